@@ -1,0 +1,49 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const src = fileURLToPath(new URL('./src', import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    // The package's own names, as in tsconfig.json, so tests and examples read like a user's code.
+    alias: [
+      { find: /^tracking-client\/testing\/msw$/, replacement: `${src}/testing/msw.ts` },
+      { find: /^tracking-client\/(\w+)$/, replacement: `${src}/$1/index.ts` },
+      { find: /^tracking-client$/, replacement: `${src}/index.ts` },
+    ],
+  },
+  test: {
+    sequence: { shuffle: true },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/integration/**', 'test/consumers/**'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'types',
+          include: [],
+          typecheck: {
+            enabled: true,
+            only: true,
+            include: ['test/types/**/*.test-d.ts'],
+            tsconfig: './tsconfig.json',
+          },
+        },
+      },
+    ],
+  },
+});
