@@ -1,0 +1,200 @@
+import { z } from 'zod';
+import { bulkInputSchema, bulkResultSchema } from './schemas/bulk.ts';
+import { courierSchema } from './schemas/courier.ts';
+import { firstInData, inData, resendSummary, type Unwrap, wholeBody } from './schemas/envelope.ts';
+import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from './schemas/identifier.ts';
+import {
+  trackerInputSchema,
+  trackerListQuerySchema,
+  trackerSchema,
+  trackerUpdateSchema,
+} from './schemas/tracker.ts';
+import { perCallTrackingSchema, trackingSchema, trackingSearchInputSchema } from './schemas/tracking.ts';
+import { resendResultSchema, webhookHistorySchema } from './schemas/webhook-history.ts';
+
+/**
+ * What may be sent again after a failure.
+ * - `safe`: repeating changes nothing, or the service reuses what exists (service.md 2.4)
+ * - `bulk`: not idempotent as a whole; ambiguous failures are repeated on request only
+ * - `billed`: every call is paid for
+ * - `replay`: every call pushes webhooks again
+ */
+export type RetryClass = 'safe' | 'bulk' | 'billed' | 'replay';
+
+/** How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits. */
+export type TimeoutClass = 'standard' | 'synchronous';
+
+/** One row of the table: every fact about one endpoint. */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** Path below the base URL; `{name}` stands for an entry of `params`. */
+  readonly path: `/${string}`;
+  /** Requests the service allows in a window of one second (service.md 8). */
+  readonly limitPerSecond: number;
+  readonly timeoutClass: TimeoutClass;
+  readonly retryClass: RetryClass;
+  readonly request: {
+    readonly params?: z.ZodType<Record<string, string>>;
+    readonly query?: z.ZodType<Record<string, string | number | undefined>>;
+    readonly body?: z.ZodType;
+  };
+  readonly response: {
+    readonly unwrap: Unwrap;
+    readonly schema: z.ZodType;
+    /** Statuses outside 2xx whose body is still a result when it has the endpoint's own envelope. */
+    readonly resultStatuses?: readonly number[];
+    /** True where an answer without a body (204) is a success. */
+    readonly mayBeEmpty?: boolean;
+  };
+  /** One line for the documentation. */
+  readonly summary: string;
+  /** Where the endpoint is specified. */
+  readonly source: string;
+}
+
+const trackerParams = z.object({ trackerId: trackerIdentifier });
+const searchBy = z.object({ searchBy: searchBySchema.optional() });
+const TRACKING_FIELDS = Object.keys(trackingSchema.shape);
+
+/** THE table: the client, the limiter, the retry policy, the fake service and the documentation derive from it. */
+export const endpoints = {
+  'trackers.create': {
+    method: 'POST',
+    path: '/trackers',
+    limitPerSecond: 10,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: { body: trackerInputSchema },
+    response: { unwrap: inData('tracker'), schema: trackerSchema },
+    summary: 'Creates a tracker, or returns the one that matches the same payload.',
+    source: 'service.md 2.1, 2.4, 4',
+  },
+  'trackers.list': {
+    method: 'GET',
+    path: '/trackers',
+    limitPerSecond: 10,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: { query: trackerListQuerySchema },
+    response: { unwrap: inData('trackers'), schema: z.array(trackerSchema) },
+    summary: 'Lists one page of the trackers of the account.',
+    source: 'service.md 4; public contract',
+  },
+  'trackers.createBulk': {
+    method: 'POST',
+    path: '/trackers/bulk',
+    limitPerSecond: 3,
+    timeoutClass: 'standard',
+    retryClass: 'bulk',
+    request: { body: bulkInputSchema },
+    response: { unwrap: wholeBody, schema: bulkResultSchema, resultStatuses: [400, 403] },
+    summary: 'Creates 1 to 100 trackers and reports on each.',
+    source: 'service.md 4; public contract',
+  },
+  'trackers.track': {
+    method: 'POST',
+    path: '/trackers/track',
+    limitPerSecond: 10,
+    timeoutClass: 'synchronous',
+    retryClass: 'safe',
+    request: { body: trackerInputSchema },
+    response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
+    summary: 'Creates a tracker and fetches its results in the same call, which can take a minute.',
+    source: 'service.md 1, 2.4, 4',
+  },
+  'trackers.get': {
+    method: 'GET',
+    path: '/trackers/{trackerId}',
+    limitPerSecond: 10,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: { params: trackerParams, query: searchBy },
+    response: { unwrap: inData('tracker'), schema: trackerSchema },
+    summary: 'Gets one tracker.',
+    source: 'service.md 4',
+  },
+  'trackers.update': {
+    method: 'PATCH',
+    path: '/trackers/{trackerId}',
+    limitPerSecond: 10,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: { params: trackerParams, query: searchBy, body: trackerUpdateSchema },
+    response: { unwrap: inData('tracker'), schema: trackerSchema },
+    summary: 'Changes a tracker, or archives it with `isSubscribed: false`.',
+    source: 'service.md 4; public contract',
+  },
+  'trackers.resultsByTrackingNumber': {
+    method: 'GET',
+    path: '/trackers/search/{trackingNumber}/results',
+    limitPerSecond: 10,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: { params: z.object({ trackingNumber: trackingNumberIdentifier }) },
+    response: { unwrap: inData('trackings'), schema: z.array(trackingSchema) },
+    summary: 'Gets the results of every tracker with a tracking number; numbers are not unique.',
+    source: 'service.md 4; public contract',
+  },
+  'trackers.results': {
+    method: 'GET',
+    path: '/trackers/{trackerId}/results',
+    limitPerSecond: 10,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: { params: trackerParams, query: searchBy },
+    response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
+    summary: 'Gets the shipment and the full event history of one tracker.',
+    source: 'service.md 2.3, 4',
+  },
+  'trackers.resendWebhookEvents': {
+    method: 'POST',
+    path: '/trackers/{trackerId}/webhook-events/resend',
+    limitPerSecond: 1,
+    timeoutClass: 'standard',
+    retryClass: 'replay',
+    request: { params: trackerParams, query: searchBy },
+    response: { unwrap: resendSummary, schema: resendResultSchema, mayBeEmpty: true },
+    summary: 'Has the webhook events of a tracker pushed again.',
+    source: 'service.md 4, 6; public contract',
+  },
+  'trackers.webhookHistory': {
+    method: 'GET',
+    path: '/trackers/{trackerId}/webhook-history/download',
+    limitPerSecond: 1,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: { params: trackerParams, query: searchBy },
+    response: { unwrap: wholeBody, schema: webhookHistorySchema },
+    summary: 'Downloads the webhooks that were sent for a tracker.',
+    source: 'public contract',
+  },
+  'tracking.search': {
+    method: 'POST',
+    path: '/tracking/search',
+    limitPerSecond: 10,
+    timeoutClass: 'synchronous',
+    retryClass: 'billed',
+    request: { body: trackingSearchInputSchema },
+    response: { unwrap: inData('trackings'), schema: z.array(perCallTrackingSchema) },
+    summary: 'Looks a number up once, on the per-call plan; creates no tracker and is paid per call.',
+    source: 'service.md 1, 4; public contract',
+  },
+  'couriers.list': {
+    method: 'GET',
+    path: '/couriers',
+    limitPerSecond: 1,
+    timeoutClass: 'standard',
+    retryClass: 'safe',
+    request: {},
+    response: { unwrap: inData('couriers'), schema: z.array(courierSchema) },
+    summary: 'Lists the couriers and their codes.',
+    source: 'service.md 4; public contract',
+  },
+} as const satisfies Record<string, Endpoint>;
+
+/** The name of an endpoint: the client's method path. */
+export type EndpointName = keyof typeof endpoints;
+
+/** Every endpoint name, in the order of the table. */
+// Sound: the keys of a `const` object literal are exactly its `keyof`.
+export const ENDPOINT_NAMES = Object.keys(endpoints) as readonly EndpointName[];

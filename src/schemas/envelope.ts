@@ -1,0 +1,62 @@
+/** Marks an answer that is well-formed and holds no results yet. */
+export const NO_RESULTS_YET = Symbol('no results yet');
+
+/** Why an answer could not be unwrapped, as a rule the reader can check against the body. */
+export interface EnvelopeMismatch {
+  readonly mismatch: string;
+}
+
+/** Takes the payload out of a response body, or says why it can't. */
+export type Unwrap = (body: unknown) => { readonly payload: unknown } | EnvelopeMismatch;
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function dataOf(body: unknown): { readonly payload: unknown } | EnvelopeMismatch {
+  if (!isJsonObject(body) || !Object.hasOwn(body, 'data')) return { mismatch: 'an object with `data`' };
+  return { payload: body['data'] };
+}
+
+/** Reads `data.<key>`, or `data` itself when the service sends the bare form. */
+export function inData(key: string): Unwrap {
+  return (body) => {
+    const data = dataOf(body);
+    if ('mismatch' in data) return data;
+    const { payload } = data;
+    return isJsonObject(payload) && Object.hasOwn(payload, key) ? { payload: payload[key] } : data;
+  };
+}
+
+/**
+ * Reads the first item of `data.<key>[]`, or the bare form; an empty array means that there are no results yet.
+ *
+ * @param recordFields - what a record of the bare form has at least one of, so that an object of another kind is not
+ * taken for an empty record
+ */
+export function firstInData(key: string, recordFields: readonly string[]): Unwrap {
+  const unwrapList = inData(key);
+  return (body) => {
+    const list = unwrapList(body);
+    if ('mismatch' in list) return list;
+    const { payload } = list;
+    if (Array.isArray(payload)) return { payload: payload.length === 0 ? NO_RESULTS_YET : payload[0] };
+    const isOtherKind = isJsonObject(payload) && !recordFields.some((field) => Object.hasOwn(payload, field));
+    if (!isOtherKind) return list;
+    const fields = recordFields.map((field) => `\`${field}\``).join(' or ');
+    return { mismatch: `\`data.${key}\`, or \`data\` with ${fields}` };
+  };
+}
+
+/** Takes the body as it is: the bulk endpoint has an envelope of its own. */
+export const wholeBody: Unwrap = (body) => ({ payload: body });
+
+/** Reads `data.summary` of a resend; a missing summary is an empty one. */
+export const resendSummary: Unwrap = (body) => {
+  const data = dataOf(body);
+  if ('mismatch' in data) return data;
+  const summary = isJsonObject(data.payload) ? data.payload['summary'] : undefined;
+  return { payload: summary ?? {} };
+};

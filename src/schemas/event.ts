@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { observed, openEnum, record } from './record.ts';
+
+/** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
+export const STATUS_MILESTONES = [
+  'pending',
+  'info_received',
+  'in_transit',
+  'out_for_delivery',
+  'failed_attempt',
+  'available_for_pickup',
+  'delivered',
+  'exception',
+] as const;
+
+/** The values of `statusCategory` known today. */
+export const STATUS_CATEGORIES = [
+  'data',
+  'transit',
+  'destination',
+  'customs',
+  'delivery',
+  'exception',
+] as const;
+
+/** The values of `statusCode` known today. */
+export const STATUS_CODES = [
+  'data_order_created',
+  'data_order_cancelled',
+  'data_delivery_proposed',
+  'data_delivery_decided',
+  'transit_handover',
+  'transit_origin_country_departure',
+  'destination_arrival',
+  'customs_received',
+  'customs_exception',
+  'customs_rejected',
+  'customs_cleared',
+  'delivery_available_for_pickup',
+  'delivery_out_for_delivery',
+  'delivery_attempted',
+  'delivery_exception',
+  'delivery_refused',
+  'delivery_delivered',
+  'exception_return',
+  'exception_lost',
+  'exception_discarded',
+] as const;
+
+export const statusMilestoneSchema = openEnum(STATUS_MILESTONES);
+/** How far a shipment is; a value added later is a plain string. */
+export type StatusMilestone = z.output<typeof statusMilestoneSchema>;
+export const statusCategorySchema = openEnum(STATUS_CATEGORIES);
+/** The family of a status; a value added later is a plain string. */
+export type StatusCategory = z.output<typeof statusCategorySchema>;
+export const statusCodeSchema = openEnum(STATUS_CODES);
+/** The precise status; a value added later is a plain string. */
+export type StatusCode = z.output<typeof statusCodeSchema>;
+
+/** One thing that happened to a shipment (service.md 2.3). */
+export const eventSchema = record({
+  /** Opaque identifier; deduplicate on it. */
+  eventId: z.string(),
+  trackingNumber: observed(z.string()),
+  eventTrackingNumber: observed(z.string()),
+  /** The courier's own words. */
+  status: observed(z.string()),
+  /**
+   * When it happened: local time, local time with offset, UTC, or a date only. Kept as the string that was sent;
+   * order events with `sortEvents` of `tracking-client/webhooks`, never with `new Date`.
+   */
+  occurrenceDatetime: observed(z.string()),
+  /** Lower is older; breaks ties between events without a time. */
+  order: observed(z.number()),
+  location: observed(z.string()),
+  sourceCode: observed(z.string()),
+  courierCode: observed(z.string()),
+  statusCode: observed(statusCodeSchema),
+  statusCategory: observed(statusCategorySchema),
+  statusMilestone: observed(statusMilestoneSchema),
+  /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
+  datetime: z.unknown().optional(),
+  /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
+  utcOffset: z.unknown().optional(),
+  /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
+  hasNoTime: z.unknown().optional(),
+});
+/** One thing that happened to a shipment. */
+export type TrackingEvent = z.output<typeof eventSchema>;

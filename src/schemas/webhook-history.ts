@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { observed, record } from './record.ts';
+
+/** What `trackers.resendWebhookEvents` answers with. */
+export const resendResultSchema = record({
+  /** How many webhook events were queued again, when the service tells; declared as a string, seen as a number. */
+  totalResent: z
+    .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
+    .nullish()
+    .transform((total) => total ?? undefined)
+    .optional(),
+});
+/** What `trackers.resendWebhookEvents` answers with. */
+export type ResendResult = z.output<typeof resendResultSchema>;
+
+/** The webhooks that were sent for a tracker (public contract). */
+export const webhookHistorySchema = record({
+  metadata: observed(z.record(z.string(), z.unknown())),
+  /** The pushes as the service recorded them; their shape is not documented. */
+  webhooks: z.array(z.unknown()),
+});
+/** The webhooks that were sent for a tracker. */
+export type WebhookHistory = z.output<typeof webhookHistorySchema>;

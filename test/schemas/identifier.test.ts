@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from '../../src/schemas/identifier.ts';
+import { anyText } from '../support/any-text.ts';
+import { messagesOf } from '../support/parse.ts';
+
+/** `encodeURIComponent` for every character, so nothing is left as it is. */
+function encodeAll(value: string): string {
+  return [...value].map((one) => `%${one.charCodeAt(0).toString(16).padStart(2, '0')}`).join('');
+}
+
+const dots = fc
+  .constantFrom('.', '..')
+  .chain((value) =>
+    fc
+      .tuple(...[...value].map((one) => fc.constantFrom(one, '%2e', '%2E', '%252e', '%25%32%65')))
+      .map((parts) => parts.join('')),
+  );
+
+describe('tracker ids', () => {
+  test.each([
+    '26148317-7502-d3ac-44a9-546d240ac0dd',
+    'order 1042',
+    'a/b',
+    '...',
+    'a..b',
+    '..a',
+    'é',
+    '%',
+    '%zz',
+    '😀',
+  ])('%s → accepted unchanged', (id) => {
+    expect(trackerIdentifier.parse(id)).toBe(id);
+  });
+
+  test.each(['', ' ', '\t\n'])('%j → rejected as empty', (id) => {
+    expect(messagesOf(trackerIdentifier, id)).toEqual([
+      expect.stringMatching(/^Expected `value` to be a non-empty id, got /),
+    ]);
+  });
+
+  test.each(['.', '..', '%2e', '%2E%2e', '%2e.', '%252e%252e', '%25252e', ' .. ', '%20..'])(
+    '%j → rejected as a dot segment',
+    (id) => {
+      expect(messagesOf(trackerIdentifier, id)).toEqual(['Expected `value` to be an id, got a dot segment']);
+    },
+  );
+
+  test.each([undefined, null, 5, {}, ['..']])('%j → rejected as no string', (id) => {
+    expect(messagesOf(trackerIdentifier, id)).toEqual([
+      expect.stringMatching(/^Expected `value` to be a string, got /),
+    ]);
+  });
+
+  test.each(['\ud800', 'a\udc00b'])('half a surrogate pair (%j) → rejected', (id) => {
+    expect(messagesOf(trackerIdentifier, id)).toEqual([
+      expect.stringMatching(/^Expected `value` to be well-formed Unicode, got /),
+    ]);
+  });
+
+  test('every encoding of a dot segment, also several times over → rejected', () => {
+    fc.assert(
+      fc.property(dots, fc.nat(3), (value, rounds) => {
+        let id = value;
+        for (let round = 0; round < rounds; round += 1) id = encodeAll(id);
+        expect(trackerIdentifier.safeParse(id).success).toBe(false);
+      }),
+    );
+  });
+
+  test('every accepted id as one path segment → survives URL parsing as exactly that segment', () => {
+    fc.assert(
+      fc.property(anyText({ maxLength: 12 }), (id) => {
+        if (!trackerIdentifier.safeParse(id).success) return;
+        const url = new URL(`https://host.test/v1/trackers/${encodeURIComponent(id)}/results`);
+        expect(decodeURIComponent(url.pathname)).toBe(`/v1/trackers/${id}/results`);
+        expect(url.pathname.split('/')).toHaveLength(5);
+      }),
+    );
+  });
+});
+
+describe('tracking numbers in a path', () => {
+  test.each(['LA680658838NL', 'AB/12/3', 'A..B/C', '12345'])('%s → accepted unchanged', (value) => {
+    expect(trackingNumberIdentifier.parse(value)).toBe(value);
+  });
+
+  test.each(['../..', 'AB/../CD', 'ABCD/.', './ABCD', 'ABCD/..'])(
+    '%s → rejected as a dot segment',
+    (value) => {
+      expect(messagesOf(trackingNumberIdentifier, value)).toEqual([
+        'Expected `value` to be a tracking number, got a dot segment',
+      ]);
+    },
+  );
+
+  test.each(['', 'AB12', 'AB%2E%2E', 'AB 123', 'A'.repeat(51)])(
+    '%j → rejected like any other number',
+    (value) => {
+      expect(trackingNumberIdentifier.safeParse(value).success).toBe(false);
+    },
+  );
+});
+
+describe('searchBy', () => {
+  test.each(['trackerId', 'clientTrackerId'])('%s → accepted', (value) => {
+    expect(searchBySchema.parse(value)).toBe(value);
+  });
+
+  test('another word → rejected with the rule', () => {
+    expect(messagesOf(searchBySchema, 'clientId')).toEqual([
+      'Expected `value` to be "trackerId" or "clientTrackerId", got a string of 8 characters',
+    ]);
+  });
+});

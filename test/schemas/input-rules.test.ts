@@ -1,0 +1,228 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { trackerInputSchema } from '../../src/schemas/tracker.ts';
+import { issuesOf, messagesOf } from '../support/parse.ts';
+
+const trackingNumber = 'LA680658838NL';
+const messages = (fields: object) => messagesOf(trackerInputSchema, { trackingNumber, ...fields });
+
+describe('text fields', () => {
+  test.each([
+    ['clientTrackerId', 100],
+    ['shipmentReference', 100],
+    ['destinationPostCode', 32],
+  ])('%s of %d characters → accepted', (field, max) => {
+    expect(messages({ [field]: 'x'.repeat(max) })).toEqual([]);
+  });
+
+  test.each([
+    ['clientTrackerId', 100, 'at most 100 characters'],
+    ['shipmentReference', 100, 'at most 100 characters'],
+    ['destinationPostCode', 32, '1 to 32 characters'],
+  ])('%s of one character more than %d → rejected with the rule', (field, max, rule) => {
+    expect(messages({ [field]: 'x'.repeat(max + 1) })).toEqual([
+      `Expected \`${field}\` to have ${rule}, got a string of ${max + 1} characters`,
+    ]);
+  });
+
+  test('a destinationPostCode of no characters → rejected', () => {
+    expect(messages({ destinationPostCode: '' })).toEqual([
+      'Expected `destinationPostCode` to have 1 to 32 characters, got an empty string',
+    ]);
+  });
+
+  test('a destinationPostCode of one character → accepted', () => {
+    expect(messages({ destinationPostCode: '1' })).toEqual([]);
+  });
+
+  test.each([
+    'clientTrackerId',
+    'shipmentReference',
+    'destinationPostCode',
+    'courierName',
+    'trackingUrl',
+    'orderNumber',
+    'title',
+    'shippingDate',
+    'originCountryCode',
+    'destinationCountryCode',
+  ])('%s that is a number → rejected', (field) => {
+    expect(messages({ [field]: 7 })).toEqual([`Expected \`${field}\` to be a string, got a number`]);
+  });
+
+  test.each(['clientTrackerId', 'courierCode', 'shippingDate', 'recipient'])(
+    '%s that is null → rejected',
+    (field) => {
+      expect(messages({ [field]: null })).toEqual([
+        expect.stringMatching(new RegExp(`^Expected \`${field}\` .*, got null$`)),
+      ]);
+    },
+  );
+
+  test.each(['courierName', 'trackingUrl', 'orderNumber', 'title'])(
+    '%s of any length → accepted',
+    (field) => {
+      expect(messages({ [field]: 'x'.repeat(5_000) })).toEqual([]);
+    },
+  );
+});
+
+describe('country codes', () => {
+  test.each(['FR', 'FRA', 'fr', 'fra'])('originCountryCode %s → accepted', (code) => {
+    expect(messages({ originCountryCode: code })).toEqual([]);
+  });
+
+  test.each(['', 'F', 'FRAN', 'F1', 'F R', 'ÉE'])(
+    'destinationCountryCode %j → rejected with the rule',
+    (code) => {
+      expect(messages({ destinationCountryCode: code })).toEqual([
+        expect.stringContaining(
+          'Expected `destinationCountryCode` to be an ISO 3166-1 alpha-2 or alpha-3 country code, got',
+        ),
+      ]);
+    },
+  );
+});
+
+describe('courier codes', () => {
+  test.each([['us-post'], [['us-post']], [['a', 'b', 'c']], [[]]])('%j → accepted', (courierCode) => {
+    expect(messages({ courierCode })).toEqual([]);
+  });
+
+  test.each([
+    [['a', 'b', 'c', 'd'], 'to have at most 3 codes, got 4'],
+    ['', 'to be a courier code, got an empty string'],
+    [' ', 'to be a courier code, got a string of 1 character'],
+    [['a', ''], 'to hold courier codes only, got an array of 2'],
+    [['a', 5], 'to hold courier codes only, got an array of 2'],
+    [5, 'to be a courier code or an array of them, got a number'],
+    [true, 'to be a courier code or an array of them, got a boolean'],
+  ])('%j → rejected with the rule', (courierCode, rule) => {
+    expect(messages({ courierCode })).toEqual([`Expected \`courierCode\` ${rule}`]);
+  });
+
+  test.each([[true], [false], ['us-post'], [['a', 'b', 'c']]])(
+    'settings.restrictTrackingToCourierCode %j → sent as given',
+    (restrictTrackingToCourierCode) => {
+      const input = { trackingNumber, settings: { restrictTrackingToCourierCode } };
+      expect(trackerInputSchema.parse(input)).toEqual(input);
+    },
+  );
+
+  test('settings.restrictTrackingToCourierCode with 4 codes → rejected with the rule', () => {
+    expect(messages({ settings: { restrictTrackingToCourierCode: ['a', 'b', 'c', 'd'] } })).toEqual([
+      'Expected `settings.restrictTrackingToCourierCode` to have at most 3 codes, got 4',
+    ]);
+  });
+});
+
+describe('recipient', () => {
+  const longest = `${'x'.repeat(248)}@b.com`;
+
+  test.each(['a@b', 'a.b+c@mail.example.test', longest])('email %s → accepted', (email) => {
+    expect(messages({ recipient: { email } })).toEqual([]);
+  });
+
+  test('an email of 255 characters → rejected with the rule', () => {
+    expect(messages({ recipient: { email: `x${longest}` } })).toEqual([
+      'Expected `recipient.email` to have at most 254 characters, got a string of 255 characters',
+    ]);
+  });
+
+  test.each(['', 'a', '@b.com', 'a@', 'a b@c.com', 'a@b@c'])('email %j → rejected with the rule', (email) => {
+    expect(messages({ recipient: { email } })).toEqual([
+      expect.stringContaining('Expected `recipient.email` to be an e-mail address, got'),
+    ]);
+  });
+
+  test('a name of 100 characters → accepted', () => {
+    expect(messages({ recipient: { name: 'x'.repeat(100) } })).toEqual([]);
+  });
+
+  test('a name of 101 characters → rejected with the rule', () => {
+    expect(messages({ recipient: { name: 'x'.repeat(101) } })).toEqual([
+      'Expected `recipient.name` to have at most 100 characters, got a string of 101 characters',
+    ]);
+  });
+
+  test.each([['settings'], ['recipient']])('%s that is a string → rejected', (field) => {
+    expect(messages({ [field]: 'x' })).toEqual([
+      `Expected \`${field}\` to be an object, got a string of 1 character`,
+    ]);
+  });
+});
+
+describe('the input as a whole', () => {
+  test.each([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    ['LA680658838NL', 'a string of 13 characters'],
+    [[], 'an array of 0'],
+  ])('%j → rejected, the kind is named', (value, kind) => {
+    expect(messagesOf(trackerInputSchema, value)).toEqual([
+      `Expected \`input\` to be an object, got ${kind}`,
+    ]);
+  });
+
+  test('several broken rules → one issue each, with path and code', () => {
+    const issues = issuesOf(trackerInputSchema, {
+      trackingNumber: 'x',
+      recipient: { email: 'x' },
+      originCountryCode: 5,
+    });
+    expect(issues.map(({ path, code }) => ({ path, code }))).toEqual([
+      { path: ['trackingNumber'], code: 'too_small' },
+      { path: ['originCountryCode'], code: 'invalid_type' },
+      { path: ['recipient', 'email'], code: 'invalid_format' },
+    ]);
+  });
+
+  test('a secret in the wrong field → never in a message', () => {
+    const secret = 'hunter2-hunter2 hunter2';
+    const found = messages({
+      trackingNumber: secret,
+      originCountryCode: secret,
+      shippingDate: secret,
+      recipient: { email: secret },
+      courierCode: [secret, ''],
+    });
+    expect(found).toHaveLength(5);
+    expect(found.join()).not.toContain('hunter2');
+  });
+
+  test('a field that no rule knows → kept', () => {
+    const input = { trackingNumber, parcelColour: 'red', settings: { mode: 3 }, recipient: { phone: '1' } };
+    expect(trackerInputSchema.parse(input)).toEqual(input);
+  });
+
+  test('every valid input → sent unchanged', () => {
+    const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+    const country = fc.string({ unit: fc.constantFrom(...'ABCxyz'), minLength: 2, maxLength: 3 });
+    const code = fc.string({ unit: fc.constantFrom(...'abc-'), minLength: 1, maxLength: 10 });
+    const valid = fc.record({
+      trackingNumber: fc.stringMatching(/^[A-Z]{2}[0-9]{9}[A-Z]{2}$/),
+      courierCode: optional(fc.oneof(code, fc.array(code, { maxLength: 3 }))),
+      clientTrackerId: optional(fc.string({ maxLength: 100 })),
+      shipmentReference: optional(fc.string({ maxLength: 100 })),
+      originCountryCode: optional(country),
+      destinationCountryCode: optional(country),
+      destinationPostCode: optional(fc.string({ minLength: 1, maxLength: 32 })),
+      courierName: optional(fc.string()),
+      trackingUrl: optional(fc.string()),
+      recipient: optional(
+        fc.record({
+          email: optional(fc.constantFrom('a@b', 'first.last+tag@mail.example.test')),
+          name: optional(fc.string({ maxLength: 100 })),
+        }),
+      ),
+      settings: optional(fc.record({ restrictTrackingToCourierCode: fc.oneof(fc.boolean(), code) })),
+    });
+    fc.assert(
+      fc.property(valid, (input) => {
+        const before = JSON.stringify(input);
+        expect(trackerInputSchema.parse(input)).toEqual(input);
+        expect(JSON.stringify(input)).toBe(before);
+      }),
+    );
+  });
+});

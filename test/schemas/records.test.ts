@@ -1,0 +1,239 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import { bulkResultSchema } from '../../src/schemas/bulk.ts';
+import { courierSchema } from '../../src/schemas/courier.ts';
+import { eventSchema } from '../../src/schemas/event.ts';
+import {
+  recipientSchema,
+  shipmentDeliverySchema,
+  shipmentSchema,
+  statisticsSchema,
+} from '../../src/schemas/shipment.ts';
+import { trackerSchema } from '../../src/schemas/tracker.ts';
+import { perCallTrackingSchema, trackingSchema } from '../../src/schemas/tracking.ts';
+import { resendResultSchema, webhookHistorySchema } from '../../src/schemas/webhook-history.ts';
+import { BULK, COURIER, EVENT, HISTORY, TRACKER, TRACKING } from '../support/calls.ts';
+
+const DELIVERY = {
+  estimatedDeliveryDate: '2026-01-02',
+  courierEstimatedDeliveryDate: { from: '2026-01-02', to: null },
+  service: 'express',
+  signedBy: 'A',
+};
+const SHIPMENT = {
+  shipmentId: 's',
+  statusCode: 'delivery_delivered',
+  statusCategory: 'delivery',
+  statusMilestone: 'delivered',
+  originCountryCode: 'CN',
+  destinationCountryCode: 'FR',
+  trackingNumbers: [{ tn: 'LA680658838NL' }],
+  recipient: { name: 'A', address: null, postCode: '1', city: 'B', subdivision: null },
+  delivery: DELIVERY,
+};
+const STATISTICS = {
+  timestamps: {
+    infoReceivedDatetime: '2021-03-01',
+    inTransitDatetime: '2021-03-02T10:00:00',
+    outForDeliveryDatetime: null,
+    failedAttemptDatetime: null,
+    availableForPickupDatetime: null,
+    exceptionDatetime: null,
+    deliveredDatetime: '2021-03-04T10:00:00Z',
+  },
+};
+const FULL_TRACKER = {
+  ...TRACKER,
+  clientTrackerId: 'order-1',
+  shipmentReference: 'ref',
+  courierCode: ['us-post'],
+  isSubscribed: true,
+  createdAt: '2021-03-04T17:12:57.000Z',
+};
+const FULL_EVENT = {
+  ...EVENT,
+  trackingNumber: 'LA680658838NL',
+  eventTrackingNumber: 'LA680658838NL',
+  status: 'Delivered',
+  location: 'Beijing',
+  sourceCode: 'cn-post',
+  courierCode: 'cn-post',
+  statusCode: 'delivery_delivered',
+  statusCategory: 'delivery',
+  statusMilestone: 'delivered',
+  datetime: '2021-03-04T17:12:57',
+  utcOffset: '+08:00',
+  hasNoTime: false,
+};
+const FULL_COURIER = {
+  ...COURIER,
+  website: 'https://example.test',
+  isPost: true,
+  countryCode: 'US',
+  requiredFields: ['destinationPostCode'],
+  isDeprecated: false,
+};
+
+const RECORDS: [name: string, schema: z.ZodObject, full: Record<string, unknown>, required: string[]][] = [
+  ['tracker', trackerSchema, FULL_TRACKER, ['trackerId', 'trackingNumber']],
+  ['event', eventSchema, FULL_EVENT, ['eventId']],
+  ['shipment', shipmentSchema, SHIPMENT, []],
+  ['delivery', shipmentDeliverySchema, DELIVERY, []],
+  ['recipient', recipientSchema, SHIPMENT.recipient, []],
+  ['statistics', statisticsSchema, STATISTICS, []],
+  ['courier', courierSchema, FULL_COURIER, ['courierCode']],
+  ['tracking', trackingSchema, { ...TRACKING, statistics: STATISTICS }, []],
+  ['bulk result', bulkResultSchema, BULK, ['status']],
+  ['webhook history', webhookHistorySchema, HISTORY, ['webhooks']],
+];
+
+describe.each(RECORDS)('%s', (_name, schema, full, required) => {
+  const optional = Object.keys(full).filter((field) => !required.includes(field));
+
+  test('every documented field → parsed unchanged', () => {
+    expect(schema.parse(full)).toEqual(full);
+  });
+
+  test('only what the specification promises → parsed', () => {
+    const least = Object.fromEntries(required.map((field) => [field, full[field]]));
+    expect(schema.parse(least)).toMatchObject(least);
+  });
+
+  test('fields the schema does not know → kept', () => {
+    const extended = { ...full, addedLater: { deep: [1] }, 'odd name': null };
+    expect(schema.parse(extended)).toEqual(extended);
+  });
+
+  test('any subset of the optional fields → parsed unchanged, nothing but empty events added', () => {
+    fc.assert(
+      fc.property(fc.subarray(optional), (kept) => {
+        const part = Object.fromEntries([...required, ...kept].map((field) => [field, full[field]]));
+        expect({ events: [], ...part }).toMatchObject(schema.parse(part));
+        expect(schema.parse(part)).toMatchObject(part);
+      }),
+    );
+  });
+
+  test('every optional field null → parsed, nulls kept', () => {
+    const nullable = optional.filter((field) => field !== 'events');
+    const nulls = { ...full, ...Object.fromEntries(nullable.map((field) => [field, null])) };
+    expect(schema.parse(nulls)).toEqual(nulls);
+  });
+
+  test.each(required)('%s missing → rejected', (field) => {
+    const { [field]: _left, ...rest } = full;
+    expect(schema.safeParse(rest).success).toBe(false);
+  });
+});
+
+describe('values added later', () => {
+  test.each([
+    ['statusMilestone', shipmentSchema],
+    ['statusCategory', shipmentSchema],
+    ['statusCode', shipmentSchema],
+    ['statusMilestone', eventSchema],
+  ])('an unknown %s → passes', (field, schema) => {
+    const value = { eventId: 'e', [field]: 'teleported' };
+    expect(schema.parse(value)).toEqual(value);
+  });
+
+  test('an unknown item status, result status and error code of a bulk answer → pass', () => {
+    const body = { status: 'queued', data: [{ itemStatus: 'deferred', errors: [{ code: 'new_code' }] }] };
+    expect(bulkResultSchema.parse(body)).toEqual(body);
+  });
+
+  test('an unknown required field of a courier → passes', () => {
+    const courier = { courierCode: 'x', requiredFields: ['phoneNumber'] };
+    expect(courierSchema.parse(courier)).toEqual(courier);
+  });
+});
+
+describe('add-on fields', () => {
+  test('aiPredictiveDeliveryDate absent → stays absent', () => {
+    expect(shipmentDeliverySchema.parse({})).not.toHaveProperty('aiPredictiveDeliveryDate');
+  });
+
+  test('aiPredictiveDeliveryDate present → kept', () => {
+    const delivery = { aiPredictiveDeliveryDate: '2026-01-02' };
+    expect(shipmentDeliverySchema.parse(delivery)).toEqual(delivery);
+  });
+});
+
+describe('values that stay as they are', () => {
+  test.each([
+    '2021-03-04T17:12:57',
+    '2021-03-04T17:12:57Z',
+    '2021-03-04T17:12:57+02:00',
+    '2021-03-04',
+    'soon',
+  ])('occurrenceDatetime %s → the same string', (occurrenceDatetime) => {
+    expect(eventSchema.parse({ eventId: 'e', occurrenceDatetime }).occurrenceDatetime).toBe(
+      occurrenceDatetime,
+    );
+  });
+
+  test('an event id that is no UUID → kept', () => {
+    expect(eventSchema.parse({ eventId: 'not-a-uuid-0' }).eventId).toBe('not-a-uuid-0');
+  });
+
+  test.each(['us-post', ['us-post', 'fr-post'], []])('courierCode %j → kept in its form', (courierCode) => {
+    expect(trackerSchema.parse({ ...TRACKER, courierCode }).courierCode).toEqual(courierCode);
+  });
+});
+
+describe('tracking', () => {
+  test('no events sent → an empty array', () => {
+    expect(trackingSchema.parse({ shipment: {} }).events).toEqual([]);
+  });
+
+  test('a per-call tracking → parsed without a tracker', () => {
+    expect(perCallTrackingSchema.parse({ events: [EVENT] })).toEqual({ events: [EVENT] });
+  });
+
+  test('an event without an id → rejected, its place is named', () => {
+    const result = trackingSchema.safeParse({ events: [EVENT, { order: 1 }] });
+    expect(result.error?.issues[0]?.path).toEqual(['events', 1, 'eventId']);
+  });
+});
+
+describe('resend result', () => {
+  test.each([
+    [{ totalResent: 3 }, 3],
+    [{ totalResent: '12' }, 12],
+    [{ totalResent: 0 }, 0],
+    [{ totalResent: null }, undefined],
+    [{}, undefined],
+  ])('%j → totalResent %j', (summary, totalResent) => {
+    expect(resendResultSchema.parse(summary).totalResent).toBe(totalResent);
+  });
+
+  test.each([{ totalResent: 'many' }, { totalResent: {} }, []])('%j → rejected', (summary) => {
+    expect(resendResultSchema.safeParse(summary).success).toBe(false);
+  });
+});
+
+describe('bulk result', () => {
+  test('an error item without a tracker → parsed', () => {
+    const body = {
+      status: 'partial',
+      summary: { totalInputs: 2, totalCreated: 1, totalExisting: 0, totalErrors: 1 },
+      data: [
+        { itemStatus: 'created', inputData: {}, tracker: TRACKER },
+        { itemStatus: 'error', inputData: {}, errors: [{ code: 'validation_error', message: 'm' }] },
+      ],
+      error: null,
+    };
+    expect(bulkResultSchema.parse(body)).toEqual(body);
+  });
+
+  test('a whole failure without summary and data → parsed', () => {
+    const body = {
+      status: 'error',
+      summary: null,
+      data: null,
+      error: { code: 'quota_limit_reached', message: 'm' },
+    };
+    expect(bulkResultSchema.parse(body)).toEqual(body);
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import { bulkInputSchema, MAX_BULK_ITEMS } from '../../src/schemas/bulk.ts';
+import { trackerListQuerySchema, trackerUpdateSchema } from '../../src/schemas/tracker.ts';
+import { trackingSearchInputSchema } from '../../src/schemas/tracking.ts';
+import { messagesOf } from '../support/parse.ts';
+
+const item = { trackingNumber: 'LA680658838NL' };
+
+describe('bulk input', () => {
+  test.each([1, 100])('%d items → accepted unchanged', (count) => {
+    const items = Array.from({ length: count }, () => item);
+    expect(bulkInputSchema.parse(items)).toEqual(items);
+  });
+
+  test.each([0, 101])('%d items → rejected with the rule', (count) => {
+    expect(
+      messagesOf(
+        bulkInputSchema,
+        Array.from({ length: count }, () => item),
+      ),
+    ).toEqual([`Expected \`items\` to have 1 to ${MAX_BULK_ITEMS} items, got ${count}`]);
+  });
+
+  test.each([
+    [undefined, 'undefined'],
+    [item, 'an object'],
+  ])('%j → rejected as no array', (value, kind) => {
+    expect(messagesOf(bulkInputSchema, value)).toEqual([`Expected \`items\` to be an array, got ${kind}`]);
+  });
+
+  test('a bad item among good ones → its index and field are named', () => {
+    expect(
+      messagesOf(bulkInputSchema, [item, { trackingNumber: 'x' }, { ...item, recipient: { email: 'x' } }]),
+    ).toEqual([
+      'Expected `items[1].trackingNumber` to have 5 to 50 characters, got a string of 1 character',
+      'Expected `items[2].recipient.email` to be an e-mail address, got a string of 1 character',
+    ]);
+  });
+
+  test('an item that is no object → its index is named', () => {
+    expect(messagesOf(bulkInputSchema, [null])).toEqual(['Expected `items[0]` to be an object, got null']);
+  });
+});
+
+describe('update', () => {
+  test.each([
+    { isSubscribed: false },
+    { courierCode: ['us-post'] },
+    { originCountryCode: 'FR' },
+    { destinationCountryCode: 'FRA' },
+    { destinationPostCode: '1' },
+    { addedLater: 1 },
+  ])('%j → accepted unchanged', (patch) => {
+    expect(trackerUpdateSchema.parse(patch)).toEqual(patch);
+  });
+
+  test.each([{}, { isSubscribed: undefined }])('no field (%j) → rejected with the rule', (patch) => {
+    expect(messagesOf(trackerUpdateSchema, patch)).toEqual([
+      'Expected `patch` to have at least one field, got none',
+    ]);
+  });
+
+  test('isSubscribed that is a string → rejected', () => {
+    expect(messagesOf(trackerUpdateSchema, { isSubscribed: 'false' })).toEqual([
+      'Expected `isSubscribed` to be a boolean, got a string of 5 characters',
+    ]);
+  });
+
+  test('a field that breaks the rules of creation → rejected by the same rule', () => {
+    expect(messagesOf(trackerUpdateSchema, { destinationPostCode: '' })).toEqual([
+      'Expected `destinationPostCode` to have 1 to 32 characters, got an empty string',
+    ]);
+  });
+});
+
+describe('list query', () => {
+  test('nothing → page 1, limit 100', () => {
+    expect(trackerListQuerySchema.parse({})).toEqual({ page: 1, limit: 100 });
+  });
+
+  test.each([
+    { page: 1, limit: 1 },
+    { page: 10_000, limit: 500, sort: 1 },
+    { page: 1, limit: 100, sort: -1 },
+  ])('%j → accepted unchanged', (query) => {
+    expect(trackerListQuerySchema.parse(query)).toEqual(query);
+  });
+
+  test.each([
+    [{ page: 0 }, 'Expected `page` to be at least 1, got 0'],
+    [{ page: 1.5 }, 'Expected `page` to be a whole number, got a number'],
+    [{ page: '1' }, 'Expected `page` to be a whole number, got a string of 1 character'],
+    [{ page: Number.NaN }, 'Expected `page` to be a whole number, got NaN'],
+    [{ limit: 0 }, 'Expected `limit` to be 1 to 500, got 0'],
+    [{ limit: 501 }, 'Expected `limit` to be 1 to 500, got 501'],
+    [{ sort: 2 }, 'Expected `sort` to be 1 or -1, got a number'],
+    [{ sort: 'asc' }, 'Expected `sort` to be 1 or -1, got a string of 3 characters'],
+  ])('%j → %s', (query, message) => {
+    expect(messagesOf(trackerListQuerySchema, query)).toEqual([message]);
+  });
+});
+
+describe('per-call search', () => {
+  test('every documented field → accepted unchanged', () => {
+    const input = {
+      ...item,
+      courierCode: ['us-post'],
+      originCountryCode: 'US',
+      destinationCountryCode: 'FRA',
+      destinationPostCode: '94901',
+    };
+    expect(trackingSearchInputSchema.parse(input)).toEqual(input);
+  });
+
+  test('an ascending digit run → rejected like in a creation', () => {
+    expect(messagesOf(trackingSearchInputSchema, { trackingNumber: '123456789' })).toEqual([
+      'Expected `trackingNumber` to be a real tracking number, got a plain ascending run of digits',
+    ]);
+  });
+});

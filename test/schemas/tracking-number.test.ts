@@ -1,0 +1,137 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isAscendingDigitRun, trackingNumber } from '../../src/schemas/input-rules.ts';
+import { trackerInputSchema } from '../../src/schemas/tracker.ts';
+import { messagesOf } from '../support/parse.ts';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/.';
+const validNumber = fc
+  .string({ unit: fc.constantFrom(...ALPHABET), minLength: 5, maxLength: 50 })
+  .filter((value) => !isAscendingDigitRun(value));
+
+const of = (value: unknown) => messagesOf(trackerInputSchema, { trackingNumber: value });
+
+describe('length', () => {
+  test.each([
+    [4, 'AB12'],
+    [51, 'A'.repeat(51)],
+  ])('%d characters → rejected with the rule', (length, value) => {
+    expect(of(value)).toEqual([
+      `Expected \`trackingNumber\` to have 5 to 50 characters, got a string of ${length} characters`,
+    ]);
+  });
+
+  test.each([
+    [5, 'AB123'],
+    [50, 'A'.repeat(50)],
+  ])('%d characters → accepted', (_length, value) => {
+    expect(of(value)).toEqual([]);
+  });
+
+  test('an empty string → one message, about the length', () => {
+    expect(of('')).toEqual(['Expected `trackingNumber` to have 5 to 50 characters, got an empty string']);
+  });
+});
+
+describe('characters', () => {
+  test.each(['LA680658838NL', 'abc-DEF_1/2.3', '-----', '/////', '.....'])('%s → accepted', (value) => {
+    expect(of(value)).toEqual([]);
+  });
+
+  test.each(['AB 123', 'AB#123', 'AB123\n', 'ÄB123', 'AB123é', 'AB%2F1', '１２３４５６'])(
+    '%j → rejected with the rule',
+    (value) => {
+      expect(of(value)).toEqual([
+        `Expected \`trackingNumber\` to hold only A-Z, a-z, 0-9, "-", "_", "/" and ".", got a string of ${value.length} characters`,
+      ]);
+    },
+  );
+});
+
+describe('kind', () => {
+  test.each([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [12345, 'a number'],
+    [['AB123'], 'an array of 1'],
+    [{}, 'an object'],
+    [true, 'a boolean'],
+  ])('%j → rejected, the kind is named', (value, kind) => {
+    expect(of(value)[0]).toBe(`Expected \`trackingNumber\` to be a string, got ${kind}`);
+  });
+
+  test('no tracking number at all → rejected', () => {
+    expect(messagesOf(trackerInputSchema, {})).toEqual([
+      'Expected `trackingNumber` to be a string, got undefined',
+    ]);
+  });
+});
+
+describe('dummy values', () => {
+  test.each(['12345', '01234', '123456789', '1234567890', '0123456789', '7890123'])(
+    '%s → rejected as an ascending run',
+    (value) => {
+      expect(of(value)).toEqual([
+        'Expected `trackingNumber` to be a real tracking number, got a plain ascending run of digits',
+      ]);
+    },
+  );
+
+  test.each(['12346', '54321', '11111', '1234567891', 'A12345', '12345-6'])('%s → accepted', (value) => {
+    expect(of(value)).toEqual([]);
+  });
+});
+
+describe('for all', () => {
+  test('every number of the right length and characters that is no run → accepted unchanged', () => {
+    fc.assert(
+      fc.property(validNumber, (value) => {
+        expect(trackingNumber.parse(value)).toBe(value);
+      }),
+    );
+  });
+
+  test('every ascending run of 5 to 50 digits → rejected', () => {
+    fc.assert(
+      fc.property(fc.nat(9), fc.integer({ min: 5, max: 50 }), (start, length) => {
+        const run = Array.from({ length }, (_, index) => (start + index) % 10).join('');
+        expect(trackingNumber.safeParse(run).success).toBe(false);
+      }),
+    );
+  });
+
+  test('an ascending run with one digit changed → accepted', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(9),
+        fc.integer({ min: 5, max: 50 }),
+        fc.nat(),
+        fc.integer({ min: 1, max: 9 }),
+        (start, length, at, change) => {
+          const digits = Array.from({ length }, (_, index) => (start + index) % 10);
+          const index = at % length;
+          digits[index] = ((digits[index] ?? 0) + change) % 10;
+          expect(trackingNumber.safeParse(digits.join('')).success).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test('every string with a character from outside the set → rejected', () => {
+    fc.assert(
+      fc.property(
+        validNumber,
+        fc.nat(),
+        fc
+          .integer({ min: 0, max: 0xffff })
+          .map((code) => String.fromCharCode(code))
+          .filter((one) => !ALPHABET.includes(one)),
+        (value, at, stranger) => {
+          const index = at % (value.length + 1);
+          const spoilt = value.slice(0, index) + stranger + value.slice(index);
+          expect(trackingNumber.safeParse(spoilt).success).toBe(false);
+        },
+      ),
+    );
+  });
+});
