@@ -1,0 +1,255 @@
+import { inspect } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import * as errors from '../src/errors.ts';
+import {
+  ApiError,
+  type ApiErrorDetails,
+  AuthenticationError,
+  ConfigurationError,
+  ConnectionError,
+  InvalidRequestError,
+  isTrackingError,
+  NotFoundError,
+  QueueFullError,
+  RateLimitError,
+  RequestValidationError,
+  ResponseValidationError,
+  ResultsNotReadyError,
+  ServerError,
+  ShippingDateOutdatedError,
+  TimeoutError,
+  TrackingError,
+} from '../src/errors.ts';
+
+const details: ApiErrorDetails = {
+  status: 429,
+  errors: [{ code: 'slow_down', message: 'm' }],
+  requestId: 'req-1',
+  method: 'GET',
+  path: '/couriers',
+  headers: new Headers({ 'x-secret': 'header-value' }),
+  body: { long: 'body-value' },
+  attempts: 2,
+  retryAfterMs: 1_000,
+};
+
+const EVERY_API_CLASS = [
+  ApiError,
+  AuthenticationError,
+  errors.PermissionDeniedError,
+  NotFoundError,
+  errors.ConflictError,
+  InvalidRequestError,
+  ShippingDateOutdatedError,
+  errors.NoActiveSubscriptionError,
+  errors.QuotaExceededError,
+  RateLimitError,
+  ServerError,
+  ResultsNotReadyError,
+];
+
+describe('classes', () => {
+  test.each(EVERY_API_CLASS.map((one) => [one.kind, one] as const))(
+    '%s → an ApiError with its own name',
+    (kind, Class) => {
+      const error = new Class('message', details);
+      expect(error).toBeInstanceOf(ApiError);
+      expect(error).toBeInstanceOf(TrackingError);
+      expect(error).toBeInstanceOf(Error);
+      expect(error.name).toBe(kind);
+      expect(error.constructor.name).toBe(kind);
+    },
+  );
+
+  test('an ApiError → no instance of a sibling or of a more specific class', () => {
+    const error = new InvalidRequestError('message', details);
+    expect(error).not.toBeInstanceOf(ShippingDateOutdatedError);
+    expect(error).not.toBeInstanceOf(ServerError);
+    expect(error).not.toBeInstanceOf(ConnectionError);
+  });
+
+  test('ShippingDateOutdatedError → also an InvalidRequestError', () => {
+    expect(new ShippingDateOutdatedError('message', details)).toBeInstanceOf(InvalidRequestError);
+  });
+
+  test('every exported class → has a kind of its own, which is its name', () => {
+    const classes = Object.entries(errors).filter(
+      ([name]) => name.endsWith('Error') && name !== 'isTrackingError',
+    );
+    expect(classes).toHaveLength(21);
+    for (const [name, Class] of classes) expect(Class).toHaveProperty('kind', name);
+  });
+
+  test.each([null, undefined, 5, 'text', {}, new Error('x'), new TypeError('x')])(
+    '%s → no TrackingError',
+    (value) => {
+      expect(value instanceof TrackingError).toBe(false);
+      expect(isTrackingError(value)).toBe(false);
+    },
+  );
+});
+
+describe('ApiError', () => {
+  test('details → fields of the error', () => {
+    expect(new RateLimitError('message', details)).toMatchObject({
+      message: 'message',
+      status: 429,
+      code: 'slow_down',
+      errors: [{ code: 'slow_down', message: 'm' }],
+      requestId: 'req-1',
+      method: 'GET',
+      path: '/couriers',
+      attempts: 2,
+      retryAfterMs: 1_000,
+    });
+  });
+
+  test('headers and body → kept, out of sight of logs', () => {
+    const error = new ApiError('message', details);
+    expect(error.headers.get('x-secret')).toBe('header-value');
+    expect(error.body).toEqual({ long: 'body-value' });
+    expect(inspect(error)).not.toMatch(/header-value|body-value/);
+    expect(JSON.stringify(error)).not.toMatch(/header-value|body-value/);
+  });
+
+  test('no errors in the body → no code', () => {
+    expect(new ApiError('message', { ...details, errors: [] }).code).toBeUndefined();
+  });
+});
+
+describe('JSON', () => {
+  test('an ApiError → name, message and its facts', () => {
+    expect(JSON.parse(JSON.stringify(new ApiError('message', details)))).toEqual({
+      name: 'ApiError',
+      message: 'message',
+      status: 429,
+      code: 'slow_down',
+      errors: [{ code: 'slow_down', message: 'm' }],
+      requestId: 'req-1',
+      method: 'GET',
+      path: '/couriers',
+      attempts: 2,
+      retryAfterMs: 1_000,
+    });
+  });
+
+  test('a TimeoutError with a cause → phase and time, no cause', () => {
+    const error = new TimeoutError('message', { phase: 'body', timeoutMs: 5 }, { cause: new Error('inner') });
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: 'TimeoutError',
+      message: 'message',
+      phase: 'body',
+      timeoutMs: 5,
+    });
+    expect(error.cause).toEqual(new Error('inner'));
+  });
+
+  test('a ResponseValidationError → issues, status and request id, no body', () => {
+    const issue = { path: [], code: 'invalid_body', message: 'm' };
+    const error = new ResponseValidationError('message', {
+      issues: [issue],
+      body: 'body-value',
+      status: 200,
+      requestId: 'req-1',
+    });
+    expect(error.body).toBe('body-value');
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: 'ResponseValidationError',
+      message: 'message',
+      issues: [issue],
+      status: 200,
+      requestId: 'req-1',
+    });
+  });
+});
+
+describe('RequestValidationError', () => {
+  const outdated = { path: ['shippingDate'], code: 'shipping_date_outdated', message: 'too old' };
+  const tooBig = { path: ['title'], code: 'too_big', message: 'too long' };
+
+  test('several issues → one message with all of them', () => {
+    expect(new RequestValidationError([outdated, tooBig]).message).toBe('too old; too long');
+  });
+
+  test('an outdated date only → the code the service would answer with', () => {
+    expect(new RequestValidationError([outdated, outdated]).code).toBe('shipping_date_outdated');
+  });
+
+  test('an outdated date and another rule → validation_error', () => {
+    expect(new RequestValidationError([outdated, tooBig]).code).toBe('validation_error');
+  });
+});
+
+describe('isTrackingError', () => {
+  test('any error of the package → true', () => {
+    expect(isTrackingError(new QueueFullError('x'))).toBe(true);
+  });
+
+  test('with a code → true for that code only', () => {
+    const error = new ApiError('x', details);
+    expect(isTrackingError(error, 'slow_down')).toBe(true);
+    expect(isTrackingError(error, 'tracker_not_found')).toBe(false);
+  });
+
+  test('with a code, of an error without codes → false', () => {
+    expect(isTrackingError(new ConfigurationError('x'), 'slow_down')).toBe(false);
+  });
+
+  test('a foreign object with the brand in another shape → false', () => {
+    expect(isTrackingError({ [Symbol.for('tracking-client.error')]: 'TrackingError' })).toBe(false);
+  });
+});
+
+describe('a subclass of the user', () => {
+  class Gone extends NotFoundError {
+    readonly isGone = true;
+  }
+
+  test('its instance → an instance of it and of every parent', () => {
+    const error = new Gone('x', details);
+    expect(error).toBeInstanceOf(Gone);
+    expect(error).toBeInstanceOf(NotFoundError);
+    expect(isTrackingError(error)).toBe(true);
+  });
+
+  test("its parent's instance → no instance of it", () => {
+    expect(new NotFoundError('x', details) instanceof Gone).toBe(false);
+  });
+
+  test('its JSON → holds its own fields', () => {
+    expect(new Gone('x', details).toJSON()).toMatchObject({ name: 'NotFoundError', isGone: true });
+  });
+});
+
+describe('two copies of the package', () => {
+  // The query makes another module instance, like the CommonJS build next to the ESM one.
+  const load = async () => {
+    const path = '../src/errors.ts?second-copy';
+    const other: typeof errors = await import(/* @vite-ignore */ path);
+    expect(other.TrackingError).not.toBe(TrackingError);
+    return other;
+  };
+
+  test("the other copy's error → seen by isTrackingError of this one", async () => {
+    const other = await load();
+    expect(isTrackingError(new other.NotFoundError('x', details), 'slow_down')).toBe(true);
+    expect(other.isTrackingError(new ConnectionError('x', { neverSent: true }))).toBe(true);
+  });
+
+  test("the other copy's error → an instance of this one's class and its parents", async () => {
+    const other = await load();
+    const error: unknown = new other.ShippingDateOutdatedError('x', details);
+    expect(error instanceof ShippingDateOutdatedError).toBe(true);
+    expect(error instanceof InvalidRequestError).toBe(true);
+    expect(error instanceof ApiError).toBe(true);
+    expect(error instanceof NotFoundError).toBe(false);
+  });
+
+  test("a user's subclass in one copy → not matched by the other copy's errors", async () => {
+    const other = await load();
+    class Mine extends RateLimitError {}
+    const error: unknown = new other.RateLimitError('x', details);
+    expect(error instanceof Mine).toBe(false);
+    expect(error instanceof RateLimitError).toBe(true);
+  });
+});
