@@ -1,0 +1,83 @@
+/** Which of two waiting calls goes first. */
+export type Priority = 'interactive' | 'background';
+
+/** What shares one allowance: the same account asking the same endpoint of the same service. */
+export interface BucketId {
+  /** Origin and path of the service, without a trailing slash. */
+  readonly baseUrl: string;
+  /** SHA-256 of the API key in hexadecimal, or `dynamic` for a key that a function gives; never the key. */
+  readonly account: string;
+  /** Endpoint name, e.g. `trackers.results`; `request` for paths outside the table. */
+  readonly endpoint: string;
+}
+
+/** What `acquire` needs to know. */
+export interface AcquireOptions {
+  readonly bucket: BucketId;
+  /** Requests allowed in a window of one second, until the service announces another number; the bucket's first call sets it. */
+  readonly limit: number;
+  /** What the service announces never raises the limit above this; the bucket's first call sets it. Default: no bound. */
+  readonly maxLimit?: number | undefined;
+  readonly priority: Priority;
+  /** Gives the place in the queue up; the rejection is the signal's own reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Longest wait in the queue in milliseconds; beyond it `acquire` rejects with `TimeoutError` (phase `queue`). Default: none. */
+  readonly maxWaitMs?: number | undefined;
+  /**
+   * Longest pause the call sits out, in milliseconds: once the service has asked for a longer one, `acquire` rejects with
+   * `LongPauseError`. Default: any.
+   */
+  readonly maxPauseMs?: number | undefined;
+}
+
+/** What an answer told about the allowance. */
+export interface Settlement {
+  readonly status: number;
+  /** How long the service asked to wait, in milliseconds; given for every 429. */
+  readonly retryAfterMs?: number | undefined;
+  /** The limit that the answer's headers announced, when they held a positive integer. */
+  readonly announcedLimit?: number | undefined;
+}
+
+/**
+ * Permission for one request. Call `send` right before sending and `settle` when the answer's headers arrive; or
+ * `cancel` when nothing will be sent.
+ *
+ * A request that breaks off after `send` (aborted, timed out, connection lost) is simply never settled: the service may
+ * have counted it, so its token comes back at the latest moment the service can have done so. A ticket that is neither
+ * sent nor cancelled gives its token back after a minute; sending it later still counts.
+ */
+export interface Ticket {
+  /** Tokens left in the bucket right after this one was granted. */
+  readonly tokensLeft: number;
+  /** The request leaves now. */
+  send(): void;
+  /** The answer's headers arrived. */
+  settle(settlement: Settlement): void;
+  /** The request was not sent: its token is free at once. After `send` it does nothing; the service may have counted the request. */
+  cancel(): void;
+}
+
+/** State of one bucket at one moment. */
+export interface BucketSnapshot {
+  readonly limit: number;
+  /** Tokens that are out and not back yet. */
+  readonly inUse: number;
+  /** Calls that wait for a token. */
+  readonly queued: number;
+  /** When the pause that a 429 asked for ends, in milliseconds since the epoch; null when there is none. */
+  readonly pausedUntil: number | null;
+}
+
+/** Grants permission to send, so that no window of the service ever sees more requests than it allows. */
+export interface Limiter {
+  /**
+   * Waits for a token of one bucket. Once it resolved, an abort of the signal no longer gives the token back: look at
+   * the signal again before sending, and call `cancel` if it aborted.
+   *
+   * @throws QueueFullError when the queue is full; TimeoutError after `maxWaitMs`; the signal's reason on abort
+   */
+  acquire(options: AcquireOptions): Promise<Ticket>;
+  /** The state of one bucket; undefined when nothing was asked of it, or nothing for so long that it was forgotten. */
+  snapshot(bucket: BucketId): BucketSnapshot | undefined;
+}

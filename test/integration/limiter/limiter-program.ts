@@ -1,0 +1,19 @@
+/** A program that uses a limiter and then has nothing more to do; the argument says how it leaves the limiter behind. */
+import { TokenBucketLimiter } from '../../../src/limiter/token-bucket.ts';
+
+const limiter = new TokenBucketLimiter();
+const options = {
+  bucket: { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: 'couriers.list' },
+  limit: 1,
+  priority: 'interactive',
+} as const;
+
+const ticket = await limiter.acquire(options);
+ticket.send();
+if (process.argv[2] === 'paused') ticket.settle({ status: 429, retryAfterMs: 3_600_000 });
+if (process.argv[2] === 'waiting') {
+  ticket.settle({ status: 200 });
+  // Nobody awaits this: only the limiter can keep the process alive until it is granted.
+  void limiter.acquire(options).then(() => console.log('granted'));
+}
+console.log('end of program');

@@ -1,0 +1,20 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const program = fileURLToPath(new URL('./limiter-program.ts', import.meta.url));
+
+async function outputOf(state: string): Promise<string[]> {
+  const args = ['--import', 'tsx', program, state];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 25_000 });
+  return stdout.trim().split('\n');
+}
+
+test('an endpoint paused for an hour and nobody waiting → the process ends by itself', async () => {
+  expect(await outputOf('paused')).toEqual(['end of program']);
+});
+
+test('a call waiting for a token → the process lives until it is granted', async () => {
+  expect(await outputOf('waiting')).toEqual(['end of program', 'granted']);
+});

@@ -1,0 +1,155 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { bucket, makeLimiter } from './make-limiter.ts';
+import { settled } from './manual-clock.ts';
+
+const reason = new Error('the caller lost interest');
+
+describe('abort', () => {
+  test('before enqueue → rejects with the signal’s own reason, no bucket is made', async () => {
+    const { acquire, limiter } = makeLimiter();
+    const call = acquire({ signal: AbortSignal.abort(reason) });
+    await settled();
+    expect(call.error).toBe(reason);
+    expect(limiter.snapshot(bucket)).toBeUndefined();
+  });
+
+  test('while queued → rejects at once with the reason and burns no token', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, {}, { limit: 1 });
+    const controller = new AbortController();
+    const aborted = acquire({ signal: controller.signal });
+    const next = acquire();
+    controller.abort(reason);
+    await settled();
+    expect(aborted.error).toBe(reason);
+    await clock.advance(1_010);
+    expect(next.state).toBe('granted');
+  });
+
+  test.each([
+    ['first', 0],
+    ['middle', 1],
+    ['last', 2],
+  ])('of the %s of three in the queue → the other two are served in order', async (_which, index) => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, {}, { limit: 1 });
+    const controller = new AbortController();
+    const calls = [0, 1, 2].map((place) => acquire(place === index ? { signal: controller.signal } : {}));
+    controller.abort(reason);
+    await settled();
+    const others = calls.filter((_call, place) => place !== index);
+    await clock.advance(1_010);
+    expect(others.map((call) => call.state)).toEqual(['granted', 'waiting']);
+    others[0]?.ticket?.cancel();
+    await settled();
+    expect(others.map((call) => call.state)).toEqual(['granted', 'granted']);
+    expect(calls[index]?.state).toBe('rejected');
+  });
+
+  test('behind a closed gate → rejects at once, not when the gate opens', async () => {
+    const { acquire, answered, clock, limiter } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 60_000 });
+    const controller = new AbortController();
+    const call = acquire({ signal: controller.signal });
+    controller.abort(reason);
+    await settled();
+    expect(call).toMatchObject({ state: 'rejected', error: reason });
+    expect(limiter.snapshot(bucket)?.queued).toBe(0);
+    expect(clock.timerCount).toBe(0);
+  });
+
+  test('between grant and send → the ticket stands, and cancelling it frees the token at once', async () => {
+    const { acquire } = makeLimiter();
+    const controller = new AbortController();
+    const call = acquire({ limit: 1, signal: controller.signal });
+    const next = acquire();
+    await settled();
+    controller.abort(reason);
+    await settled();
+    expect(call.state).toBe('granted');
+    call.ticket?.cancel();
+    await settled();
+    expect(next.state).toBe('granted');
+  });
+
+  test('in flight, so never settled → the token comes back at the latest bound', async () => {
+    const { acquire, clock } = makeLimiter();
+    const controller = new AbortController();
+    const call = acquire({ limit: 1, signal: controller.signal });
+    const next = acquire();
+    await settled();
+    call.ticket?.send();
+    controller.abort(reason);
+    await clock.advance(1_509);
+    expect(next.state).toBe('waiting');
+    await clock.advance(1);
+    expect(next.state).toBe('granted');
+  });
+
+  test('of the last one waiting → the timer is gone', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(3);
+    const controller = new AbortController();
+    acquire({ signal: controller.signal });
+    expect(clock.timerCount).toBe(1);
+    controller.abort(reason);
+    expect(clock.timerCount).toBe(0);
+  });
+});
+
+describe('listeners', () => {
+  test('10,000 calls on one signal over two buckets → one listener, one timer a bucket, all rejected on abort', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    const other = { ...bucket, endpoint: 'couriers.list' };
+    await answered(3);
+    await answered(3, {}, { bucket: other });
+    const controller = new AbortController();
+    const calls = Array.from({ length: 10_000 }, (_, index) =>
+      acquire({ signal: controller.signal, ...(index % 2 === 0 ? {} : { bucket: other }) }),
+    );
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
+    expect(clock.timerCount).toBe(2);
+    controller.abort(reason);
+    await settled();
+    expect(calls.every((call) => call.error === reason)).toBe(true);
+    expect(clock.timerCount).toBe(0);
+  });
+
+  test('granted → the listener is gone', async () => {
+    const { acquire } = makeLimiter();
+    const controller = new AbortController();
+    const call = acquire({ signal: controller.signal });
+    await settled();
+    expect(call.state).toBe('granted');
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+
+  test('two wait on one signal and one is granted → an abort still reaches the other', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, {}, { limit: 1 });
+    const controller = new AbortController();
+    const calls = [acquire({ signal: controller.signal }), acquire({ signal: controller.signal })];
+    await clock.advance(1_010);
+    controller.abort(reason);
+    await settled();
+    expect(calls.map((call) => call.state)).toEqual(['granted', 'rejected']);
+  });
+
+  test('given up after maxWaitMs → the listener is gone', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(3);
+    const controller = new AbortController();
+    acquire({ signal: controller.signal, maxWaitMs: 10 });
+    await clock.advance(10);
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+
+  test('rejected by a full queue → no listener is left', async () => {
+    const { acquire, answered } = makeLimiter({ maxQueue: 0 });
+    await answered(3);
+    const controller = new AbortController();
+    acquire({ signal: controller.signal });
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { bucket, grantedOf, makeLimiter } from './make-limiter.ts';
+import { settled } from './manual-clock.ts';
+
+describe('an announced limit', () => {
+  test('above the known one → waiting calls go at once', async () => {
+    const { acquire, sent } = makeLimiter();
+    const [ticket] = await sent(3);
+    const waiting = [1, 2, 3, 4].map(() => acquire());
+    ticket?.settle({ status: 200, announcedLimit: 5 });
+    await settled();
+    expect(grantedOf(waiting)).toBe(2);
+  });
+
+  test('below the known one → counts at once, calls wait until fewer are out', async () => {
+    const { acquire, clock, sent } = makeLimiter();
+    const tickets = await sent(2, { limit: 10 });
+    for (const ticket of tickets) ticket.settle({ status: 200, announcedLimit: 2 });
+    const waiting = acquire();
+    await clock.advance(1_009);
+    expect(waiting.state).toBe('waiting');
+    await clock.advance(1);
+    expect(waiting.state).toBe('granted');
+  });
+
+  test('down while more than that are out → the next goes only when enough have come back', async () => {
+    const { acquire, clock, sent } = makeLimiter();
+    const tickets = await sent(4, { limit: 4 });
+    tickets[0]?.settle({ status: 200, announcedLimit: 2 });
+    await clock.advance(100);
+    tickets[1]?.settle({ status: 200 });
+    await clock.advance(100);
+    tickets[2]?.settle({ status: 200 });
+    const waiting = acquire();
+    await clock.advance(1_010 - 100 - 1);
+    expect(waiting.state).toBe('waiting');
+    await clock.advance(101);
+    expect(waiting.state).toBe('granted');
+  });
+
+  test.each([
+    ['0', 0],
+    ['-3', -3],
+    ['NaN', Number.NaN],
+    ['Infinity', Number.POSITIVE_INFINITY],
+    ['2.5', 2.5],
+    ['nothing', undefined],
+  ])('of %s → the limit stays', async (_title, announcedLimit) => {
+    const { answered, limiter } = makeLimiter();
+    await answered(1, { announcedLimit });
+    expect(limiter.snapshot(bucket)?.limit).toBe(3);
+  });
+
+  test('on a 429 → counts as well', async () => {
+    const { answered, limiter } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 1_000, announcedLimit: 7 });
+    expect(limiter.snapshot(bucket)?.limit).toBe(7);
+  });
+
+  test('in the late answer to an older request → ignored', async () => {
+    const { clock, limiter, sent } = makeLimiter();
+    const [older] = await sent(1);
+    await clock.advance(100);
+    const [newer] = await sent(1);
+    newer?.settle({ status: 200, announcedLimit: 2 });
+    older?.settle({ status: 200, announcedLimit: 3 });
+    expect(limiter.snapshot(bucket)?.limit).toBe(2);
+  });
+
+  test('above maxLimit → the limit rises to maxLimit only', async () => {
+    const { answered, limiter } = makeLimiter();
+    await answered(1, { announcedLimit: 10 }, { limit: 3, maxLimit: 5 });
+    expect(limiter.snapshot(bucket)?.limit).toBe(5);
+  });
+
+  test('for one endpoint → the others keep theirs', async () => {
+    const { acquire, answered, limiter } = makeLimiter();
+    const other = { ...bucket, endpoint: 'couriers.list' };
+    acquire({ bucket: other });
+    await answered(1, { announcedLimit: 9 });
+    expect(limiter.snapshot(other)?.limit).toBe(3);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { bucket, grantedOf, makeLimiter } from './make-limiter.ts';
+import { settled } from './manual-clock.ts';
+
+describe('a 429', () => {
+  test('with a delay of 5 s → nobody goes before that, though tokens are free', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 5_000 });
+    const call = acquire();
+    await clock.advance(4_999);
+    expect(call.state).toBe('waiting');
+    await clock.advance(1);
+    expect(call.state).toBe('granted');
+  });
+
+  test.each([
+    ['no delay', undefined],
+    ['NaN', Number.NaN],
+    ['a negative delay', -5],
+    ['Infinity', Number.POSITIVE_INFINITY],
+  ])('with %s → a pause of one window', async (_title, retryAfterMs) => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs });
+    const call = acquire();
+    await clock.advance(999);
+    expect(call.state).toBe('waiting');
+    await clock.advance(1);
+    expect(call.state).toBe('granted');
+  });
+
+  test('several in flight at once → the latest end counts, whatever the order of the answers', async () => {
+    const { acquire, clock, sent } = makeLimiter();
+    const tickets = await sent(3);
+    tickets[0]?.settle({ status: 429, retryAfterMs: 3_000 });
+    tickets[1]?.settle({ status: 429, retryAfterMs: 8_000 });
+    tickets[2]?.settle({ status: 429, retryAfterMs: 1_000 });
+    const call = acquire();
+    await clock.advance(7_999);
+    expect(call.state).toBe('waiting');
+    await clock.advance(1);
+    expect(call.state).toBe('granted');
+  });
+
+  test('then a shorter Retry-After later → the pause still lasts to its first end', async () => {
+    const { acquire, clock, sent } = makeLimiter();
+    const [first, second] = await sent(2);
+    first?.settle({ status: 429, retryAfterMs: 10_000 });
+    await clock.advance(1_000);
+    second?.settle({ status: 429, retryAfterMs: 0 });
+    const call = acquire();
+    await clock.advance(8_999);
+    expect(call.state).toBe('waiting');
+    await clock.advance(1);
+    expect(call.state).toBe('granted');
+  });
+
+  test('then a late 200 → the pause stands', async () => {
+    const { acquire, clock, sent } = makeLimiter();
+    const [first, second] = await sent(2);
+    first?.settle({ status: 429, retryAfterMs: 10_000 });
+    await clock.advance(1_000);
+    second?.settle({ status: 200 });
+    const call = acquire();
+    await clock.advance(8_999);
+    expect(call.state).toBe('waiting');
+  });
+
+  test('that arrives while others wait → they are held as well, and then served', async () => {
+    const { acquire, clock, sent } = makeLimiter();
+    const tickets = await sent(3);
+    const waiting = [acquire(), acquire(), acquire()];
+    for (const ticket of tickets) ticket.settle({ status: 429, retryAfterMs: 20_000 });
+    await clock.advance(19_999);
+    expect(grantedOf(waiting)).toBe(0);
+    await clock.advance(1_000);
+    expect(grantedOf(waiting)).toBe(3);
+  });
+
+  test('of the bulk endpoint → other endpoints go on', async () => {
+    const { acquire, answered } = makeLimiter();
+    const bulk = { ...bucket, endpoint: 'trackers.createBulk' };
+    await answered(1, { status: 429, retryAfterMs: 60_000 }, { bucket: bulk });
+    const elsewhere = acquire();
+    await settled();
+    expect(elsewhere.state).toBe('granted');
+  });
+
+  test('pausing for a minute → the snapshot tells the wall-clock time of its end', async () => {
+    const { answered, clock, limiter } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 60_000 });
+    const endsAt = clock.wallNow() + 60_000;
+    await clock.advance(10_000);
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(endsAt);
+    await clock.advance(50_000);
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
+  });
+
+  test('503 with a delay → no pause, only a 429 makes one', async () => {
+    const { acquire, answered } = makeLimiter();
+    await answered(1, { status: 503, retryAfterMs: 60_000 });
+    const call = acquire();
+    await settled();
+    expect(call.state).toBe('granted');
+  });
+});

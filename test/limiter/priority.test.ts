@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest';
+import { bucket, type Call, grantedOf, makeLimiter } from './make-limiter.ts';
+import { settled } from './manual-clock.ts';
+
+const background = { priority: 'background' } as const;
+
+describe('two lanes', () => {
+  test('an interactive call behind two background calls → goes first', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, {}, { limit: 1 });
+    const later = [acquire(background), acquire(background)];
+    const urgent = acquire();
+    await clock.advance(1_010);
+    expect(urgent.state).toBe('granted');
+    expect(grantedOf(later)).toBe(0);
+  });
+
+  test('interactive calls without end → a waiting background call gets the twentieth grant', async () => {
+    const { acquire } = makeLimiter();
+    const first = acquire({ limit: 1 });
+    await settled();
+    const urgent = Array.from({ length: 60 }, () => acquire());
+    const patient = [acquire(background), acquire(background), acquire(background)];
+    const order = await grantOneByOne(first, [...urgent, ...patient]);
+    const places = patient.map((call) => order.indexOf(call) + 1);
+    expect(places).toEqual([20, 40, 60]);
+  });
+
+  test('interactive grants while no background call waited → do not count towards its turn', async () => {
+    const { acquire } = makeLimiter();
+    const first = acquire({ limit: 1 });
+    await settled();
+    const before = Array.from({ length: 30 }, () => acquire());
+    const order = await grantOneByOne(first, before, 30);
+    const patient = acquire(background);
+    const after = Array.from({ length: 30 }, () => acquire());
+    const later = await grantOneByOne(order.at(-1), [...after, patient]);
+    expect(later.indexOf(patient) + 1).toBe(20);
+  });
+});
+
+describe('the reserve', () => {
+  test.each([
+    [10, 9],
+    [11, 10],
+    [9, 9],
+    [3, 3],
+    [1, 1],
+  ])('limit %d, none given → background calls get %d', async (limit, granted) => {
+    const { acquire } = makeLimiter();
+    const calls = Array.from({ length: 20 }, () => acquire({ limit, ...background }));
+    await settled();
+    expect(grantedOf(calls)).toBe(granted);
+  });
+
+  test('background calls queued at a limit of 10 → an interactive call goes at once', async () => {
+    const { acquire } = makeLimiter();
+    for (let call = 0; call < 300; call += 1) acquire({ limit: 10, ...background });
+    const urgent = acquire();
+    await settled();
+    expect(urgent.state).toBe('granted');
+  });
+
+  test('reserve of 2 at a limit of 3 → one background call, two interactive ones', async () => {
+    const { acquire } = makeLimiter({ reserve: 2 });
+    const patient = [acquire(background), acquire(background)];
+    const urgent = [acquire(), acquire(), acquire()];
+    await settled();
+    expect(grantedOf(patient)).toBe(1);
+    expect(grantedOf(urgent)).toBe(2);
+  });
+
+  test('reserve of 0 → background calls get every token', async () => {
+    const { acquire } = makeLimiter({ reserve: 0 });
+    const calls = Array.from({ length: 20 }, () => acquire({ limit: 10, ...background }));
+    await settled();
+    expect(grantedOf(calls)).toBe(10);
+  });
+
+  test('reserve above the limit → background calls still get one token', async () => {
+    const { acquire } = makeLimiter({ reserve: 50 });
+    const calls = [acquire(background), acquire(background)];
+    await settled();
+    expect(grantedOf(calls)).toBe(1);
+  });
+
+  test('the service lowers the limit from 10 to 9 → nothing is held back any more', async () => {
+    const { acquire, answered, clock, limiter } = makeLimiter();
+    await answered(1, { announcedLimit: 9 }, { limit: 10 });
+    await clock.advance(1_010);
+    const calls = Array.from({ length: 20 }, () => acquire(background));
+    await settled();
+    expect(limiter.snapshot(bucket)?.limit).toBe(9);
+    expect(grantedOf(calls)).toBe(9);
+  });
+
+  test('interactive calls take every token as it comes → a background call still gets its turn, without the reserve', async () => {
+    const { acquire } = makeLimiter({ reserve: 1 });
+    const held = [acquire({ limit: 2 }), acquire()];
+    await settled();
+    const urgent = Array.from({ length: 40 }, () => acquire());
+    const patient = acquire(background);
+    const order = await grantOneByOne(held[0], [...urgent, patient]);
+    expect(order.indexOf(patient) + 1).toBe(20);
+  });
+});
+
+/** Frees one token at a time and notes who got it; the last of `count` keeps it. */
+async function grantOneByOne(
+  first: Call | undefined,
+  calls: readonly Call[],
+  count = Number.POSITIVE_INFINITY,
+): Promise<Call[]> {
+  const order: Call[] = [];
+  let holder = first;
+  while (holder && order.length < count) {
+    holder.ticket?.cancel();
+    await settled();
+    holder = calls.find((call) => call.state === 'granted' && !order.includes(call));
+    if (holder) order.push(holder);
+  }
+  return order;
+}

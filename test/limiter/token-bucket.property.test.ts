@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
+import { bucket } from './make-limiter.ts';
+import { ManualClock, settled } from './manual-clock.ts';
+
+const WINDOW_MS = 1_000;
+const MAX_UPLINK_MS = 500;
+
+/** What happens to one call, decided beforehand. */
+interface Plan {
+  readonly arrivesAfterMs: number;
+  readonly priority: 'interactive' | 'background';
+  readonly sendAfterMs: number;
+  readonly uplinkMs: number;
+  readonly answerAfterMs: number;
+  readonly status: 200 | 429 | 500;
+  readonly retryAfterMs: number;
+  /** When the caller loses interest, counted from its arrival. */
+  readonly abortAfterMs: number | undefined;
+}
+
+const plan: fc.Arbitrary<Plan> = fc.record({
+  arrivesAfterMs: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 900, noNaN: true })),
+  priority: fc.constantFrom('interactive', 'background'),
+  sendAfterMs: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 300, noNaN: true })),
+  uplinkMs: fc.double({ min: 0, max: MAX_UPLINK_MS, noNaN: true }),
+  answerAfterMs: fc.oneof(
+    fc.double({ min: 0, max: 200, noNaN: true }),
+    fc.double({ min: 0, max: 4_000, noNaN: true }),
+  ),
+  status: fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(200, 500) },
+    { weight: 1, arbitrary: fc.constant(429) },
+  ),
+  retryAfterMs: fc.double({ min: 0, max: 3_000, noNaN: true }),
+  abortAfterMs: fc.oneof(
+    { weight: 4, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.double({ min: 0, max: 3_000, noNaN: true }) },
+  ),
+} as const);
+
+const scenario = fc.record({
+  limit: fc.constantFrom(1, 3, 10),
+  earlyByMs: fc.constantFrom(0, 0, 1.5),
+  plans: fc.array(plan, { minLength: 1, maxLength: 60, size: 'max' }),
+});
+
+/** Runs every call to its end and reports what the service counted and who was granted, in order. */
+async function play({ limit, earlyByMs, plans }: typeof scenario extends fc.Arbitrary<infer S> ? S : never) {
+  const clock = new ManualClock();
+  clock.earlyByMs = earlyByMs;
+  const limiter = new TokenBucketLimiter({ clock, maxUplinkMs: MAX_UPLINK_MS });
+  const countedAt: number[] = [];
+  const grantedOrder: number[] = [];
+  const outcomes: ('waiting' | 'granted' | 'aborted')[] = plans.map(() => 'waiting');
+
+  // Events of the outside world run on a clock of their own, in step with the limiter's.
+  const world: { at: number; happen: () => void }[] = [];
+  const later = (ms: number, happen: () => void) => {
+    world.push({ at: clock.now() + ms, happen });
+  };
+
+  let arrivesAt = 0;
+  plans.forEach((call, index) => {
+    arrivesAt += call.arrivesAfterMs;
+    later(arrivesAt, () => {
+      const controller = new AbortController();
+      if (call.abortAfterMs !== undefined) later(call.abortAfterMs, () => controller.abort(index));
+      limiter.acquire({ bucket, limit, priority: call.priority, signal: controller.signal }).then(
+        (ticket) => {
+          outcomes[index] = 'granted';
+          grantedOrder.push(index);
+          later(call.sendAfterMs, () => {
+            if (controller.signal.aborted) return ticket.cancel();
+            ticket.send();
+            later(call.uplinkMs, () => countedAt.push(clock.now()));
+            later(call.uplinkMs + call.answerAfterMs, () => {
+              // Whoever aborted in flight never sees the answer.
+              if (controller.signal.aborted) return;
+              ticket.settle({
+                status: call.status,
+                retryAfterMs: call.status === 429 ? call.retryAfterMs : undefined,
+              });
+            });
+          });
+        },
+        () => {
+          outcomes[index] = 'aborted';
+        },
+      );
+    });
+  });
+
+  await settled();
+  for (;;) {
+    const worldAt = Math.min(...world.map((event) => event.at));
+    const nextAt = Math.min(worldAt, clock.nextTimerAt ?? Number.POSITIVE_INFINITY);
+    if (nextAt === Number.POSITIVE_INFINITY) break;
+    await clock.moveTo(nextAt);
+    for (const event of world.filter((candidate) => candidate.at <= nextAt)) {
+      world.splice(world.indexOf(event), 1);
+      event.happen();
+    }
+    await settled();
+  }
+  return { countedAt, grantedOrder, outcomes, timersLeft: clock.timerCount };
+}
+
+test('any arrivals, delays, aborts and 429s → no window of any kind ever counts more than the limit', async () => {
+  await fc.assert(
+    fc.asyncProperty(scenario, async (input) => {
+      const { countedAt } = await play(input);
+      const sorted = countedAt.toSorted((a, b) => a - b);
+      // `limit + 1` requests within less than one window would overfill the window that begins with the first of them.
+      for (let last = input.limit; last < sorted.length; last += 1) {
+        const first = sorted[last - input.limit] ?? Number.NaN;
+        expect((sorted[last] ?? Number.NaN) - first).toBeGreaterThanOrEqual(WINDOW_MS);
+      }
+    }),
+    { numRuns: 150 },
+  );
+}, 60_000);
+
+test('any arrivals, delays, aborts and 429s → everybody who stays is served, everybody else rejected, no timer left', async () => {
+  await fc.assert(
+    fc.asyncProperty(scenario, async (input) => {
+      const { outcomes, timersLeft } = await play(input);
+      outcomes.forEach((outcome, index) => {
+        const abortable = input.plans[index]?.abortAfterMs !== undefined;
+        expect(abortable ? ['granted', 'aborted'] : ['granted']).toContain(outcome);
+      });
+      expect(timersLeft).toBe(0);
+    }),
+    { numRuns: 75 },
+  );
+}, 60_000);
+
+test('any arrivals, delays, aborts and 429s → within a lane, first come, first served', async () => {
+  await fc.assert(
+    fc.asyncProperty(scenario, async (input) => {
+      const { grantedOrder } = await play(input);
+      for (const priority of ['interactive', 'background']) {
+        const lane = grantedOrder.filter((index) => input.plans[index]?.priority === priority);
+        expect(lane).toEqual(lane.toSorted((a, b) => a - b));
+      }
+    }),
+    { numRuns: 75 },
+  );
+}, 60_000);

@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
+import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
+import { bucket, grantedOf, makeLimiter } from './make-limiter.ts';
+import { settled } from './manual-clock.ts';
+
+describe('granting', () => {
+  test('four calls at a limit of 3 → three granted at once, the fourth waits', async () => {
+    const { acquire } = makeLimiter();
+    const calls = [acquire(), acquire(), acquire(), acquire()];
+    await settled();
+    expect(calls.map((call) => call.state)).toEqual(['granted', 'granted', 'granted', 'waiting']);
+  });
+
+  test('grants → each ticket tells how many tokens are left', async () => {
+    const { acquire } = makeLimiter();
+    const calls = [acquire(), acquire(), acquire()];
+    await settled();
+    expect(calls.map((call) => call.ticket?.tokensLeft)).toEqual([2, 1, 0]);
+  });
+
+  test('several waiting calls → granted in the order they came', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, {}, { limit: 1 });
+    const calls = [acquire(), acquire(), acquire()];
+    await clock.advance(200_000);
+    const times = calls.map((call) => call.doneAt ?? Number.NaN);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(new Set(times).size).toBe(3);
+  });
+});
+
+describe('when a token comes back', () => {
+  test.each([
+    ['answered', 0, 1_010],
+    ['answered', 200, 1_210],
+    ['answered', 499, 1_509],
+    ['not answered', 5_000, 1_510],
+  ])('sent and %s within %d ms → free %d ms after sending', async (_title, answerAfterMs, freeAfterMs) => {
+    const { acquire, sent, clock } = makeLimiter();
+    const startedAt = clock.now();
+    const [ticket] = await sent(1, { limit: 1 });
+    const waiting = acquire();
+    await clock.moveTo(startedAt + Math.min(answerAfterMs, freeAfterMs - 1));
+    if (answerAfterMs < freeAfterMs) ticket?.settle({ status: 200 });
+    await clock.moveTo(startedAt + freeAfterMs - 1);
+    expect(waiting.state).toBe('waiting');
+    await clock.moveTo(startedAt + freeAfterMs);
+    expect(waiting.state).toBe('granted');
+  });
+
+  test.each([200, 404, 429, 503])('status %d → the token comes back like any other', async (status) => {
+    const { answered, limiter, clock } = makeLimiter();
+    await answered(1, { status, retryAfterMs: 0 });
+    await clock.advance(1_009);
+    expect(limiter.snapshot(bucket)?.inUse).toBe(1);
+    await clock.advance(1);
+    expect(limiter.snapshot(bucket)?.inUse).toBe(0);
+  });
+
+  test('maxUplinkMs 100, never answered → free 1110 ms after sending', async () => {
+    const { acquire, sent, clock } = makeLimiter({ maxUplinkMs: 100 });
+    await sent(1, { limit: 1 });
+    const waiting = acquire();
+    await clock.advance(1_109);
+    expect(waiting.state).toBe('waiting');
+    await clock.advance(1);
+    expect(waiting.state).toBe('granted');
+  });
+
+  test('cancelled before sending → the next call goes at once', async () => {
+    const { acquire } = makeLimiter();
+    const first = acquire({ limit: 1 });
+    const second = acquire();
+    await settled();
+    expect(second.state).toBe('waiting');
+    first.ticket?.cancel();
+    await settled();
+    expect(second.state).toBe('granted');
+  });
+
+  test('cancelled after sending → the token stays out', async () => {
+    const { sent, limiter } = makeLimiter();
+    const [ticket] = await sent(1);
+    ticket?.cancel();
+    expect(limiter.snapshot(bucket)?.inUse).toBe(1);
+  });
+
+  test('settled twice → the second answer changes nothing', async () => {
+    const { sent, limiter } = makeLimiter();
+    const [ticket] = await sent(1);
+    ticket?.settle({ status: 200 });
+    ticket?.settle({ status: 429, retryAfterMs: 5_000, announcedLimit: 1 });
+    expect(limiter.snapshot(bucket)).toMatchObject({ limit: 3, pausedUntil: null });
+  });
+
+  test('settled without being sent → ignored, the token stays out', async () => {
+    const { acquire, limiter } = makeLimiter();
+    const call = acquire();
+    await settled();
+    call.ticket?.settle({ status: 429, retryAfterMs: 5_000 });
+    expect(limiter.snapshot(bucket)).toMatchObject({ inUse: 1, pausedUntil: null });
+  });
+
+  test('granted and forgotten → the token comes back after a minute', async () => {
+    const { acquire, clock } = makeLimiter();
+    acquire({ limit: 1 });
+    const next = acquire();
+    await clock.advance(59_999);
+    expect(next.state).toBe('waiting');
+    await clock.advance(1);
+    expect(next.state).toBe('granted');
+  });
+
+  test('sent after its token had come back → counts again, later calls wait', async () => {
+    const { acquire, clock, limiter } = makeLimiter();
+    const slow = acquire({ limit: 1 });
+    await clock.advance(60_000);
+    expect(limiter.snapshot(bucket)?.inUse).toBe(0);
+    slow.ticket?.send();
+    const next = acquire();
+    await clock.advance(1_509);
+    expect(next.state).toBe('waiting');
+    await clock.advance(1);
+    expect(next.state).toBe('granted');
+  });
+
+  test('sent while another waits → that one is woken when the token is back, not after the minute', async () => {
+    const { acquire, clock } = makeLimiter();
+    const first = acquire({ limit: 1 });
+    const second = acquire();
+    await settled();
+    first.ticket?.send();
+    await clock.advance(1_510);
+    expect(second.state).toBe('granted');
+  });
+});
+
+describe('buckets', () => {
+  test.each([
+    ['endpoint', { ...bucket, endpoint: 'trackers.createBulk' }],
+    ['account', { ...bucket, account: 'account-2' }],
+    ['base URL', { ...bucket, baseUrl: 'https://other.example.test/v1' }],
+  ])('another %s → its own allowance', async (_what, other) => {
+    const { acquire } = makeLimiter();
+    const calls = [1, 2, 3, 4].map(() => acquire());
+    const elsewhere = acquire({ bucket: other });
+    await settled();
+    expect(grantedOf(calls)).toBe(3);
+    expect(elsewhere.state).toBe('granted');
+  });
+
+  test('names that read the same when joined → still two buckets', async () => {
+    const { acquire } = makeLimiter();
+    acquire({ limit: 1, bucket: { baseUrl: 'a', account: 'b","c', endpoint: 'd' } });
+    const other = acquire({ limit: 1, bucket: { baseUrl: 'a', account: 'b', endpoint: 'c","d' } });
+    await settled();
+    expect(other.state).toBe('granted');
+  });
+
+  test('nothing asked yet → no snapshot', () => {
+    const { limiter } = makeLimiter();
+    expect(limiter.snapshot(bucket)).toBeUndefined();
+  });
+
+  test('five calls at a limit of 3 → the snapshot counts three in use, two queued', async () => {
+    const { acquire, limiter } = makeLimiter();
+    for (let call = 0; call < 5; call += 1) acquire();
+    await settled();
+    expect(limiter.snapshot(bucket)).toEqual({ limit: 3, inUse: 3, queued: 2, pausedUntil: null });
+  });
+
+  test('thousands of accounts, one after the other → idle buckets are forgotten, a waiting one is not', async () => {
+    const { acquire, clock, limiter } = makeLimiter();
+    const busy = { ...bucket, account: 'busy' };
+    for (let call = 0; call < 3; call += 1) acquire({ bucket: busy, limit: 1 });
+    for (let account = 0; account < 2_000; account += 1) {
+      const call = acquire({ bucket: { ...bucket, account: `account-${account}` } });
+      await settled();
+      call.ticket?.cancel();
+      if (account === 1_000) await clock.advance(10);
+    }
+    const known = Array.from({ length: 2_000 }, (_, account) =>
+      limiter.snapshot({ ...bucket, account: `account-${account}` }),
+    ).filter((snapshot) => snapshot !== undefined);
+    expect(known.length).toBeLessThan(600);
+    expect(limiter.snapshot(busy)?.queued).toBe(2);
+  });
+});
+
+describe('options', () => {
+  test.each<[string, TokenBucketLimiterOptions]>([
+    ['maxQueue', { maxQueue: -1 }],
+    ['maxQueue', { maxQueue: 1.5 }],
+    ['maxQueue', { maxQueue: Number.NaN }],
+    ['maxUplinkMs', { maxUplinkMs: -1 }],
+    ['maxUplinkMs', { maxUplinkMs: Number.NaN }],
+    ['maxUplinkMs', { maxUplinkMs: Number.POSITIVE_INFINITY }],
+    ['reserve', { reserve: -1 }],
+    ['reserve', { reserve: 0.5 }],
+  ])('%s of %o → ConfigurationError that names it', (name, options) => {
+    expect(() => new TokenBucketLimiter(options)).toThrow(ConfigurationError);
+    expect(() => new TokenBucketLimiter(options)).toThrow(`Expected \`${name}\` to be a`);
+  });
+
+  test.each([
+    ['limit', { limit: 0 }],
+    ['limit', { limit: Number.NaN }],
+    ['limit', { limit: 2.5 }],
+    ['maxLimit', { maxLimit: 0 }],
+    ['maxWaitMs', { maxWaitMs: -1 }],
+    ['maxWaitMs', { maxWaitMs: Number.NaN }],
+  ])('acquire with %s of %o → rejects with ConfigurationError', async (name, overrides) => {
+    const { acquire } = makeLimiter();
+    const call = acquire(overrides);
+    await settled();
+    expect(call.error).toBeInstanceOf(ConfigurationError);
+    expect(String(call.error)).toContain(`\`${name}\``);
+  });
+
+  test('no clock given → the machine’s own', async () => {
+    const limiter = new TokenBucketLimiter();
+    const ticket = await limiter.acquire({ bucket, limit: 1, priority: 'interactive' });
+    expect(ticket.tokensLeft).toBe(0);
+  });
+});
