@@ -1,0 +1,97 @@
+import type { EndpointName } from './endpoints.ts';
+import { ConfigurationError, type TrackingError } from './errors.ts';
+import type { Logger } from './logger.ts';
+import { kindOf } from './validation.ts';
+
+/** What every hook is told. */
+export interface AttemptInfo {
+  /** The endpoint; `request` for a path outside the table. */
+  readonly endpoint: EndpointName | 'request';
+  readonly method: string;
+  /** Path template, e.g. `/trackers/{trackerId}`. */
+  readonly path: string;
+  /** Counts from 1. */
+  readonly attempt: number;
+}
+
+/** A request is about to be sent. */
+export interface RequestInfo extends AttemptInfo {
+  /** Tokens left in the endpoint's bucket; undefined without a limiter. */
+  readonly tokensLeft: number | undefined;
+}
+
+/** An answer arrived whole. */
+export interface ResponseInfo extends RequestInfo {
+  readonly status: number;
+  /** From sending to the end of the body, in milliseconds. */
+  readonly durationMs: number;
+  readonly requestId: string | undefined;
+}
+
+/** A failed attempt is followed by another one. */
+export interface RetryInfo extends AttemptInfo {
+  readonly error: TrackingError;
+  /** How long the call waits before the next attempt, in milliseconds. */
+  readonly delayMs: number;
+}
+
+/** The service answered 429. */
+export interface RateLimitedInfo extends AttemptInfo {
+  /** How long the endpoint pauses, in milliseconds. */
+  readonly delayMs: number;
+}
+
+/** Callbacks around every attempt. A hook that throws or rejects never breaks a call. */
+export interface Hooks {
+  onRequest?: ((info: RequestInfo) => void) | undefined;
+  onResponse?: ((info: ResponseInfo) => void) | undefined;
+  onRetry?: ((info: RetryInfo) => void) | undefined;
+  onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
+}
+
+// Typed against the hooks, so a hook without an entry here does not compile.
+const HOOK_NAMES = Object.keys({
+  onRequest: true,
+  onResponse: true,
+  onRetry: true,
+  onRateLimit: true,
+} satisfies Record<keyof Hooks, true>);
+
+/**
+ * Checks hooks and ties them to their object, which may be an instance of a class.
+ *
+ * @throws ConfigurationError when one is no function
+ */
+export function resolveHooks(hooks: Hooks | undefined): Hooks {
+  if (hooks === undefined) return {};
+  if (typeof hooks !== 'object' || hooks === null) {
+    throw new ConfigurationError(`Expected \`hooks\` to be an object, got ${kindOf(hooks)}`);
+  }
+  const bound = HOOK_NAMES.map((name) => {
+    const hook: unknown = Reflect.get(hooks, name);
+    if (hook !== undefined && typeof hook !== 'function') {
+      throw new ConfigurationError(`Expected \`hooks.${name}\` to be a function, got ${kindOf(hook)}`);
+    }
+    return [name, hook?.bind(hooks)] as const;
+  });
+  return Object.fromEntries(bound);
+}
+
+/** Calls one hook; a failure of it costs a log line, never the call. */
+export function callHook<Name extends keyof Hooks>(
+  { hooks, logger }: { readonly hooks: Hooks; readonly logger: Logger },
+  name: Name,
+  info: Parameters<NonNullable<Hooks[Name]>>[0],
+): void {
+  // Sound: `info` is typed by the same `Name`; the compiler does not connect the two through the union.
+  const hook = hooks[name] as ((info: unknown) => unknown) | undefined;
+  if (hook === undefined) return;
+  const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
+  try {
+    // A copy: what one hook does to it must not reach the next.
+    const returned = hook({ ...info });
+    if (returned instanceof Promise) returned.catch(onFailure);
+  } catch {
+    onFailure();
+  }
+}

@@ -1,0 +1,52 @@
+import { ConfigurationError } from './errors.ts';
+import { kindOf } from './validation.ts';
+
+/** Takes log lines; the console is one, and so are most logging libraries. Fields never hold a secret. */
+export interface Logger {
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+/** From all lines to none. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+/** The least urgent lines that are logged. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const METHODS = ['debug', 'info', 'warn', 'error'] as const;
+
+/**
+ * Checks that a logger has a method for every level.
+ *
+ * @throws ConfigurationError naming the method that is missing
+ */
+export function checkLogger(logger: Logger): Logger {
+  for (const method of METHODS) {
+    // `Object` makes something with properties of null, too: options come from callers without types.
+    const found: unknown = Reflect.get(Object(logger), method);
+    if (typeof found === 'function') continue;
+    throw new ConfigurationError(`Expected \`logger.${method}\` to be a function, got ${kindOf(found)}`);
+  }
+  return logger;
+}
+
+/** A logger that drops lines below `level`, and that never breaks its caller. */
+export function leveledLogger(logger: Logger, level: LogLevel): Logger {
+  const lowest = LOG_LEVELS.indexOf(level);
+  const at =
+    (name: (typeof METHODS)[number]): Logger['debug'] =>
+    (message, fields) => {
+      if (LOG_LEVELS.indexOf(name) < lowest) return;
+      try {
+        const returned: unknown = logger[name](
+          `[tracking-client] ${message}`,
+          ...(fields === undefined ? [] : [fields]),
+        );
+        if (returned instanceof Promise) returned.catch(() => {});
+      } catch {
+        // A broken logger must not cost the caller an answer.
+      }
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

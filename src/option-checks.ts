@@ -1,0 +1,91 @@
+import { MAX_TIMER_MS } from './clock.ts';
+import { ConfigurationError } from './errors.ts';
+import { kindOf } from './validation.ts';
+
+/** Headers that describe the transport: the runtime writes them, and a wrong one makes requests hang or fail. */
+const TRANSPORT_HEADERS = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function fail(name: string, rule: string, value: unknown): never {
+  const got = typeof value === 'number' ? String(value) : kindOf(value);
+  throw new ConfigurationError(`Expected \`${name}\` to be ${rule}, got ${got}`);
+}
+
+/** Checks a timeout: a number above 0 that a timer can hold. */
+export function checkTimeoutMs(name: string, value: unknown): number {
+  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER_MS) {
+    return fail(name, `a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`, value);
+  }
+  return value;
+}
+
+/** Checks a delay: a number of 0 or more that a timer can hold. */
+export function checkDelayMs(name: string, value: unknown): number {
+  if (typeof value !== 'number' || !(value >= 0) || value > MAX_TIMER_MS) {
+    return fail(name, `a number of milliseconds from 0 to ${MAX_TIMER_MS}`, value);
+  }
+  return value;
+}
+
+/** Checks a whole number from `min`; Infinity where `allowInfinity` says so. */
+export function checkCount(name: string, value: unknown, min: number, allowInfinity = false): number {
+  const isInfinite = allowInfinity && value === Number.POSITIVE_INFINITY;
+  if (!isInfinite && (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min)) {
+    return fail(name, `a whole number of at least ${min}`, value);
+  }
+  // Narrowed above: either the number Infinity or a safe integer.
+  return Number(value);
+}
+
+/** Checks a value against a fixed set of strings. */
+export function checkOneOf<Allowed extends string>(
+  name: string,
+  value: unknown,
+  allowed: readonly Allowed[],
+): Allowed {
+  const found = allowed.find((one) => one === value);
+  return found ?? fail(name, allowed.map((one) => `"${one}"`).join(' or '), value);
+}
+
+/** Checks that a value is a plain bag of options with known names only, so that a typo does not pass silently. */
+export function checkKnownOptions(name: string, value: unknown, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) fail(name, 'an object', value);
+  for (const key of Object.keys(value)) {
+    if (known.includes(key)) continue;
+    const twin = known.find((one) => one.toLowerCase() === key.toLowerCase());
+    const hint = twin === undefined ? `one of ${known.join(', ')}` : `\`${twin}\``;
+    throw new ConfigurationError(
+      `Expected \`${name}\` to hold known options only, got \`${key}\`; did you mean ${hint}?`,
+    );
+  }
+}
+
+/** Checks header names and values without printing a value; the result's names are in lower case. */
+export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {
+  const isBag =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Headers);
+  if (!isBag) return fail(name, 'an object of header names and values', value);
+  const headers = new Headers();
+  for (const [key, text] of Object.entries(value)) {
+    if (key.toLowerCase() === 'authorization') {
+      throw new ConfigurationError(`Expected \`${name}\` to leave \`authorization\` to \`apiKey\``);
+    }
+    if (TRANSPORT_HEADERS.includes(key.toLowerCase())) {
+      throw new ConfigurationError(`Expected \`${name}\` to leave \`${key.toLowerCase()}\` to the transport`);
+    }
+    try {
+      if (typeof text !== 'string') throw new TypeError(kindOf(text));
+      headers.set(key, text);
+    } catch {
+      fail(`${name}.${key}`, 'a valid header', text);
+    }
+  }
+  return Object.fromEntries(headers);
+}

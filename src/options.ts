@@ -1,0 +1,91 @@
+import type { EndpointName } from './endpoints.ts';
+import type { Hooks } from './hooks.ts';
+import type { Limiter, Priority } from './limiter/limiter.ts';
+import type { Logger, LogLevel } from './logger.ts';
+
+/** When and how often a failed request is sent again; which failures count is a fact of each endpoint. */
+export interface RetryOptions {
+  /** Retries with back-off, 0 or more; answers of 429 have their own cap. Default 3. */
+  readonly retries?: number | undefined;
+  /** Upper bound of the first back-off, in milliseconds; it doubles with every retry. Default 500. */
+  readonly minDelayMs?: number | undefined;
+  /** Upper bound of every back-off, in milliseconds. Default 30,000. */
+  readonly maxDelayMs?: number | undefined;
+  /** Longest wait the service may ask for, in milliseconds; beyond it the call rejects at once. Default 60,000. */
+  readonly maxRetryAfterMs?: number | undefined;
+  /** Retries after an answer of 429, which use up none of `retries`; none when `retries` is 0. Default 20. */
+  readonly maxRateLimitRetries?: number | undefined;
+}
+
+/** How the built-in limiter is set up. */
+export interface RateLimitOptions {
+  /** Requests per second by endpoint, where your account's differ from the table. */
+  readonly limits?: Partial<Record<EndpointName, number>> | undefined;
+  /** Most calls that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
+  readonly maxQueue?: number | undefined;
+  /** Longest time a request may take to reach the service, in milliseconds. Default 500. */
+  readonly maxUplinkMs?: number | undefined;
+  /** Tokens that background calls leave free for interactive ones. Default 1 where the limit is 10 or more, else 0. */
+  readonly reserve?: number | undefined;
+}
+
+/** Options of `new TrackingClient`. */
+export interface TrackingClientOptions {
+  /**
+   * Where the service is, with its version segment. Default: the environment variable `TRACKING_BASE_URL`.
+   * @example 'https://api.example.com/public/v1'
+   */
+  readonly baseUrl?: string | URL | undefined;
+  /**
+   * The API key, or a function that gives it and is asked before every attempt, so a rotated key is picked up.
+   * Default: the environment variable `TRACKING_API_KEY`.
+   */
+  readonly apiKey?: string | (() => string | Promise<string>) | undefined;
+  /** Time for one attempt, headers and body, in milliseconds. Default 30,000; 90,000 for `track` and `search`. */
+  readonly timeoutMs?: number | undefined;
+  /** Time for the whole call with queueing, attempts and waits, in milliseconds. Default: none. */
+  readonly totalTimeoutMs?: number | undefined;
+  /** Retries, or `false` for none at all. */
+  readonly retry?: false | RetryOptions | undefined;
+  /** The built-in limiter, or `false` to send at once and meet the service's 429s. */
+  readonly rateLimit?: false | RateLimitOptions | undefined;
+  /** A limiter to share: one for several clients of an account, or a `RedisLimiter` for several processes. */
+  readonly limiter?: Limiter | undefined;
+  /** A `fetch` to use instead of the global one, e.g. `fake.fetch` in tests. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Headers for every request; `authorization` belongs to `apiKey`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Replaces the `User-Agent` header. Default: name and version of this package and of the runtime. */
+  readonly userAgent?: string | undefined;
+  /** Where log lines go. Default: the console. */
+  readonly logger?: Logger | undefined;
+  /** The least urgent lines that are logged. Default `warn`. */
+  readonly logLevel?: LogLevel | undefined;
+  /** Callbacks around every attempt; one that throws never breaks a call. */
+  readonly hooks?: Hooks | undefined;
+  /**
+   * What to do with a successful answer that breaks its schema: reject with `ResponseValidationError`, or log a
+   * warning and hand over what arrived. Default `throw`.
+   */
+  readonly invalidResponse?: 'throw' | 'warn' | undefined;
+  /** Allows a key where browser globals exist, where every visitor can read it. Default false. */
+  readonly dangerouslyAllowBrowser?: boolean | undefined;
+  /** Allows `http:` to hosts other than the loopback interface. Default false. */
+  readonly allowInsecureHttp?: boolean | undefined;
+}
+
+/** Options of one call, the last argument of every method. */
+export interface RequestOptions {
+  /** Ends the call in any phase; it rejects with the signal's own reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Time for one attempt, headers and body, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /** Time for the whole call, in milliseconds. */
+  readonly totalTimeoutMs?: number | undefined;
+  /** Retries of this call: `false` for none, or what differs from the client's. */
+  readonly retry?: false | RetryOptions | undefined;
+  /** More headers; they win over the client's. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Which of two waiting calls goes first. Default `interactive`. */
+  readonly priority?: Priority | undefined;
+}
