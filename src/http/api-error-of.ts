@@ -1,0 +1,118 @@
+import {
+  ApiError,
+  type ApiErrorDetails,
+  AuthenticationError,
+  ConflictError,
+  InvalidRequestError,
+  NoActiveSubscriptionError,
+  NotFoundError,
+  PermissionDeniedError,
+  QuotaExceededError,
+  RateLimitError,
+  ResultsNotReadyError,
+  ServerError,
+  ShippingDateOutdatedError,
+} from '../errors.ts';
+import { type ApiErrorItem, isKnownErrorCode, type KnownErrorCode } from '../schemas/api-error.ts';
+import { isJsonObject } from '../schemas/envelope.ts';
+
+type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
+
+/** The class of every known code; `status` where the code says less than the status does. */
+const CLASS_OF_CODE: Record<KnownErrorCode, ApiErrorClass | 'status'> = {
+  validation_error: InvalidRequestError,
+  missing_mandatory_field: InvalidRequestError,
+  parsing_error: InvalidRequestError,
+  shipping_date_outdated: ShippingDateOutdatedError,
+  tracker_conflict: ConflictError,
+  request_conflict: ConflictError,
+  tracker_not_found: NotFoundError,
+  parcel_not_found: ResultsNotReadyError,
+  tracker_not_updatable: InvalidRequestError,
+  no_active_subscription: NoActiveSubscriptionError,
+  quota_limit_reached: QuotaExceededError,
+  bulk_create_limit_exceeded: QuotaExceededError,
+  processing_error: 'status',
+  webhook_url_missing: InvalidRequestError,
+  auth_missing_header: AuthenticationError,
+  auth_invalid_header: AuthenticationError,
+  auth_invalid_api_key: AuthenticationError,
+};
+
+function classOfCode(code: string | undefined): ApiErrorClass | 'status' {
+  if (code === undefined) return 'status';
+  if (isKnownErrorCode(code)) return CLASS_OF_CODE[code];
+  return code.startsWith('auth_') ? AuthenticationError : 'status';
+}
+
+function classOfStatus(status: number): ApiErrorClass {
+  if (status >= 500) return ServerError;
+  switch (status) {
+    case 400:
+    case 422:
+      return InvalidRequestError;
+    case 401:
+      return AuthenticationError;
+    case 403:
+      return PermissionDeniedError;
+    case 404:
+      return NotFoundError;
+    case 409:
+      return ConflictError;
+    case 429:
+      return RateLimitError;
+    default:
+      return ApiError;
+  }
+}
+
+function toItem(value: unknown): ApiErrorItem[] {
+  if (!isJsonObject(value) || typeof value['code'] !== 'string') return [];
+  const message = value['message'];
+  return [{ ...value, code: value['code'], message: typeof message === 'string' ? message : undefined }];
+}
+
+/** Reads the errors of both envelopes: `{ errors: [...] }`, and `{ error }` of the bulk endpoint. */
+export function readErrorItems(body: unknown): ApiErrorItem[] {
+  if (!isJsonObject(body)) return [];
+  const { errors, error } = body;
+  return Array.isArray(errors) ? errors.flatMap(toItem) : toItem(error);
+}
+
+const LONGEST_EXCERPT = 500;
+
+function jsonOf(body: unknown): string {
+  try {
+    return JSON.stringify(body) ?? '';
+  } catch {
+    // Nested deeper than the stack is: not worth quoting.
+    return '';
+  }
+}
+
+/** A body as one short line; a gateway's page is only told by its size. */
+export function excerpt(body: unknown): string {
+  const text = typeof body === 'string' ? body : jsonOf(body);
+  if (/^\s*</.test(text)) return `an HTML page of ${text.length} characters`;
+  const line = text
+    .slice(0, LONGEST_EXCERPT * 4)
+    .replace(/\s+/g, ' ')
+    .trim();
+  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT - 1)}…` : line;
+}
+
+function describe(details: ApiErrorDetails): string {
+  const [first] = details.errors;
+  const said =
+    first === undefined ? excerpt(details.body) : [first.code, first.message].filter(Boolean).join(': ');
+  const request = details.requestId === undefined ? '' : ` (request ${details.requestId})`;
+  const answered = `${details.method} ${details.path} was answered with ${details.status}`;
+  return `${answered}${said === '' ? '' : `: ${said.slice(0, LONGEST_EXCERPT)}`}${request}`;
+}
+
+/** The error for an answer: by code first, by status second. */
+export function apiErrorOf(details: ApiErrorDetails, message = describe(details)): ApiError {
+  const byCode = classOfCode(details.errors[0]?.code);
+  const ErrorClass = byCode === 'status' ? classOfStatus(details.status) : byCode;
+  return new ErrorClass(message, details);
+}

@@ -1,0 +1,77 @@
+import type { RateLimitInfo } from './response-headers.ts';
+
+/** A result together with what came with it. */
+export interface WithResponse<T> {
+  readonly data: T;
+  /** The answer; its body can still be read. */
+  readonly response: Response;
+  /** Identifies the request when you ask the service's support about it (`x-request-id`). */
+  readonly requestId: string | undefined;
+  readonly rateLimit: RateLimitInfo;
+  /** How many requests were sent for this call. */
+  readonly attempts: number;
+}
+
+/** The one execution behind an `ApiPromise`. */
+export interface CallOutcome<T> {
+  readonly data: T;
+  /** Built on demand: most callers want the data only. */
+  readonly details: () => WithResponse<T>;
+}
+
+/**
+ * A call that starts when it is awaited, or when one of its methods is called, and runs once.
+ *
+ * @example
+ * const tracker = await client.trackers.get(id);
+ * const { data, requestId, attempts } = await client.trackers.get(id).withResponse();
+ */
+export class ApiPromise<T> implements Promise<T> {
+  readonly [Symbol.toStringTag] = 'ApiPromise';
+  readonly #start: () => Promise<CallOutcome<T>>;
+  #outcome: Promise<CallOutcome<T>> | undefined;
+
+  constructor(start: () => Promise<CallOutcome<T>>) {
+    this.#start = start;
+  }
+
+  #run(): Promise<CallOutcome<T>> {
+    this.#outcome ??= this.#start();
+    return this.#outcome;
+  }
+
+  /** Resolves to the data together with the response, its request id, rate limit and number of attempts. */
+  async withResponse(): Promise<WithResponse<T>> {
+    const outcome = await this.#run();
+    return outcome.details();
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: being awaitable is what this class is for.
+  then<Fulfilled = T, Rejected = never>(
+    onFulfilled?: ((value: T) => Fulfilled | PromiseLike<Fulfilled>) | null,
+    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<Fulfilled | Rejected> {
+    return this.#run()
+      .then((outcome) => outcome.data)
+      .then(onFulfilled, onRejected);
+  }
+
+  catch<Rejected = never>(
+    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
+  ): Promise<T | Rejected> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<T> {
+    return this.then().finally(onFinally);
+  }
+
+  /** Applies a change to the data of this call; still lazy. */
+  map<Next>(change: (data: T) => Next): ApiPromise<Next> {
+    return new ApiPromise(async () => {
+      const outcome = await this.#run();
+      const data = change(outcome.data);
+      return { data, details: () => ({ ...outcome.details(), data }) };
+    });
+  }
+}

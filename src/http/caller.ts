@@ -1,0 +1,36 @@
+import { type Config, checkCallOptionNames, resolveCallOptions } from '../config.ts';
+import type { EndpointName } from '../endpoints.ts';
+import type { RequestOptions } from '../options.ts';
+import { ApiPromise } from './api-promise.ts';
+import { type PreparedCall, runCall } from './pipeline.ts';
+import { type CallInput, type EndpointResult, prepareCall } from './prepare.ts';
+
+/** What every resource needs of the client: its configuration, and a way to call an endpoint of the table. */
+export class Caller {
+  readonly config: Config;
+
+  constructor(config: Config) {
+    this.config = config;
+  }
+
+  /** A lazy call of one endpoint; input and options are read now, so later changes to them do no harm. */
+  call<Name extends EndpointName>(
+    name: Name,
+    input: CallInput,
+    options: (RequestOptions & { readonly retryAmbiguous?: boolean | undefined }) | undefined,
+  ): ApiPromise<EndpointResult<Name>> {
+    return this.start(() => prepareCall(this.config, name, input, options?.retryAmbiguous), options);
+  }
+
+  /** A lazy call whose preparation fails only when it is awaited. */
+  start<T>(prepare: () => PreparedCall<T>, options: RequestOptions | undefined): ApiPromise<T> {
+    try {
+      checkCallOptionNames(options);
+      const callOptions = resolveCallOptions(this.config, options);
+      const prepared = prepare();
+      return new ApiPromise(() => runCall(this.config, prepared, callOptions));
+    } catch (error) {
+      return new ApiPromise(() => Promise.reject(error));
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import type { z } from 'zod';
+import type { Config } from '../config.ts';
+import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
+import { RequestValidationError } from '../errors.ts';
+import { hasDotSegment } from '../schemas/identifier.ts';
+import { errorMap, expected, toValidationIssues, type ValidationIssue } from '../validation.ts';
+import type { PreparedCall } from './pipeline.ts';
+
+/** What a method hands over; each part is checked against its schema in the table. */
+export interface CallInput {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+type QueryValue = string | number | boolean | undefined | null;
+
+function check<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
+  const result = schema.safeParse(value, { error: errorMap(rootName) });
+  if (result.success) return result.data;
+  throw new RequestValidationError(toValidationIssues(result.error));
+}
+
+function issue(path: string, rule: string, value: unknown): ValidationIssue {
+  return {
+    path: [path],
+    code: 'invalid_value',
+    message: expected(rule).error({ path: [path], input: value }),
+  };
+}
+
+/** JSON text; what JSON can't hold (a cycle, a bigint, a function) is the caller's mistake. */
+function toJson(value: unknown, name: string): string {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return text;
+  } catch {
+    // Reported below like a value without a JSON form.
+  }
+  throw new RequestValidationError([issue(name, 'to be a JSON value', value)]);
+}
+
+function queryString(query: Readonly<Record<string, QueryValue>>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null) search.append(name, String(value));
+  }
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function fillPath(template: string, params: Readonly<Record<string, string>>): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+}
+
+/** The result type of an endpoint, inferred from its response schema. */
+export type EndpointResult<Name extends EndpointName> = z.output<
+  (typeof endpoints)[Name]['response']['schema']
+>;
+
+/**
+ * Checks the input of an endpoint of the table and builds the call.
+ *
+ * @throws RequestValidationError before anything is sent
+ */
+export function prepareCall<Name extends EndpointName>(
+  config: Config,
+  name: Name,
+  input: CallInput,
+  retryAmbiguous = false,
+): PreparedCall<EndpointResult<Name>> {
+  const row: Endpoint = endpoints[name];
+  const params = row.request.params === undefined ? {} : check(row.request.params, input.params, 'params');
+  const query = row.request.query === undefined ? {} : check(row.request.query, input.query ?? {}, 'query');
+  const body = row.request.body === undefined ? undefined : check(row.request.body, input.body, 'input');
+  return {
+    endpoint: name,
+    method: row.method,
+    path: row.path,
+    target: fillPath(row.path, params) + queryString(query),
+    body: body === undefined ? undefined : toJson(body, 'input'),
+    limitPerSecond: config.limits[name] ?? row.limitPerSecond,
+    maxLimitPerSecond: config.limits[name],
+    timeoutClass: row.timeoutClass,
+    retryClass: row.retryClass,
+    retryAmbiguous,
+    // Sound: the row was taken by `Name`, so its response schema gives exactly `EndpointResult<Name>`.
+    response: row.response as PreparedCall<EndpointResult<Name>>['response'],
+  };
+}
+
+/** A request outside the table, sent through the same pipeline. */
+export interface RawRequest<Schema extends z.ZodType = z.ZodType<unknown>> {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path below the base URL, starting with `/`; encode variable parts with `encodeURIComponent`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, QueryValue>> | undefined;
+  /** A JSON value. */
+  readonly body?: unknown;
+  /** Checks the body of the answer; its output is the result. Default: the body as it is. */
+  readonly schema?: Schema | undefined;
+  /** True when repeating the request does no harm. Default: true for GET and HEAD. */
+  readonly idempotent?: boolean | undefined;
+}
+
+/** Requests per second for paths outside the table: what most endpoints allow (service.md 8). */
+const RAW_LIMIT_PER_SECOND = 10;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function checkRaw(request: RawRequest<z.ZodType>): void {
+  const issues: ValidationIssue[] = [];
+  if (!METHODS.includes(request.method))
+    issues.push(issue('method', `to be one of ${METHODS.join(', ')}`, request.method));
+  const { path } = request;
+  const isPath =
+    typeof path === 'string' && path.startsWith('/') && !path.startsWith('//') && !/[?#\\\s]/.test(path);
+  if (!isPath) issues.push(issue('path', 'to be a path that starts with one "/" and has no query', path));
+  else if (hasDotSegment(path)) issues.push(issue('path', 'to have no dot segments', path));
+  const hasBody = request.body !== undefined;
+  if (hasBody && (request.method === 'GET' || request.method === 'HEAD'))
+    issues.push(issue('body', `to be left out of a ${request.method} request`, request.body));
+  if (issues.length > 0) throw new RequestValidationError(issues);
+}
+
+/** The row that rules a raw path, so that it shares the bucket of the endpoint it really asks. */
+function rowOf(method: string, path: string): EndpointName | undefined {
+  return ENDPOINT_NAMES.filter((name) => endpoints[name].method === method)
+    .sort((one, other) => endpoints[one].path.split('{').length - endpoints[other].path.split('{').length)
+    .find((name) => new RegExp(`^${endpoints[name].path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path));
+}
+
+/**
+ * Checks a raw request and builds the call.
+ *
+ * @throws RequestValidationError before anything is sent
+ */
+export function prepareRawCall<T>(
+  config: Config,
+  request: RawRequest<z.ZodType<T>>,
+  schema: z.ZodType<T>,
+): PreparedCall<T> {
+  checkRaw(request);
+  const name = rowOf(request.method, request.path);
+  const row: Endpoint | undefined = name === undefined ? undefined : endpoints[name];
+  const isIdempotent = request.idempotent ?? (request.method === 'GET' || request.method === 'HEAD');
+  const limit = name === undefined ? undefined : config.limits[name];
+  return {
+    endpoint: name ?? 'request',
+    method: request.method,
+    path: row?.path ?? request.path,
+    target: request.path + queryString(request.query ?? {}),
+    body: request.body === undefined ? undefined : toJson(request.body, 'body'),
+    limitPerSecond: limit ?? row?.limitPerSecond ?? RAW_LIMIT_PER_SECOND,
+    maxLimitPerSecond: limit,
+    timeoutClass: row?.timeoutClass ?? 'standard',
+    retryClass: isIdempotent ? 'safe' : 'billed',
+    retryAmbiguous: false,
+    response: { unwrap: (body) => ({ payload: body }), schema, mayBeEmpty: true },
+  };
+}

@@ -1,0 +1,242 @@
+import { describe, expect, test, vi } from 'vitest';
+import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
+import { TRACKER, TRACKING } from '../support/calls.ts';
+import { type Answer, makeClient, rejectionOf } from '../support/make-client.ts';
+
+const COURIERS = JSON.stringify({ data: { couriers: [] } });
+const list = (answer: Answer) => makeClient(answer).client.couriers.list();
+
+describe('content type', () => {
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'Application/JSON',
+    'application/vnd.api+json',
+    'application/problem+json;charset=utf-8',
+    'text/json',
+  ])('%s → read as JSON', async (type) => {
+    expect(await list({ body: COURIERS, headers: { 'content-type': type } })).toEqual([]);
+  });
+
+  test.each([
+    'text/html',
+    'text/plain',
+    'application/xml',
+    'application/octet-stream',
+    'application/jsonp',
+    '',
+  ])('%j → ResponseValidationError, although the body is JSON', async (type) => {
+    expect(await rejectionOf(list({ body: COURIERS, headers: { 'content-type': type } }))).toBeInstanceOf(
+      ResponseValidationError,
+    );
+  });
+
+  test('none at all → read as JSON', async () => {
+    const { client } = makeClient(() => new Response(new TextEncoder().encode(COURIERS)));
+    expect(await client.couriers.list()).toEqual([]);
+  });
+
+  test('a JSON attachment of another type → read as JSON', async () => {
+    const headers = {
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'attachment; filename="history.json"',
+    };
+    const { client } = makeClient({ body: { metadata: {}, webhooks: [] }, headers });
+    expect(await client.trackers.webhookHistory('t')).toEqual({ metadata: {}, webhooks: [] });
+  });
+});
+
+describe('messages', () => {
+  test.each([
+    [{ body: 'null' }, 'got null where an object with `data` was due'],
+    [{ body: {} }, 'got an object where an object with `data` was due'],
+    [{ body: '' }, 'got an empty body'],
+    [{ body: ' \n' }, 'got an empty body'],
+    [{ body: '{"data":' }, 'got a body that is not valid JSON'],
+    [{ body: '<p>', headers: { 'content-type': 'text/html' } }, 'got content of type text/html'],
+  ])('%j → %s', async (answer, words) => {
+    expect(await rejectionOf(list(answer))).toMatchObject({
+      name: 'ResponseValidationError',
+      message: `Expected GET /couriers to answer with its documented JSON, ${words}`,
+    });
+  });
+
+  test('one wrong field → its path, rule and kind', async () => {
+    const { client } = makeClient({ body: { data: { tracker: { ...TRACKER, isTracked: 'yes' } } } });
+    expect(await rejectionOf(client.trackers.get('t'))).toMatchObject({
+      name: 'ResponseValidationError',
+      message:
+        'GET /trackers/{trackerId} was answered with an unexpected `isTracked`: Expected `isTracked` to be a boolean, got a string of 3 characters',
+      issues: [{ path: ['isTracked'], code: 'invalid_type' }],
+    });
+  });
+
+  test('several wrong fields → the first one, and how many more', async () => {
+    const { client } = makeClient({ body: { data: { tracker: {} } } });
+    const error = await rejectionOf(client.trackers.get('t'));
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/unexpected `trackerId`.* \(and 1 more\)$/),
+    });
+  });
+
+  test('an invalid answer → status, request id and body are kept', async () => {
+    const answer = { status: 201, body: { data: null }, headers: { 'x-request-id': 'req-1' } };
+    expect(await rejectionOf(list(answer))).toMatchObject({ status: 201, requestId: 'req-1', body: null });
+  });
+
+  test('an answer that is no JSON → the text is kept', async () => {
+    expect(await rejectionOf(list({ body: 'oops' }))).toMatchObject({ body: 'oops' });
+  });
+});
+
+describe('no results yet', () => {
+  test.each([{ data: { trackings: [] } }, { data: [] }])('%j → ResultsNotReadyError', async (body) => {
+    const { client } = makeClient({ body, headers: { 'x-request-id': 'req-1' } });
+    const error = await rejectionOf(client.trackers.results('t'));
+    expect(error).toBeInstanceOf(ResultsNotReadyError);
+    expect(error).toMatchObject({
+      message: 'GET /trackers/{trackerId}/results has no results yet; ask again later',
+      status: 200,
+      code: undefined,
+      requestId: 'req-1',
+      attempts: 1,
+    });
+  });
+
+  test('parcel_not_found → ResultsNotReadyError with that code', async () => {
+    const { client, requests } = makeClient({
+      status: 404,
+      body: { errors: [{ code: 'parcel_not_found' }], data: null },
+    });
+    expect(await rejectionOf(client.trackers.results('t'))).toMatchObject({
+      name: 'ResultsNotReadyError',
+      code: 'parcel_not_found',
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('no results for a tracking number → an empty array', async () => {
+    const { client } = makeClient({ body: { data: { trackings: [] } } });
+    expect(await client.trackers.resultsByTrackingNumber('LA680658838NL')).toEqual([]);
+  });
+});
+
+describe('bulk statuses', () => {
+  const items = [{ trackingNumber: 'LA680658838NL' }];
+  const failed = { status: 'error', summary: null, data: null, error: { code: 'added_later', message: 'm' } };
+
+  test.each([200, 201, 207, 400, 403])('%d with the bulk envelope → a result', async (status) => {
+    const { client } = makeClient({ status, body: failed });
+    expect(await client.trackers.createBulk(items)).toEqual(failed);
+  });
+
+  test.each([
+    [401, 'AuthenticationError'],
+    [404, 'NotFoundError'],
+    [405, 'ApiError'],
+    [422, 'InvalidRequestError'],
+    [429, 'RateLimitError'],
+    [500, 'ServerError'],
+    [503, 'ServerError'],
+  ])('%d with the bulk envelope → %s with its code', async (status, name) => {
+    const { client } = makeClient({ status, body: failed }, { retry: false });
+    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({
+      name,
+      code: 'added_later',
+      status,
+    });
+  });
+
+  test('403 quota_limit_reached in the bulk envelope → a result that says so', async () => {
+    const body = { ...failed, error: { code: 'quota_limit_reached' } };
+    const { client } = makeClient({ status: 403, body });
+    expect(await client.trackers.createBulk(items)).toMatchObject({ error: { code: 'quota_limit_reached' } });
+  });
+
+  test.each([
+    [400, { errors: [{ code: 'validation_error' }], data: null }, 'InvalidRequestError'],
+    [403, { errors: [{ code: 'quota_limit_reached' }], data: null }, 'QuotaExceededError'],
+    [400, '<html>', 'InvalidRequestError'],
+    [403, '', 'PermissionDeniedError'],
+    [400, { status: 400, error: 'Bad Request' }, 'InvalidRequestError'],
+  ])('%d with another body (%j) → %s', async (status, body, name) => {
+    const { client } = makeClient({ status, body });
+    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({ name, status });
+  });
+
+  test('400 with the bulk envelope from another endpoint → an error', async () => {
+    const { client } = makeClient({ status: 400, body: failed });
+    expect(await rejectionOf(client.trackers.create({ trackingNumber: 'LA680658838NL' }))).toMatchObject({
+      name: 'InvalidRequestError',
+      code: 'added_later',
+    });
+  });
+});
+
+describe('empty successes', () => {
+  test.each([204, 205])('%d to a resend → an empty result', async (status) => {
+    const { client } = makeClient({ status });
+    expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
+  });
+
+  test('204 to an endpoint that has something to say → ResponseValidationError', async () => {
+    const { client } = makeClient({ status: 204 });
+    expect(await rejectionOf(client.trackers.get('t'))).toBeInstanceOf(ResponseValidationError);
+  });
+});
+
+describe('redirects', () => {
+  test.each([301, 302, 303, 307, 308])('%d → an error that says why it is not followed', async (status) => {
+    const { client, requests } = makeClient({ status, headers: { location: 'https://evil.test/' } });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ApiError',
+      status,
+      message: `GET /couriers was answered with a redirect (${status}), which is never followed: the key would travel with it`,
+    });
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe("invalidResponse: 'warn'", () => {
+  const logger = () => ({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() });
+
+  test('a wrong field → handed over as it arrived, with a warning', async () => {
+    const log = logger();
+    const tracker = { ...TRACKER, isTracked: 'yes', extra: 1 };
+    const { client } = makeClient(
+      { body: { data: { tracker } } },
+      { invalidResponse: 'warn', logger: log, logLevel: 'warn' },
+    );
+    expect(await client.trackers.get('t')).toEqual(tracker);
+    expect(log.warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/unexpected `isTracked`.*; handed over as it arrived$/),
+    );
+  });
+
+  test('a valid answer → no warning', async () => {
+    const log = logger();
+    const options = { invalidResponse: 'warn', logger: log, logLevel: 'debug' } as const;
+    await makeClient({ body: { data: { trackings: [TRACKING] } } }, options).client.trackers.results('t');
+    expect(log.warn).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    ['null', { data: { trackers: null } }],
+    ['an object instead of an array', { data: { trackers: {} } }],
+    ['a number', { data: 5 }],
+    ['no envelope', {}],
+  ])('%s → still a ResponseValidationError: there is nothing to hand over', async (_what, body) => {
+    const { client } = makeClient({ body }, { invalidResponse: 'warn' });
+    expect(await rejectionOf(client.trackers.list())).toBeInstanceOf(ResponseValidationError);
+  });
+});
+
+describe('envelopes', () => {
+  test.each([200, 201, 202, 299])('status %d → a success', async (status) => {
+    expect(await list({ status, body: COURIERS })).toEqual([]);
+  });
+
+  test('a byte order mark before the JSON → read all the same', async () => {
+    expect(await list({ body: `\ufeff${COURIERS}` })).toEqual([]);
+  });
+});

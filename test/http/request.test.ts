@@ -1,0 +1,250 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { RequestValidationError, ResponseValidationError } from '../../src/errors.ts';
+import type { RawRequest } from '../../src/http/prepare.ts';
+import { makeClient, rejectionOf } from '../support/make-client.ts';
+
+const OK = { body: { anything: [1] } };
+
+describe('sending', () => {
+  test('GET with a query → path and query below the base URL', async () => {
+    const { client, requests } = makeClient(OK);
+    const query = { page: 2, 'a b': 'c&d', flag: true, none: undefined, nil: null };
+    expect(await client.request({ method: 'GET', path: '/reports/monthly', query })).toEqual({
+      anything: [1],
+    });
+    expect(requests[0]).toMatchObject({
+      method: 'GET',
+      url: 'https://api.example.test/public/v1/reports/monthly?page=2&a+b=c%26d&flag=true',
+      body: '',
+    });
+  });
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)('%s with a body → JSON', async (method) => {
+    const { client, requests } = makeClient(OK);
+    await client.request({ method, path: '/reports', body: { a: [1, null] } });
+    expect(requests[0]).toMatchObject({ method, body: '{"a":[1,null]}' });
+    expect(requests[0]?.headers.get('content-type')).toBe('application/json');
+  });
+
+  test.each([null, false, 0, '', []])('the body %j → sent as JSON', async (body) => {
+    const { client, requests } = makeClient(OK);
+    await client.request({ method: 'POST', path: '/reports', body });
+    expect(requests[0]?.body).toBe(JSON.stringify(body));
+  });
+
+  test('no body → none, and no content type', async () => {
+    const { client, requests } = makeClient(OK);
+    await client.request({ method: 'POST', path: '/reports' });
+    expect(requests[0]?.body).toBe('');
+    expect(requests[0]?.headers.has('content-type')).toBe(false);
+  });
+
+  test('an encoded part → sent as it is', async () => {
+    const { client, requests } = makeClient(OK);
+    await client.request({ method: 'GET', path: `/reports/${encodeURIComponent('a/b?c')}` });
+    expect(requests[0]?.target).toBe('/reports/a%2Fb%3Fc');
+  });
+
+  test('options of the call → respected', async () => {
+    const { client, requests } = makeClient({ status: 500 });
+    const call = client.request({
+      method: 'GET',
+      path: '/reports',
+      headers: { 'x-a': 'b' },
+      retry: { retries: 1 },
+    });
+    await rejectionOf(call);
+    expect(requests).toHaveLength(2);
+    expect(requests[0]?.headers.get('x-a')).toBe('b');
+  });
+});
+
+describe('paths that could leave the base URL', () => {
+  test.each([
+    '/../admin',
+    '/..',
+    '/.',
+    '/a/../../b',
+    '/a/./b',
+    '/%2e%2e/admin',
+    '/%2E./admin',
+    '/a/%2e%2e',
+    '/%252e%252e/admin',
+    '/..%2fadmin',
+    '/a%2f..%2f..%2fadmin',
+    '/..%5cadmin',
+    '//evil.test/a',
+    '/\\evil.test',
+    '/a?b=c',
+    '/a#b',
+    '/a b',
+    '/a\tb',
+    '/a\r\nb',
+    'a',
+    '',
+    'https://evil.test/a',
+    '@evil.test',
+    '.evil.test',
+  ])('%j → RequestValidationError, nothing is sent', async (path) => {
+    const { client, requests } = makeClient(OK);
+    const error = await rejectionOf(client.request({ method: 'GET', path }));
+    expect(error).toBeInstanceOf(RequestValidationError);
+    expect(error).toMatchObject({ issues: [{ path: ['path'] }], message: expect.stringContaining('`path`') });
+    expect(requests).toHaveLength(0);
+  });
+
+  test.each([undefined, null, 5, ['/a']])('%j as a path → RequestValidationError', async (path) => {
+    const { client } = makeClient(OK);
+    // Not a path, as a caller without types could give it.
+    const request = { method: 'GET', path } as unknown as RawRequest;
+    expect(await rejectionOf(client.request(request))).toBeInstanceOf(RequestValidationError);
+  });
+
+  test.each(['/...', '/a..b', '/..a', '/%2e%2ea', '/.well-known/x', '/%'])(
+    '%s, which only looks like one → sent',
+    async (path) => {
+      const { client, requests } = makeClient(OK);
+      await client.request({ method: 'GET', path });
+      expect(requests[0]?.target).toBe(path);
+    },
+  );
+});
+
+describe('other input', () => {
+  test.each(['TRACE', 'get', 'CONNECT', '', undefined])(
+    'method %j → RequestValidationError',
+    async (method) => {
+      const { client, requests } = makeClient(OK);
+      const request = { method, path: '/a' } as unknown as RawRequest;
+      expect(await rejectionOf(client.request(request))).toMatchObject({
+        name: 'RequestValidationError',
+        message: expect.stringMatching(
+          /^Expected `method` to be one of GET, HEAD, POST, PUT, PATCH, DELETE, got /,
+        ),
+      });
+      expect(requests).toHaveLength(0);
+    },
+  );
+
+  test.each(['GET', 'HEAD'] as const)(
+    '%s with a body → RequestValidationError, nothing is sent',
+    async (method) => {
+      const { client, requests } = makeClient(OK);
+      expect(await rejectionOf(client.request({ method, path: '/a', body: {} }))).toMatchObject({
+        name: 'RequestValidationError',
+        message: `Expected \`body\` to be left out of a ${method} request, got an object`,
+      });
+      expect(requests).toHaveLength(0);
+    },
+  );
+
+  const cycle: Record<string, unknown> = {};
+  cycle['self'] = cycle;
+  test.each([
+    ['a cycle', cycle],
+    ['a bigint', 5n],
+    ['a function', () => 1],
+    ['a symbol', Symbol('x')],
+  ])('%s as a body → RequestValidationError, nothing is sent', async (_what, body) => {
+    const { client, requests } = makeClient(OK);
+    expect(await rejectionOf(client.request({ method: 'POST', path: '/a', body }))).toMatchObject({
+      name: 'RequestValidationError',
+      message: expect.stringMatching(/^Expected `body` to be a JSON value, got /),
+    });
+    expect(requests).toHaveLength(0);
+  });
+});
+
+describe('answers', () => {
+  test('a schema → its output', async () => {
+    const { client } = makeClient({ body: { total: '5' } });
+    const schema = z.object({ total: z.coerce.number() });
+    expect(await client.request({ method: 'GET', path: '/a', schema })).toEqual({ total: 5 });
+  });
+
+  test('an answer that breaks the schema → ResponseValidationError', async () => {
+    const { client } = makeClient({ body: {} });
+    const schema = z.object({ total: z.number() });
+    expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toMatchObject({
+      name: 'ResponseValidationError',
+      message:
+        'GET /a was answered with an unexpected `total`: Expected `total` to be a number, got undefined',
+    });
+  });
+
+  test('HEAD → an empty object, the headers come with the response', async () => {
+    const { client } = makeClient({ headers: { 'x-total': '7', 'content-type': 'application/json' } });
+    const { data, response } = await client.request({ method: 'HEAD', path: '/a' }).withResponse();
+    expect(data).toEqual({});
+    expect(response.headers.get('x-total')).toBe('7');
+  });
+
+  test('204 → an empty object', async () => {
+    const { client } = makeClient({ status: 204 });
+    expect(await client.request({ method: 'DELETE', path: '/a' })).toEqual({});
+  });
+
+  test.each([null, '', '<p>', '{"a":'])('200 with %j → as the table says: JSON or an error', async (body) => {
+    const { client } = makeClient({ body: body === null ? 'null' : body });
+    const call = client.request({ method: 'GET', path: '/a' });
+    if (body === null) expect(await call).toBeNull();
+    else expect(await rejectionOf(call)).toBeInstanceOf(ResponseValidationError);
+  });
+
+  test('404 → NotFoundError with the path', async () => {
+    const { client } = makeClient({ status: 404 });
+    expect(await rejectionOf(client.request({ method: 'GET', path: '/a/b' }))).toMatchObject({
+      name: 'NotFoundError',
+      method: 'GET',
+      path: '/a/b',
+    });
+  });
+});
+
+describe('retries', () => {
+  test.each([
+    ['GET', undefined, 4],
+    ['HEAD', undefined, 4],
+    ['POST', undefined, 1],
+    ['DELETE', undefined, 1],
+    ['POST', true, 4],
+    ['GET', false, 1],
+  ] as const)('%s, idempotent %s, answered with 500 → %d requests', async (method, idempotent, count) => {
+    const { client, requests } = makeClient({ status: 500 });
+    await rejectionOf(client.request({ method, path: '/a', idempotent }));
+    expect(requests).toHaveLength(count);
+  });
+
+  test('POST, answered with 429 → tried again', async () => {
+    const { client, requests } = makeClient([{ status: 429, headers: { 'retry-after': '0' } }, OK]);
+    await client.request({ method: 'POST', path: '/a' });
+    expect(requests).toHaveLength(2);
+  });
+});
+
+describe('the bucket', () => {
+  const bucketOf = async (method: 'GET' | 'POST', path: string) => {
+    const buckets: string[] = [];
+    const { client } = makeClient(OK, { hooks: { onRequest: ({ endpoint }) => buckets.push(endpoint) } });
+    await client.request({ method, path });
+    return buckets[0];
+  };
+
+  test.each([
+    ['GET', '/trackers', 'trackers.list'],
+    ['POST', '/trackers', 'trackers.create'],
+    ['POST', '/trackers/bulk', 'trackers.createBulk'],
+    ['POST', '/trackers/track', 'trackers.track'],
+    ['GET', '/trackers/abc', 'trackers.get'],
+    ['GET', '/trackers/abc/results', 'trackers.results'],
+    ['GET', '/trackers/search/AB%2F1/results', 'trackers.resultsByTrackingNumber'],
+    ['POST', '/trackers/abc/webhook-events/resend', 'trackers.resendWebhookEvents'],
+    ['GET', '/couriers', 'couriers.list'],
+    ['GET', '/couriers/us-post', 'request'],
+    ['POST', '/couriers', 'request'],
+    ['GET', '/trackers/abc/results/more', 'request'],
+  ] as const)('%s %s → %s', async (method, path, endpoint) => {
+    expect(await bucketOf(method, path)).toBe(endpoint);
+  });
+});

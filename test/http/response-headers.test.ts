@@ -1,0 +1,205 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { parseRateLimit, parseRetryDelayMs, requestedDelayMs } from '../../src/http/response-headers.ts';
+
+const DATE = 'Wed, 21 Oct 2026 07:28:00 GMT';
+const DATE_SECONDS = Date.parse(DATE) / 1_000;
+const delay = (headers: Record<string, string>) => parseRetryDelayMs(new Headers(headers));
+const httpDate = (offsetSeconds: number) => new Date((DATE_SECONDS + offsetSeconds) * 1_000).toUTCString();
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+});
+
+describe('Retry-After in seconds', () => {
+  test.each([
+    ['5', 5_000],
+    ['0', 0],
+    ['1.5', 1_500],
+    ['0.0001', 1],
+    [' 7 ', 7_000],
+    ['120, 60', 120_000],
+    ['60,120', 120_000],
+    ['999999999', 999_999_999_000],
+  ])('%j → %d ms', (value, ms) => {
+    expect(delay({ 'retry-after': value })).toBe(ms);
+  });
+
+  test('huge digits → a number that can still be compared', () => {
+    expect(delay({ 'retry-after': '9'.repeat(400) })).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test.each(['-1', '', ' ', '5s', '1e3', '0x10', 'NaN', 'Infinity', '5,', '5, soon', 'undefined'])(
+    '%j and nothing else → unknown',
+    (value) => {
+      expect(delay({ 'retry-after': value, date: DATE })).toBeUndefined();
+    },
+  );
+
+  test('digits that could be a year → seconds', () => {
+    expect(delay({ 'retry-after': '2026', date: DATE })).toBe(2_026_000);
+  });
+
+  test.each(['-1', '', 'soon'])('%j and a RateLimit-Reset → the latter', (value) => {
+    expect(delay({ 'retry-after': value, 'ratelimit-reset': '2' })).toBe(2_000);
+  });
+});
+
+describe('Retry-After as a date', () => {
+  test('30 s after the Date header → 30 s', () => {
+    expect(delay({ 'retry-after': httpDate(30), date: DATE })).toBe(30_000);
+  });
+
+  test('without a Date header → unknown: our own clock is not asked', () => {
+    vi.useFakeTimers({ now: Date.parse(DATE) });
+    expect(delay({ 'retry-after': httpDate(30) })).toBeUndefined();
+  });
+
+  test('without a Date header, with a RateLimit-Reset → the latter', () => {
+    expect(delay({ 'retry-after': httpDate(30), 'ratelimit-reset': '2' })).toBe(2_000);
+  });
+
+  test('before the Date header → 0', () => {
+    expect(delay({ 'retry-after': httpDate(-30), date: DATE })).toBe(0);
+  });
+
+  test('equal to the Date header → 0', () => {
+    expect(delay({ 'retry-after': DATE, date: DATE })).toBe(0);
+  });
+
+  test.each(['Wed, 99 Foo 2026 07:28:00 GMT', 'Someday', 'GMT'])('malformed (%s) → unknown', (value) => {
+    expect(delay({ 'retry-after': value, date: DATE })).toBeUndefined();
+  });
+
+  test('next to a malformed Date header → unknown', () => {
+    expect(delay({ 'retry-after': httpDate(30), date: 'yesterday' })).toBeUndefined();
+  });
+
+  test.each([
+    ['RFC 850', 'Wednesday, 21-Oct-26 07:28:30 GMT'],
+    ['asctime, which has no zone and means GMT', 'Wed Oct 21 07:28:30 2026'],
+  ])('in the old form of %s → read as well, wherever this machine is', (_form, value) => {
+    vi.stubEnv('TZ', 'America/New_York');
+    expect(delay({ 'retry-after': value, date: DATE })).toBe(30_000);
+  });
+});
+
+describe('our clock is wrong', () => {
+  test.each([90, -90])('by %d s → the same delay from a date', (skewSeconds) => {
+    vi.useFakeTimers({ now: (DATE_SECONDS + skewSeconds) * 1_000 });
+    expect(delay({ 'retry-after': httpDate(30), date: DATE })).toBe(30_000);
+  });
+
+  test.each([90, -90])('by %d s → the same delay from X-RateLimit-Reset', (skewSeconds) => {
+    vi.useFakeTimers({ now: (DATE_SECONDS + skewSeconds) * 1_000 });
+    expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS + 2), date: DATE })).toBe(2_000);
+  });
+});
+
+describe('RateLimit-Reset', () => {
+  test.each([
+    ['1', 1_000],
+    ['0', 0],
+    ['0.25', 250],
+  ])('%s → %d ms', (value, ms) => {
+    expect(delay({ 'ratelimit-reset': value })).toBe(ms);
+  });
+
+  test('together with Retry-After → Retry-After wins', () => {
+    expect(delay({ 'ratelimit-reset': '1', 'retry-after': '5' })).toBe(5_000);
+  });
+
+  test('together with X-RateLimit-Reset → RateLimit-Reset wins', () => {
+    const headers = { 'ratelimit-reset': '1', 'x-ratelimit-reset': String(DATE_SECONDS + 9), date: DATE };
+    expect(delay(headers)).toBe(1_000);
+  });
+
+  test.each(['-1', 'soon', ''])('%j → the other set is asked', (value) => {
+    const headers = { 'ratelimit-reset': value, 'x-ratelimit-reset': String(DATE_SECONDS + 9), date: DATE };
+    expect(delay(headers)).toBe(9_000);
+  });
+});
+
+describe('X-RateLimit-Reset', () => {
+  test('a timestamp 3 s after the Date header → 3 s', () => {
+    expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS + 3), date: DATE })).toBe(3_000);
+  });
+
+  test('a timestamp before the Date header → 0', () => {
+    expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS - 3), date: DATE })).toBe(0);
+  });
+
+  test('a timestamp past 2^31 seconds → read as well', () => {
+    const date = 'Wed, 01 Jan 2042 00:00:00 GMT';
+    const reset = Date.parse(date) / 1_000 + 4;
+    expect(reset).toBeGreaterThan(2 ** 31);
+    expect(delay({ 'x-ratelimit-reset': String(reset), date })).toBe(4_000);
+  });
+
+  test('a timestamp in milliseconds → read as well', () => {
+    expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS * 1_000 + 250), date: DATE })).toBe(250);
+  });
+
+  test('a timestamp without a Date header → unknown: our own clock is not asked', () => {
+    vi.useFakeTimers({ now: Date.parse(DATE) });
+    expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS + 3) })).toBeUndefined();
+  });
+
+  test('a number too small for a timestamp → a delay in seconds', () => {
+    expect(delay({ 'x-ratelimit-reset': '2' })).toBe(2_000);
+  });
+});
+
+test('no header at all → unknown', () => {
+  expect(delay({})).toBeUndefined();
+});
+
+describe('requestedDelayMs', () => {
+  test('Retry-After → its delay', () => {
+    expect(requestedDelayMs(new Headers({ 'retry-after': '3' }))).toBe(3_000);
+  });
+
+  test('only reset headers, which every answer has → nothing was asked', () => {
+    expect(
+      requestedDelayMs(new Headers({ 'ratelimit-reset': '1', 'x-ratelimit-reset': '1' })),
+    ).toBeUndefined();
+  });
+});
+
+describe('parseRateLimit', () => {
+  const parse = (headers: Record<string, string>) => parseRateLimit(new Headers(headers));
+
+  test('the standard set → all of it', () => {
+    expect(parse({ 'ratelimit-limit': '10', 'ratelimit-remaining': '0', 'ratelimit-reset': '1' })).toEqual({
+      limit: 10,
+      remaining: 0,
+      resetMs: 1_000,
+    });
+  });
+
+  test('the other set → all of it', () => {
+    const headers = {
+      'x-ratelimit-limit': '3',
+      'x-ratelimit-remaining': '2',
+      'x-ratelimit-reset': String(DATE_SECONDS + 1),
+      date: DATE,
+    };
+    expect(parse(headers)).toEqual({ limit: 3, remaining: 2, resetMs: 1_000 });
+  });
+
+  test('both sets → the standard one wins', () => {
+    expect(parse({ 'ratelimit-limit': '10', 'x-ratelimit-limit': '3' }).limit).toBe(10);
+  });
+
+  test('no headers → nothing known', () => {
+    expect(parse({})).toEqual({ limit: undefined, remaining: undefined, resetMs: undefined });
+  });
+
+  test.each(['0', 'NaN', '-5', '2.5', '', '10;w=1', '9'.repeat(30)])('a limit of %j → unknown', (value) => {
+    expect(parse({ 'ratelimit-limit': value }).limit).toBeUndefined();
+  });
+
+  test('Retry-After → no part of it', () => {
+    expect(parse({ 'retry-after': '9' }).resetMs).toBeUndefined();
+  });
+});

@@ -1,0 +1,208 @@
+import { inspect } from 'node:util';
+import { describe, expect, test, vi } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
+import { TRACKER } from '../support/calls.ts';
+import { type Answer, API_KEY, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+
+/** Everything a log could show of a value, and more. */
+function everything(value: unknown): string {
+  const error = value instanceof Error ? value : new Error('not an error');
+  return [
+    inspect(value, {
+      depth: 20,
+      showHidden: true,
+      getters: true,
+      maxStringLength: null,
+      maxArrayLength: null,
+    }),
+    JSON.stringify(value),
+    String(value),
+    error.stack,
+    error.message,
+    inspect(error.cause, { depth: 20, showHidden: true, maxStringLength: null }),
+    JSON.stringify(Reflect.get(error, 'body') ?? null),
+    JSON.stringify([...(Reflect.get(error, 'headers') ?? [])]),
+  ].join('\n');
+}
+
+const echo = (authorization: string) => ({ message: `You sent ${authorization}`, deep: [{ authorization }] });
+const bearer = `Bearer ${API_KEY}`;
+const ECHOES: [what: string, step: Step][] = [
+  ['an error body of JSON', { status: 400, body: { errors: [{ code: 'c', ...echo(bearer) }], data: null } }],
+  ['an error body without codes', { status: 400, body: echo(bearer) }],
+  ['a code', { status: 400, body: { errors: [{ code: API_KEY }] } }],
+  ['a name in an error body', { status: 400, body: { [API_KEY]: 1 } }],
+  ['JSON with escapes', { status: 400, body: `{"a":"${API_KEY.replaceAll('-', '\\u002d')}"}` }],
+  [
+    'a plain text body',
+    { status: 500, body: `Headers: ${bearer}`, headers: { 'content-type': 'text/plain' } },
+  ],
+  [
+    'a page of HTML',
+    { status: 502, body: `<html>${bearer}</html>`, headers: { 'content-type': 'text/html' } },
+  ],
+  ['the 500th character of a long text', { status: 500, body: 'x'.repeat(490) + API_KEY }],
+  ['headers of an error', { status: 403, body: {}, headers: { 'x-echo': bearer, 'x-request-id': API_KEY } }],
+  ['a redirect', { status: 302, headers: { location: `https://evil.test/?key=${API_KEY}` } }],
+  ['a success that is no JSON', { body: bearer }],
+  ['a success with another content type', { body: bearer, headers: { 'content-type': `text/${API_KEY}` } }],
+  ['a success of the wrong shape', { body: { data: echo(bearer) }, headers: { 'x-request-id': API_KEY } }],
+  ['a failure of fetch', new TypeError(`fetch failed with ${bearer}`)],
+  ['the cause of a failure of fetch', new TypeError('fetch failed', { cause: new Error(bearer) })],
+  [
+    'a request kept on a failure of fetch',
+    Object.assign(new TypeError('fetch failed'), {
+      request: new Request('https://a.test', { headers: { authorization: bearer } }),
+    }),
+  ],
+];
+
+describe.each(ECHOES)('the key echoed in %s', (_what, step) => {
+  test('the error → shows it nowhere, and masks it', async () => {
+    const { client } = makeClient(step, { retry: false });
+    const shown = everything(await rejectionOf(client.couriers.list()));
+    expect(shown).not.toContain(API_KEY);
+  });
+
+  test('log lines and hooks → show it nowhere', async () => {
+    const lines: unknown[] = [];
+    const log = (...args: unknown[]) => lines.push(args);
+    const { client } = makeClient(step, {
+      retry: { retries: 1, minDelayMs: 0 },
+      logger: { debug: log, info: log, warn: log, error: log },
+      logLevel: 'debug',
+      invalidResponse: 'warn',
+      hooks: { onRequest: log, onResponse: log, onRetry: log, onRateLimit: log },
+    });
+    await client.trackers.get('t').catch(log);
+    expect(lines.length).toBeGreaterThan(1);
+    expect(lines.map(everything).join()).not.toContain(API_KEY);
+  });
+});
+
+test('no results yet, the key in an echo beside them → shown nowhere', async () => {
+  const { client } = makeClient({
+    body: { data: { trackings: [] }, request: bearer },
+    headers: { 'x-echo': bearer },
+  });
+  const error = await rejectionOf(client.trackers.results('t'));
+  expect(error).toMatchObject({ name: 'ResultsNotReadyError' });
+  expect(everything(error)).not.toContain(API_KEY);
+});
+
+test('a field named like the key breaks its schema → shown nowhere', async () => {
+  const { z } = await import('zod');
+  const { client } = makeClient({ body: { [API_KEY]: 'x' } });
+  const schema = z.record(z.string(), z.number());
+  const error = await rejectionOf(client.request({ method: 'GET', path: '/x', schema }));
+  expect(error).toMatchObject({ name: 'ResponseValidationError', issues: [{ path: ['[redacted]'] }] });
+  expect(everything(error)).not.toContain(API_KEY);
+});
+
+test('an echo → masked where it stood, the rest as it was', async () => {
+  const { client } = makeClient({ status: 400, body: { errors: [{ code: 'c', message: `got ${bearer}` }] } });
+  expect(await rejectionOf(client.couriers.list())).toMatchObject({
+    message: 'GET /couriers was answered with 400: c: got Bearer [redacted]',
+    errors: [{ code: 'c', message: 'got Bearer [redacted]' }],
+    body: { errors: [{ code: 'c', message: 'got Bearer [redacted]' }] },
+  });
+});
+
+describe('a key that is an ordinary word', () => {
+  test('results that hold the word → handed over untouched', async () => {
+    const tracker = { ...TRACKER, trackerId: 'track-1', shipmentReference: 'true track is data' };
+    const { client } = makeClient({ body: { data: { tracker } } }, { apiKey: 'track' });
+    const { data, response } = await client.trackers.get('track-1').withResponse();
+    expect(data).toEqual(tracker);
+    expect(await response.json()).toEqual({ data: { tracker } });
+  });
+
+  test.each(['key', 'api', 'a', 'auth_invalid_api_key'])(
+    'key %j, code auth_invalid_api_key → the code is kept',
+    async (apiKey) => {
+      const body = { errors: [{ code: 'auth_invalid_api_key', message: 'm' }], data: null };
+      const { client } = makeClient({ status: 401, body }, { apiKey });
+      expect(await rejectionOf(client.couriers.list())).toMatchObject({
+        name: 'AuthenticationError',
+        code: 'auth_invalid_api_key',
+      });
+    },
+  );
+
+  test('key "errors" → codes are still read', async () => {
+    const body = { errors: [{ code: 'tracker_not_found' }], data: null };
+    const { client } = makeClient({ status: 404, body }, { apiKey: 'errors' });
+    expect(await rejectionOf(client.trackers.get('t'))).toMatchObject({
+      name: 'NotFoundError',
+      code: 'tracker_not_found',
+    });
+  });
+});
+
+describe('hostile answers', () => {
+  const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+
+  test.each([400, 500, 200])(
+    '%d with JSON nested a hundred thousand deep → a typed error',
+    async (status) => {
+      const { client } = makeClient({ status, body: deep(100_000) }, { retry: false });
+      expect(await rejectionOf(client.couriers.list())).toMatchObject({
+        name: expect.stringMatching(/^(InvalidRequestError|ServerError|ResponseValidationError)$/),
+      });
+    },
+  );
+});
+
+describe('the client itself', () => {
+  test.each([
+    ['a fixed key', API_KEY],
+    ['a function', () => API_KEY],
+  ])('%s → not in inspect, JSON or text', async (_what, apiKey) => {
+    const answer: Answer = { body: { data: [] } };
+    const { client } = makeClient(answer, { apiKey, rateLimit: {} });
+    await client.couriers.list();
+    expect(everything(client)).not.toContain(API_KEY);
+    expect(everything(client.couriers)).not.toContain(API_KEY);
+    expect(everything(client.rateLimits())).not.toContain(API_KEY);
+  });
+
+  test('a key with a line break in it → ConfigurationError without it', () => {
+    const build = () => makeClient({}, { apiKey: 'sk-live\n-0123456789' });
+    expect(build).toThrow(ConfigurationError);
+    expect(build).not.toThrow(/0123456789|sk-live/);
+  });
+});
+
+describe('the key on the wire', () => {
+  test('one key → the bearer of every request', async () => {
+    const { client, requests } = makeClient({ body: { data: [] } }, { apiKey: ` ${API_KEY}\n` });
+    await client.couriers.list();
+    expect(requests[0]?.headers.get('authorization')).toBe(bearer);
+  });
+
+  test('a function → asked before every attempt, so a rotated key is used at once', async () => {
+    const keys = ['old', 'new'];
+    const apiKey = vi.fn(() => keys.shift() ?? '');
+    const { client, requests } = makeClient([{ status: 500 }, { body: { data: [] } }], { apiKey });
+    await client.couriers.list();
+    expect(requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer old', 'Bearer new']);
+    expect(apiKey).toHaveBeenCalledTimes(2);
+  });
+
+  test('a function that fails → ConfigurationError, nothing is sent, no further attempt', async () => {
+    const apiKey = vi.fn(() => Promise.reject(new Error('vault is sealed')));
+    const { client, requests } = makeClient({}, { apiKey });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ConfigurationError',
+      cause: { message: 'vault is sealed' },
+    });
+    expect(apiKey).toHaveBeenCalledOnce();
+    expect(requests).toHaveLength(0);
+  });
+
+  test('a function that gives nothing → ConfigurationError, nothing is sent', async () => {
+    const { client, requests } = makeClient({}, { apiKey: () => '' });
+    expect(await rejectionOf(client.couriers.list())).toBeInstanceOf(ConfigurationError);
+    expect(requests).toHaveLength(0);
+  });
+});

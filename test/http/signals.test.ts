@@ -1,0 +1,161 @@
+import { getEventListeners } from 'node:events';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { makeClient, rejectionOf } from '../support/make-client.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const REASONS = [
+  ['a string', 'enough'],
+  ['null', null],
+  ['a number', 7],
+  ['an error of your own', new RangeError('enough')],
+] as const;
+const never = () => new Promise<Response>(() => {});
+const stalled = () =>
+  new Response(new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode('{')) }), {
+    headers: { 'content-type': 'application/json' },
+  });
+
+describe.each(REASONS)('an abort with %s', (_name, reason) => {
+  test('before the start → rejects with it, nothing is sent, the key is not asked for', async () => {
+    const apiKey = vi.fn(() => 'key');
+    const { client, requests } = makeClient({}, { apiKey });
+    expect(await rejectionOf(client.couriers.list({ signal: AbortSignal.abort(reason) }))).toBe(reason);
+    expect(requests).toHaveLength(0);
+    expect(apiKey).not.toHaveBeenCalled();
+  });
+
+  test('between the call and its start → rejects with it, nothing is sent', async () => {
+    const { client, requests } = makeClient();
+    const controller = new AbortController();
+    const call = client.couriers.list({ signal: controller.signal });
+    controller.abort(reason);
+    expect(await rejectionOf(call)).toBe(reason);
+    expect(requests).toHaveLength(0);
+  });
+
+  test('while waiting for a token → rejects with it, nothing more is sent', async () => {
+    const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: {} });
+    await client.couriers.list();
+    const controller = new AbortController();
+    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(client.rateLimits()['couriers.list'].queued).toBe(1);
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    expect(client.rateLimits()['couriers.list'].queued).toBe(0);
+    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(1);
+  });
+
+  test('while the key function works → rejects with it, nothing is sent', async () => {
+    const { client, requests } = makeClient({}, { apiKey: () => new Promise(() => {}) });
+    const controller = new AbortController();
+    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    await vi.advanceTimersByTimeAsync(10);
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    expect(requests).toHaveLength(0);
+  });
+
+  test('while waiting for the headers → rejects with it, no further attempt', async () => {
+    const { client, requests } = makeClient(never);
+    const controller = new AbortController();
+    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(requests).toHaveLength(1);
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(1);
+  });
+
+  test('while reading the body → rejects with it, no further attempt', async () => {
+    const { client, requests } = makeClient(stalled);
+    const controller = new AbortController();
+    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    await vi.advanceTimersByTimeAsync(10);
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(1);
+  });
+
+  test('while waiting to try again → rejects with it at once, no further attempt', async () => {
+    const { client, requests } = makeClient({ status: 503, headers: { 'retry-after': '30' } });
+    const controller = new AbortController();
+    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    await vi.advanceTimersByTimeAsync(10);
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(1);
+  });
+
+  test('in a hook right before sending → rejects with it', async () => {
+    const controller = new AbortController();
+    const { client } = makeClient(never, { hooks: { onRequest: () => controller.abort(reason) } });
+    expect(await rejectionOf(client.couriers.list({ signal: controller.signal }))).toBe(reason);
+  });
+});
+
+test('an abort without a reason → the AbortError of the platform', async () => {
+  const controller = new AbortController();
+  const { client } = makeClient(never);
+  const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+  await vi.advanceTimersByTimeAsync(1);
+  controller.abort();
+  expect(await rejection).toMatchObject({ name: 'AbortError' });
+});
+
+test('AbortSignal.timeout → the TimeoutError of the platform, not ours', async () => {
+  const { client } = makeClient(never);
+  const signal = AbortSignal.abort(new DOMException('signal timed out', 'TimeoutError'));
+  const error = await rejectionOf(client.couriers.list({ signal }));
+  expect(error).toBeInstanceOf(DOMException);
+});
+
+test('an abort after the answer → changes nothing', async () => {
+  const controller = new AbortController();
+  const { client } = makeClient({ body: { data: [] } });
+  const call = client.couriers.list({ signal: controller.signal });
+  expect(await call).toEqual([]);
+  controller.abort('late');
+  expect(await call).toEqual([]);
+});
+
+test('a hundred calls with one signal → at most one listener, and no warning of a leak', async () => {
+  const controller = new AbortController();
+  const { client } = makeClient({ body: { data: [] } });
+  const calls = Array.from({ length: 100 }, () => client.couriers.list({ signal: controller.signal }));
+  const settled = Promise.all(calls);
+  expect(getEventListeners(controller.signal, 'abort').length).toBeLessThanOrEqual(1);
+  await settled;
+  expect(getEventListeners(controller.signal, 'abort').length).toBeLessThanOrEqual(1);
+});
+
+test('one signal aborts → calls with other signals go on', async () => {
+  const controller = new AbortController();
+  let answer = (_response: Response) => {};
+  const { client } = makeClient(
+    () =>
+      new Promise<Response>((resolve) => {
+        answer = resolve;
+      }),
+  );
+  const kept = client.couriers.list({ signal: new AbortController().signal });
+  const keptResult = kept.then((value) => value);
+  await vi.advanceTimersByTimeAsync(1);
+  const answerKept = answer;
+  const aborted = rejectionOf(client.couriers.list({ signal: controller.signal }));
+  await vi.advanceTimersByTimeAsync(1);
+  controller.abort('stop');
+  expect(await aborted).toBe('stop');
+  answerKept(Response.json({ data: [] }));
+  expect(await keptResult).toEqual([]);
+});

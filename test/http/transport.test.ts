@@ -1,0 +1,155 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
+import { API_KEY, BASE_URL, makeClient, networkFailure, rejectionOf } from '../support/make-client.ts';
+
+const once = { retry: false } as const;
+const input = { trackingNumber: 'LA680658838NL' };
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe('failures of fetch', () => {
+  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'ConnectionRefused'])(
+    '%s → ConnectionError, surely nothing was sent',
+    async (code) => {
+      const { client } = makeClient(networkFailure(code), once);
+      expect(await rejectionOf(client.couriers.list())).toMatchObject({
+        name: 'ConnectionError',
+        neverSent: true,
+        message: `The request got no answer: socket: ${code}`,
+      });
+    },
+  );
+
+  test.each([
+    'ECONNRESET',
+    'EPIPE',
+    'ETIMEDOUT',
+    'UND_ERR_SOCKET',
+    'UND_ERR_HEADERS_TIMEOUT',
+    'HPE_INVALID_CONSTANT',
+  ])('%s → ConnectionError, it may have been sent', async (code) => {
+    const { client } = makeClient(networkFailure(code), once);
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ConnectionError',
+      neverSent: false,
+    });
+  });
+
+  test('refused on every address of a name → surely nothing was sent, its code in the message', async () => {
+    const cause = Object.assign(new AggregateError([new Error('a'), new Error('b')]), {
+      code: 'ECONNREFUSED',
+    });
+    const { client } = makeClient(new TypeError('fetch failed', { cause }), once);
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      neverSent: true,
+      message: 'The request got no answer: ECONNREFUSED',
+    });
+  });
+
+  test('the original failure → kept as the cause', async () => {
+    const failure = networkFailure('ECONNRESET');
+    const { client } = makeClient(failure, once);
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ cause: failure });
+  });
+
+  test('a refused connection to the paid endpoint → tried again', async () => {
+    const { client, requests } = makeClient([networkFailure('ECONNREFUSED'), { body: { data: [] } }]);
+    expect(await client.tracking.search(input)).toEqual([]);
+    expect(requests).toHaveLength(2);
+  });
+
+  test('a body that breaks with the code of a refused connection → it may have been sent', async () => {
+    const broken = () => {
+      const pull = (stream: ReadableStreamDefaultController) => stream.error(networkFailure('ECONNREFUSED'));
+      return new Response(new ReadableStream({ pull }));
+    };
+    const { client, requests } = makeClient(broken);
+    expect(await rejectionOf(client.tracking.search(input))).toMatchObject({
+      name: 'ConnectionError',
+      neverSent: false,
+      message: 'The answer broke off: socket: ECONNREFUSED',
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['a string', 'oops'],
+    ['nothing', undefined],
+    ['an object', { code: 'ECONNREFUSED' }],
+  ])('fetch rejects with %s → ConnectionError', async (_what, reason) => {
+    const { client } = makeClient(() => Promise.reject(reason), once);
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ConnectionError',
+      neverSent: false,
+      message: 'The request got no answer: unknown failure',
+    });
+  });
+
+  test('fetch throws at once → ConnectionError', async () => {
+    const fetch = () => {
+      throw new TypeError('no such protocol');
+    };
+    const { client } = makeClient({}, { ...once, fetch });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ConnectionError',
+      message: 'The request got no answer: no such protocol',
+    });
+  });
+
+  test.each([undefined, null, 'response', {}])(
+    'fetch gives %j instead of a response → a typed error',
+    async (value) => {
+      // What a broken stub in a consumer's test could give.
+      const fetch = (async () => value) as unknown as typeof globalThis.fetch;
+      const { client } = makeClient({}, { ...once, fetch });
+      expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+    },
+  );
+});
+
+describe('the fetch that is used', () => {
+  test('none given → the global one at the time of the call, so that mocks installed later work', async () => {
+    const client = new TrackingClient({ baseUrl: BASE_URL, apiKey: API_KEY });
+    const fetch = vi.fn(async () => Response.json({ data: [] }));
+    vi.stubGlobal('fetch', fetch);
+    expect(await client.couriers.list()).toEqual([]);
+    expect(fetch).toHaveBeenCalledOnce();
+  });
+
+  test('one given → called once for one attempt, without a `this` of ours', async () => {
+    const seen: unknown[] = [];
+    async function fetch(this: unknown) {
+      seen.push(this);
+      return Response.json({ data: [] });
+    }
+    const { client } = makeClient({}, { fetch });
+    await client.couriers.list();
+    expect(seen).toEqual([undefined]);
+  });
+
+  test('its arguments → URL, method, headers, body, signal and no redirects', async () => {
+    const fetch = vi.fn(async (_url: unknown, _init?: RequestInit) => Response.json({ data: [] }));
+    const { client } = makeClient({}, { fetch });
+    await client.tracking.search(input);
+    const request = new Request(...(fetch.mock.calls[0] as [string, RequestInit]));
+    expect(request.url).toBe(`${BASE_URL}/tracking/search`);
+    expect(request.method).toBe('POST');
+    expect(request.redirect).toBe('manual');
+    expect(request.signal).toBeInstanceOf(AbortSignal);
+    expect(await request.json()).toEqual(input);
+  });
+
+  test('a timeout → its signal is aborted with our TimeoutError', async () => {
+    let signal: AbortSignal | null | undefined;
+    const fetch = (_url: unknown, init?: RequestInit) => {
+      signal = init?.signal;
+      return new Promise<Response>(() => {});
+    };
+    const { client } = makeClient({}, { ...once, fetch });
+    const error = await rejectionOf(client.couriers.list({ timeoutMs: 5 }));
+    expect(error).toMatchObject({ name: 'TimeoutError' });
+    expect(signal?.reason).toBe(error);
+  });
+});

@@ -1,0 +1,109 @@
+import { createServer, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { rejectionOf } from '../support/make-client.ts';
+import { answer, BASE_PATH, startServer } from '../support/scripted-server.ts';
+import { stoppedClientFor, wireClient, wireClientFor } from '../support/wire-client.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('bodies', () => {
+  const COURIERS = JSON.stringify({ data: { couriers: [{ courierCode: 'é'.repeat(2_000) }] } });
+
+  test('gzip → read', async () => {
+    const { client } = await wireClientFor((response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+      response.end(gzipSync(COURIERS));
+    });
+    expect((await client.couriers.list())[0]?.courierCode).toBe('é'.repeat(2_000));
+  });
+
+  test('gzip that breaks off → a typed error', async () => {
+    const { client } = await wireClientFor((response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+      response.end(gzipSync(COURIERS).subarray(0, 30));
+    });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: expect.stringMatching(/^(ConnectionError|ResponseValidationError)$/),
+    });
+  });
+
+  test('plain text that claims to be gzip → ConnectionError', async () => {
+    const { client } = await wireClientFor(answer(200, COURIERS, { 'content-encoding': 'gzip' }));
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+  });
+
+  test('a character cut in two by the network → put together again', async () => {
+    const bytes = Buffer.from(COURIERS);
+    const middle = bytes.indexOf('é') + 1;
+    const { client } = await wireClientFor((response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write(bytes.subarray(0, middle));
+      setTimeout(() => response.end(bytes.subarray(middle)), 10);
+    });
+    expect((await client.couriers.list())[0]?.courierCode).toBe('é'.repeat(2_000));
+  });
+
+  test('a body that trickles in longer than timeoutMs → TimeoutError: the deadline is over the whole answer', async () => {
+    const { client, untilHeaders } = await stoppedClientFor((response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const trickle = setInterval(() => response.write(' '), 5);
+      response.on('close', () => clearInterval(trickle));
+    });
+    const rejection = rejectionOf(client.couriers.list({ timeoutMs: 5_000 }));
+    await untilHeaders();
+    vi.advanceTimersByTime(5_000);
+    expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body' });
+  });
+
+  test('a chunked body without its end → ConnectionError', async () => {
+    const { client } = await wireClientFor((response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write(COURIERS, () => response.socket?.destroy());
+    });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+  });
+
+  test('early hints before the answer → the answer', async () => {
+    const { client } = await wireClientFor((response) => {
+      response.writeEarlyHints({ link: '</a>; rel=preload' });
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(COURIERS);
+    });
+    expect(await client.couriers.list()).toHaveLength(1);
+  });
+});
+
+describe('something that is no HTTP server', () => {
+  test('it says SSH → ConnectionError', async () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => {});
+      socket.write('SSH-2.0-OpenSSH_9.6\r\n');
+    });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    // `address()` is an object for a server that listens on a port.
+    const { port } = server.address() as { port: number };
+    const client = wireClient(`http://127.0.0.1:${port}${BASE_PATH}`);
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ConnectionError',
+      neverSent: false,
+    });
+  });
+
+  test('HTTPS to a plain HTTP port → ConnectionError', async () => {
+    const server = await startServer(answer(200, '{}'));
+    const client = wireClient(server.baseUrl.replace('http:', 'https:'));
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+    expect(server.requests).toHaveLength(0);
+  });
+});

@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { API_KEY, rejectionOf } from '../support/make-client.ts';
+import {
+  answer,
+  BASE_PATH,
+  type Behaviour,
+  breakOff,
+  reset,
+  silence,
+  stall,
+} from '../support/scripted-server.ts';
+import { stoppedClientFor, turn, wireClientFor } from '../support/wire-client.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('ids on the wire', () => {
+  const notFound = answer(404, { errors: [{ code: 'tracker_not_found' }], data: null });
+
+  test.each([
+    ['a/b', 'a%2Fb'],
+    ['../couriers', '..%2Fcouriers'],
+    ['search/X/results', 'search%2FX%2Fresults'],
+    ['a?page=2', 'a%3Fpage%3D2'],
+    ['a#b', 'a%23b'],
+    ['a\r\nX-Evil: 1', 'a%0D%0AX-Evil%3A%201'],
+    ['%2f', '%252f'],
+    ['..;', '..%3B'],
+  ])('get(%j) → one segment, %s', async (id, segment) => {
+    const { client, server } = await wireClientFor(notFound);
+    await rejectionOf(client.trackers.get(id));
+    expect(server.requests.map(({ url }) => url)).toEqual([`${BASE_PATH}/trackers/${segment}`]);
+  });
+
+  test.each(['', '.', '..', '%2e%2e', '%2E%2E', '%2e.', '%252e%252e'])(
+    'get(%j) → nothing on the wire',
+    async (id) => {
+      const { client, server } = await wireClientFor(notFound);
+      expect(await rejectionOf(client.trackers.get(id))).toMatchObject({ name: 'RequestValidationError' });
+      expect(server.requests).toHaveLength(0);
+    },
+  );
+});
+
+describe('connections', () => {
+  const couriers = answer(200, { data: { couriers: [] } });
+
+  test('calls one after another → connections are kept alive and used again', async () => {
+    const { client, server } = await wireClientFor(couriers);
+    for (let call = 0; call < 10; call += 1) await client.couriers.list();
+    // Node may keep a spare connection.
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
+  });
+
+  test('a connection that the server closed while it was idle → the next call works', async () => {
+    const closing: Behaviour = (response) => {
+      response.on('finish', () => response.socket?.end());
+      couriers(response, { method: '', url: '', headers: {}, body: '', connection: 0 });
+    };
+    const { client, server } = await wireClientFor(closing, { retry: { minDelayMs: 1 } });
+    for (let call = 0; call < 5; call += 1) expect(await client.couriers.list()).toEqual([]);
+    expect(server.requests).toHaveLength(5);
+  });
+
+  test.each([
+    ['a reset', reset],
+    ['a break', breakOff],
+  ])('%s → the next call works on a new connection', async (_what, bad) => {
+    const { client, server } = await wireClientFor([bad, couriers]);
+    await rejectionOf(client.couriers.list());
+    expect(await client.couriers.list()).toEqual([]);
+    expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+
+  describe.each([
+    ['the headers', silence],
+    ['the body', stall],
+  ])('while waiting for %s', (_what, bad) => {
+    const begin = async () => {
+      const { client, server, untilRequested, untilHeaders } = await stoppedClientFor(bad);
+      const controller = new AbortController();
+      const rejection = rejectionOf(client.couriers.list({ signal: controller.signal, timeoutMs: 5_000 }));
+      await (bad === stall ? untilHeaders() : untilRequested());
+      const untilClosed = async () => {
+        while (!server.closedConnections.has(1)) await turn();
+      };
+      return { rejection, controller, untilClosed };
+    };
+
+    test('a timeout → the connection is closed', async () => {
+      const { rejection, untilClosed } = await begin();
+      vi.advanceTimersByTime(5_000);
+      expect(await rejection).toMatchObject({ name: 'TimeoutError' });
+      await expect(untilClosed()).resolves.toBeUndefined();
+    });
+
+    test('an abort → rejects with its reason, the connection is closed', async () => {
+      const { rejection, controller, untilClosed } = await begin();
+      controller.abort('enough');
+      expect(await rejection).toBe('enough');
+      await expect(untilClosed()).resolves.toBeUndefined();
+    });
+  });
+
+  test('an answer that is an error → its connection is used again', async () => {
+    const { client, server } = await wireClientFor(answer(404, { errors: [] }));
+    for (let call = 0; call < 10; call += 1) await rejectionOf(client.couriers.list());
+    expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('headers on the wire', () => {
+  test('own headers and user agent → sent, the key as bearer', async () => {
+    const { client, server } = await wireClientFor(answer(200, { data: [] }), {
+      headers: { 'X-Tenant': 'a' },
+      userAgent: 'shop/1.0',
+    });
+    await client.couriers.list();
+    expect(server.requests[0]?.headers).toMatchObject({
+      authorization: `Bearer ${API_KEY}`,
+      'user-agent': 'shop/1.0',
+      'x-tenant': 'a',
+      accept: 'application/json',
+    });
+  });
+
+  test('a POST → its length is announced, nothing is chunked', async () => {
+    const { client, server } = await wireClientFor(answer(200, { data: [] }));
+    await client.tracking.search({ trackingNumber: 'LA680658838NL' });
+    expect(server.requests[0]?.headers['content-length']).toBe('34');
+    expect(server.requests[0]?.headers).not.toHaveProperty('transfer-encoding');
+  });
+});

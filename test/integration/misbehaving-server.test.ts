@@ -1,0 +1,118 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { EVERY_CALL } from '../support/calls.ts';
+import { rejectionOf } from '../support/make-client.ts';
+import {
+  answer,
+  type Behaviour,
+  breakOff,
+  emptyAnswer,
+  refusedBaseUrl,
+  reset,
+  silence,
+  stall,
+  startServer,
+} from '../support/scripted-server.ts';
+import { stoppedClientFor, wireClient, wireClientFor } from '../support/wire-client.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const html = { 'content-type': 'text/html' };
+const NONSENSE: [what: string, behaviour: Behaviour][] = [
+  ['null', answer(200, 'null')],
+  ['{}', answer(200, '{}')],
+  ['[]', answer(200, '[]')],
+  ['a number', answer(200, '5')],
+  ['a string of JSON', answer(200, '"data"')],
+  ['HTML', answer(200, '<!doctype html><title>Welcome</title>', html)],
+  ['HTML that claims to be JSON', answer(200, '<!doctype html>')],
+  ['JSON that claims to be HTML', answer(200, '{"data":{}}', html)],
+  ['JSON that claims to be text', answer(200, '{"data":{}}', { 'content-type': 'text/plain' })],
+  ['cut-off JSON', answer(200, '{"data":{"trackers":[{"trackerId":')],
+  ['two JSON values', answer(200, '{"data":{}}{"data":{}}')],
+  ['an empty body', emptyAnswer(200)],
+  ['an empty body that claims to be JSON', emptyAnswer(200, { 'content-type': 'application/json' })],
+  ['spaces', answer(200, '  \n')],
+  ['data that is a number', answer(200, '{"data":5}')],
+  ['data that is text', answer(200, '{"data":"ok"}')],
+];
+
+describe.each(EVERY_CALL)('%s', (name, { call }) => {
+  const isResend = name === 'trackers.resendWebhookEvents';
+  // A resend has nothing to tell but a number, so data of any kind without a summary is one without that number.
+  const nonsense = NONSENSE.filter(([what]) => !isResend || !what.startsWith('data that is'));
+
+  test.each(nonsense)('200 with %s → ResponseValidationError', async (_what, behaviour) => {
+    const { client, server } = await wireClientFor(behaviour);
+    expect(await rejectionOf(call(client))).toMatchObject({ name: 'ResponseValidationError', status: 200 });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('a body that breaks off → ConnectionError', async () => {
+    const { client } = await wireClientFor(breakOff);
+    expect(await rejectionOf(call(client))).toMatchObject({
+      name: 'ConnectionError',
+      neverSent: false,
+      message: expect.stringMatching(/^The answer broke off: /),
+      cause: expect.any(Error),
+    });
+  });
+
+  test('a body that stalls → TimeoutError of that phase', async () => {
+    const { client, untilHeaders } = await stoppedClientFor(stall);
+    const rejection = rejectionOf(call(client, { timeoutMs: 5_000 }));
+    await untilHeaders();
+    vi.advanceTimersByTime(5_000);
+    expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body', timeoutMs: 5_000 });
+  });
+
+  test('no answer → TimeoutError of that phase', async () => {
+    const { client, untilRequested } = await stoppedClientFor(silence);
+    const rejection = rejectionOf(call(client, { timeoutMs: 5_000 }));
+    await untilRequested();
+    vi.advanceTimersByTime(5_000);
+    expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'headers', timeoutMs: 5_000 });
+  });
+
+  test('a reset connection → ConnectionError', async () => {
+    const { client } = await wireClientFor(reset);
+    expect(await rejectionOf(call(client))).toMatchObject({
+      name: 'ConnectionError',
+      neverSent: false,
+      message: expect.stringMatching(/^The request got no answer: /),
+    });
+  });
+
+  test('a refused connection → ConnectionError that says nothing was sent', async () => {
+    const client = wireClient(await refusedBaseUrl());
+    expect(await rejectionOf(call(client))).toMatchObject({ name: 'ConnectionError', neverSent: true });
+  });
+
+  test.each([301, 302, 303, 307, 308])(
+    'a redirect (%d) → an error, the target never hears of the key',
+    async (status) => {
+      const target = await startServer(answer(200, '{}'));
+      const { client } = await wireClientFor(answer(status, '', { location: `${target.baseUrl}/stolen` }));
+      expect(await rejectionOf(call(client))).toMatchObject({ name: 'ApiError', status });
+      expect(target.requests).toHaveLength(0);
+    },
+  );
+
+  test('a gateway page of 50 KB → ServerError with a short message, the page kept', async () => {
+    const page = `<html>${'x'.repeat(50_000)}</html>`;
+    const { client } = await wireClientFor(answer(502, page, html));
+    const error = await rejectionOf(call(client));
+    expect(error).toMatchObject({ name: 'ServerError', status: 502, body: page });
+    expect(String(error).length).toBeLessThan(200);
+    expect(JSON.stringify(error).length).toBeLessThan(500);
+  });
+
+  test.each([
+    ['plain text', answer(429, 'Too Many Requests', { 'content-type': 'text/plain' })],
+    ['nothing', emptyAnswer(429)],
+  ])('429 with %s → RateLimitError', async (_what, behaviour) => {
+    const { client } = await wireClientFor(behaviour);
+    expect(await rejectionOf(call(client))).toMatchObject({ name: 'RateLimitError', retryAfterMs: 1_000 });
+  });
+});

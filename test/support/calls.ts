@@ -1,0 +1,126 @@
+import type { TrackingClient } from '../../src/client.ts';
+import { ENDPOINT_NAMES, type EndpointName } from '../../src/endpoints.ts';
+import type { RequestOptions } from '../../src/options.ts';
+
+export const TRACKER = { trackerId: 'tracker-1', trackingNumber: 'LA680658838NL', isTracked: true };
+export const EVENT = { eventId: 'event-1', occurrenceDatetime: '2021-03-04T17:12:57', order: 3 };
+export const TRACKING = { tracker: TRACKER, shipment: { statusMilestone: 'in_transit' }, events: [EVENT] };
+export const PER_CALL_TRACKING = { shipment: { statusMilestone: 'delivered' }, events: [EVENT] };
+export const COURIER = { courierCode: 'us-post', courierName: 'USPS' };
+export const BULK = {
+  status: 'success',
+  summary: { totalInputs: 1, totalCreated: 1, totalExisting: 0, totalErrors: 0 },
+  data: [{ itemStatus: 'created', inputData: { trackingNumber: 'LA680658838NL' }, tracker: TRACKER }],
+  error: null,
+};
+export const HISTORY = { metadata: { trackerId: 'tracker-1' }, webhooks: [{ sentAt: '2021-03-04' }] };
+
+/** How to call one endpoint, what goes over the wire, and what comes back. */
+export interface SampleCall {
+  readonly call: (client: TrackingClient, options?: RequestOptions) => PromiseLike<unknown>;
+  readonly method: string;
+  readonly target: string;
+  readonly sentBody?: unknown;
+  readonly answer: unknown;
+  readonly result: unknown;
+}
+
+const input = { trackingNumber: 'LA680658838NL' };
+
+/** A working call of every endpoint of the table. */
+export const CALLS: Record<EndpointName, SampleCall> = {
+  'trackers.create': {
+    call: (client, options) => client.trackers.create(input, options),
+    method: 'POST',
+    target: '/trackers',
+    sentBody: input,
+    answer: { data: { tracker: TRACKER } },
+    result: TRACKER,
+  },
+  'trackers.list': {
+    call: (client, options) => client.trackers.list({ ...options }),
+    method: 'GET',
+    target: '/trackers?page=1&limit=100',
+    answer: { data: { trackers: [TRACKER] } },
+    result: { trackers: [TRACKER], page: 1, limit: 100, hasMore: false },
+  },
+  'trackers.createBulk': {
+    call: (client, options) => client.trackers.createBulk([input], options),
+    method: 'POST',
+    target: '/trackers/bulk',
+    sentBody: [input],
+    answer: BULK,
+    result: BULK,
+  },
+  'trackers.track': {
+    call: (client, options) => client.trackers.track(input, options),
+    method: 'POST',
+    target: '/trackers/track',
+    sentBody: input,
+    answer: { data: { trackings: [TRACKING] } },
+    result: TRACKING,
+  },
+  'trackers.get': {
+    call: (client, options) => client.trackers.get('tracker-1', options),
+    method: 'GET',
+    target: '/trackers/tracker-1',
+    answer: { data: { tracker: TRACKER } },
+    result: TRACKER,
+  },
+  'trackers.update': {
+    call: (client, options) => client.trackers.update('tracker-1', { isSubscribed: false }, options),
+    method: 'PATCH',
+    target: '/trackers/tracker-1',
+    sentBody: { isSubscribed: false },
+    answer: { data: { tracker: TRACKER } },
+    result: TRACKER,
+  },
+  'trackers.resultsByTrackingNumber': {
+    call: (client, options) => client.trackers.resultsByTrackingNumber('LA680658838NL', options),
+    method: 'GET',
+    target: '/trackers/search/LA680658838NL/results',
+    answer: { data: { trackings: [TRACKING, TRACKING] } },
+    result: [TRACKING, TRACKING],
+  },
+  'trackers.results': {
+    call: (client, options) => client.trackers.results('tracker-1', options),
+    method: 'GET',
+    target: '/trackers/tracker-1/results',
+    answer: { data: { trackings: [TRACKING] } },
+    result: TRACKING,
+  },
+  'trackers.resendWebhookEvents': {
+    call: (client, options) => client.trackers.resendWebhookEvents('tracker-1', options),
+    method: 'POST',
+    target: '/trackers/tracker-1/webhook-events/resend',
+    answer: { data: { summary: { totalResent: 3 } } },
+    result: { totalResent: 3 },
+  },
+  'trackers.webhookHistory': {
+    call: (client, options) => client.trackers.webhookHistory('tracker-1', options),
+    method: 'GET',
+    target: '/trackers/tracker-1/webhook-history/download',
+    answer: HISTORY,
+    result: HISTORY,
+  },
+  'tracking.search': {
+    call: (client, options) => client.tracking.search(input, options),
+    method: 'POST',
+    target: '/tracking/search',
+    sentBody: input,
+    answer: { data: { trackings: [PER_CALL_TRACKING] } },
+    result: [PER_CALL_TRACKING],
+  },
+  'couriers.list': {
+    call: (client, options) => client.couriers.list(options),
+    method: 'GET',
+    target: '/couriers',
+    answer: { data: { couriers: [COURIER] } },
+    result: [COURIER],
+  },
+};
+
+/** Every row, for `test.each`. */
+export const EVERY_CALL: readonly (readonly [EndpointName, SampleCall])[] = ENDPOINT_NAMES.map(
+  (name) => [name, CALLS[name]] as const,
+);
