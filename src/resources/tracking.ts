@@ -1,0 +1,29 @@
+import type { ApiPromise } from '../http/api-promise.ts';
+import type { Caller } from '../http/caller.ts';
+import type { RequestOptions } from '../options.ts';
+import type { PerCallTracking, TrackingSearchInput } from '../schemas/tracking.ts';
+
+/** The per-call plan: one paid look-up, no tracker. */
+export class TrackingResource {
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /**
+   * Looks a tracking number up once (service.md 1, 4). Every call is paid for, so a failure after sending is never
+   * repeated; only a 429 or a refused connection is. It can take a minute.
+   *
+   * @param input - the tracking number and hints about courier and destination
+   * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns the shipments found; numbers are not unique
+   * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription;
+   * ApiError and its other kinds; ConnectionError; TimeoutError; ResponseValidationError
+   * @example
+   * const [found] = await client.tracking.search({ trackingNumber: '9400115901047177598206' });
+   */
+  search(input: TrackingSearchInput, options?: RequestOptions): ApiPromise<PerCallTracking[]> {
+    return this.#caller.call('tracking.search', { body: input }, options);
+  }
+}

@@ -1,0 +1,117 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
+import type { BulkOutcome } from '../../src/resources/bulk-outcome.ts';
+import type { TrackerInput } from '../../src/schemas/tracker.ts';
+import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
+
+/** A client and a fake service that enforces its limits, with real HTTP between them. */
+async function makeService(
+  fakeOptions: FakeTrackingServiceOptions = {},
+  clientOptions: TrackingClientOptions = {},
+) {
+  const fake = createFakeTrackingService(fakeOptions);
+  const server = await fake.listen();
+  onTestFinished(() => server.close());
+  const client = new TrackingClient({
+    baseUrl: server.url,
+    apiKey: fake.apiKey,
+    logLevel: 'silent',
+    retry: { minDelayMs: 0 },
+    ...clientOptions,
+  });
+  return { fake, client };
+}
+
+function inputsOf(count: number): TrackerInput[] {
+  return Array.from({ length: count }, (_, index) => ({
+    trackingNumber: `lp${String(index).padStart(8, '0')}cn`,
+    clientTrackerId: `order-${index}`,
+  }));
+}
+
+async function collect(run: AsyncIterable<BulkOutcome>): Promise<BulkOutcome[]> {
+  const outcomes: BulkOutcome[] = [];
+  for await (const outcome of run) outcomes.push(outcome);
+  return outcomes;
+}
+
+describe('createMany over HTTP', () => {
+  test('550 inputs against a service that allows 3 requests a second → all created, none refused', async () => {
+    const { fake, client } = await makeService({ limitWindow: 'sliding' });
+    const run = client.trackers.createMany(inputsOf(550));
+    const outcomes = await collect(run);
+    expect(run.summary()).toMatchObject({ total: 550, created: 550 });
+    expect(fake.requests.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201]);
+    const idOf = new Map(fake.trackers.map((tracker) => [tracker.clientTrackerId, tracker.trackerId]));
+    const wrong = outcomes.filter(
+      ({ input, tracker }) => tracker?.trackerId !== idOf.get(input.clientTrackerId),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('fed in again → existing, with the same trackers', async () => {
+    const { client } = await makeService();
+    const first = await collect(client.trackers.createMany(inputsOf(120)));
+    const again = await collect(client.trackers.createMany(inputsOf(120)));
+    expect(new Set(again.map(({ status }) => status))).toEqual(new Set(['existing']));
+    expect(again.map(({ tracker }) => tracker?.trackerId)).toEqual(
+      first.map(({ tracker }) => tracker?.trackerId),
+    );
+  });
+
+  test('an answer lost after the request was carried out → unknown, and the service has the trackers', async () => {
+    const { fake, client } = await makeService();
+    fake.fail('trackers.createBulk', { kind: 'commitThenDrop' });
+    const outcomes = await collect(client.trackers.createMany(inputsOf(4), { chunkSize: 2, concurrency: 1 }));
+    expect(outcomes.map(({ status }) => status)).toEqual(['unknown', 'unknown', 'created', 'created']);
+    expect(outcomes[0]?.errors?.[0]?.code).toBe('connection_failed');
+    expect(fake.trackers).toHaveLength(4);
+    expect(fake.requests).toHaveLength(2);
+  });
+
+  test('the same with retryAmbiguous → existing, and no tracker twice', async () => {
+    const { fake, client } = await makeService();
+    fake.fail('trackers.createBulk', { kind: 'commitThenDrop' });
+    const options = { chunkSize: 2, concurrency: 1, retryAmbiguous: true };
+    const outcomes = await collect(client.trackers.createMany(inputsOf(4), options));
+    expect(outcomes.map(({ status }) => status)).toEqual(['existing', 'existing', 'created', 'created']);
+    expect(fake.trackers).toHaveLength(4);
+  });
+
+  test('the quota runs out in mid-run → the rest come out as error with its code, and are not sent', async () => {
+    const { fake, client } = await makeService({ plans: { perShipment: { quota: 5 } } });
+    const outcomes = await collect(
+      client.trackers.createMany(inputsOf(12), { chunkSize: 2, concurrency: 1 }),
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      ...Array.from({ length: 4 }, () => 'created'),
+      ...Array.from({ length: 8 }, () => 'error'),
+    ]);
+    expect(new Set(outcomes.slice(4).map(({ errors }) => errors?.[0]?.code))).toEqual(
+      new Set(['quota_limit_reached']),
+    );
+    expect(fake.requests).toHaveLength(3);
+  });
+
+  test('inputs the service refuses among good ones → a partial answer, each with its own outcome', async () => {
+    const { client } = await makeService();
+    const [one, two, three] = inputsOf(3);
+    const taken = { ...two, clientTrackerId: 'order-0' } as TrackerInput; // `two` exists: three inputs were made.
+    const outcomes = await collect(
+      client.trackers.createMany([one, taken, three].filter((input) => input !== undefined)),
+    );
+    expect(outcomes.map(({ status, errors }) => [status, errors?.[0]?.code])).toEqual([
+      ['created', undefined],
+      ['error', 'tracker_conflict'],
+      ['created', undefined],
+    ]);
+  });
+
+  test('a 429 that was not ours → waited out, and everything is created', async () => {
+    const { fake, client } = await makeService();
+    fake.fail('trackers.createBulk', { status: 429, retryAfter: 1 });
+    const outcomes = await collect(client.trackers.createMany(inputsOf(3)));
+    expect(outcomes.map(({ status }) => status)).toEqual(['created', 'created', 'created']);
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
+import type { PollManyUpdate } from '../../src/resources/poll-many-options.ts';
+import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
+
+/** A client and a fake service that enforces its limits, with real HTTP between them. */
+async function makeService(
+  fakeOptions: FakeTrackingServiceOptions = {},
+  clientOptions: TrackingClientOptions = {},
+) {
+  const fake = createFakeTrackingService({ resultsDelayMs: 0, ...fakeOptions });
+  const server = await fake.listen();
+  onTestFinished(() => server.close());
+  const client = new TrackingClient({
+    baseUrl: server.url,
+    apiKey: fake.apiKey,
+    logLevel: 'silent',
+    retry: { minDelayMs: 0 },
+    ...clientOptions,
+  });
+  const create = (trackingNumber: string, clientTrackerId?: string) =>
+    client.trackers.create(
+      clientTrackerId === undefined ? { trackingNumber } : { trackingNumber, clientTrackerId },
+    );
+  return { fake, client, create };
+}
+
+const number = 'RR123456785CN';
+/** As fast as polling goes. */
+const fast = { initialDelayMs: 0, intervalMs: 1000 };
+
+describe('poll over HTTP', () => {
+  test('a shipment that is played to its end → every event once, then the stream ends', async () => {
+    const { fake, client, create } = await makeService();
+    const { trackerId } = await create(number);
+    fake.play(number, 'delivered', { speed: 100_000 });
+    const ids: string[] = [];
+    const stops: boolean[] = [];
+    for await (const { newEvents, stopped } of client.trackers.poll(trackerId, fast)) {
+      ids.push(...newEvents.map(({ eventId }) => eventId));
+      stops.push(stopped);
+    }
+    expect(ids.toSorted()).toEqual(
+      fake
+        .shipment(number)
+        .events.map(({ eventId }) => eventId)
+        .toSorted(),
+    );
+    expect(stops.indexOf(true)).toBe(stops.length - 1);
+  });
+
+  test.each(['parcel_not_found', 'empty'] as const)(
+    'no results yet, told as %s → updates until there are',
+    async (noResults) => {
+      const { fake, client, create } = await makeService({ noResults });
+      const { trackerId } = await create(number, 'order/1');
+      const polls = client.trackers.poll('order/1', { ...fast, searchBy: 'clientTrackerId' });
+      expect((await polls.next()).value).toMatchObject({ tracking: undefined, newEvents: [], poll: 1 });
+      fake.shipment(number).addEvent({ status: 'here' }).stopTracking();
+      expect((await polls.next()).value).toMatchObject({
+        tracking: { tracker: { trackerId } },
+        newEvents: [{ status: 'here' }],
+        stopped: true,
+      });
+      expect(await polls.next()).toEqual({ done: true, value: undefined });
+    },
+  );
+
+  test('a connection that breaks once → the poll after it brings what happened', async () => {
+    const { fake, client, create } = await makeService({}, { retry: false });
+    const { trackerId } = await create(number);
+    fake.shipment(number).addEvent({ status: 'here' });
+    fake.fail('trackers.results', { kind: 'reset' });
+    const first = await client.trackers.poll(trackerId, fast).next();
+    expect(first.value).toMatchObject({ poll: 2, newEvents: [{ status: 'here' }] });
+  });
+
+  test('no such tracker → rejects at once', async () => {
+    const { client } = await makeService();
+    await expect(client.trackers.waitUntilStopped('nobody', fast)).rejects.toMatchObject({
+      name: 'NotFoundError',
+      code: 'tracker_not_found',
+    });
+  });
+});
+
+describe('pollMany over HTTP', () => {
+  test('40 trackers, some stopped, one unknown, at a limit of 10 a second → all told, none refused', async () => {
+    const { fake, client, create } = await makeService({ limitWindow: 'sliding' });
+    const numbers = Array.from({ length: 39 }, (_, index) => `LP0000000${String(index).padStart(2, '0')}CN`);
+    const outcomes = client.trackers.createMany(numbers.map((trackingNumber) => ({ trackingNumber })));
+    const ids: string[] = ['nobody'];
+    for await (const { tracker } of outcomes) ids.push(tracker?.trackerId ?? '');
+    for (const trackingNumber of numbers) fake.shipment(trackingNumber).addEvent({}).stopTracking();
+    const late = await create(number);
+
+    const updates: PollManyUpdate[] = [];
+    const polls = client.trackers.pollMany(ids, { initialDelayMs: 0, intervalMs: 60_000 });
+    for await (const update of polls) {
+      updates.push(update);
+      if (updates.length === 1) polls.add(late.trackerId);
+      if (update.id === late.trackerId) polls.delete(late.trackerId);
+    }
+    expect(updates.map(({ id }) => id).toSorted()).toEqual([...ids, late.trackerId].toSorted());
+    expect(updates.filter(({ error }) => error).map(({ id }) => id)).toEqual(['nobody']);
+    expect(fake.requests.filter(({ status }) => status === 429)).toEqual([]);
+  });
+});

@@ -1,0 +1,105 @@
+import type { BulkItem, BulkOutcome, TrackerInput } from '../../src/index.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
+import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
+
+/** Valid inputs with tracking numbers of their own. */
+export function inputsOf(count: number, from = 0): TrackerInput[] {
+  return Array.from({ length: count }, (_, index) => ({
+    trackingNumber: `lp${String(from + index).padStart(8, '0')}x`,
+  }));
+}
+
+/** The item of a bulk answer about one input. */
+export function itemOf(input: TrackerInput, itemStatus = 'created'): BulkItem {
+  const trackingNumber = input.trackingNumber.toUpperCase();
+  const tracker = {
+    trackerId: `id-of-${trackingNumber}`,
+    trackingNumber,
+    isTracked: true,
+    clientTrackerId: input.clientTrackerId ?? null,
+  };
+  return itemStatus === 'error'
+    ? {
+        itemStatus,
+        inputData: input,
+        tracker: null,
+        errors: [{ code: 'tracker_conflict', message: 'taken' }],
+      }
+    : { itemStatus, inputData: input, tracker, errors: null };
+}
+
+/** An answer of the bulk endpoint about these items. */
+export function bulkAnswer(items: readonly BulkItem[], status = 201): Answer {
+  const name = status === 201 ? 'success' : status === 207 ? 'partial' : 'error';
+  return { status, body: { status: name, summary: null, data: items, error: null } };
+}
+
+export function created(inputs: readonly TrackerInput[]): Answer {
+  return bulkAnswer(inputs.map((input) => itemOf(input)));
+}
+
+/** An answer that refuses the request as a whole, in the bulk endpoint's own envelope. */
+export function refused(status: number, code: string): Answer {
+  return { status, body: { status: 'error', summary: null, data: null, error: { code, message: 'no' } } };
+}
+
+type Reply = Answer | Error | Promise<Answer | Error>;
+
+/**
+ * A bulk endpoint that answers as told, and a client for it that does not repeat failed requests.
+ *
+ * @param reply - what the n-th request gets, from 1; default: everything is created
+ */
+export function bulkService(
+  reply: (inputs: readonly TrackerInput[], request: number) => Reply = created,
+  options: TrackingClientOptions = {},
+) {
+  /** The inputs of each request. */
+  const sent: TrackerInput[][] = [];
+  const { client } = makeClient(
+    async (request) => {
+      // The body is what this client sent: an array of creation requests.
+      const inputs = (await request.json()) as TrackerInput[];
+      sent.push(inputs);
+      const answer = await reply(inputs, sent.length);
+      if (answer instanceof Error) throw answer;
+      return toResponse(answer);
+    },
+    { retry: false, ...options },
+  );
+  return { client, sent };
+}
+
+/** Reads a run to its end, or to its error. */
+export async function collect(
+  run: AsyncIterable<BulkOutcome>,
+): Promise<{ outcomes: BulkOutcome[]; error: unknown }> {
+  const outcomes: BulkOutcome[] = [];
+  try {
+    for await (const outcome of run) outcomes.push(outcome);
+  } catch (error) {
+    return { outcomes, error };
+  }
+  return { outcomes, error: undefined };
+}
+
+/** How many outcomes have each status. */
+export function countsOf(outcomes: readonly BulkOutcome[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** A promise to be resolved from outside. */
+export function gate(): { readonly opened: Promise<void>; open: () => void } {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+/** Resolves when everything that can run without time passing has run. */
+export async function settled(): Promise<void> {
+  for (let round = 0; round < 20; round += 1) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,242 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { networkFailure } from '../support/make-client.ts';
+import {
+  bulkAnswer,
+  bulkService,
+  collect,
+  countsOf,
+  created,
+  gate,
+  inputsOf,
+  itemOf,
+  refused,
+  settled,
+} from './bulk-service.ts';
+
+describe('a chunk that fails', () => {
+  test.each([
+    ['a reset', networkFailure('ECONNRESET'), 'unknown', 'connection_failed'],
+    ['a refused connection', networkFailure('ECONNREFUSED'), 'error', 'connection_failed'],
+    [
+      '500',
+      { status: 500, body: { errors: [{ code: 'processing_error' }], data: null } },
+      'unknown',
+      'processing_error',
+    ],
+    [
+      'a gateway page with 502',
+      { status: 502, body: '<html>', headers: { 'content-type': 'text/html' } },
+      'unknown',
+      'http_502',
+    ],
+    ['408', { status: 408, body: '' }, 'unknown', 'http_408'],
+    [
+      '429',
+      { status: 429, body: 'slow down', headers: { 'content-type': 'text/plain' } },
+      'error',
+      'http_429',
+    ],
+    [
+      '422',
+      { status: 422, body: { errors: [{ code: 'validation_error', message: 'no' }], data: null } },
+      'error',
+      'validation_error',
+    ],
+    ['400 in the bulk envelope', refused(400, 'parsing_error'), 'error', 'parsing_error'],
+    [
+      'a success that is cut off',
+      { status: 201, body: '{"status":"success","data":[{"item' },
+      'unknown',
+      'invalid_response',
+    ],
+    [
+      'a success that tells nothing',
+      { status: 201, body: { status: 'success', data: null } },
+      'unknown',
+      'not_in_response',
+    ],
+    ['a success that is an error', refused(201, 'processing_error'), 'unknown', 'processing_error'],
+  ])('%s → its inputs say so, and the other chunks go on', async (_, failure, status, code) => {
+    const { client, sent } = bulkService((inputs, request) => (request === 2 ? failure : created(inputs)));
+    const run = client.trackers.createMany(inputsOf(6), { chunkSize: 2, concurrency: 1 });
+    const { outcomes, error } = await collect(run);
+    expect(error).toBeUndefined();
+    expect(sent).toHaveLength(3);
+    expect(outcomes.map((outcome) => outcome.status)).toEqual([
+      'created',
+      'created',
+      status,
+      status,
+      'created',
+      'created',
+    ]);
+    expect(outcomes[2]?.errors?.[0]?.code).toBe(code);
+  });
+
+  test('a timeout → unknown', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { client } = bulkService(() => new Promise(() => {}), { timeoutMs: 5000 });
+    const collecting = collect(client.trackers.createMany(inputsOf(1)));
+    await vi.advanceTimersByTimeAsync(5000);
+    const { outcomes } = await collecting;
+    expect(outcomes[0]).toMatchObject({ status: 'unknown', errors: [{ code: 'timeout' }] });
+  });
+
+  test('429, then a success, with retries on → created', async () => {
+    const { client } = bulkService(
+      (inputs, request) =>
+        request === 1 ? { status: 429, headers: { 'retry-after': '0' }, body: '' } : created(inputs),
+      { retry: { minDelayMs: 0 } },
+    );
+    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2)));
+    expect(countsOf(outcomes)).toEqual({ created: 2 });
+  });
+});
+
+describe('a request that may have been carried out', () => {
+  const existing = (inputs: Parameters<typeof created>[0]) =>
+    bulkAnswer(inputs.map((input) => itemOf(input, 'existing')));
+
+  test('reset after it was carried out → unknown, sent once', async () => {
+    const { client, sent } = bulkService(() => networkFailure('ECONNRESET'), { retry: { minDelayMs: 0 } });
+    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2)));
+    expect(countsOf(outcomes)).toEqual({ unknown: 2 });
+    expect(sent).toHaveLength(1);
+  });
+
+  test('the same with retryAmbiguous → existing', async () => {
+    const { client } = bulkService(
+      (inputs, request) => (request === 1 ? networkFailure('ECONNRESET') : existing(inputs)),
+      { retry: { minDelayMs: 0 } },
+    );
+    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { retryAmbiguous: true }));
+    expect(countsOf(outcomes)).toEqual({ existing: 2 });
+  });
+
+  test.each([
+    ['refused connections', networkFailure('ECONNREFUSED')],
+    ['a refusal', refused(400, 'processing_error')],
+    ['a used-up quota', refused(403, 'quota_limit_reached')],
+  ])('retryAmbiguous, a reset and then %s → still unknown', async (_, later) => {
+    const { client } = bulkService(
+      (_inputs, request) => (request === 1 ? networkFailure('ECONNRESET') : later),
+      {
+        retry: { retries: 1, minDelayMs: 0 },
+      },
+    );
+    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { retryAmbiguous: true }));
+    expect(countsOf(outcomes)).toEqual({ unknown: 2 });
+  });
+
+  test('refused connections, time after time → error, for it never left', async () => {
+    const { client, sent } = bulkService(() => networkFailure('ECONNREFUSED'), {
+      retry: { retries: 2, minDelayMs: 0 },
+    });
+    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { retryAmbiguous: true }));
+    expect(sent).toHaveLength(3);
+    expect(countsOf(outcomes)).toEqual({ error: 2 });
+  });
+
+  test('the hooks of the client → are called as ever', async () => {
+    const onRequest = vi.fn();
+    const onRetry = vi.fn();
+    const { client } = bulkService(
+      (inputs, request) => (request === 1 ? networkFailure('ECONNREFUSED') : created(inputs)),
+      {
+        retry: { minDelayMs: 0 },
+        hooks: { onRequest, onRetry },
+      },
+    );
+    await collect(client.trackers.createMany(inputsOf(1)));
+    expect(onRequest).toHaveBeenCalledTimes(2);
+    expect(onRetry).toHaveBeenCalledOnce();
+  });
+});
+
+describe('failures that stop the run', () => {
+  test.each([
+    ['403 quota_limit_reached', refused(403, 'quota_limit_reached'), 'quota_limit_reached'],
+    [
+      '403 bulk_create_limit_exceeded',
+      refused(403, 'bulk_create_limit_exceeded'),
+      'bulk_create_limit_exceeded',
+    ],
+    [
+      '401',
+      { status: 401, body: { errors: [{ code: 'auth_invalid_api_key' }], data: null } },
+      'auth_invalid_api_key',
+    ],
+    ['403 without a code', { status: 403, body: '' }, 'http_403'],
+    [
+      '422 no_active_subscription',
+      { status: 422, body: { errors: [{ code: 'no_active_subscription' }], data: null } },
+      'no_active_subscription',
+    ],
+  ])(
+    '%s in mid-run → the rest come out as error with that code, and are not sent',
+    async (_, failure, code) => {
+      const { client, sent } = bulkService((inputs, request) => (request === 2 ? failure : created(inputs)));
+      const inputs = [...inputsOf(8), { trackingNumber: 'x' }];
+      const { outcomes, error } = await collect(
+        client.trackers.createMany(inputs, { chunkSize: 2, concurrency: 1 }),
+      );
+      expect(error).toBeUndefined();
+      expect(sent).toHaveLength(2);
+      expect(outcomes.map(({ status, errors }) => [status, errors?.[0]?.code])).toEqual([
+        ['created', undefined],
+        ['created', undefined],
+        ...Array.from({ length: 6 }, () => ['error', code]),
+        ['invalid', 'validation_error'],
+      ]);
+    },
+  );
+
+  test('a chunk that was sent before the stop → keeps its own result', async () => {
+    const second = gate();
+    const { client } = bulkService(async (inputs, request) => {
+      if (request === 1) return refused(403, 'quota_limit_reached');
+      await second.opened;
+      return bulkAnswer(inputs.map((input) => itemOf(input, 'existing')));
+    });
+    const collecting = collect(client.trackers.createMany(inputsOf(6), { chunkSize: 2, concurrency: 2 }));
+    await settled();
+    second.open();
+    expect((await collecting).outcomes.map(({ status }) => status)).toEqual([
+      'error',
+      'error',
+      'existing',
+      'existing',
+      'error',
+      'error',
+    ]);
+  });
+
+  test('a chunk that was sent before the stop and breaks off → is unknown', async () => {
+    const second = gate();
+    const { client } = bulkService(async (_, request) => {
+      if (request === 1) return refused(403, 'quota_limit_reached');
+      await second.opened;
+      return networkFailure('ECONNRESET');
+    });
+    const collecting = collect(client.trackers.createMany(inputsOf(2), { chunkSize: 1 }));
+    await settled();
+    second.open();
+    expect((await collecting).outcomes.map(({ status }) => status)).toEqual(['error', 'unknown']);
+  });
+
+  test('a chunk that waits for the rate limit at the stop → is not sent, and comes out with the code', async () => {
+    const { client, sent } = bulkService(() => refused(403, 'quota_limit_reached'), {
+      rateLimit: { limits: { 'trackers.createBulk': 1 } },
+    });
+    const { outcomes } = await collect(
+      client.trackers.createMany(inputsOf(6), { chunkSize: 2, concurrency: 3 }),
+    );
+    expect(sent).toHaveLength(1);
+    expect(outcomes.map(({ status, errors }) => [status, errors?.[0]?.code])).toEqual(
+      Array.from({ length: 6 }, () => ['error', 'quota_limit_reached']),
+    );
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test, vi } from 'vitest';
+import { BROKEN, NOT_FOUND, pass, polledService, read, results } from './polled-service.ts';
+
+describe('errors', () => {
+  test('an abort during a request → is no failed poll', async () => {
+    const warn = vi.fn();
+    const logger = { debug() {}, info() {}, warn, error() {} };
+    const { client } = polledService(() => results([]), 500, { logger, logLevel: 'warn' });
+    const controller = new AbortController();
+    const options = { initialDelayMs: 0, maxConsecutiveErrors: 1, signal: controller.signal };
+    const reading = read(client.trackers.poll('tracker-1', options));
+    await pass(100);
+    controller.abort('enough');
+    await pass(0);
+    expect(reading.end?.error).toBe('enough');
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  test('tracker_not_found → rejects at once', async () => {
+    const { client, startsOf } = polledService(() => NOT_FOUND);
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(5000);
+    expect(reading.end?.error).toMatchObject({ name: 'NotFoundError', code: 'tracker_not_found' });
+    expect(startsOf()).toEqual([1000]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("a gateway's 404 without a code → counts as a failed poll only", async () => {
+    const gateway = { status: 404, body: '<html></html>', headers: { 'content-type': 'text/html' } };
+    const { client } = polledService((poll) => (poll === 1 ? gateway : results([])));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(2000);
+    expect(reading.items.map(({ poll }) => poll)).toEqual([2]);
+  });
+
+  test('five errors in a row → rejects with the last one as the cause', async () => {
+    const { client, startsOf } = polledService((poll) =>
+      poll < 5 ? BROKEN : new TypeError('fetch failed', { cause: new Error('socket hang up') }),
+    );
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(20_000);
+    expect(reading.end?.error).toMatchObject({
+      name: 'TrackingError',
+      message: expect.stringMatching(
+        /^Polling `tracker-1` failed 5 times in a row, at last with: .*socket hang up/,
+      ),
+      cause: expect.objectContaining({ name: 'ConnectionError' }),
+    });
+    expect(startsOf()).toHaveLength(5);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('four errors, then a success, again and again → goes on', async () => {
+    const { client } = polledService((poll) => (poll % 5 === 0 ? results([]) : BROKEN));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(20_000);
+    expect(reading.items.map(({ poll }) => poll)).toEqual([5, 10, 15, 20]);
+    expect(reading.end).toBeUndefined();
+  });
+
+  test('an answer without results between errors → starts the count anew', async () => {
+    const { client } = polledService((poll) => (poll === 2 ? { body: { data: { trackings: [] } } } : BROKEN));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxConsecutiveErrors: 2 }));
+    await pass(3999);
+    expect(reading.end).toBeUndefined();
+    await pass(1);
+    expect(reading.end?.error).toMatchObject({ name: 'TrackingError' });
+  });
+
+  test('maxConsecutiveErrors 1 → the first error ends it', async () => {
+    const { client } = polledService(() => BROKEN);
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxConsecutiveErrors: 1 }));
+    await pass(1000);
+    expect(reading.end?.error).toMatchObject({
+      message: expect.stringContaining('failed once, at last with'),
+    });
+  });
+
+  test('a failed poll → one warning that names it, and the interval function is told', async () => {
+    const warn = vi.fn();
+    const logger = { debug() {}, info() {}, warn, error() {} };
+    const errorsInARow: number[] = [];
+    const { client } = polledService((poll) => (poll < 3 ? BROKEN : results([])), 0, {
+      logger,
+      logLevel: 'warn',
+    });
+    const intervalMs = (context: { errorsInARow: number }) => {
+      errorsInARow.push(context.errorsInARow);
+      return 1000;
+    };
+    read(client.trackers.poll('tracker-1', { intervalMs }));
+    await pass(3000);
+    expect(errorsInARow).toEqual([0, 1, 2, 0]);
+    expect(warn.mock.calls.map(([message, fields]) => [message, fields])).toEqual([
+      [
+        expect.stringContaining('A poll failed'),
+        expect.objectContaining({ id: 'tracker-1', poll: 1, errorsInARow: 1 }),
+      ],
+      [
+        expect.stringContaining('A poll failed'),
+        expect.objectContaining({ id: 'tracker-1', poll: 2, errorsInARow: 2 }),
+      ],
+    ]);
+  });
+
+  test('retries are on → one poll with a success after retries is no error', async () => {
+    const { client, polls } = polledService((poll) => (poll === 1 ? BROKEN : results([])), 0, {
+      retry: { minDelayMs: 0 },
+    });
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxConsecutiveErrors: 1 }));
+    await pass(1500);
+    expect(polls).toHaveLength(2);
+    expect(reading.items).toHaveLength(1);
+  });
+});

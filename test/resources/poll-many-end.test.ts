@@ -1,0 +1,123 @@
+import { describe, expect, test, vi } from 'vitest';
+import { idsOf, pass, polledService, read, results } from './polled-service.ts';
+
+describe('where ids come from', () => {
+  test('an async iterable → ids join as they come, and the stream goes on until it is over', async () => {
+    const { client, startsOf } = polledService((poll) => results([], poll < 2));
+    async function* ids() {
+      yield 'tracker-0';
+      await new Promise((resolve) => setTimeout(resolve, 10_000));
+      yield 'tracker-1';
+    }
+    const reading = read(client.trackers.pollMany(ids(), { intervalMs: 1000 }));
+    await pass(9000);
+    expect(reading.end).toBeUndefined();
+    await pass(3000);
+    expect(startsOf('tracker-1')).toEqual([11_000, 12_000]);
+    expect(reading.end).toEqual({});
+  });
+
+  test('ids that throw → the reader gets their error, and nothing is sent', async () => {
+    const { client, polls } = polledService(() => results([]));
+    function* ids() {
+      yield 'tracker-0';
+      throw new Error('mine');
+    }
+    const reading = read(client.trackers.pollMany(ids(), { initialDelayMs: 0 }));
+    await pass(1000);
+    expect(reading.end?.error).toEqual(new Error('mine'));
+    expect(polls).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('ids that throw while the reader is behind → what was polled is read, then the error', async () => {
+    const { client, polls } = polledService(() => results([]));
+    async function* ids() {
+      yield* idsOf(5);
+      await new Promise((resolve) => setTimeout(resolve, 2500));
+      throw new Error('mine');
+    }
+    const reading = read(client.trackers.pollMany(ids(), { intervalMs: 1000 }), 400);
+    await pass(2500);
+    const sent = polls.length;
+    await pass(7500);
+    expect(reading.end?.error).toEqual(new Error('mine'));
+    expect(polls).toHaveLength(sent);
+    expect(reading.items).toHaveLength(sent);
+  });
+
+  test('left while more ids are awaited → their source is told', async () => {
+    const { client } = polledService(() => results([]));
+    const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
+    const ids = {
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}), return: returned }),
+    };
+    const stream = client.trackers.pollMany(ids);
+    const pending = stream.next();
+    await pass(0);
+    await stream.return();
+    expect(await pending).toEqual({ done: true, value: undefined });
+    expect(returned).toHaveBeenCalledOnce();
+  });
+});
+
+describe('the end', () => {
+  test('every tracker stopped → the stream ends, without a timer', async () => {
+    const { client } = polledService((poll, id) => results([], poll < (id === 'tracker-0' ? 2 : 4)));
+    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
+    const reading = read(stream);
+    await pass(4000);
+    expect(reading.end).toEqual({});
+    expect(stream.size).toBe(0);
+    expect(reading.items).toHaveLength(6);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('maxDurationMs → ends the whole stream then, with the requests under way', async () => {
+    const { client, polls } = polledService(
+      () => results([]),
+      (poll) => (poll === 2 ? 60_000 : 0),
+    );
+    const reading = read(client.trackers.pollMany(idsOf(2), { intervalMs: 1000, maxDurationMs: 2500 }));
+    await pass(2500);
+    expect(reading.end).toEqual({});
+    expect(polls).toHaveLength(4);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([
+    ['during a wait', 500],
+    ['during requests', 1200],
+  ])('an abort %s → rejects with the reason, without a timer', async (_, atMs) => {
+    const { client, polls } = polledService(() => results([]), 400);
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const reading = read(client.trackers.pollMany(idsOf(3), { intervalMs: 1000, signal: controller.signal }));
+    await pass(atMs);
+    const sent = polls.length;
+    controller.abort(reason);
+    await pass(0);
+    expect(reading.end?.error).toBe(reason);
+    expect(vi.getTimerCount()).toBe(0);
+    await pass(10_000);
+    expect(polls).toHaveLength(sent);
+  });
+
+  test('break → no timer is left, and nothing is sent after it', async () => {
+    const { client, polls } = polledService(
+      () => results([]),
+      (_, id) => (id === 'tracker-0' ? 0 : 400),
+    );
+    const run = async () => {
+      const stream = client.trackers.pollMany(idsOf(3), { intervalMs: 1000, maxPerSecond: 100 });
+      for await (const _ of stream) break;
+    };
+    const done = run();
+    await pass(1050);
+    await done;
+    const sent = polls.length;
+    expect(vi.getTimerCount()).toBe(0);
+    await pass(10_000);
+    expect(polls).toHaveLength(sent);
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { PollManyUpdate } from '../../src/index.ts';
+import { idsIn, idsOf, pass, polledService, read, results } from './polled-service.ts';
+
+describe('add and delete', () => {
+  test('an id added while polling → joins with its own initial delay', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(['tracker-0'], { intervalMs: 1000 });
+    read(stream);
+    await pass(1500);
+    expect(stream.add('tracker-1')).toBe(true);
+    expect(stream.add('tracker-1')).toBe(false);
+    await pass(2000);
+    expect(startsOf('tracker-1')).toEqual([2500, 3500]);
+    expect(stream.size).toBe(2);
+  });
+
+  test('an id twice → is polled once', async () => {
+    const { client, polls } = polledService(() => results([]));
+    read(client.trackers.pollMany(['tracker-0', 'tracker-0'], { intervalMs: 1000 }));
+    await pass(1000);
+    expect(polls).toHaveLength(1);
+  });
+
+  test('an id deleted while it waits → is not polled again', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
+    read(stream);
+    await pass(1500);
+    expect(stream.delete('tracker-0')).toBe(true);
+    expect(stream.delete('tracker-0')).toBe(false);
+    await pass(5000);
+    expect(startsOf('tracker-0')).toEqual([1000]);
+    expect(stream.size).toBe(1);
+  });
+
+  test('an id deleted while its poll is under way → the request is given up, and no update comes', async () => {
+    const { client, polls } = polledService(() => results([]), 500);
+    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
+    const reading = read(stream);
+    await pass(1200);
+    stream.delete('tracker-0');
+    await pass(1000);
+    expect(polls[0]).toMatchObject({ id: 'tracker-0', endedAt: undefined });
+    expect(idsIn(reading.items)).toEqual(['tracker-1']);
+  });
+
+  test('an id deleted before its update was read → the update is dropped', async () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(idsOf(3), { intervalMs: 1000 });
+    const first = stream.next();
+    await pass(1000);
+    await first;
+    stream.delete('tracker-1');
+    expect(await stream.next()).toMatchObject({ value: { id: 'tracker-2' } });
+  });
+
+  test('an id deleted with two updates that were not read → both are dropped', async () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
+    const updates: PollManyUpdate[] = [];
+    const take = async (atMs: number) => {
+      const next = stream.next();
+      await pass(atMs);
+      const { value } = await next;
+      if (value) updates.push(value);
+    };
+    // The reader is back once a second, which is too slow for two trackers.
+    await take(1000);
+    await pass(1000);
+    await take(0);
+    await pass(1000);
+    await take(0);
+    stream.delete('tracker-1');
+    await take(0);
+    await take(1000);
+    expect(updates.map(({ id, poll }) => [id, poll])).toEqual([
+      ['tracker-0', 1],
+      ['tracker-1', 1],
+      ['tracker-0', 2],
+      ['tracker-0', 3],
+      ['tracker-0', 4],
+    ]);
+  });
+
+  test('an id deleted and added again during its poll → starts anew, and the old answer is nobody’s', async () => {
+    const { client } = polledService((poll) => results([`event-${poll}`]), 300);
+    const stream = client.trackers.pollMany(['tracker-0', 'tracker-1'], { intervalMs: 1000 });
+    const reading = read(stream);
+    await pass(1100);
+    stream.delete('tracker-0');
+    stream.add('tracker-0');
+    await pass(1500);
+    const own = reading.items.filter(({ id }) => id === 'tracker-0');
+    expect(own).toMatchObject([{ poll: 1, newEvents: [{ eventId: 'event-2' }] }]);
+  });
+
+  test("an id deleted by the caller's own `until` → is polled no more, and no update comes", async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(idsOf(2), {
+      intervalMs: 1000,
+      until: () => {
+        stream.delete('tracker-0');
+        return false;
+      },
+    });
+    const reading = read(stream);
+    await pass(3000);
+    expect(idsIn(reading.items)).not.toContain('tracker-0');
+    expect(startsOf('tracker-0')).toEqual([1000]);
+  });
+
+  test('the last id deleted → the stream ends', async () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(['tracker-0']);
+    const reading = read(stream);
+    await pass(10);
+    stream.delete('tracker-0');
+    await pass(0);
+    expect(reading.end).toEqual({});
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('an id added to a stream that was left before it began → an error that says so', async () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(['tracker-0']);
+    await stream.return();
+    expect(() => stream.add('tracker-1')).toThrow(/has ended/);
+  });
+
+  test('an id added to a stream that has ended → an error that says so', async () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany([]);
+    expect(await stream.next()).toEqual({ done: true, value: undefined });
+    expect(() => stream.add('tracker-1')).toThrow(/has ended/);
+    expect(stream.delete('tracker-1')).toBe(false);
+  });
+});

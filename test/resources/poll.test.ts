@@ -1,0 +1,181 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { PollContext } from '../../src/index.ts';
+import { EMPTY, NOT_READY, pass, polledService, read, results } from './polled-service.ts';
+
+const MINUTE_MS = 60_000;
+
+describe('when polls happen', () => {
+  test('no options → nothing is sent before 15 minutes, then every 15 minutes', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    const reading = read(client.trackers.poll('tracker-1'));
+    await pass(15 * MINUTE_MS - 1);
+    expect(startsOf()).toEqual([]);
+    await pass(15 * MINUTE_MS + 1);
+    expect(startsOf()).toEqual([15 * MINUTE_MS, 30 * MINUTE_MS]);
+    expect(reading.items).toHaveLength(2);
+  });
+
+  test('not read → nothing is sent, and there is no timer', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    client.trackers.poll('tracker-1', { initialDelayMs: 0 });
+    await pass(60 * MINUTE_MS);
+    expect(startsOf()).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('initialDelayMs 0 → the first poll is at once', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    read(client.trackers.poll('tracker-1', { initialDelayMs: 0, intervalMs: 1000 }));
+    await pass(2000);
+    expect(startsOf()).toEqual([0, 1000, 2000]);
+  });
+
+  test('a service that answers late → starts stay on the interval, and delays do not add up', async () => {
+    const { client, startsOf } = polledService(() => results([]), 300);
+    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(10_000);
+    expect(startsOf()).toEqual([1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000]);
+  });
+
+  test('answers slower than the interval → no overlap, and missed times are left out', async () => {
+    const { client, polls, startsOf } = polledService(() => results([]), 2500);
+    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(8000);
+    expect(startsOf()).toEqual([1000, 4000, 7000]);
+    const overlaps = polls.filter((poll, index) => poll.startedAt < (polls[index - 1]?.endedAt ?? 0));
+    expect(overlaps).toEqual([]);
+  });
+
+  test('a reader that pauses for five intervals → one poll when it is back, and a whole interval to the next', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }), ({ poll }) => (poll === 1 ? 5300 : 0));
+    await pass(9000);
+    expect(startsOf()).toEqual([1000, 6300, 7300, 8300]);
+  });
+
+  test('a process that sleeps for five intervals → one late poll, and a whole interval to the next', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    const now = performance.now.bind(performance);
+    let sleptMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + sleptMs);
+    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(1500);
+    sleptMs = 5300;
+    await pass(2500);
+    expect(startsOf()).toEqual([1000, 7300, 8300, 9300]);
+  });
+
+  test('a function interval → is asked before the first poll and after every one', async () => {
+    const asked: PollContext[] = [];
+    const { client, startsOf } = polledService((poll) => results(poll === 1 ? ['a'] : ['a', 'b']));
+    const intervalMs = (context: PollContext) => {
+      asked.push(context);
+      return 1000 * 2 ** context.poll;
+    };
+    read(client.trackers.poll('tracker-1', { intervalMs }));
+    await pass(7000);
+    expect(startsOf()).toEqual([1000, 3000, 7000]);
+    expect(asked.map(({ poll, newEvents }) => [poll, newEvents.map(({ eventId }) => eventId)])).toEqual([
+      [0, []],
+      [1, ['a']],
+      [2, ['b']],
+      [3, []],
+    ]);
+    expect(asked.map(({ id, tracking }) => [id, tracking?.events.length])).toEqual([
+      ['tracker-1', undefined],
+      ['tracker-1', 1],
+      ['tracker-1', 2],
+      ['tracker-1', 2],
+    ]);
+  });
+
+  test('timers are faked, the monotonic clock is not → polls go on at the interval', async () => {
+    const { client, polls } = polledService(() => results([]));
+    vi.spyOn(performance, 'now').mockReturnValue(5);
+    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    for (const expected of [1, 2, 3, 4]) {
+      await pass(1000);
+      expect(polls).toHaveLength(expected);
+    }
+  });
+});
+
+describe('what updates hold', () => {
+  test('an event in two polls and twice in one answer → is new once', async () => {
+    const answers = [['a'], ['b', 'b', 'a'], ['c', 'b', 'a']];
+    const { client } = polledService((poll) => results(answers[poll - 1] ?? [], poll < 3));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(3000);
+    const newIds = reading.items.map(({ newEvents }) => newEvents.map(({ eventId }) => eventId));
+    expect(newIds).toEqual([['a'], ['b'], ['c']]);
+    expect(reading.items.map(({ poll, stopped }) => [poll, stopped])).toEqual([
+      [1, false],
+      [2, false],
+      [3, true],
+    ]);
+  });
+
+  test('events that vanish and return → are new once', async () => {
+    const answers = [['b', 'a'], ['c'], [], ['c', 'b', 'a']];
+    const { client } = polledService((poll) => results(answers[poll - 1] ?? []));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(4000);
+    const newIds = reading.items.map(({ newEvents }) => newEvents.map(({ eventId }) => eventId));
+    expect(newIds).toEqual([['b', 'a'], ['c'], [], []]);
+  });
+
+  test.each([
+    ['parcel_not_found', NOT_READY],
+    ['an empty list', EMPTY],
+  ])('%s → an update without results and events, not an error', async (_, answer) => {
+    const { client } = polledService((poll) => (poll <= 6 ? answer : results(['a'])));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(7000);
+    expect(reading.items[0]).toEqual({ tracking: undefined, newEvents: [], poll: 1, stopped: false });
+    expect(reading.items).toHaveLength(7);
+    expect(reading.items[6]?.newEvents).toEqual([{ eventId: 'a' }]);
+  });
+
+  test('results that go away and come back → their events are not new again', async () => {
+    const { client } = polledService((poll) => (poll === 2 ? NOT_READY : results(['a'])));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(3000);
+    expect(reading.items.map(({ newEvents }) => newEvents.length)).toEqual([1, 0, 0]);
+  });
+
+  test("searchBy 'clientTrackerId' → every poll asks by it", async () => {
+    const { client, polls } = polledService(() => results([]));
+    read(client.trackers.poll('order/1042', { intervalMs: 1000, searchBy: 'clientTrackerId' }));
+    await pass(2000);
+    expect(polls.map(({ id, query }) => id + query)).toEqual([
+      'order/1042?searchBy=clientTrackerId',
+      'order/1042?searchBy=clientTrackerId',
+    ]);
+  });
+
+  test('invalidResponse "warn" and events that are none → an update, and what has no id counts by its content', async () => {
+    const odd = [
+      { body: { data: { trackings: [{ events: 'none' }] } } },
+      { body: { data: { trackings: [{ events: [{ x: 1 }, { x: 1 }] }] } } },
+    ];
+    const { client } = polledService((poll) => odd[poll - 1] ?? results([]), 0, { invalidResponse: 'warn' });
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(2000);
+    expect(reading.items.map(({ newEvents }) => newEvents)).toEqual([[], [{ x: 1 }]]);
+  });
+
+  test('a poll → waits behind interactive calls', async () => {
+    const priorities: unknown[] = [];
+    const limiter = {
+      acquire: async ({ priority }: { priority: unknown }) => {
+        priorities.push(priority);
+        return { tokensLeft: 1, send() {}, settle() {}, cancel() {} };
+      },
+      snapshot: () => undefined,
+    };
+    const { client } = polledService(() => results([]), 0, { limiter, rateLimit: undefined });
+    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(1000);
+    expect(priorities).toEqual(['background']);
+  });
+});

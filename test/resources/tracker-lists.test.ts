@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { RequestValidationError } from '../../src/errors.ts';
+import { TRACKER } from '../support/calls.ts';
+import { makeClient, rejectionOf, type SeenRequest } from '../support/make-client.ts';
+
+const page = (...ids: string[]) => ({
+  data: { trackers: ids.map((trackerId) => ({ ...TRACKER, trackerId })) },
+});
+const queryOf = (request: SeenRequest | undefined) =>
+  Object.fromEntries(new URL(request?.url ?? '').searchParams);
+
+describe('list', () => {
+  test('no arguments → page 1 of 100, in the order of the service', async () => {
+    const { client, requests } = makeClient({ body: page('a') });
+    expect(await client.trackers.list()).toMatchObject({ page: 1, limit: 100, hasMore: false });
+    expect(queryOf(requests[0])).toEqual({ page: '1', limit: '100' });
+  });
+
+  test('page, limit and sort → sent', async () => {
+    const { client, requests } = makeClient({ body: page() });
+    await client.trackers.list({ page: 3, limit: 7, sort: -1 });
+    expect(queryOf(requests[0])).toEqual({ page: '3', limit: '7', sort: '-1' });
+  });
+
+  test.each([
+    [2, true],
+    [3, false],
+  ])('2 trackers for a limit of %d → hasMore %s', async (limit, hasMore) => {
+    const { client } = makeClient({ body: page('a', 'b') });
+    expect(await client.trackers.list({ limit })).toMatchObject({ limit, hasMore });
+  });
+
+  test('withResponse → the page and the response', async () => {
+    const { client } = makeClient({ body: page('a'), headers: { 'x-request-id': 'req-1' } });
+    const { data, requestId } = await client.trackers.list().withResponse();
+    expect(data.trackers).toHaveLength(1);
+    expect(requestId).toBe('req-1');
+  });
+
+  test.each([{ page: 0 }, { limit: 501 }, { limit: 0 }, { page: 1.5 }])(
+    '%j → RequestValidationError, nothing is sent',
+    async (query) => {
+      const { client, requests } = makeClient({ body: page() });
+      expect(await rejectionOf(client.trackers.list(query))).toBeInstanceOf(RequestValidationError);
+      expect(requests).toHaveLength(0);
+    },
+  );
+});
+
+describe('listAll', () => {
+  const collect = async (trackers: AsyncIterable<{ trackerId: string }>) => {
+    const ids: string[] = [];
+    for await (const tracker of trackers) ids.push(tracker.trackerId);
+    return ids;
+  };
+
+  test('pages until one is not full → every tracker, in order', async () => {
+    const { client, requests } = makeClient([
+      { body: page('a', 'b') },
+      { body: page('c', 'd') },
+      { body: page('e') },
+    ]);
+    expect(await collect(client.trackers.listAll({ limit: 2 }))).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(requests.map((request) => queryOf(request)['page'])).toEqual(['1', '2', '3']);
+  });
+
+  test('a last page that is full → one more request, which is empty', async () => {
+    const { client, requests } = makeClient([{ body: page('a', 'b') }, { body: page() }]);
+    expect(await collect(client.trackers.listAll({ limit: 2 }))).toEqual(['a', 'b']);
+    expect(requests).toHaveLength(2);
+  });
+
+  test('no trackers → one request', async () => {
+    const { client, requests } = makeClient({ body: page() });
+    expect(await collect(client.trackers.listAll())).toEqual([]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('no arguments → the largest pages, oldest first', async () => {
+    const { client, requests } = makeClient({ body: page() });
+    await collect(client.trackers.listAll());
+    expect(queryOf(requests[0])).toEqual({ page: '1', limit: '500', sort: '1' });
+  });
+
+  test('never iterated → nothing is sent', async () => {
+    const { client, requests } = makeClient({ body: page() });
+    client.trackers.listAll();
+    await Promise.resolve();
+    expect(requests).toHaveLength(0);
+  });
+
+  test('left early → no further page', async () => {
+    const { client, requests } = makeClient({ body: page('a', 'b') });
+    for await (const tracker of client.trackers.listAll({ limit: 2 })) if (tracker.trackerId === 'b') break;
+    expect(requests).toHaveLength(1);
+  });
+
+  test('a page that fails → what came before, then the error', async () => {
+    const { client } = makeClient([{ body: page('a', 'b') }, { status: 404 }]);
+    const seen: string[] = [];
+    const walk = async () => {
+      for await (const tracker of client.trackers.listAll({ limit: 2 })) seen.push(tracker.trackerId);
+    };
+    expect(await rejectionOf(walk())).toMatchObject({ name: 'NotFoundError' });
+    expect(seen).toEqual(['a', 'b']);
+  });
+
+  test('options → for every page', async () => {
+    const { client, requests } = makeClient([{ body: page('a') }, { body: page() }]);
+    await collect(client.trackers.listAll({ limit: 1, sort: -1, headers: { 'x-a': 'b' } }));
+    expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['b', 'b']);
+    expect(queryOf(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
+  });
+});
