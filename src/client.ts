@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { type Config, resolveConfig } from './config.ts';
+import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
+import type { ApiPromise } from './http/api-promise.ts';
+import { Caller } from './http/caller.ts';
+import { prepareRawCall, type RawRequest } from './http/prepare.ts';
+import type { BucketSnapshot } from './limiter/limiter.ts';
+import type { RequestOptions, TrackingClientOptions } from './options.ts';
+import { CouriersResource } from './resources/couriers.ts';
+import { TrackersResource } from './resources/trackers.ts';
+import { TrackingResource } from './resources/tracking.ts';
+
+/**
+ * A client of one account of the service.
+ *
+ * @example
+ * const client = new TrackingClient({ baseUrl: 'https://api.example.com/public/v1', apiKey: process.env.TRACKING_API_KEY });
+ * const tracker = await client.trackers.create({ trackingNumber: 'LA680658838NL' });
+ */
+export class TrackingClient {
+  /** Trackers: create, list, get, update, results, webhooks. */
+  readonly trackers: TrackersResource;
+  /** The per-call plan. */
+  readonly tracking: TrackingResource;
+  /** The couriers the service can ask. */
+  readonly couriers: CouriersResource;
+  readonly #options: TrackingClientOptions;
+  readonly #config: Config;
+  readonly #caller: Caller;
+
+  /**
+   * @param options - where the service is and how to call it; see each option
+   * @throws ConfigurationError naming the option that is missing or makes no sense
+   */
+  constructor(options: TrackingClientOptions = {}) {
+    this.#config = resolveConfig(options);
+    this.#options = { ...options };
+    this.#caller = new Caller(this.#config);
+    this.trackers = new TrackersResource(this.#caller);
+    this.tracking = new TrackingResource(this.#caller);
+    this.couriers = new CouriersResource(this.#caller);
+  }
+
+  /**
+   * Sends any other request through the same pipeline: key, limiter, deadlines, retries and errors.
+   *
+   * @param request - method and path below the base URL, `query`, `body`, a `schema` for the answer; and the options
+   * of this call
+   * @returns the body of the answer as it is, or what `schema` makes of it
+   * @throws RequestValidationError for a path that could leave the base URL; else what every call throws
+   * @example
+   * const body = await client.request({ method: 'GET', path: '/couriers', schema: z.object({ data: z.unknown() }) });
+   */
+  request<Schema extends z.ZodType = z.ZodType<unknown>>(
+    request: RawRequest<Schema> & RequestOptions,
+  ): ApiPromise<z.output<Schema>> {
+    // Sound: without a schema `Schema` is its default, whose output is unknown.
+    const schema = (request.schema ?? z.unknown()) as z.ZodType<z.output<Schema>>;
+    const { method, path, query, body, schema: _schema, idempotent, ...options } = request;
+    const raw = { method, path, query, body, schema, idempotent };
+    return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), options);
+  }
+
+  /** The state of every endpoint's bucket at this moment. */
+  rateLimits(): Record<EndpointName, BucketSnapshot> {
+    const { baseUrl, account, limiter, limits } = this.#config;
+    const entries = ENDPOINT_NAMES.map((endpoint) => {
+      const idle = {
+        limit: limits[endpoint] ?? endpoints[endpoint].limitPerSecond,
+        inUse: 0,
+        queued: 0,
+        pausedUntil: null,
+      };
+      return [endpoint, limiter?.snapshot({ baseUrl, account, endpoint }) ?? idle] as const;
+    });
+    // Sound: `ENDPOINT_NAMES` holds every key of the table.
+    return Object.fromEntries(entries) as Record<EndpointName, BucketSnapshot>;
+  }
+
+  /**
+   * A client with other options that shares this one's limiter, so both stay within one allowance.
+   *
+   * @param options - what differs from this client's options
+   * @throws ConfigurationError naming the option that makes no sense
+   * @example
+   * const patient = client.withOptions({ timeoutMs: 120_000 });
+   */
+  withOptions(options: TrackingClientOptions): TrackingClient {
+    const { limiter } = this.#config;
+    const isUnlimited = options.rateLimit === false;
+    // An option that is given as undefined is one that does not differ.
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    const shared = { ...this.#options, limiter: isUnlimited ? undefined : limiter };
+    return new TrackingClient({ ...shared, ...Object.fromEntries(given) });
+  }
+}
+
+type MethodPath<Resource extends 'trackers' | 'tracking' | 'couriers'> =
+  `${Resource}.${Extract<keyof TrackingClient[Resource], string>}`;
+type Method = MethodPath<'trackers'> | MethodPath<'tracking'> | MethodPath<'couriers'>;
+// An endpoint of the table without a method of its name does not compile.
+type MissingMethod = Exclude<EndpointName, Method>;
+const everyEndpointHasAMethod: [MissingMethod] extends [never] ? true : MissingMethod = true;
+void everyEndpointHasAMethod;

@@ -1,0 +1,134 @@
+export { TrackingClient } from './client.ts';
+export {
+  ENDPOINT_NAMES,
+  type Endpoint,
+  type EndpointName,
+  endpoints,
+  type RetryClass,
+  type TimeoutClass,
+} from './endpoints.ts';
+export {
+  ApiError,
+  type ApiErrorDetails,
+  AuthenticationError,
+  ConfigurationError,
+  ConflictError,
+  ConnectionError,
+  InvalidRequestError,
+  isTrackingError,
+  NoActiveSubscriptionError,
+  NotFoundError,
+  PermissionDeniedError,
+  QueueFullError,
+  QuotaExceededError,
+  RateLimitError,
+  RequestValidationError,
+  ResponseValidationError,
+  ResultsNotReadyError,
+  ServerError,
+  ShippingDateOutdatedError,
+  TimeoutError,
+  type TimeoutPhase,
+  TrackingError,
+  WebhookAuthenticationError,
+  WebhookParseError,
+} from './errors.ts';
+export type { AttemptInfo, Hooks, RateLimitedInfo, RequestInfo, ResponseInfo, RetryInfo } from './hooks.ts';
+export { ApiPromise, type WithResponse } from './http/api-promise.ts';
+export type { RawRequest } from './http/prepare.ts';
+export type { RateLimitInfo } from './http/response-headers.ts';
+export type {
+  AcquireOptions,
+  BucketId,
+  BucketSnapshot,
+  Limiter,
+  Priority,
+  Settlement,
+  Ticket,
+} from './limiter/limiter.ts';
+export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
+export type { Logger, LogLevel } from './logger.ts';
+export type { RateLimitOptions, RequestOptions, RetryOptions, TrackingClientOptions } from './options.ts';
+export type { BulkOutcome, BulkStatus, BulkSummary } from './resources/bulk-outcome.ts';
+export type { CouriersResource } from './resources/couriers.ts';
+export type { BulkCreation, TrackerInputs } from './resources/create-many.ts';
+export type { CreateManyOptions } from './resources/create-many-options.ts';
+export type { TrackerPolls } from './resources/poll-many.ts';
+export type {
+  PollManyOptions,
+  PollManyUpdate,
+  TrackerIds,
+  TrackerPollFailure,
+  TrackerPollUpdate,
+} from './resources/poll-many-options.ts';
+export type { PollContext, PollOptions, PollUpdate } from './resources/poll-options.ts';
+export type { BulkRequestOptions, TrackerRequestOptions } from './resources/request-options.ts';
+export type { TrackersResource } from './resources/trackers.ts';
+export type { TrackingResource } from './resources/tracking.ts';
+export {
+  type ApiErrorItem,
+  apiErrorItemSchema,
+  type ErrorCode,
+  KNOWN_ERROR_CODES,
+  type KnownErrorCode,
+} from './schemas/api-error.ts';
+export {
+  type BulkItem,
+  type BulkResult,
+  bulkInputSchema,
+  bulkItemSchema,
+  bulkResultSchema,
+  MAX_BULK_ITEMS,
+} from './schemas/bulk.ts';
+export { COURIER_REQUIRED_FIELDS, type Courier, courierSchema } from './schemas/courier.ts';
+export {
+  eventSchema,
+  STATUS_CATEGORIES,
+  STATUS_CODES,
+  STATUS_MILESTONES,
+  type StatusCategory,
+  type StatusCode,
+  type StatusMilestone,
+  type TrackingEvent,
+} from './schemas/event.ts';
+export { type SearchBy, searchBySchema } from './schemas/identifier.ts';
+export type { CourierCodes } from './schemas/input-rules.ts';
+export type { OpenEnum } from './schemas/record.ts';
+export {
+  type Recipient,
+  recipientSchema,
+  type Shipment,
+  type ShipmentDelivery,
+  type Statistics,
+  shipmentDeliverySchema,
+  shipmentSchema,
+  statisticsSchema,
+} from './schemas/shipment.ts';
+export {
+  type Tracker,
+  type TrackerInput,
+  type TrackerListQuery,
+  type TrackerPage,
+  type TrackerUpdate,
+  trackerInputSchema,
+  trackerListQuerySchema,
+  trackerSchema,
+  trackerUpdateSchema,
+} from './schemas/tracker.ts';
+export {
+  type PerCallTracking,
+  perCallTrackingSchema,
+  type Tracking,
+  type TrackingSearchInput,
+  trackingSchema,
+  trackingSearchInputSchema,
+} from './schemas/tracking.ts';
+export {
+  type ResendResult,
+  resendResultSchema,
+  type WebhookHistory,
+  webhookHistorySchema,
+} from './schemas/webhook-history.ts';
+export { unknownFields } from './unknown-fields.ts';
+export type { ValidationIssue } from './validation.ts';
+export { VERSION } from './version.ts';

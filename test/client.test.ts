@@ -1,0 +1,316 @@
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { TrackingClient } from '../src/client.ts';
+import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
+import { ConfigurationError } from '../src/errors.ts';
+import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
+import { CALLS, EVERY_CALL, TRACKER } from './support/calls.ts';
+import { API_KEY, BASE_URL, makeClient, rejectionOf } from './support/make-client.ts';
+
+const COURIERS = { body: { data: [] } };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('every endpoint of the table', () => {
+  test.each(EVERY_CALL)('%s → method, path, body and result', async (_name, sample) => {
+    const { client, requests } = makeClient({ body: sample.answer });
+    expect(await sample.call(client)).toEqual(sample.result);
+    expect(requests).toHaveLength(1);
+    const [request] = requests;
+    expect(request).toMatchObject({ method: sample.method, target: sample.target });
+    const sentBody = sample.sentBody === undefined ? '' : JSON.stringify(sample.sentBody);
+    expect(request?.body).toBe(sentBody);
+  });
+
+  test.each(EVERY_CALL)(
+    '%s → key, accept, user agent, and a content type where there is a body',
+    async (_name, sample) => {
+      const { client, requests } = makeClient({ body: sample.answer });
+      await sample.call(client);
+      const headers = requests[0]?.headers;
+      expect(headers?.get('authorization')).toBe(`Bearer ${API_KEY}`);
+      expect(headers?.get('accept')).toBe('application/json');
+      expect(headers?.get('user-agent')).toMatch(/^tracking-client\/\d+\.\d+\.\d+ node\/\d+/);
+      expect(headers?.get('content-type')).toBe(sample.sentBody === undefined ? null : 'application/json');
+    },
+  );
+
+  test.each(EVERY_CALL)('%s, given up before it is awaited → nothing is sent', async (_name, sample) => {
+    const { client, requests } = makeClient({ body: sample.answer });
+    sample.call(client);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(requests).toHaveLength(0);
+  });
+
+  test.each(EVERY_CALL)(
+    '%s with an option that makes no sense → ConfigurationError, nothing is sent',
+    async (_name, sample) => {
+      const { client, requests } = makeClient({ body: sample.answer });
+      expect(await rejectionOf(sample.call(client, { timeoutMs: Number.NaN }))).toBeInstanceOf(
+        ConfigurationError,
+      );
+      expect(requests).toHaveLength(0);
+    },
+  );
+
+  test.each(EVERY_CALL)('%s with headers, priority and a signal → respected', async (_name, sample) => {
+    const { client, requests } = makeClient({ body: sample.answer });
+    const { signal } = new AbortController();
+    await sample.call(client, { headers: { 'X-Tenant': 'a' }, priority: 'background', signal });
+    expect(requests[0]?.headers.get('x-tenant')).toBe('a');
+  });
+});
+
+describe('a call', () => {
+  test('awaited twice → sent once, the same result', async () => {
+    const { client, requests } = makeClient(COURIERS);
+    const call = client.couriers.list();
+    expect(await call).toBe(await call);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('withResponse → data, response, request id, rate limit and attempts', async () => {
+    const headers = {
+      'x-request-id': 'req-1',
+      'ratelimit-limit': '1',
+      'ratelimit-remaining': '0',
+      'ratelimit-reset': '1',
+    };
+    const { client } = makeClient([{ status: 500 }, { ...COURIERS, status: 201, headers }]);
+    const result = await client.couriers.list().withResponse();
+    expect(result).toMatchObject({
+      data: [],
+      requestId: 'req-1',
+      rateLimit: { limit: 1, remaining: 0, resetMs: 1_000 },
+      attempts: 2,
+    });
+    expect(result.response).toBeInstanceOf(Response);
+    expect(result.response.status).toBe(201);
+    expect(result.response.url).toBe(`${BASE_URL}/couriers`);
+    expect(result.response.headers.get('x-request-id')).toBe('req-1');
+    expect(await result.response.json()).toEqual({ data: [] });
+  });
+
+  test('input that changes after the call → what was there at the call is sent', async () => {
+    const { client, requests } = makeClient({ body: { data: { tracker: TRACKER } } });
+    const input = { trackingNumber: 'LA680658838NL' };
+    const call = client.trackers.create(input);
+    input.trackingNumber = 'RR123456785CN';
+    await call;
+    expect(requests[0]?.body).toBe('{"trackingNumber":"LA680658838NL"}');
+  });
+
+  test('frozen input and options → accepted, nothing is written to them', async () => {
+    const { client } = makeClient({ body: { data: { tracker: TRACKER } } });
+    const input = Object.freeze({ trackingNumber: 'LA680658838NL', courierCode: Object.freeze(['us-post']) });
+    const options = Object.freeze({
+      headers: Object.freeze({ 'X-A': 'b' }),
+      retry: Object.freeze({ retries: 1 }),
+    });
+    await expect(client.trackers.create(input, options)).resolves.toEqual(TRACKER);
+  });
+
+  test("headers of the call → over the client's, which stay as they are", async () => {
+    const { client, requests } = makeClient(COURIERS, { headers: { 'x-a': 'client', 'x-b': 'client' } });
+    await client.couriers.list({ headers: { 'X-A': 'call' } });
+    await client.couriers.list();
+    expect(requests[0]?.headers.get('x-a')).toBe('call');
+    expect(requests[0]?.headers.get('x-b')).toBe('client');
+    expect(requests[1]?.headers.get('x-a')).toBe('client');
+  });
+
+  test('a hundred at once, answered in reverse order → each gets its own answer', async () => {
+    const { client } = makeClient((request) => {
+      const id = new URL(request.url).pathname.split('/').at(-1) ?? '';
+      const answer = Response.json({ data: { tracker: { ...TRACKER, trackerId: id } } });
+      return new Promise((resolve) => setTimeout(() => resolve(answer), 10 - Number(id) / 10));
+    });
+    const ids = Array.from({ length: 100 }, (_, index) => String(index));
+    const trackers = await Promise.all(ids.map((id) => client.trackers.get(id)));
+    expect(trackers.map((tracker) => tracker.trackerId)).toEqual(ids);
+  });
+
+  test('one fails, another succeeds at the same time → each its own attempts and errors', async () => {
+    const { client } = makeClient((request) =>
+      request.url.endsWith('/bad')
+        ? new Response('', { status: 500 })
+        : Response.json({ data: { tracker: TRACKER } }),
+    );
+    const [bad, good] = await Promise.all([
+      rejectionOf(client.trackers.get('bad', { retry: { retries: 2 } })),
+      client.trackers.get('good').withResponse(),
+    ]);
+    expect(bad).toMatchObject({ name: 'ServerError', attempts: 3 });
+    expect(good.attempts).toBe(1);
+  });
+});
+
+describe('rateLimits', () => {
+  test('nothing asked yet → the table, idle', () => {
+    const { client } = makeClient(COURIERS, { rateLimit: {} });
+    const limits = client.rateLimits();
+    expect(Object.keys(limits)).toEqual([...ENDPOINT_NAMES]);
+    for (const name of ENDPOINT_NAMES) {
+      expect(limits[name]).toEqual({
+        limit: endpoints[name].limitPerSecond,
+        inUse: 0,
+        queued: 0,
+        pausedUntil: null,
+      });
+    }
+  });
+
+  test('limits of your own → shown', () => {
+    const { client } = makeClient(COURIERS, { rateLimit: { limits: { 'couriers.list': 25 } } });
+    expect(client.rateLimits()['couriers.list'].limit).toBe(25);
+  });
+
+  test('after a call → its token is out, the other endpoints are idle', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: {} });
+    await client.couriers.list();
+    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
+    expect(client.rateLimits()['trackers.get'].inUse).toBe(0);
+  });
+
+  test('after a 429 → paused until then', async () => {
+    vi.useFakeTimers({ now: 1_000_000 });
+    const answer = { status: 429, headers: { 'retry-after': '7' } };
+    const { client } = makeClient(answer, { rateLimit: {}, retry: false });
+    await rejectionOf(client.couriers.list());
+    expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(1_007_000);
+    expect(client.rateLimits()['trackers.get'].pausedUntil).toBeNull();
+  });
+
+  test('an announced limit → the limit from then on', async () => {
+    const { client } = makeClient({ ...COURIERS, headers: { 'x-ratelimit-limit': '4' } }, { rateLimit: {} });
+    await client.couriers.list();
+    expect(client.rateLimits()['couriers.list'].limit).toBe(4);
+  });
+
+  test('rateLimit: false → the table, idle', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: false });
+    await client.couriers.list();
+    expect(client.rateLimits()['couriers.list']).toEqual({
+      limit: 1,
+      inUse: 0,
+      queued: 0,
+      pausedUntil: null,
+    });
+  });
+});
+
+describe('the limiter of a client', () => {
+  test('more calls than the limit → the rest wait; with rateLimit: false they do not', async () => {
+    vi.useFakeTimers();
+    const limited = makeClient(COURIERS, { rateLimit: {} });
+    const free = makeClient(COURIERS, { rateLimit: false });
+    const calls = [limited, free].flatMap(({ client }) => [client.couriers.list(), client.couriers.list()]);
+    const all = Promise.all(calls);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(limited.requests).toHaveLength(1);
+    expect(free.requests).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(1_100);
+    await all;
+    expect(limited.requests).toHaveLength(2);
+  });
+
+  test('maxQueue reached → QueueFullError, nothing more is sent', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: { maxQueue: 0 } });
+    await client.couriers.list();
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });
+  });
+
+  test('two clients with one limiter and one key → one allowance', async () => {
+    const limiter = new TokenBucketLimiter();
+    const shared = { rateLimit: undefined, limiter };
+    const first = makeClient(COURIERS, shared);
+    const second = makeClient(COURIERS, shared);
+    await first.client.couriers.list();
+    expect(second.client.rateLimits()['couriers.list'].inUse).toBe(1);
+  });
+
+  test('two clients with one limiter and two keys → two allowances', async () => {
+    const limiter = new TokenBucketLimiter();
+    const first = makeClient(COURIERS, { rateLimit: undefined, limiter });
+    const second = makeClient(COURIERS, { rateLimit: undefined, limiter, apiKey: 'another' });
+    await first.client.couriers.list();
+    expect(second.client.rateLimits()['couriers.list'].inUse).toBe(0);
+  });
+});
+
+describe('withOptions', () => {
+  test('other options → used by the new client, the old one keeps its own', async () => {
+    const { client, requests } = makeClient(COURIERS, { headers: { 'x-a': 'old' } });
+    const other = client.withOptions({ headers: { 'x-a': 'new' } });
+    await other.couriers.list();
+    await client.couriers.list();
+    expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['new', 'old']);
+    expect(other).toBeInstanceOf(TrackingClient);
+  });
+
+  test('options not given → taken over, key and base URL included', async () => {
+    const { client, requests } = makeClient(COURIERS, { userAgent: 'shop/1' });
+    await client.withOptions({ timeoutMs: 5 }).couriers.list();
+    expect(requests[0]?.url).toBe(`${BASE_URL}/couriers`);
+    expect(requests[0]?.headers.get('authorization')).toBe(`Bearer ${API_KEY}`);
+    expect(requests[0]?.headers.get('user-agent')).toBe('shop/1');
+  });
+
+  test('the same account → one allowance with the old client', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: {} });
+    const other = client.withOptions({ timeoutMs: 5_000 });
+    await other.couriers.list();
+    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
+  });
+
+  test('of a client of withOptions → still the one allowance', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: {} });
+    await client.withOptions({ timeoutMs: 5_000 }).withOptions({ logLevel: 'silent' }).couriers.list();
+    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
+  });
+
+  test('rateLimit: false → no limiter, also for clients made from it', async () => {
+    const { client, requests } = makeClient(COURIERS, { rateLimit: {} });
+    const free = client.withOptions({ rateLimit: false }).withOptions({ timeoutMs: 5_000 });
+    await Promise.all([free.couriers.list(), free.couriers.list(), free.couriers.list()]);
+    expect(requests).toHaveLength(3);
+    expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
+  });
+
+  test('rateLimit of a client that had none → a limiter', async () => {
+    const { client } = makeClient(COURIERS, { rateLimit: false });
+    const limited = client.withOptions({ rateLimit: {} });
+    await limited.couriers.list();
+    expect(limited.rateLimits()['couriers.list'].inUse).toBe(1);
+  });
+
+  test('an option that makes no sense → ConfigurationError', () => {
+    const { client } = makeClient(COURIERS);
+    expect(() => client.withOptions({ timeoutMs: 0 })).toThrow(ConfigurationError);
+  });
+
+  test('the options given → not changed', () => {
+    const options = Object.freeze({ timeoutMs: 5_000, headers: Object.freeze({ 'x-a': 'b' }) });
+    const { client } = makeClient(COURIERS);
+    expect(() => client.withOptions(options)).not.toThrow();
+  });
+});
+
+describe('the client in a log', () => {
+  test('inspect and JSON → its three resources and nothing of its options', () => {
+    const { client } = makeClient();
+    expect(Object.keys(client)).toEqual(['trackers', 'tracking', 'couriers']);
+    expect(JSON.parse(JSON.stringify(client))).toEqual({ trackers: {}, tracking: {}, couriers: {} });
+    expect(inspect(client, { depth: 9, showHidden: true })).not.toContain(API_KEY);
+  });
+});
+
+describe('methods taken off their client', () => {
+  test('a resource in a variable → works', async () => {
+    const { client } = makeClient({ body: CALLS['trackers.get'].answer });
+    const { trackers } = client;
+    expect(await trackers.get('t')).toEqual(TRACKER);
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
+import { createFakeTrackingService } from '../../src/testing/index.ts';
+import { rejectionOf } from '../support/make-client.ts';
+
+/** A client and a fake service, with real HTTP between them. */
+async function makeService(options: TrackingClientOptions = {}) {
+  const fake = createFakeTrackingService({ apiKeys: ['the-right-key'] });
+  const server = await fake.listen();
+  onTestFinished(() => server.close());
+  const client = new TrackingClient({
+    baseUrl: server.url,
+    apiKey: fake.apiKey,
+    logLevel: 'silent',
+    ...options,
+  });
+  return { fake, client };
+}
+
+const number = 'LA680658838NL';
+
+describe('trackers', () => {
+  test('created → found by both ids and in the list, its number in upper case', async () => {
+    const { client } = await makeService();
+    const created = await client.trackers.create({
+      trackingNumber: number.toLowerCase(),
+      clientTrackerId: 'order 1/2',
+    });
+    expect(created).toMatchObject({ trackingNumber: number, clientTrackerId: 'order 1/2', isTracked: true });
+    expect(await client.trackers.get(created.trackerId)).toEqual(created);
+    expect(await client.trackers.get('order 1/2', { searchBy: 'clientTrackerId' })).toEqual(created);
+    expect((await client.trackers.list()).trackers).toEqual([created]);
+  });
+
+  test('created twice with the same payload → the same tracker', async () => {
+    const { client } = await makeService();
+    const first = await client.trackers.create({ trackingNumber: number });
+    expect(await client.trackers.create({ trackingNumber: number })).toEqual(first);
+  });
+
+  test('the same clientTrackerId with another payload → ConflictError, one request', async () => {
+    const { client, fake } = await makeService();
+    await client.trackers.create({ trackingNumber: number, clientTrackerId: 'a' });
+    const error = await rejectionOf(
+      client.trackers.create({ trackingNumber: 'RR123456785CN', clientTrackerId: 'a' }),
+    );
+    expect(error).toMatchObject({ name: 'ConflictError', code: 'tracker_conflict' });
+    expect(fake.requests).toHaveLength(2);
+  });
+
+  test('events added → in its results, and in those of its number', async () => {
+    const { client, fake } = await makeService();
+    const { trackerId } = await client.trackers.create({ trackingNumber: number });
+    fake.play(number, 'delivered', { speed: Number.POSITIVE_INFINITY });
+    const results = await client.trackers.results(trackerId);
+    expect(results.events.length).toBeGreaterThan(0);
+    expect(results.tracker?.trackerId).toBe(trackerId);
+    const byNumber = await client.trackers.resultsByTrackingNumber(number);
+    expect(byNumber.map((one) => one.tracker?.trackerId)).toEqual([trackerId]);
+  });
+
+  test('an unknown id → NotFoundError', async () => {
+    const { client } = await makeService();
+    expect(await rejectionOf(client.trackers.get('nobody'))).toMatchObject({
+      name: 'NotFoundError',
+      code: 'tracker_not_found',
+      status: 404,
+    });
+  });
+
+  test('tracked in one call → tracker and results', async () => {
+    const { client } = await makeService();
+    const tracking = await client.trackers.track({ trackingNumber: number });
+    expect(tracking.tracker?.trackingNumber).toBe(number);
+  });
+
+  test('archived → says so', async () => {
+    const { client } = await makeService();
+    const { trackerId } = await client.trackers.create({ trackingNumber: number });
+    expect(await client.trackers.update(trackerId, { isSubscribed: false })).toMatchObject({
+      isSubscribed: false,
+    });
+  });
+
+  test('more trackers than fit a page → listAll walks through all of them', async () => {
+    const { client } = await makeService();
+    const items = Array.from({ length: 7 }, (_, index) => ({ trackingNumber: `AB10000${index}X` }));
+    await client.trackers.createBulk(items);
+    const found: string[] = [];
+    for await (const tracker of client.trackers.listAll({ limit: 3 })) found.push(tracker.trackingNumber);
+    expect(found).toEqual(items.map((item) => item.trackingNumber));
+  });
+
+  test('a bulk of two → both created', async () => {
+    const { client } = await makeService();
+    const result = await client.trackers.createBulk([
+      { trackingNumber: number },
+      { trackingNumber: 'RR123456785CN' },
+    ]);
+    expect(result).toMatchObject({
+      status: 'success',
+      data: [{ itemStatus: 'created' }, { itemStatus: 'created' }],
+    });
+  });
+});
+
+describe('the rest', () => {
+  test('couriers → a list with codes', async () => {
+    const { client } = await makeService();
+    const couriers = await client.couriers.list();
+    expect(couriers.length).toBeGreaterThan(0);
+    for (const courier of couriers) expect(courier.courierCode).not.toBe('');
+  });
+
+  test('a wrong key → AuthenticationError, one request', async () => {
+    const { client, fake } = await makeService({ apiKey: 'wrong-key' });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'AuthenticationError',
+      status: 401,
+    });
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  test('two calls to an endpoint of one a second → the second waits, no 429', async () => {
+    const refused: unknown[] = [];
+    const { client } = await makeService({ hooks: { onRateLimit: (info) => refused.push(info) } });
+    await Promise.all([client.couriers.list(), client.couriers.list()]);
+    expect(refused).toEqual([]);
+  });
+});

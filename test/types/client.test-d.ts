@@ -1,0 +1,165 @@
+import { expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import type {
+  ApiPromise,
+  BucketSnapshot,
+  BulkResult,
+  Courier,
+  EndpointName,
+  PerCallTracking,
+  ResendResult,
+  Tracker,
+  TrackerPage,
+  Tracking,
+  TrackingClientOptions,
+  WebhookHistory,
+  WithResponse,
+} from '../../src/index.ts';
+import { ENDPOINT_NAMES, TokenBucketLimiter, TrackingClient } from '../../src/index.ts';
+
+const client = new TrackingClient({ baseUrl: 'https://host.test/v1', apiKey: 'key' });
+const input = { trackingNumber: 'LA680658838NL' };
+
+test('every method → resolves to its own type', () => {
+  expectTypeOf(client.trackers.create(input)).toEqualTypeOf<ApiPromise<Tracker>>();
+  expectTypeOf(client.trackers.list()).toEqualTypeOf<ApiPromise<TrackerPage>>();
+  expectTypeOf(client.trackers.listAll()).toExtend<AsyncIterable<Tracker>>();
+  expectTypeOf(client.trackers.createBulk([input])).toEqualTypeOf<ApiPromise<BulkResult>>();
+  expectTypeOf(client.trackers.track(input)).toEqualTypeOf<ApiPromise<Tracking>>();
+  expectTypeOf(client.trackers.get('t')).toEqualTypeOf<ApiPromise<Tracker>>();
+  expectTypeOf(client.trackers.update('t', { isSubscribed: false })).toEqualTypeOf<ApiPromise<Tracker>>();
+  expectTypeOf(client.trackers.resultsByTrackingNumber('n')).toEqualTypeOf<ApiPromise<Tracking[]>>();
+  expectTypeOf(client.trackers.results('t')).toEqualTypeOf<ApiPromise<Tracking>>();
+  expectTypeOf(client.trackers.resendWebhookEvents('t')).toEqualTypeOf<ApiPromise<ResendResult>>();
+  expectTypeOf(client.trackers.webhookHistory('t')).toEqualTypeOf<ApiPromise<WebhookHistory>>();
+  expectTypeOf(client.tracking.search(input)).toEqualTypeOf<ApiPromise<PerCallTracking[]>>();
+  expectTypeOf(client.couriers.list()).toEqualTypeOf<ApiPromise<Courier[]>>();
+});
+
+test('an awaited call → the data; withResponse → the data with what came along', () => {
+  expectTypeOf<Awaited<ApiPromise<Tracker>>>().toEqualTypeOf<Tracker>();
+  expectTypeOf(client.trackers.get('t').withResponse()).resolves.toEqualTypeOf<WithResponse<Tracker>>();
+  expectTypeOf(client.trackers.get('t')).toExtend<Promise<Tracker>>();
+});
+
+test('request without a schema → unknown; with one → its output', () => {
+  expectTypeOf(client.request({ method: 'GET', path: '/a' })).resolves.toEqualTypeOf<unknown>();
+  const schema = z.object({ total: z.coerce.number() });
+  expectTypeOf(client.request({ method: 'GET', path: '/a', schema })).resolves.toEqualTypeOf<{
+    total: number;
+  }>();
+});
+
+test('misspelt input fields → do not compile', () => {
+  // @ts-expect-error -- `trackingnumber`
+  void client.trackers.create({ trackingnumber: 'x' });
+  // @ts-expect-error -- `courierCodes`
+  void client.trackers.create({ ...input, courierCodes: ['a'] });
+  // @ts-expect-error -- `mail`
+  void client.trackers.create({ ...input, recipient: { mail: 'a@b.c' } });
+  // @ts-expect-error -- `restrictToCourierCode`
+  void client.trackers.create({ ...input, settings: { restrictToCourierCode: true } });
+  // @ts-expect-error -- an item of a bulk, too
+  void client.trackers.createBulk([{ ...input, clientTrackerID: 'x' }]);
+  // @ts-expect-error -- `subscribed`
+  void client.trackers.update('t', { subscribed: false });
+  // @ts-expect-error -- `pageSize`
+  void client.trackers.list({ pageSize: 5 });
+  // @ts-expect-error -- clientTrackerId belongs to trackers, not to the per-call plan
+  void client.tracking.search({ ...input, clientTrackerId: 'x' });
+});
+
+test('input of the wrong kind → does not compile', () => {
+  // @ts-expect-error -- no tracking number
+  void client.trackers.create({});
+  // @ts-expect-error -- a number
+  void client.trackers.create({ trackingNumber: 12345 });
+  // @ts-expect-error -- a Date
+  void client.trackers.create({ ...input, shippingDate: new Date() });
+  // @ts-expect-error -- null
+  void client.trackers.create({ ...input, clientTrackerId: null });
+  // @ts-expect-error -- another word
+  void client.trackers.get('t', { searchBy: 'trackingNumber' });
+  // @ts-expect-error -- another order
+  void client.trackers.list({ sort: 0 });
+});
+
+test('legal input in all its forms → compiles', () => {
+  expectTypeOf(client.trackers.create).toBeCallableWith({ ...input, courierCode: 'us-post' });
+  expectTypeOf(client.trackers.create).toBeCallableWith({
+    ...input,
+    courierCode: ['us-post', 'fr-post'] as const,
+  });
+  expectTypeOf(client.trackers.create).toBeCallableWith({ ...input, clientTrackerId: undefined });
+  expectTypeOf(client.trackers.create).toBeCallableWith({
+    ...input,
+    settings: { restrictTrackingToCourierCode: true },
+  });
+  expectTypeOf(client.trackers.create).toBeCallableWith({
+    ...input,
+    settings: { restrictTrackingToCourierCode: ['a'] },
+  });
+  expectTypeOf(client.trackers.createBulk).toBeCallableWith(Object.freeze([input]));
+  expectTypeOf(client.trackers.list).toBeCallableWith({
+    page: 1,
+    limit: 5,
+    sort: -1,
+    signal: new AbortController().signal,
+  });
+});
+
+test('retryAmbiguous → only where a request is not safe to repeat', () => {
+  expectTypeOf(client.trackers.createBulk).toBeCallableWith([input], { retryAmbiguous: true });
+  // @ts-expect-error -- `create` is safe to repeat anyway
+  void client.trackers.create(input, { retryAmbiguous: true });
+});
+
+test('options → misspelt names and impossible values do not compile', () => {
+  // @ts-expect-error -- `timeout`
+  void new TrackingClient({ timeout: 5 });
+  // @ts-expect-error -- `retry: true`
+  void new TrackingClient({ retry: true });
+  // @ts-expect-error -- an endpoint that does not exist
+  void new TrackingClient({ rateLimit: { limits: { 'trackers.remove': 5 } } });
+  // @ts-expect-error -- another word
+  void new TrackingClient({ logLevel: 'trace' });
+  // @ts-expect-error -- `timeout` of a call
+  void client.couriers.list({ timeout: 5 });
+});
+
+test('options → all forms compile, explicit undefined included', () => {
+  expectTypeOf<TrackingClientOptions['apiKey']>().toEqualTypeOf<
+    string | (() => string | Promise<string>) | undefined
+  >();
+  expectTypeOf(TrackingClient).toBeConstructibleWith();
+  expectTypeOf(TrackingClient).toBeConstructibleWith({
+    baseUrl: new URL('https://host.test'),
+    apiKey: async () => 'key',
+  });
+  expectTypeOf(TrackingClient).toBeConstructibleWith({
+    retry: false,
+    rateLimit: false,
+    timeoutMs: undefined,
+  });
+  expectTypeOf(TrackingClient).toBeConstructibleWith({ limiter: new TokenBucketLimiter() });
+  expectTypeOf(TrackingClient).toBeConstructibleWith({ logger: console, fetch: globalThis.fetch });
+});
+
+test('endpoint names → the methods of the client', () => {
+  expectTypeOf<EndpointName>().toEqualTypeOf<
+    | 'trackers.create'
+    | 'trackers.list'
+    | 'trackers.createBulk'
+    | 'trackers.track'
+    | 'trackers.get'
+    | 'trackers.update'
+    | 'trackers.resultsByTrackingNumber'
+    | 'trackers.results'
+    | 'trackers.resendWebhookEvents'
+    | 'trackers.webhookHistory'
+    | 'tracking.search'
+    | 'couriers.list'
+  >();
+  expectTypeOf(ENDPOINT_NAMES).toEqualTypeOf<readonly EndpointName[]>();
+  expectTypeOf(client.rateLimits()).toEqualTypeOf<Record<EndpointName, BucketSnapshot>>();
+});

@@ -1,0 +1,85 @@
+import { expectTypeOf, test } from 'vitest';
+import {
+  ApiError,
+  type ApiErrorItem,
+  type ErrorCode,
+  type Hooks,
+  isTrackingError,
+  type KnownErrorCode,
+  type RateLimitError,
+  RequestValidationError,
+  type ShippingDateOutdatedError,
+  TimeoutError,
+  type TimeoutPhase,
+  type TrackingError,
+  type ValidationIssue,
+} from '../../src/index.ts';
+
+const caught: unknown = undefined;
+
+test('isTrackingError → narrows to TrackingError', () => {
+  if (isTrackingError(caught)) expectTypeOf(caught).toEqualTypeOf<TrackingError>();
+  if (isTrackingError(caught, 'tracker_not_found')) {
+    expectTypeOf(caught).toExtend<TrackingError>();
+    expectTypeOf(caught.code).toEqualTypeOf<'tracker_not_found'>();
+  }
+  expectTypeOf(isTrackingError).toBeCallableWith(caught, 'a_code_added_later');
+});
+
+test('isTrackingError with a code that is another → still a TrackingError', () => {
+  if (!isTrackingError(caught) || isTrackingError(caught, 'tracker_not_found')) return;
+  expectTypeOf(caught.message).toEqualTypeOf<string>();
+});
+
+test('instanceof → narrows to the class', () => {
+  if (caught instanceof ApiError) {
+    expectTypeOf(caught.status).toEqualTypeOf<number>();
+    expectTypeOf(caught.code).toEqualTypeOf<ErrorCode | undefined>();
+    expectTypeOf(caught.errors).toEqualTypeOf<readonly ApiErrorItem[]>();
+    expectTypeOf(caught.headers).toEqualTypeOf<Headers>();
+    expectTypeOf(caught.body).toEqualTypeOf<unknown>();
+    expectTypeOf(caught.retryAfterMs).toEqualTypeOf<number | undefined>();
+  }
+  if (caught instanceof TimeoutError) expectTypeOf(caught.phase).toEqualTypeOf<TimeoutPhase>();
+  if (caught instanceof RequestValidationError) {
+    expectTypeOf(caught.issues).toEqualTypeOf<readonly ValidationIssue[]>();
+  }
+});
+
+test('the hierarchy → typed as well', () => {
+  expectTypeOf<RateLimitError>().toExtend<ApiError>();
+  expectTypeOf<ShippingDateOutdatedError>().toExtend<ApiError>();
+  expectTypeOf<ApiError>().toExtend<TrackingError>();
+  expectTypeOf<TrackingError>().toExtend<Error>();
+  expectTypeOf<TimeoutError>().not.toExtend<ApiError>();
+});
+
+test('codes → known ones complete, later ones are legal', () => {
+  expectTypeOf<KnownErrorCode>().toExtend<ErrorCode>();
+  expectTypeOf<'a_code_added_later'>().toExtend<ErrorCode>();
+  expectTypeOf<'a_code_added_later'>().not.toExtend<KnownErrorCode>();
+  expectTypeOf<ErrorCode>().not.toEqualTypeOf<string>();
+});
+
+test('fields of errors → read-only', () => {
+  const change = (error: ApiError) => {
+    // @ts-expect-error -- read-only
+    error.status = 200;
+  };
+  expectTypeOf(change).toBeFunction();
+});
+
+test('hooks → all optional, told what the documentation says', () => {
+  const hooks: Hooks = {
+    onRequest: ({ endpoint, attempt, tokensLeft }) => {
+      expectTypeOf(endpoint).toExtend<string>();
+      expectTypeOf(attempt).toEqualTypeOf<number>();
+      expectTypeOf(tokensLeft).toEqualTypeOf<number | undefined>();
+    },
+    onRetry: ({ error, delayMs }) => {
+      expectTypeOf(error).toEqualTypeOf<TrackingError>();
+      expectTypeOf(delayMs).toEqualTypeOf<number>();
+    },
+  };
+  expectTypeOf(hooks).toEqualTypeOf<Hooks>();
+});

@@ -1,0 +1,94 @@
+import { expectTypeOf, test } from 'vitest';
+import type { z } from 'zod';
+import type {
+  BulkItem,
+  BulkResult,
+  Courier,
+  PerCallTracking,
+  ResendResult,
+  Shipment,
+  ShipmentDelivery,
+  StatusMilestone,
+  Tracker,
+  Tracking,
+  TrackingEvent,
+  trackerInputSchema,
+  trackerSchema,
+} from '../../src/index.ts';
+
+/** The string keys of a type; `string` when it has an index signature. */
+type Keys<T> = Extract<keyof T, string>;
+/** True for a type without an index signature. */
+type IsClosed<T> = string extends Keys<T> ? false : true;
+
+test('records → no index signature', () => {
+  expectTypeOf<IsClosed<Tracker>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<Tracking>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<PerCallTracking>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<TrackingEvent>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<Shipment>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<ShipmentDelivery>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<Courier>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<BulkResult>>().toEqualTypeOf<true>();
+  expectTypeOf<IsClosed<BulkItem>>().toEqualTypeOf<true>();
+});
+
+test('a misspelt field of a record → does not compile', () => {
+  const read = (tracker: Tracker, tracking: Tracking) => {
+    // @ts-expect-error -- `trackerID`
+    void tracker.trackerID;
+    // @ts-expect-error -- `isTrackd`
+    void tracking.tracker?.isTrackd;
+    // @ts-expect-error -- `statusMileStone`
+    void tracking.shipment?.statusMileStone;
+    // @ts-expect-error -- `occurenceDatetime`
+    void tracking.events[0]?.occurenceDatetime;
+  };
+  expectTypeOf(read).toBeFunction();
+});
+
+test('fields the specification promises → required; the others may be missing or null', () => {
+  expectTypeOf<Tracker['trackerId']>().toEqualTypeOf<string>();
+  expectTypeOf<Tracker['trackingNumber']>().toEqualTypeOf<string>();
+  expectTypeOf<Tracker['isTracked']>().toEqualTypeOf<boolean | null | undefined>();
+  expectTypeOf<Tracker['clientTrackerId']>().toEqualTypeOf<string | null | undefined>();
+  expectTypeOf<Tracker['courierCode']>().toEqualTypeOf<string | string[] | null | undefined>();
+  expectTypeOf<Tracking['events']>().toEqualTypeOf<TrackingEvent[]>();
+  expectTypeOf<Tracking['tracker']>().toEqualTypeOf<Tracker | null | undefined>();
+  expectTypeOf<TrackingEvent['eventId']>().toEqualTypeOf<string>();
+  expectTypeOf<TrackingEvent['occurrenceDatetime']>().toEqualTypeOf<string | null | undefined>();
+});
+
+test('an add-on field → may be missing, is never null', () => {
+  expectTypeOf<ShipmentDelivery['aiPredictiveDeliveryDate']>().extract<null>().toBeNever();
+  expectTypeOf<undefined>().toExtend<ShipmentDelivery['aiPredictiveDeliveryDate']>();
+});
+
+test('a per-call result → has no tracker', () => {
+  expectTypeOf<PerCallTracking>().not.toHaveProperty('tracker');
+});
+
+test('a resend → a number or nothing', () => {
+  expectTypeOf<ResendResult>().toEqualTypeOf<{ totalResent?: number | undefined }>();
+});
+
+test('a status → known values complete, later ones are legal', () => {
+  expectTypeOf<'delivered'>().toExtend<StatusMilestone>();
+  expectTypeOf<'teleported'>().toExtend<StatusMilestone>();
+  expectTypeOf<string>().toExtend<StatusMilestone>();
+  expectTypeOf<number>().not.toExtend<StatusMilestone>();
+  // A plain `string` would swallow the known values, and editors would not offer them.
+  expectTypeOf<StatusMilestone>().not.toEqualTypeOf<string>();
+});
+
+test('deprecated fields → still typed, as unknown', () => {
+  expectTypeOf<TrackingEvent>().toHaveProperty('datetime');
+  expectTypeOf<TrackingEvent['utcOffset']>().toEqualTypeOf<unknown>();
+  expectTypeOf<TrackingEvent>().toHaveProperty('hasNoTime');
+  expectTypeOf<ShipmentDelivery['signedBy']>().toEqualTypeOf<unknown>();
+});
+
+test('exported schemas → infer the exported types', () => {
+  expectTypeOf<z.output<typeof trackerSchema>>().toEqualTypeOf<Tracker>();
+  expectTypeOf<IsClosed<z.input<typeof trackerInputSchema>>>().toEqualTypeOf<true>();
+});
