@@ -1,0 +1,51 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { ConfigurationError, WebhookAuthenticationError } from '../errors.ts';
+import { kindOf } from '../validation.ts';
+
+/** The account's webhook secret, or several while it is being changed. */
+export type WebhookSecret = string | readonly string[];
+
+/**
+ * Builds a check of the `Authorization` header of webhooks (public contract: one shared secret, sent as a bearer token).
+ *
+ * @param secret - one secret or several; each a non-empty string without white space around it
+ * @returns a function that takes the header and throws WebhookAuthenticationError unless it holds one of the secrets
+ * @throws ConfigurationError when a secret can't be one
+ * @example
+ * const authenticate = webhookAuthenticator(process.env.WEBHOOK_SECRET ?? '');
+ * authenticate(request.headers.get('authorization')); // throws unless it is "Bearer <secret>"
+ */
+export function webhookAuthenticator(
+  secret: WebhookSecret,
+): (authorization: string | null | undefined) => void {
+  const digests = checkedSecrets(secret).map((value) => digest(value, 'utf8'));
+  return (authorization) => {
+    const token = /^bearer +(.*)$/is.exec(authorization ?? '')?.[1]?.trim();
+    if (token === undefined) {
+      throw new WebhookAuthenticationError(
+        `Expected \`Authorization\` to be a bearer token, got ${kindOf(authorization ?? undefined)}`,
+      );
+    }
+    // Header text holds one character a byte, so this gives the bytes that were sent back.
+    const given = digest(token, 'latin1');
+    // Digests have one length, and every secret is compared: the time taken tells nothing.
+    const matches = digests.filter((known) => timingSafeEqual(known, given)).length;
+    if (matches === 0)
+      throw new WebhookAuthenticationError('Expected the webhook secret, got another bearer token');
+  };
+}
+
+function checkedSecrets(secret: unknown): string[] {
+  const secrets: unknown[] = Array.isArray(secret) ? secret : [secret];
+  if (secrets.length === 0)
+    throw new ConfigurationError('Expected `secret` to hold at least one secret, got none');
+  return secrets.map((value) => {
+    if (typeof value === 'string' && value !== '' && value.trim() === value) return value;
+    const got = typeof value === 'string' && value !== '' ? 'one with white space around it' : kindOf(value);
+    throw new ConfigurationError(`Expected \`secret\` to be a non-empty string, got ${got}`);
+  });
+}
+
+function digest(text: string, encoding: 'utf8' | 'latin1'): Buffer {
+  return createHash('sha256').update(text, encoding).digest();
+}

@@ -1,0 +1,8 @@
+import { ConfigurationError } from '../errors.ts';
+import { kindOf } from '../validation.ts';
+
+/** Checks a callback among the options. */
+export function checkFunction(name: string, value: unknown): void {
+  if (value === undefined || typeof value === 'function') return;
+  throw new ConfigurationError(`Expected \`${name}\` to be a function, got ${kindOf(value)}`);
+}

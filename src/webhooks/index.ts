@@ -1,0 +1,65 @@
+export {
+  ConfigurationError,
+  isTrackingError,
+  TrackingError,
+  WebhookAuthenticationError,
+  WebhookParseError,
+} from '../errors.ts';
+export type { StatusCategory, StatusCode, StatusMilestone } from '../schemas/event.ts';
+export type { Recipient, Shipment, ShipmentDelivery, Statistics } from '../schemas/shipment.ts';
+export {
+  type Delivery,
+  EVENTS_TOPIC,
+  type EventsDelivery,
+  eventsDeliverySchema,
+  type OtherDelivery,
+  otherDeliverySchema,
+  PROOF_OF_DELIVERY_TOPIC,
+  type ProofOfDelivery,
+  proofOfDeliverySchema,
+  type WebhookEvent,
+  type WebhookMetadata,
+  type WebhookTracker,
+  webhookEventSchema,
+  webhookMetadataSchema,
+  webhookTrackerSchema,
+} from '../schemas/webhook.ts';
+export type { ValidationIssue } from '../validation.ts';
+export { type WebhookSecret, webhookAuthenticator } from './authentication.ts';
+export type {
+  DeliveryContext,
+  EventContext,
+  EventHandler,
+  ProofOfDeliveryContext,
+  WebhookCallbacks,
+  WorkContext,
+} from './callbacks.ts';
+export { eventKey, proofOfDeliveryKey } from './dedupe-keys.ts';
+export type { Claim, DedupeStore } from './dedupe-store.ts';
+export { compareEvents, type OrderableEvent, sortEvents } from './event-order.ts';
+export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
+export { WebhookInbox } from './inbox.ts';
+export type {
+  DeadLetterContext,
+  InboxErrorContext,
+  InboxOperation,
+  WebhookInboxOptions,
+} from './inbox-options.ts';
+export type { StoreOperation } from './key-lease.ts';
+export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
+export {
+  type FastifyLikeReply,
+  type FastifyLikeRequest,
+  type NodeHandler,
+  type NodeRequest,
+  toNodeHandler,
+} from './node-adapter.ts';
+export { type OccurrenceDatetime, parseOccurrenceDatetime } from './occurrence-datetime.ts';
+export { type ParsedWebhook, parseWebhook, type RejectedItem } from './parse.ts';
+export type {
+  ProcessOptions,
+  WebhookFailure,
+  WebhookOutcome,
+  WebhookProcessor,
+  WebhookReport,
+} from './report.ts';

@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ConfigurationError } from '../errors.ts';
+import { IncomingBody } from './incoming-body.ts';
+import { keepParsedBody } from './request-body.ts';
+
+/** A request of `node:http` or Express; `body` and `rawBody` are what a body parser may have left. */
+export interface NodeRequest extends IncomingMessage {
+  body?: unknown;
+  rawBody?: unknown;
+}
+
+/** What the adapter needs of a Fastify request. */
+export interface FastifyLikeRequest {
+  readonly raw: IncomingMessage;
+  readonly body?: unknown;
+  readonly rawBody?: unknown;
+}
+
+/** What the adapter needs of a Fastify reply. */
+export interface FastifyLikeReply {
+  readonly raw: ServerResponse;
+  hijack(): unknown;
+}
+
+/** A request listener of `node:http`, a handler of Express, and a handler of Fastify in one. */
+export interface NodeHandler {
+  (request: NodeRequest, response: ServerResponse, next?: (error?: unknown) => void): Promise<void>;
+  (request: FastifyLikeRequest, reply: FastifyLikeReply): Promise<void>;
+}
+
+/** Methods that the web-standard `Request` refuses to hold. */
+const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
+
+/**
+ * Fits a handler of web-standard requests to `node:http`, Express and Fastify, whether the body is still to be read or
+ * was parsed already (`express.json()`, Fastify's own parser). Where a parser comes first, its limit on the length
+ * and its answers to broken bodies come first too.
+ *
+ * @param handler - usually from `createWebhookHandler`
+ * @returns a listener for `http.createServer`, or a handler for an Express or Fastify route
+ * @example
+ * app.all('/webhooks', toNodeHandler(webhooks)); // Express and Fastify
+ * createServer(toNodeHandler(webhooks)).listen(3000); // node:http
+ */
+export function toNodeHandler(handler: (request: Request) => Promise<Response>): NodeHandler {
+  return async (
+    given: NodeRequest | FastifyLikeRequest,
+    answer: ServerResponse | FastifyLikeReply,
+    next?: (error?: unknown) => void,
+  ) => {
+    const request: NodeRequest = 'raw' in given ? given.raw : given;
+    const parsed = given.rawBody ?? given.body;
+    if ('raw' in answer) answer.hijack();
+    const response = 'raw' in answer ? answer.raw : answer;
+    try {
+      await serve(handler, request, parsed, response);
+    } catch (error) {
+      if (next !== undefined) next(error);
+      else if (!response.headersSent) response.writeHead(500).end();
+    }
+  };
+}
+
+async function serve(
+  handler: (request: Request) => Promise<Response>,
+  incoming: NodeRequest,
+  parsed: unknown,
+  outgoing: ServerResponse,
+): Promise<void> {
+  if (FORBIDDEN_METHODS.has(incoming.method ?? '')) {
+    outgoing.writeHead(405, { allow: 'HEAD, POST' }).end();
+    return;
+  }
+  const body = new IncomingBody(incoming);
+  const request = toWebRequest(incoming, parsed, body);
+  await send(outgoing, await handler(request));
+  body.discard();
+}
+
+function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: IncomingBody): Request {
+  const method = incoming.method ?? 'GET';
+  const headers = new Headers();
+  for (let index = 0; index < incoming.rawHeaders.length; index += 2) {
+    const name = incoming.rawHeaders[index] ?? '';
+    if (!name.startsWith(':')) headers.append(name, incoming.rawHeaders[index + 1] ?? '');
+  }
+  const url = toUrl(incoming);
+  if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers });
+  const isRead = incoming.readableDidRead || !incoming.readable;
+  if (isRead && parsed === undefined) {
+    throw new ConfigurationError(
+      'Expected an unread request or a `body` on it, got a request read by someone else',
+    );
+  }
+  // `duplex` is required for a stream and missing in the type.
+  const init: RequestInit & { duplex: 'half' } = {
+    method,
+    headers,
+    body: isRead ? writtenOut(parsed) : body.stream(),
+    duplex: 'half',
+  };
+  const request = new Request(url, init);
+  if (isRead) keepParsedBody(request, parsed);
+  return request;
+}
+
+function toUrl(incoming: IncomingMessage): URL {
+  const path = incoming.url ?? '/';
+  try {
+    return new URL(path, `http://${incoming.headers.host ?? 'localhost'}`);
+  } catch {
+    return new URL('http://localhost/');
+  }
+}
+
+/** A parsed body for handlers that read the request themselves; written out only if one does. */
+function writtenOut(parsed: unknown): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      pull(controller) {
+        controller.enqueue(parsed instanceof Uint8Array ? parsed : Buffer.from(textOf(parsed)));
+        controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function textOf(parsed: unknown): string {
+  return typeof parsed === 'string' ? parsed : JSON.stringify(parsed);
+}
+
+async function send(outgoing: ServerResponse, response: Response): Promise<void> {
+  const body = Buffer.from(await response.arrayBuffer());
+  if (outgoing.headersSent || outgoing.destroyed) return;
+  outgoing.statusCode = response.status;
+  for (const [name, value] of response.headers) if (name !== 'set-cookie') outgoing.setHeader(name, value);
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) outgoing.setHeader('set-cookie', cookies);
+  outgoing.end(body);
+}

@@ -1,0 +1,217 @@
+import { createServer, request as httpRequest, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import express from 'express';
+import { afterEach, expect, test } from 'vitest';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  toNodeHandler,
+  WebhookInbox,
+} from '../../src/webhooks/index.ts';
+import { deferred } from '../webhooks/support.ts';
+import { listening, makeClient, payloadOf, SECRET } from './webhook-loopback.ts';
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function serving(listener: RequestListener) {
+  const running = await listening(createServer(listener));
+  const client = makeClient(running.port);
+  cleanUps.push(
+    () => running.close(),
+    () => client.close(),
+  );
+  return { port: running.port, send: client.send };
+}
+
+function makeWebhooks() {
+  const handled: unknown[] = [];
+  const webhooks = createWebhookHandler({
+    secret: SECRET,
+    inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
+    handler: (event) => handled.push(event.eventId),
+  });
+  return { handled, webhooks };
+}
+
+test('a body that is too long, in chunks → 413, and the same connection serves the next request', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const { send } = await serving(toNodeHandler(webhooks));
+  const chunks = Array.from({ length: 12 }, () => Buffer.alloc(2 ** 20, ' '));
+  expect((await send({ chunks })).status).toBe(413);
+  expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
+test('TRACE, which no web-standard request can hold → 405 with Allow', async () => {
+  const { send } = await serving(toNodeHandler(makeWebhooks().webhooks));
+  const answer = await send({ method: 'TRACE' });
+  expect([answer.status, answer.headers.allow]).toEqual([405, 'HEAD, POST']);
+});
+
+test('a Host header that no URL can hold → answered all the same', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const { send } = await serving(toNodeHandler(webhooks));
+  expect((await send({ headers: { host: 'not a host' }, chunks: [payloadOf('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
+test('a sender that hangs up in the middle of the body → nothing handled, the next request is served', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const refused = deferred();
+  const listener = toNodeHandler(async (request) => {
+    const response = await webhooks(request);
+    refused.resolve();
+    return response;
+  });
+  const { port, send } = await serving(listener);
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write(
+      `POST /webhooks HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${SECRET}\r\nContent-Length: 500\r\n\r\n{"trackings"`,
+    );
+    setTimeout(() => socket.destroy(), 50);
+  });
+  await refused.promise;
+  expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
+test.each([
+  ['before we read', (destroy: () => void) => destroy()],
+  ['while we read', (destroy: () => void) => setTimeout(destroy, 50)],
+])(
+  'a host that destroys the request %s → the work ends, so that close resolves',
+  async (_title, schedule) => {
+    const { webhooks, handled } = makeWebhooks();
+    const listener = toNodeHandler(webhooks);
+    const destroyed = deferred();
+    const { port } = await serving((request, response) => {
+      void listener(request, response);
+      request.once('data', () => {
+        schedule(() => {
+          request.destroy();
+          destroyed.resolve();
+        });
+      });
+    });
+    const headers = { authorization: `Bearer ${SECRET}`, 'content-length': '500' };
+    const outgoing = httpRequest({ port, method: 'POST', headers });
+    outgoing.on('error', () => {}); // The connection is gone, as the test wants it.
+    outgoing.write('{"trackings"');
+    await destroyed.promise;
+    await webhooks.close();
+    expect(handled).toEqual([]);
+  },
+);
+
+test('a body that someone read and left nowhere → the error goes to next', async () => {
+  const app = express();
+  app.use((request, _response, next) => {
+    request.resume().on('end', () => next());
+  });
+  app.post('/webhooks', toNodeHandler(makeWebhooks().webhooks));
+  let caught: unknown;
+  app.use(((error, _request, response, _next) => {
+    caught = error;
+    response.status(599).end();
+  }) satisfies express.ErrorRequestHandler);
+  const { send } = await serving(app);
+  expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(599);
+  expect(caught).toMatchObject({ name: 'ConfigurationError' });
+});
+
+test('a body that someone read and left nowhere, no next → 500', async () => {
+  const listener = toNodeHandler(makeWebhooks().webhooks);
+  const { send } = await serving((request, response) => {
+    request.resume().on('end', () => void listener(request, response));
+  });
+  expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(500);
+});
+
+test('an empty object that a parser left beside an unread body → the body counts', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const listener = toNodeHandler(webhooks);
+  const { send } = await serving((request, response) => {
+    void listener(Object.assign(request, { body: {} }), response);
+  });
+  expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
+test('rawBody beside a parsed body → rawBody counts', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const app = express();
+  app.use(
+    express.json({
+      verify: (request, _response, rawBody) => {
+        Object.assign(request, { rawBody });
+      },
+    }),
+    (request, _response, next) => {
+      request.body = { trackings: [] };
+      next();
+    },
+  );
+  app.post('/webhooks', toNodeHandler(webhooks));
+  const { send } = await serving(app);
+  expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
+test('gzip that express.json() unpacked → 415 all the same', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const app = express().use(express.json());
+  app.post('/webhooks', toNodeHandler(webhooks));
+  const { send } = await serving(app);
+  const answer = await send({ headers: { 'content-encoding': 'gzip' }, chunks: [gzipSync(payloadOf('e1'))] });
+  expect([answer.status, handled]).toEqual([415, []]);
+});
+
+test('a body parsed as text → handled', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const app = express().use(express.text({ type: () => true }));
+  app.post('/webhooks', toNodeHandler(webhooks));
+  const { send } = await serving(app);
+  expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
+  expect(handled).toEqual(['e1']);
+});
+
+test('any other handler after express.json() → reads the body from the request', async () => {
+  const app = express().use(express.json());
+  app.post(
+    '/webhooks',
+    toNodeHandler(async (request) => Response.json({ echo: await request.json() }, { status: 202 })),
+  );
+  const { send } = await serving(app);
+  const answer = await send({ chunks: ['{"a":[1,"é"]}'] });
+  expect([answer.status, JSON.parse(answer.text)]).toEqual([202, { echo: { a: [1, 'é'] } }]);
+});
+
+test('an answer with two cookies → two Set-Cookie headers', async () => {
+  const headers = new Headers([
+    ['set-cookie', 'a=1'],
+    ['set-cookie', 'b=2'],
+  ]);
+  const { send } = await serving(toNodeHandler(async () => new Response(null, { status: 204, headers })));
+  const answer = await send({ method: 'GET' });
+  expect([answer.status, answer.headers['set-cookie']]).toEqual([204, ['a=1', 'b=2']]);
+});
+
+test('a request → seen with its own path, query and headers', async () => {
+  let seen: Request | undefined;
+  const { port } = await serving(
+    toNodeHandler(async (request) => {
+      seen = request;
+      return new Response(null);
+    }),
+  );
+  await new Promise((resolve) => {
+    const path = '/hooks/a?b=c';
+    httpRequest({ port, path, headers: { 'x-twice': ['1', '2'] } }, resolve).end();
+  });
+  expect(seen?.url).toBe(`http://localhost:${port}/hooks/a?b=c`);
+  expect(seen?.headers.get('x-twice')).toBe('1, 2');
+});

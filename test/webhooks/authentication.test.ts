@@ -1,0 +1,77 @@
+import { inspect } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import {
+  ConfigurationError,
+  WebhookAuthenticationError,
+  webhookAuthenticator,
+} from '../../src/webhooks/index.ts';
+
+describe('webhookAuthenticator', () => {
+  test.each([
+    ['the secret', 'Bearer s3cret'],
+    ['a lower-case scheme', 'bearer s3cret'],
+    ['an upper-case scheme', 'BEARER s3cret'],
+    ['more spaces', 'Bearer   s3cret '],
+  ])('%s → accepted', (_title, header) => {
+    expect(() => webhookAuthenticator('s3cret')(header)).not.toThrow();
+  });
+
+  test.each([
+    ['no header', null],
+    ['undefined', undefined],
+    ['an empty header', ''],
+    ['the bare secret', 's3cret'],
+    ['another scheme', 'Basic s3cret'],
+    ['an empty token', 'Bearer '],
+    ['a wrong secret of the same length', 'Bearer s3creT'],
+    ['a shorter secret', 'Bearer s3cre'],
+    ['a longer secret', 'Bearer s3crets'],
+    ['two secrets in one header', 'Bearer s3cret, Bearer s3cret'],
+    ['no space', 'Bearers3cret'],
+  ])('%s → WebhookAuthenticationError', (_title, header) => {
+    expect(() => webhookAuthenticator('s3cret')(header)).toThrow(WebhookAuthenticationError);
+  });
+
+  test.each(['old', 'new'])('a list of secrets, and the header holds %s → accepted', (secret) => {
+    expect(() => webhookAuthenticator(['old', 'new'])(`Bearer ${secret}`)).not.toThrow();
+  });
+
+  test('a list of secrets, and the header holds none of them → WebhookAuthenticationError', () => {
+    expect(() => webhookAuthenticator(['old', 'new'])('Bearer oldnew')).toThrow(WebhookAuthenticationError);
+  });
+
+  test('a secret beyond ASCII, sent as the bytes of its UTF-8 → accepted', () => {
+    const header = `Bearer ${Buffer.from('sécret').toString('latin1')}`;
+    expect(() => webhookAuthenticator('sécret')(header)).not.toThrow();
+  });
+
+  test('a wrong secret → the error shows neither it nor the right one', () => {
+    let caught: unknown;
+    try {
+      webhookAuthenticator('right-one')('Bearer wrong-one');
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBeInstanceOf(WebhookAuthenticationError);
+    expect(inspect(caught, { depth: 9, showHidden: true }) + JSON.stringify(caught)).not.toMatch(
+      /right-one|wrong-one/,
+    );
+  });
+
+  test.each([
+    ['empty', ''],
+    ['spaces', '  '],
+    ['a line break at its end', 's3cret\n'],
+    ['a number', 5],
+    ['null', null],
+    ['an empty list', []],
+    ['a list with an empty one', ['s3cret', '']],
+  ])('secret that is or has %s → ConfigurationError', (_title, secret) => {
+    // The wrong type on purpose: JavaScript callers have no compiler.
+    expect(() => webhookAuthenticator(secret as string)).toThrow(ConfigurationError);
+  });
+
+  test('a secret with white space around it → the message does not show it', () => {
+    expect(() => webhookAuthenticator(' s3cret')).toThrow(/^(?!.*s3cret)/);
+  });
+});

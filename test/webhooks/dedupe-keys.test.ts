@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { EventsDelivery, ProofOfDelivery } from '../../src/webhooks/index.ts';
+import { eventKey, parseWebhook, proofOfDeliveryKey } from '../../src/webhooks/index.ts';
+import { payload, proofOfDelivery, tracking } from './support.ts';
+
+function eventsDelivery(item: object): EventsDelivery {
+  const [delivery] = parseWebhook(payload(item)).deliveries;
+  if (delivery?.kind !== 'events') throw new Error('Expected an events delivery');
+  return delivery;
+}
+
+function pod(item: object): ProofOfDelivery {
+  const [delivery] = parseWebhook(payload(item)).deliveries;
+  if (delivery?.kind !== 'proofOfDelivery') throw new Error('Expected a proof of delivery');
+  return delivery;
+}
+
+function keysOf(item: object): string[] {
+  const delivery = eventsDelivery(item);
+  return delivery.events.map((event) => eventKey(delivery, event));
+}
+
+describe('eventKey', () => {
+  test('an event with id → topic:trackerId:eventId', () => {
+    expect(keysOf(tracking('t1', 'e1'))).toEqual(['tracking/events:t1:e1']);
+  });
+
+  test('the flat shape, which has no topic → the same key as the enveloped shape', () => {
+    expect(keysOf({ trackerId: 't1', events: [{ eventId: 'e1' }] })).toEqual(['tracking/events:t1:e1']);
+  });
+
+  test('two trackers that share an event id → two keys', () => {
+    expect(keysOf(tracking('t1', 'e1'))).not.toEqual(keysOf(tracking('t2', 'e1')));
+  });
+
+  test('colons that could be read either way → two keys', () => {
+    expect(keysOf(tracking('a:b', 'c'))).not.toEqual(keysOf(tracking('a', 'b:c')));
+  });
+
+  test('different tracker and event ids, whatever characters they have → different keys', () => {
+    const id = fc.string({ minLength: 1, unit: fc.constantFrom(':', '%', '3', 'A', 'a', '/') });
+    fc.assert(
+      fc.property(id, id, id, id, (tracker, event, otherTracker, otherEvent) => {
+        fc.pre(tracker !== otherTracker || event !== otherEvent);
+        expect(keysOf(tracking(tracker, event))).not.toEqual(keysOf(tracking(otherTracker, otherEvent)));
+      }),
+    );
+  });
+
+  test.each([
+    ['missing', {}],
+    ['null', { eventId: null }],
+    ['empty', { eventId: '' }],
+  ])('%s event id → a SHA-256 of the content in place of the id', (_title, id) => {
+    expect(keysOf(tracking('t1', { ...id, status: 'Arrived' }))).toEqual([
+      expect.stringMatching(/^tracking\/events:t1:sha256-[0-9a-f]{64}$/),
+    ]);
+  });
+
+  test('the same event without id, fields in another order → the same key', () => {
+    const event = { status: 'Arrived', location: 'Beijing', extra: { a: 1, b: 2 } };
+    const reordered = { extra: { b: 2, a: 1 }, location: 'Beijing', status: 'Arrived' };
+    expect(keysOf(tracking('t1', reordered))).toEqual(keysOf(tracking('t1', event)));
+  });
+
+  test('another event without id → another key', () => {
+    expect(keysOf(tracking('t1', { status: 'Arrived' }))).not.toEqual(
+      keysOf(tracking('t1', { status: 'Left' })),
+    );
+  });
+
+  test('an event without id, nested 100,000 levels deep → a key', () => {
+    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    expect(keysOf(tracking('t1', { deep }))).toHaveLength(1);
+  });
+});
+
+describe('proofOfDeliveryKey', () => {
+  test('with a message id → trackerId:messageId', () => {
+    expect(proofOfDeliveryKey(pod(proofOfDelivery('t1', 'm1')))).toBe('t1:m1');
+  });
+
+  test('without a message id → a SHA-256 of the content', () => {
+    expect(proofOfDeliveryKey(pod(proofOfDelivery('t1', null)))).toMatch(/^t1:sha256-[0-9a-f]{64}$/);
+  });
+});

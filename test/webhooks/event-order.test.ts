@@ -1,0 +1,156 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import { compareEvents, type OrderableEvent, sortEvents } from '../../src/webhooks/index.ts';
+
+const ZONE = process.env['TZ'];
+afterEach(() => {
+  if (ZONE === undefined) delete process.env['TZ'];
+  else process.env['TZ'] = ZONE;
+});
+
+function event(
+  eventId: string,
+  occurrenceDatetime: string | null,
+  order: number | null = null,
+): OrderableEvent {
+  return { eventId, occurrenceDatetime, order };
+}
+
+function idsOf(events: readonly OrderableEvent[]): unknown[] {
+  return events.map(({ eventId }) => eventId);
+}
+
+/** Local, offset, UTC and date-only times of one shipment, oldest first. */
+const MIXED = [
+  event('ordered', '2021-03-03', 1),
+  event('packed', '2021-03-03', 2),
+  event('handed over', '2021-03-04T01:30:00+02:00', 3),
+  event('departed', '2021-03-04T00:10:00Z', 4),
+  event('arrived', '2021-03-04T09:00:00', 5),
+  event('cleared', '2021-03-05T08:00:00', 6),
+  event('on hold', '2021-03-05', 7),
+  event('released', '2021-03-05T06:00:00-08:00', 8),
+  event('delivered', '2021-03-06T10:00:00Z', null),
+  event('no time', null, 9),
+];
+
+const moment = fc.oneof(
+  fc.constant(null),
+  fc.constantFrom('2021-03-04', '2021-03-05', 'unreadable'),
+  fc
+    .tuple(
+      fc.constantFrom('2021-03-04', '2021-03-05'),
+      fc.constantFrom('00:00:00', '08:30:00', '23:59:59'),
+      fc.constantFrom('', 'Z', '+02:00', '-08:00', '+14:00'),
+    )
+    .map(([date, time, zone]) => `${date}T${time}${zone}`),
+);
+const anyEvent = fc.record({
+  eventId: fc.option(fc.constantFrom('a', 'b', 'c')),
+  occurrenceDatetime: moment,
+  order: fc.option(fc.integer({ min: 1, max: 4 })),
+});
+
+describe('sortEvents', () => {
+  test.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati'])(
+    'local, offset, UTC and date-only times mixed, under %s → one order',
+    (zone) => {
+      process.env['TZ'] = zone;
+      expect(new Intl.DateTimeFormat().resolvedOptions().timeZone).toBe(zone);
+      expect(idsOf(sortEvents([...MIXED].reverse()))).toEqual(idsOf(MIXED));
+    },
+  );
+
+  test('an input in any order → the same output', () => {
+    const shuffled = fc
+      .array(anyEvent, { maxLength: 8 })
+      .chain((events) =>
+        fc.tuple(fc.constant(events), fc.shuffledSubarray(events, { minLength: events.length })),
+      );
+    fc.assert(
+      fc.property(shuffled, ([events, others]) => {
+        expect(sortEvents(others)).toEqual(sortEvents(events));
+      }),
+    );
+  });
+
+  test('instants → ordered by instant, not by what is written', () => {
+    const later = event('later', '2021-03-04T10:00:00Z');
+    const earlier = event('earlier', '2021-03-04T11:00:00+02:00');
+    expect(idsOf(sortEvents([later, earlier]))).toEqual(['earlier', 'later']);
+  });
+
+  test('equal times → `order` decides', () => {
+    const events = [event('b', '2021-03-04T10:00:00', 2), event('a', '2021-03-04T10:00:00', 1)];
+    expect(idsOf(sortEvents(events))).toEqual(['a', 'b']);
+  });
+
+  test('equal times, `order` against event ids → `order` decides', () => {
+    const events = [event('a', '2021-03-04T10:00:00', 2), event('b', '2021-03-04T10:00:00', 1)];
+    expect(idsOf(sortEvents(events))).toEqual(['b', 'a']);
+  });
+
+  test('different times → `order` decides nothing', () => {
+    const events = [event('late', '2021-03-04T11:00:00', 1), event('early', '2021-03-04T10:00:00', 2)];
+    expect(idsOf(sortEvents(events))).toEqual(['early', 'late']);
+  });
+
+  test('a day with a date-only event → `order` orders the whole day, its timed events too', () => {
+    const events = [
+      event('third', '2021-03-04T08:00:00', 3),
+      event('second', '2021-03-04', 2),
+      event('first', '2021-03-04T10:00:00', 1),
+      event('next day', '2021-03-05T01:00:00', 0),
+    ];
+    expect(idsOf(sortEvents(events))).toEqual(['first', 'second', 'third', 'next day']);
+  });
+
+  test('a date-only event without `order` → at the start of its day', () => {
+    const events = [event('timed', '2021-03-04T00:00:01'), event('date', '2021-03-04')];
+    expect(idsOf(sortEvents(events))).toEqual(['date', 'timed']);
+  });
+
+  test('no readable time → last', () => {
+    const events = [event('unreadable', 'soon', 0), event('none', null, 1), event('timed', '2021-03-04', 2)];
+    expect(idsOf(sortEvents(events))).toEqual(['timed', 'unreadable', 'none']);
+  });
+
+  test('deprecated fields → not looked at', () => {
+    const events = [
+      { ...event('b', '2021-03-04T11:00:00'), datetime: '2020-01-01T00:00:00Z', utcOffset: '-12:00' },
+      { ...event('a', '2021-03-04T10:00:00'), datetime: '2022-01-01T00:00:00Z', utcOffset: '+12:00' },
+    ];
+    expect(idsOf(sortEvents(events))).toEqual(['a', 'b']);
+  });
+
+  test('the given array → not changed', () => {
+    const events = [event('b', '2021-03-05'), event('a', '2021-03-04')];
+    sortEvents(events);
+    expect(idsOf(events)).toEqual(['b', 'a']);
+  });
+});
+
+describe('compareEvents', () => {
+  test('any two events → the order that sortEvents gives them', () => {
+    fc.assert(
+      fc.property(anyEvent, anyEvent, (a, b) => {
+        const [first, second] = sortEvents([a, b]);
+        const inOrder = compareEvents(a, b) <= 0 ? [a, b] : [b, a];
+        expect([first, second]).toEqual(inOrder);
+      }),
+    );
+  });
+
+  test('any two events, swapped → the opposite sign', () => {
+    fc.assert(
+      fc.property(anyEvent, anyEvent, (a, b) => {
+        expect(compareEvents(a, b) + compareEvents(b, a)).toBe(0);
+      }),
+    );
+  });
+
+  test('timed events only → a comparator that Array.sort can use', () => {
+    const timed = MIXED.filter(({ occurrenceDatetime }) => occurrenceDatetime?.includes('T'));
+    expect(idsOf([...timed].reverse().sort(compareEvents))).toEqual(idsOf(timed));
+  });
+});

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createWebhookHandler, MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { post, SECRET } from './make-handler.ts';
+import { makeInbox, payload, tracking } from './support.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const eventId = fc.constantFrom('e1', 'e2', 'e3', 'e4');
+const body = fc.array(fc.tuple(fc.constantFrom('t1', 't2'), fc.array(eventId, { maxLength: 4 })), {
+  minLength: 1,
+  maxLength: 3,
+});
+/** How long a call of the handler takes in milliseconds, and whether it fails at the end. */
+const fate = fc.record({ tookMs: fc.constantFrom(0, 30, 2_000, 20_000), fails: fc.boolean() });
+
+test('any webhooks, all at once, to two receivers that share a store, handlers slow and failing, sent again until 2xx → every event handled exactly once', {
+  timeout: 60_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(body, { minLength: 1, maxLength: 6 }),
+      fc.array(fate, { maxLength: 12 }),
+      async (bodies, fates) => {
+        const handled = new Map<string, number>();
+        const running = new Set<string>();
+        const fatesLeft = [...fates];
+        let overlaps = 0;
+        const store = new MemoryDedupeStore();
+        const receivers = [1, 2].map(() =>
+          createWebhookHandler({
+            secret: SECRET,
+            inbox: makeInbox({ store, leaseMs: 1_000 }),
+            handler: async (_event, { key }) => {
+              if (running.has(key)) overlaps += 1;
+              running.add(key);
+              const { tookMs, fails } = fatesLeft.pop() ?? { tookMs: 0, fails: false };
+              if (tookMs > 0) await new Promise((resolve) => setTimeout(resolve, tookMs));
+              running.delete(key);
+              if (fails) throw new Error('failed');
+              handled.set(key, (handled.get(key) ?? 0) + 1);
+            },
+          }),
+        );
+        let unanswered = bodies.length;
+        for (const [index, items] of bodies.entries()) {
+          void (async () => {
+            for (let attempt = index; ; attempt += 1) {
+              const sent = payload(...items.map(([tracker, events]) => tracking(tracker, ...events)));
+              const answer = await receivers[attempt % 2]?.(post(sent));
+              if (answer?.ok) break;
+              await new Promise((resolve) => setTimeout(resolve, 500));
+            }
+            unanswered -= 1;
+          })();
+        }
+        for (let second = 0; unanswered > 0; second += 1) {
+          expect(second).toBeLessThan(3_600);
+          await vi.advanceTimersByTimeAsync(1_000);
+        }
+        const expected = new Set(
+          bodies
+            .flat()
+            .flatMap(([tracker, events]) => events.map((id) => `tracking/events:${tracker}:${id}`)),
+        );
+        expect(new Set(handled.keys())).toEqual(expected);
+        expect([...handled.values()].every((count) => count === 1)).toBe(true);
+        expect(overlaps).toBe(0);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { makeHandler, post } from './make-handler.ts';
+import { deferred, makeInbox, payload, tracking } from './support.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('deadline', () => {
+  test('handler hangs past 12 s → 503 with Retry-After', async () => {
+    const answering = makeHandler({ handler: () => new Promise(() => {}) })(
+      post(payload(tracking('t1', 'e1'))),
+    );
+    await vi.advanceTimersByTimeAsync(12_000);
+    const response = await answering;
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30']);
+    expect(await response.json()).toEqual({ success: false, outcome: 'deadline' });
+  });
+
+  test('handler finishes after the deadline → the redelivery sees it done, handled once', async () => {
+    const work = deferred();
+    const handle = vi.fn(() => work.promise);
+    const handler = makeHandler({ handler: handle, deadlineMs: 1_000 });
+    const first = handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await first).status).toBe(503);
+    work.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(200);
+    expect(handle).toHaveBeenCalledOnce();
+  });
+
+  test('redelivery while the handler still hangs → 503, the handler is not called again', async () => {
+    const handle = vi.fn(() => new Promise(() => {}));
+    const handler = makeHandler({ handler: handle });
+    const first = handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(12_000);
+    await first;
+    const second = handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect((await second).status).toBe(503);
+    expect(handle).toHaveBeenCalledOnce();
+  });
+
+  test('a body that never ends → 503 at the deadline', async () => {
+    const stalled = new ReadableStream<Uint8Array>({ start() {} });
+    const answering = makeHandler()(post(stalled));
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect((await answering).status).toBe(503);
+  });
+
+  test('answered in time → no timer is left behind', async () => {
+    await makeHandler()(post(payload(tracking('t1', 'e1'))));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('close', () => {
+  test('after it → 503 with Retry-After, nothing handled', async () => {
+    const handle = vi.fn();
+    const handler = makeHandler({ handler: handle });
+    await handler.close();
+    const response = await handler(post(payload(tracking('t1', 'e1'))));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(handle).not.toHaveBeenCalled();
+  });
+
+  test('after it → HEAD is still 200, a wrong bearer still 401', async () => {
+    const handler = makeHandler();
+    await handler.close();
+    expect((await handler(new Request('https://app.example.test/', { method: 'HEAD' }))).status).toBe(200);
+    expect((await handler(post({}, { authorization: 'Bearer wrong' }))).status).toBe(401);
+  });
+
+  test('while a handler runs → resolves when it is done, and that webhook is answered with 200', async () => {
+    const work = deferred();
+    const handler = makeHandler({ handler: () => work.promise });
+    const answering = handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(1);
+    let closed = false;
+    const closing = handler.close().then(() => {
+      closed = true;
+    });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(closed).toBe(false);
+    work.resolve();
+    await closing;
+    expect((await answering).status).toBe(200);
+  });
+
+  test('while a handler runs past its deadline → still waits for it', async () => {
+    const work = deferred();
+    const handler = makeHandler({ handler: () => work.promise, deadlineMs: 100 });
+    const answering = handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(100);
+    await answering;
+    let closed = false;
+    const closing = handler.close().then(() => {
+      closed = true;
+    });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(closed).toBe(false);
+    work.resolve();
+    await closing;
+    expect(closed).toBe(true);
+  });
+
+  test('timeoutMs passes → the running handler is told, what has not begun is given back, 503', async () => {
+    const inbox = makeInbox();
+    const handler = makeHandler({
+      inbox,
+      handler: (_event, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+    });
+    const answering = handler(post(payload(tracking('t1', 'e1', 'e2'))));
+    await vi.advanceTimersByTimeAsync(1);
+    const closing = handler.close({ timeoutMs: 3_000 });
+    await vi.advanceTimersByTimeAsync(3_000);
+    await closing;
+    expect((await answering).status).toBe(503);
+    expect(await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {})).toMatchObject({
+      handled: 1,
+      duplicates: 1,
+    });
+  });
+
+  test('a handler that never ends and a timeoutMs → resolves all the same', async () => {
+    const handler = makeHandler({ handler: () => new Promise(() => {}) });
+    void handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(1);
+    const closing = handler.close({ timeoutMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(2_000);
+    await expect(closing).resolves.toBeUndefined();
+  });
+
+  test('nothing under way and a timeoutMs → resolves at once, no timer is left behind', async () => {
+    await makeHandler().close({ timeoutMs: 60_000 });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
+
+describe('onDeadLetter', () => {
+  test('the last allowed attempt fails → called once, and the event is done', async () => {
+    const letters: unknown[] = [];
+    const inbox = makeInbox({
+      maxAttempts: 3,
+      onDeadLetter: (event, context) => {
+        letters.push([event?.eventId, context]);
+      },
+    });
+    const { attempts, handler } = failingOn('e1');
+    const outcomes: string[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      outcomes.push((await inbox.process(payload(tracking('t1', 'e1')), handler)).outcome);
+    }
+    expect(attempts).toEqual(['e1#1', 'e1#2', 'e1#3']);
+    expect(outcomes).toEqual(['failed', 'failed', 'done', 'done', 'done']);
+    expect(letters).toMatchObject([
+      ['e1', { key: 'tracking/events:t1:e1', attempt: 3, error: failure, delivery: { kind: 'events' } }],
+    ]);
+  });
+
+  test('called → counted as dead-lettered, not as handled', async () => {
+    const inbox = makeInbox({ maxAttempts: 1, onDeadLetter: () => {} });
+    const report = await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+    expect(report).toMatchObject({ outcome: 'done', handled: 0, deadLettered: 1, failures: [] });
+  });
+
+  test('rejects → the event is released, outcome failed, and the next attempt calls it again', async () => {
+    let calls = 0;
+    const inbox = makeInbox({
+      maxAttempts: 1,
+      onDeadLetter: async () => {
+        calls += 1;
+        if (calls === 1) throw new Error('no queue');
+      },
+    });
+    const { handler } = failingOn('e1');
+    expect((await inbox.process(payload(tracking('t1', 'e1')), handler)).outcome).toBe('failed');
+    expect((await inbox.process(payload(tracking('t1', 'e1')), handler)).outcome).toBe('done');
+    expect(calls).toBe(2);
+  });
+
+  test('no maxAttempts → called after 10 attempts', async () => {
+    const store = new MemoryDedupeStore();
+    const attempts: number[] = [];
+    const inbox = makeInbox({ store, onDeadLetter: (_event, { attempt }) => attempts.push(attempt) });
+    for (let round = 0; round < 12; round += 1) {
+      await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+    }
+    expect(attempts).toEqual([10]);
+  });
+
+  test('onDelivery fails for the last time → called for each of its events', async () => {
+    const letters: unknown[] = [];
+    const inbox = makeInbox({ maxAttempts: 1, onDeadLetter: (event) => letters.push(event?.eventId) });
+    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), {
+      onDelivery: () => Promise.reject(failure),
+    });
+    expect(letters).toEqual(['e1', 'e2']);
+    expect(report).toMatchObject({ outcome: 'done', deadLettered: 2 });
+  });
+
+  test('onDelivery fails, one event for the last time → that one is dead-lettered, the other released', async () => {
+    const letters: unknown[] = [];
+    const inbox = makeInbox({ maxAttempts: 2, onDeadLetter: (event) => letters.push(event?.eventId) });
+    const onDelivery = () => Promise.reject(failure);
+    await inbox.process(payload(tracking('t1', 'old')), { onDelivery });
+    const report = await inbox.process(payload(tracking('t1', 'old', 'new')), { onDelivery });
+    expect(letters).toEqual(['old']);
+    expect(report).toMatchObject({
+      outcome: 'failed',
+      deadLettered: 1,
+      failures: [{ keys: ['tracking/events:t1:new'] }],
+    });
+  });
+
+  test('a proof of delivery fails for the last time → called with it as the delivery', async () => {
+    const letters: unknown[] = [];
+    const inbox = makeInbox({
+      maxAttempts: 1,
+      onDeadLetter: (event, { delivery }) => letters.push([event, delivery.kind]),
+    });
+    await inbox.process(payload(proofOfDelivery('t1')), { onProofOfDelivery: () => Promise.reject(failure) });
+    expect(letters).toEqual([[undefined, 'proofOfDelivery']]);
+  });
+});

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type InboxErrorContext, MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { deferred, failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a handler that fails', () => {
+  test('throws → the other events are handled, outcome failed with the error', async () => {
+    const { attempts, handler } = failingOn('e2');
+    const report = await makeInbox().process(payload(tracking('t1', 'e1', 'e2', 'e3')), handler);
+    expect(attempts).toEqual(['e1#1', 'e2#1', 'e3#1']);
+    expect(report).toMatchObject({
+      outcome: 'failed',
+      handled: 2,
+      failures: [{ keys: ['tracking/events:t1:e2'], error: failure }],
+    });
+  });
+
+  test('throws → its key is released, a redelivery tries it alone, attempt 2', async () => {
+    const inbox = makeInbox();
+    const { attempts, handler } = failingOn('e2');
+    await inbox.process(payload(tracking('t1', 'e1', 'e2')), handler);
+    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), handler);
+    expect(attempts).toEqual(['e1#1', 'e2#1', 'e2#2']);
+    expect(report).toMatchObject({ outcome: 'failed', handled: 0, duplicates: 1 });
+  });
+
+  test('throws, and a slow event comes after it → already free for another receiver', async () => {
+    const store = new MemoryDedupeStore();
+    const work = deferred();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), (event) =>
+      event.eventId === 'e1' ? Promise.reject(failure) : work.promise,
+    );
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 1 })).toEqual([
+      { status: 'acquired', attempt: 2 },
+    ]);
+    work.resolve();
+    await processing;
+  });
+
+  test('throws, then succeeds → outcome done, and handled for good', async () => {
+    const inbox = makeInbox();
+    await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+    const { attempts, handler } = failingOn('none');
+    expect(await inbox.process(payload(tracking('t1', 'e1')), handler)).toMatchObject({ outcome: 'done' });
+    expect(await inbox.process(payload(tracking('t1', 'e1')), handler)).toMatchObject({ duplicates: 1 });
+    expect(attempts).toEqual(['e1#2']);
+  });
+
+  test('rejects without a reason → outcome failed all the same', async () => {
+    const report = await makeInbox().process(payload(tracking('t1', 'e1')), () => Promise.reject());
+    expect(report).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(report.failures).toEqual([{ keys: ['tracking/events:t1:e1'], error: undefined }]);
+  });
+
+  test('onDelivery rejects → all events of that delivery are released, the other delivery is handled', async () => {
+    const inbox = makeInbox();
+    const body = payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3'));
+    const report = await inbox.process(body, {
+      onDelivery: async ({ tracker }) => {
+        if (tracker.trackerId === 't1') throw failure;
+      },
+    });
+    expect(report).toMatchObject({
+      outcome: 'failed',
+      handled: 1,
+      failures: [{ keys: ['tracking/events:t1:e1', 'tracking/events:t1:e2'] }],
+    });
+    expect(await inbox.process(body, { onDelivery: () => {} })).toMatchObject({ handled: 2, duplicates: 1 });
+  });
+
+  test('onProofOfDelivery rejects → released, a redelivery tries again', async () => {
+    const inbox = makeInbox();
+    const body = payload(proofOfDelivery('t1'));
+    expect(await inbox.process(body, { onProofOfDelivery: () => Promise.reject(failure) })).toMatchObject({
+      outcome: 'failed',
+    });
+    expect(await inbox.process(body, { onProofOfDelivery: () => {} })).toMatchObject({ handled: 1 });
+  });
+
+  test('throws → told to onError with operation and keys', async () => {
+    const errors: [unknown, InboxErrorContext][] = [];
+    const inbox = makeInbox({ onError: (...error) => errors.push(error) });
+    await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+    expect(errors).toEqual([[failure, { operation: 'handler', keys: ['tracking/events:t1:e1'] }]]);
+  });
+
+  test('onError throws → the other events are handled all the same', async () => {
+    const inbox = makeInbox({
+      onError: () => {
+        throw new Error('the log is full');
+      },
+    });
+    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
+    expect(report).toMatchObject({ outcome: 'failed', handled: 1 });
+  });
+
+  test('without onError → written to console.error', async () => {
+    const write = vi.spyOn(console, 'error').mockImplementation(() => {});
+    await makeInbox({ onError: undefined }).process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+    expect(write).toHaveBeenCalledExactlyOnceWith('tracking-client: webhook handler failed', {
+      keys: ['tracking/events:t1:e1'],
+      error: failure,
+    });
+    write.mockRestore();
+  });
+
+  test('runs longer than handlerTimeoutMs → failed and released, its signal aborted', async () => {
+    const inbox = makeInbox({ handlerTimeoutMs: 5_000 });
+    const signals: AbortSignal[] = [];
+    const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), (event, { signal }) => {
+      if (event.eventId !== 'e1') return undefined;
+      signals.push(signal);
+      return new Promise(() => {});
+    });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await processing).toMatchObject({ outcome: 'failed', handled: 1 });
+    expect(signals[0]?.aborted).toBe(true);
+    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+  });
+
+  test('any outcome → no timer is left behind', async () => {
+    await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
+
+const LEASE_MS = 60_000;
+const RETAIN = { retainMs: 30 * 86_400_000 };
+const keyOf = (eventId: string) => `tracking/events:t1:${eventId}`;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('claiming', () => {
+  test('a payload of three events → all claimed in one call, then each again before its handler', async () => {
+    const store = new ScriptedStore();
+    await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), () => {});
+    expect(store.calls.map(({ operation, keys }) => [operation, keys.length])).toEqual([
+      ['claim', 3],
+      ['claim', 1],
+      ['commit', 1],
+      ['claim', 1],
+      ['commit', 1],
+      ['claim', 1],
+      ['commit', 1],
+    ]);
+  });
+
+  test('an event id twice in one payload → the store is asked for distinct keys', async () => {
+    const store = new ScriptedStore();
+    await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e1'), tracking('t1', 'e1')), () => {});
+    expect(store.calls[0]).toEqual({ operation: 'claim', keys: [keyOf('e1')] });
+  });
+
+  test('one payload → one token; another payload → another token', async () => {
+    const store = new ScriptedStore();
+    const inbox = makeInbox({ store });
+    await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {});
+    expect(store.tokens.size).toBe(1);
+    await inbox.process(payload(tracking('t1', 'e3')), () => {});
+    expect(store.tokens.size).toBe(2);
+  });
+
+  test('an event that another receiver finished meanwhile → not handled again', async () => {
+    const store = new MemoryDedupeStore();
+    const handled: unknown[] = [];
+    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), async (event) => {
+      handled.push(event.eventId);
+      if (event.eventId === 'e1') await store.commit([keyOf('e2')], RETAIN);
+    });
+    expect(handled).toEqual(['e1']);
+    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+  });
+
+  test('onDelivery with one event taken over meanwhile → called with the rest only', async () => {
+    const store = new ScriptedStore();
+    const inbox = makeInbox({ store, busyBudgetMs: 0 });
+    let claims = 0;
+    store.before = async (operation) => {
+      if (operation !== 'claim') return;
+      claims += 1;
+      if (claims === 2) await store.commit([keyOf('e1')], RETAIN);
+    };
+    const seen: unknown[] = [];
+    await inbox.process(payload(tracking('t1', 'e1', 'e2')), {
+      onDelivery: ({ events }) => seen.push(events.map(({ eventId }) => eventId)),
+    });
+    expect(seen).toEqual([['e2']]);
+  });
+});
+
+describe('heartbeat', () => {
+  test('a handler that outlives its lease → the lease is kept, nobody else gets the event', async () => {
+    const store = new MemoryDedupeStore();
+    const inbox = makeInbox({ store });
+    const work = deferred();
+    const processing = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(5 * LEASE_MS);
+    const [claim] = await store.claim([keyOf('e1')], { token: 'other', leaseMs: 1 });
+    expect(claim?.status).toBe('busy');
+    work.resolve();
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+  });
+
+  test('a slow first handler → the leases of the events behind it are kept too', async () => {
+    const store = new MemoryDedupeStore();
+    const work = deferred();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(2 * LEASE_MS);
+    const [claim] = await store.claim([keyOf('e2')], { token: 'other', leaseMs: 1 });
+    expect(claim?.status).toBe('busy');
+    work.resolve();
+    expect(await processing).toMatchObject({ handled: 2 });
+  });
+
+  test('one renewal fails → the next one keeps the lease', async () => {
+    const store = new ScriptedStore();
+    const work = deferred();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(1);
+    let failures = 0;
+    store.before = (operation) => {
+      if (operation === 'claim' && failures++ === 0) throw new Error('connection reset');
+    };
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    const [claim] = await store.claim([keyOf('e1')], { token: 'other', leaseMs: 1 });
+    expect(failures).toBeGreaterThan(1);
+    expect(claim?.status).toBe('busy');
+    work.resolve();
+    expect((await processing).outcome).toBe('done');
+  });
+
+  test('the lease was lost and another receiver took over → the handler is told by its signal', async () => {
+    const store = new ScriptedStore();
+    let signal: AbortSignal | undefined;
+    const work = deferred();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), (_event, context) => {
+      signal = context.signal;
+      return work.promise;
+    });
+    await vi.advanceTimersByTimeAsync(1);
+    store.before = () => Promise.reject(new Error('unreachable'));
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    store.before = () => {};
+    await store.claim([keyOf('e1')], { token: 'other', leaseMs: LEASE_MS });
+    expect(signal?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(signal?.aborted).toBe(true);
+    work.resolve();
+    await processing;
+  });
+
+  test('the lease was stolen and the handler succeeds → the late commit still marks the event done', async () => {
+    const store = new ScriptedStore();
+    const work = deferred();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(1);
+    store.before = () => Promise.reject(new Error('unreachable'));
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    store.before = () => {};
+    const [stolen] = await store.claim([keyOf('e1')], { token: 'thief', leaseMs: LEASE_MS });
+    expect(stolen?.status).toBe('acquired');
+    work.resolve();
+    expect((await processing).outcome).toBe('done');
+    const [claim] = await store.claim([keyOf('e1')], { token: 'third', leaseMs: 1 });
+    expect(claim?.status).toBe('done');
+  });
+
+  test('a handler fails while a renewal is under way → the release waits for it, the event is free at once', async () => {
+    const store = new ScriptedStore();
+    const inbox = makeInbox({ store, busyBudgetMs: 0 });
+    const work = deferred();
+    const processing = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(1);
+    const slow = deferred();
+    store.before = (operation) => (operation === 'claim' ? slow.promise : undefined);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    work.reject(new Error('failed'));
+    await vi.advanceTimersByTimeAsync(1);
+    slow.resolve();
+    expect((await processing).outcome).toBe('failed');
+    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+  });
+
+  test('done → no timer is left behind', async () => {
+    const work = deferred();
+    const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    work.resolve();
+    await processing;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

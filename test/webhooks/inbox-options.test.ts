@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { ConfigurationError, WebhookInbox } from '../../src/webhooks/index.ts';
+import { makeInbox, payload, tracking } from './support.ts';
+
+test.each<[string, Record<string, unknown>, RegExp]>([
+  ['no store', { store: undefined }, /`store`/],
+  ['a store without commit', { store: { claim() {}, release() {} } }, /`commit`/],
+  ['a lease of 0', { leaseMs: 0 }, /`leaseMs`/],
+  ['a lease longer than a timer holds', { leaseMs: 2 ** 31 }, /`leaseMs`/],
+  ['a retention below 7 days', { retainMs: 7 * 86_400_000 - 1 }, /`retainMs`/],
+  ['0 attempts', { maxAttempts: 0, onDeadLetter() {} }, /`maxAttempts`/],
+  ['maxAttempts without onDeadLetter', { maxAttempts: 3 }, /`onDeadLetter`/],
+  ['onDeadLetter that is no function', { onDeadLetter: 'log' }, /`onDeadLetter`/],
+  ['onError that is no function', { onError: {} }, /`onError`/],
+  ['a negative busy budget', { busyBudgetMs: -1 }, /`busyBudgetMs`/],
+  ['a misspelt option', { leaseMS: 5 }, /`leaseMs`/],
+  ['a handler timeout of NaN', { handlerTimeoutMs: Number.NaN }, /`handlerTimeoutMs`/],
+])('inbox with %s → ConfigurationError that names the option', (_title, options, message) => {
+  const build = () => makeInbox(options);
+  expect(build).toThrow(ConfigurationError);
+  expect(build).toThrow(message);
+});
+
+test('inbox without any options → ConfigurationError', () => {
+  // The wrong type on purpose: JavaScript callers have no compiler.
+  expect(() => new WebhookInbox({} as never)).toThrow(ConfigurationError);
+});
+
+test('a retention of exactly 7 days → accepted', () => {
+  expect(() => makeInbox({ retainMs: 7 * 86_400_000 })).not.toThrow();
+});
+
+test.each<[string, unknown, RegExp]>([
+  ['undefined', undefined, /`handler`/],
+  ['text', 'log', /`handler`/],
+  ['a handler that is no function', { handler: 'log' }, /`handler`/],
+  ['an onSnapshot that is no function', { onSnapshot: 5 }, /`onSnapshot`/],
+  ['handler and onDelivery', { handler() {}, onDelivery() {} }, /got both/],
+])('process with callbacks that are or have %s → ConfigurationError', async (_title, callbacks, message) => {
+  // The wrong type on purpose: JavaScript callers have no compiler.
+  const processing = makeInbox().process(payload(tracking('t1', 'e1')), callbacks as never);
+  await expect(processing).rejects.toThrow(ConfigurationError);
+  await expect(processing).rejects.toThrow(message);
+});

@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { InboxErrorContext } from '../../src/webhooks/index.ts';
+import {
+  failingOn,
+  failure,
+  makeInbox,
+  payload,
+  proofOfDelivery,
+  ScriptedStore,
+  tracking,
+} from './support.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a store that fails', () => {
+  const down = new Error('connection refused');
+
+  test('on the first claim → nothing is handled, outcome unavailable', async () => {
+    const store = new ScriptedStore();
+    store.before = () => Promise.reject(down);
+    const { attempts, handler } = failingOn('none');
+    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), handler);
+    expect(attempts).toEqual([]);
+    expect(report).toMatchObject({
+      outcome: 'unavailable',
+      unavailable: ['tracking/events:t1:e1', 'tracking/events:t1:e2'],
+    });
+  });
+
+  test('on the claim before one event → that event is left, the others are handled', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation, keys) => {
+      if (operation === 'claim' && keys.length === 1 && keys[0]?.endsWith(':e2')) throw down;
+    };
+    const { attempts, handler } = failingOn('none');
+    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), handler);
+    expect(attempts).toEqual(['e1#1', 'e3#1']);
+    expect(report).toMatchObject({
+      outcome: 'unavailable',
+      handled: 2,
+      unavailable: ['tracking/events:t1:e2'],
+    });
+  });
+
+  test('on the claim before one event → its lease is given back, a redelivery handles it at once', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation, keys) => {
+      if (operation === 'claim' && keys.length === 1) throw down;
+    };
+    const inbox = makeInbox({ store });
+    await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {});
+    store.before = () => {};
+    expect(await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {})).toMatchObject({
+      outcome: 'done',
+      handled: 2,
+    });
+  });
+
+  test('on the first commit → tried again, and the event is done', async () => {
+    const store = new ScriptedStore();
+    let commits = 0;
+    store.before = (operation) => {
+      if (operation === 'commit' && commits++ === 0) throw down;
+    };
+    const inbox = makeInbox({ store });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
+    await vi.runAllTimersAsync();
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ duplicates: 1 });
+    expect(commits).toBe(2);
+  });
+
+  test('on every commit → given up after four tries, and the outcome is done: a repeat would be certain otherwise', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation) => {
+      if (operation === 'commit') throw down;
+    };
+    const errors: InboxErrorContext[] = [];
+    const inbox = makeInbox({ store, onError: (_error, context) => errors.push(context) });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1, failures: [] });
+    expect(errors).toEqual(Array(4).fill({ operation: 'commit', keys: ['tracking/events:t1:e1'] }));
+  });
+
+  test('on release → the failure is reported, and the lease ends by itself', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation) => {
+      if (operation === 'release') throw down;
+    };
+    const inbox = makeInbox({ store, busyBudgetMs: 0 });
+    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
+    expect(report).toMatchObject({ outcome: 'failed', handled: 1, failures: [{ error: failure }] });
+    expect((await inbox.process(payload(tracking('t1', 'e1')), () => {})).outcome).toBe('busy');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+  });
+
+  test('claims fewer keys than it was asked for → outcome unavailable, not a silent loss', async () => {
+    const store = {
+      claim: async () => [{ status: 'acquired', attempt: 1 } as const],
+      commit: async () => {},
+      release: async () => {},
+    };
+    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => {});
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 0 });
+  });
+
+  test('down → onSnapshot and onUnhandled wait for the redelivery', async () => {
+    const store = new ScriptedStore();
+    store.before = () => Promise.reject(down);
+    let calls = 0;
+    await makeInbox({ store }).process(payload(tracking('t1', 'e1'), tracking('t2'), proofOfDelivery('t3')), {
+      handler: () => {},
+      onSnapshot: () => (calls += 1),
+      onUnhandled: () => (calls += 1),
+    });
+    expect(calls).toBe(0);
+  });
+});

@@ -1,0 +1,272 @@
+import { describe, expect, test } from 'vitest';
+import type { Delivery, EventsDelivery } from '../../src/webhooks/index.ts';
+import { WebhookParseError } from '../../src/webhooks/index.ts';
+import { makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
+
+/** A handler that writes down what it was called with. */
+function recorder() {
+  const handled: string[] = [];
+  return {
+    handled,
+    handler: (event: { eventId?: unknown }, context: { delivery: EventsDelivery }) => {
+      handled.push(`${context.delivery.tracker.trackerId}/${String(event.eventId)}`);
+    },
+  };
+}
+
+describe('handling once', () => {
+  test('new events → each handled once, outcome done', async () => {
+    const { handled, handler } = recorder();
+    const report = await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), handler);
+    expect(handled).toEqual(['t1/e1', 't1/e2']);
+    expect(report).toMatchObject({ outcome: 'done', handled: 2, duplicates: 0, failures: [], busy: [] });
+  });
+
+  test('the same payload again → nothing handled, outcome done', async () => {
+    const { handled, handler } = recorder();
+    const inbox = makeInbox();
+    await inbox.process(payload(tracking('t1', 'e1')), handler);
+    const report = await inbox.process(payload(tracking('t1', 'e1')), handler);
+    expect(handled).toEqual(['t1/e1']);
+    expect(report).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
+  });
+
+  test('new and seen events mixed → only the new ones handled', async () => {
+    const { handled, handler } = recorder();
+    const inbox = makeInbox();
+    await inbox.process(payload(tracking('t1', 'e1')), handler);
+    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')), handler);
+    expect(handled).toEqual(['t1/e1', 't1/e2', 't2/e3']);
+    expect(report).toMatchObject({ outcome: 'done', handled: 2, duplicates: 1 });
+  });
+
+  test('two trackers that share an event id → both handled', async () => {
+    const { handled, handler } = recorder();
+    await makeInbox().process(payload(tracking('t1', 'e1'), tracking('t2', 'e1')), handler);
+    expect(handled).toEqual(['t1/e1', 't2/e1']);
+  });
+
+  test('an event id twice in one payload → the first one handled', async () => {
+    const seen: unknown[] = [];
+    const body = payload(
+      tracking('t1', { eventId: 'e1', status: 'first' }, { eventId: 'e1', status: 'second' }),
+      tracking('t1', { eventId: 'e1', status: 'third' }),
+    );
+    const report = await makeInbox().process(body, (event) => seen.push(event.status));
+    expect(seen).toEqual(['first']);
+    expect(report).toMatchObject({ handled: 1, duplicates: 2 });
+  });
+
+  test('an event without id, delivered twice → handled once', async () => {
+    const { handled, handler } = recorder();
+    const inbox = makeInbox();
+    await inbox.process(payload(tracking('t1', { status: 'Arrived' })), handler);
+    await inbox.process(payload(tracking('t1', { status: 'Arrived' })), handler);
+    expect(handled).toHaveLength(1);
+  });
+
+  test('events in any order → handled oldest first', async () => {
+    const { handled, handler } = recorder();
+    const body = payload(
+      tracking(
+        't1',
+        { eventId: 'late', occurrenceDatetime: '2021-03-05T10:00:00Z' },
+        { eventId: 'early', occurrenceDatetime: '2021-03-05T10:00:00+02:00' },
+      ),
+    );
+    await makeInbox().process(body, handler);
+    expect(handled).toEqual(['t1/early', 't1/late']);
+  });
+
+  test('a tracker in two items, newer one first → its events handled oldest first', async () => {
+    const { handled, handler } = recorder();
+    const body = payload(
+      tracking('t1', { eventId: 'late', occurrenceDatetime: '2021-03-05T10:00:00Z' }),
+      tracking('t1', { eventId: 'early', occurrenceDatetime: '2021-03-04T10:00:00Z' }),
+    );
+    await makeInbox().process(body, handler);
+    expect(handled).toEqual(['t1/early', 't1/late']);
+  });
+
+  test('a body that is text → parsed first', async () => {
+    const { handled, handler } = recorder();
+    await makeInbox().process(JSON.stringify(payload(tracking('t1', 'e1'))), handler);
+    expect(handled).toEqual(['t1/e1']);
+  });
+
+  test('a body that is not JSON → WebhookParseError', async () => {
+    await expect(makeInbox().process('{', () => {})).rejects.toThrow(WebhookParseError);
+  });
+
+  test('a broken item beside a good one → the good one handled, outcome rejected', async () => {
+    const { handled, handler } = recorder();
+    const report = await makeInbox().process(payload({}, tracking('t1', 'e1')), handler);
+    expect(handled).toEqual(['t1/e1']);
+    expect(report).toMatchObject({ outcome: 'rejected', handled: 1, rejected: [{ index: 0 }] });
+  });
+
+  test('150,000 events in one delivery → all handled', { timeout: 30_000 }, async () => {
+    const events = Array.from({ length: 150_000 }, (_, index) => ({ eventId: `e${index}` }));
+    const report = await makeInbox().process({ trackerId: 't1', events }, { onDelivery: () => {} });
+    expect(report).toMatchObject({ outcome: 'done', handled: 150_000 });
+  });
+});
+
+describe('handler', () => {
+  test('called → told the delivery, the attempt, the key and a live signal', async () => {
+    let context: Record<string, unknown> = {};
+    await makeInbox().process(payload(tracking('t1', 'e1')), (_event, given) => {
+      context = { ...given };
+    });
+    expect(context).toMatchObject({
+      attempt: 1,
+      key: 'tracking/events:t1:e1',
+      delivery: { kind: 'events', tracker: { trackerId: 't1' } },
+    });
+    expect(context['signal']).toMatchObject({ aborted: false });
+  });
+});
+
+describe('onDelivery', () => {
+  test('new and seen events → called once with the new ones, oldest first', async () => {
+    const inbox = makeInbox();
+    const deliveries: EventsDelivery[] = [];
+    const callbacks = { onDelivery: (delivery: EventsDelivery) => deliveries.push(delivery) };
+    await inbox.process(payload(tracking('t1', 'seen')), callbacks);
+    const late = { eventId: 'late', occurrenceDatetime: '2021-03-05' };
+    const early = { eventId: 'early', occurrenceDatetime: '2021-03-04' };
+    const report = await inbox.process(payload(tracking('t1', late, 'seen', early)), callbacks);
+    expect(deliveries).toHaveLength(2);
+    expect(deliveries[1]).toMatchObject({ tracker: { trackerId: 't1' }, events: [early, late] });
+    expect(report).toMatchObject({ handled: 2, duplicates: 1 });
+  });
+
+  test('called → told the keys of its events', async () => {
+    let keys: readonly string[] = [];
+    await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), {
+      onDelivery: (_delivery, context) => {
+        keys = context.keys;
+      },
+    });
+    expect(keys).toEqual(['tracking/events:t1:e1', 'tracking/events:t1:e2']);
+  });
+
+  test('only seen events → not called', async () => {
+    let calls = 0;
+    const inbox = makeInbox();
+    for (let round = 0; round < 2; round += 1) {
+      await inbox.process(payload(tracking('t1', 'e1')), { onDelivery: () => (calls += 1) });
+    }
+    expect(calls).toBe(1);
+  });
+});
+
+describe('onProofOfDelivery', () => {
+  test('delivered twice → called once', async () => {
+    const inbox = makeInbox();
+    const seen: unknown[] = [];
+    const callbacks = { onProofOfDelivery: (pod: { data: unknown }) => seen.push(pod.data) };
+    await inbox.process(payload(proofOfDelivery('t1')), callbacks);
+    const report = await inbox.process(payload(proofOfDelivery('t1')), callbacks);
+    expect(seen).toMatchObject([{ status: 'found' }]);
+    expect(report).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
+  });
+
+  test('the same tracker, another message → called again', async () => {
+    let calls = 0;
+    await makeInbox().process(payload(proofOfDelivery('t1', 'm1'), proofOfDelivery('t1', 'm2')), {
+      onProofOfDelivery: () => (calls += 1),
+    });
+    expect(calls).toBe(2);
+  });
+});
+
+describe('onSnapshot', () => {
+  test('a delivery with seen events only → called', async () => {
+    const inbox = makeInbox();
+    const snapshots: EventsDelivery[] = [];
+    const callbacks = {
+      handler: () => {},
+      onSnapshot: (delivery: EventsDelivery) => snapshots.push(delivery),
+    };
+    await inbox.process(payload(tracking('t1', 'e1')), callbacks);
+    expect(snapshots).toEqual([]);
+    const report = await inbox.process(payload(tracking('t1', 'e1')), callbacks);
+    expect(snapshots).toMatchObject([
+      { tracker: { trackerId: 't1' }, shipment: { statusMilestone: 'in_transit' } },
+    ]);
+    expect(report).toMatchObject({ outcome: 'done', snapshots: 1 });
+  });
+
+  test('a delivery without events → called', async () => {
+    let calls = 0;
+    await makeInbox().process(payload(tracking('t1')), { handler: () => {}, onSnapshot: () => (calls += 1) });
+    expect(calls).toBe(1);
+  });
+
+  test('a delivery with a new event → not called', async () => {
+    let calls = 0;
+    const inbox = makeInbox();
+    await inbox.process(payload(tracking('t1', 'e1')), () => {});
+    await inbox.process(payload(tracking('t1', 'e1', 'e2')), {
+      handler: () => {},
+      onSnapshot: () => (calls += 1),
+    });
+    expect(calls).toBe(0);
+  });
+
+  test('rejects → outcome failed', async () => {
+    const report = await makeInbox().process(payload(tracking('t1')), {
+      onSnapshot: async () => {
+        throw new Error('no database');
+      },
+    });
+    expect(report).toMatchObject({ outcome: 'failed', failures: [{ keys: [] }], snapshots: 0 });
+  });
+});
+
+describe('onUnhandled', () => {
+  test('unknown topic → called, outcome done', async () => {
+    const unhandled: Delivery[] = [];
+    const report = await makeInbox().process(payload({ metadata: { topic: 'tracking/weather' } }), {
+      onUnhandled: (delivery) => unhandled.push(delivery),
+    });
+    expect(unhandled).toMatchObject([{ kind: 'other', metadata: { topic: 'tracking/weather' } }]);
+    expect(report).toMatchObject({ outcome: 'done', unhandled: 1 });
+  });
+
+  test('events without handler → called, and not marked as handled', async () => {
+    const inbox = makeInbox();
+    const unhandled: Delivery[] = [];
+    await inbox.process(payload(tracking('t1', 'e1')), {
+      onUnhandled: (delivery) => unhandled.push(delivery),
+    });
+    expect(unhandled).toMatchObject([{ kind: 'events' }]);
+    const { handled, handler } = recorder();
+    await inbox.process(payload(tracking('t1', 'e1')), handler);
+    expect(handled).toEqual(['t1/e1']);
+  });
+
+  test('proof of delivery without callback → called', async () => {
+    let calls = 0;
+    await makeInbox().process(payload(proofOfDelivery('t1')), {
+      handler: () => {},
+      onUnhandled: () => (calls += 1),
+    });
+    expect(calls).toBe(1);
+  });
+
+  test('not given → counted, outcome done', async () => {
+    const report = await makeInbox().process(payload(proofOfDelivery('t1')), () => {});
+    expect(report).toMatchObject({ outcome: 'done', unhandled: 1 });
+  });
+
+  test('throws → outcome failed', async () => {
+    const report = await makeInbox().process(payload(proofOfDelivery('t1')), {
+      onUnhandled: () => {
+        throw new Error('no log');
+      },
+    });
+    expect(report.outcome).toBe('failed');
+  });
+});

@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError, MemoryDedupeStore, TrackingError } from '../../src/webhooks/index.ts';
+
+const DAY_MS = 86_400_000;
+const lease = { token: 'me', leaseMs: 60_000 };
+const otherLease = { token: 'other', leaseMs: 60_000 };
+const retention = { retainMs: 30 * DAY_MS };
+
+/** A store on a clock that the test moves. */
+function makeStore(maxKeys?: number) {
+  let time = 1_000;
+  const store = new MemoryDedupeStore({ now: () => time, ...(maxKeys === undefined ? {} : { maxKeys }) });
+  const statusOf = async (key: string, options = lease) => (await store.claim([key], options))[0]?.status;
+  return {
+    store,
+    statusOf,
+    pass: (ms: number) => {
+      time += ms;
+    },
+    commit: (...keys: string[]) => store.commit(keys, retention),
+  };
+}
+
+describe('claim, commit and release', () => {
+  test('unknown key → acquired, attempt 1', async () => {
+    const { store } = makeStore();
+    expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
+  });
+
+  test('several keys → one claim a key, in their order', async () => {
+    const { store, commit } = makeStore();
+    await commit('b');
+    expect(await store.claim(['a', 'b', 'c'], lease)).toMatchObject([
+      { status: 'acquired' },
+      { status: 'done' },
+      { status: 'acquired' },
+    ]);
+  });
+
+  test('leased by another → busy until the lease ends', async () => {
+    const { store, pass } = makeStore();
+    await store.claim(['a'], lease);
+    pass(20_000);
+    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'busy', retryAfterMs: 40_000 }]);
+  });
+
+  test('leased by the same token → renewed, not counted as an attempt', async () => {
+    const { store, pass } = makeStore();
+    await store.claim(['a'], lease);
+    pass(50_000);
+    expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
+    pass(50_000);
+    expect(await store.claim(['a'], otherLease)).toMatchObject([{ status: 'busy' }]);
+  });
+
+  test('a lease that ran out → acquired by another, attempt 2', async () => {
+    const { store, pass } = makeStore();
+    await store.claim(['a'], lease);
+    pass(60_000);
+    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'acquired', attempt: 2 }]);
+  });
+
+  test('released → acquired at once, attempt 2', async () => {
+    const { store } = makeStore();
+    await store.claim(['a'], lease);
+    await store.release(['a'], lease);
+    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'acquired', attempt: 2 }]);
+  });
+
+  test('released with a stale token → still leased', async () => {
+    const { store, pass, statusOf } = makeStore();
+    await store.claim(['a'], lease);
+    pass(60_000);
+    await store.claim(['a'], otherLease);
+    await store.release(['a'], lease);
+    expect(await statusOf('a')).toBe('busy');
+  });
+
+  test('committed by someone who lost the lease → done', async () => {
+    const { store, pass, commit, statusOf } = makeStore();
+    await store.claim(['a'], lease);
+    pass(60_000);
+    await store.claim(['a'], otherLease);
+    await commit('a');
+    expect(await statusOf('a', otherLease)).toBe('done');
+  });
+
+  test('released after it was committed → still done', async () => {
+    const { store, commit, statusOf } = makeStore();
+    await store.claim(['a'], lease);
+    await commit('a');
+    await store.release(['a'], lease);
+    expect(await statusOf('a')).toBe('done');
+  });
+
+  test('committed, retention not over → done', async () => {
+    const { commit, pass, statusOf } = makeStore();
+    await commit('a');
+    pass(30 * DAY_MS - 1);
+    expect(await statusOf('a')).toBe('done');
+  });
+
+  test('committed, retention over → acquired, attempt 1', async () => {
+    const { store, commit, pass } = makeStore();
+    await commit('a');
+    pass(30 * DAY_MS + 1_000);
+    expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
+  });
+});
+
+describe('bounds', () => {
+  test('maxKeys reached → the key committed first is forgotten', async () => {
+    const { store, commit, statusOf } = makeStore(2);
+    await commit('a', 'b', 'c');
+    expect(store.size).toBe(2);
+    expect(await statusOf('b')).toBe('done');
+    expect(await statusOf('c')).toBe('done');
+    expect(await statusOf('a')).toBe('acquired');
+  });
+
+  test('a key asked for again → outlives one that nobody asked for', async () => {
+    const { commit, statusOf } = makeStore(2);
+    await commit('a', 'b');
+    await statusOf('a');
+    await commit('c');
+    expect(await statusOf('a')).toBe('done');
+  });
+
+  test('full of live leases → a further claim rejects and leases nothing', async () => {
+    const { store, statusOf } = makeStore(2);
+    await store.claim(['a', 'b'], lease);
+    await expect(store.claim(['c'], otherLease)).rejects.toThrow(TrackingError);
+    expect(await statusOf('a', otherLease)).toBe('busy');
+    expect(store.size).toBe(2);
+  });
+
+  test('too many keys in one claim → none of them is leased, none of the others forgotten', async () => {
+    const { store, commit, statusOf } = makeStore(2);
+    await commit('a');
+    await expect(store.claim(['b', 'c', 'd'], lease)).rejects.toThrow('Expected at most 2 keys');
+    expect(store.size).toBe(1);
+    expect(await statusOf('a')).toBe('done');
+  });
+
+  test('keys found done in a claim → not forgotten for the new keys of that claim', async () => {
+    const { store, commit } = makeStore(2);
+    await commit('a', 'b');
+    expect(await store.claim(['a', 'c'], lease)).toMatchObject([{ status: 'done' }, { status: 'acquired' }]);
+    expect(await store.claim(['a'], lease)).toMatchObject([{ status: 'done' }]);
+  });
+
+  test('room only by forgetting keys found done in the same claim → rejects, they stay done', async () => {
+    const { store, commit } = makeStore(2);
+    await commit('a', 'b');
+    await expect(store.claim(['a', 'b', 'c'], lease)).rejects.toThrow(TrackingError);
+    expect(await store.claim(['a', 'b'], lease)).toEqual([{ status: 'done' }, { status: 'done' }]);
+  });
+
+  test('full of failed keys → one of them gives way', async () => {
+    const { store, statusOf } = makeStore(2);
+    await store.claim(['a', 'b'], lease);
+    await store.release(['a'], lease);
+    expect(await statusOf('c')).toBe('acquired');
+    expect(await statusOf('b', otherLease)).toBe('busy');
+  });
+
+  test('full of leases that ran out → one of them gives way', async () => {
+    const { store, statusOf, pass } = makeStore(1);
+    await store.claim(['a'], lease);
+    pass(60_000);
+    expect(await statusOf('b')).toBe('acquired');
+  });
+
+  test('full, and a lease is committed → no key is forgotten for it', async () => {
+    const { store, commit, statusOf } = makeStore(2);
+    await commit('a');
+    await store.claim(['b'], lease);
+    await commit('b');
+    expect(await statusOf('a')).toBe('done');
+  });
+
+  test('100,000 keys through room for 1,000 → never more than 1,000', async () => {
+    const { store, commit } = makeStore(1_000);
+    for (let block = 0; block < 100; block += 1) {
+      const keys = Array.from({ length: 1_000 }, (_, index) => `${block}-${index}`);
+      await store.claim(keys, lease);
+      await commit(...keys);
+      expect(store.size).toBe(1_000);
+    }
+  });
+
+  test('expired keys → forgotten as others come', async () => {
+    const { store, commit, pass, statusOf } = makeStore();
+    await commit(...Array.from({ length: 50 }, (_, index) => `old-${index}`));
+    pass(31 * DAY_MS);
+    await statusOf('new');
+    expect(store.size).toBe(1);
+  });
+
+  test('a failure older than a week → forgotten as others come', async () => {
+    const { store, pass, statusOf } = makeStore();
+    await store.claim(['failed'], lease);
+    await store.release(['failed'], lease);
+    pass(8 * DAY_MS);
+    await statusOf('new');
+    expect(store.size).toBe(1);
+  });
+});
+
+describe('options', () => {
+  test.each([0, -1, 1.5, Number.NaN, '10'])('maxKeys %j → ConfigurationError', (maxKeys) => {
+    // The wrong type on purpose: JavaScript callers have no compiler.
+    expect(() => new MemoryDedupeStore({ maxKeys: maxKeys as number })).toThrow(ConfigurationError);
+  });
+
+  test.each([{ maxkeys: 5 }, { now: 5 }, 'fast'])('options %j → ConfigurationError', (options) => {
+    // The wrong type on purpose: JavaScript callers have no compiler.
+    expect(() => new MemoryDedupeStore(options as never)).toThrow(ConfigurationError);
+  });
+});

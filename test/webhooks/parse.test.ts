@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest';
+import { parseWebhook, WebhookParseError } from '../../src/webhooks/index.ts';
+import { payload, proofOfDelivery, tracking } from './support.ts';
+
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+/** Ids of all events of all events deliveries. */
+function eventIdsOf(body: unknown): unknown[] {
+  return parseWebhook(body).deliveries.flatMap((delivery) =>
+    delivery.kind === 'events' ? delivery.events.map(({ eventId }) => eventId) : [],
+  );
+}
+
+describe('payload shapes', () => {
+  test('enveloped payload → one events delivery an item', () => {
+    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')));
+    expect(deliveries.map(({ kind }) => kind)).toEqual(['events', 'events']);
+    expect(eventIdsOf(payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')))).toEqual(['e1', 'e2', 'e3']);
+    expect(rejected).toEqual([]);
+  });
+
+  test('flat payload → an events delivery with a tracker of its ids', () => {
+    const { deliveries } = parseWebhook({
+      trackerId: 't1',
+      clientTrackerId: 'order-1',
+      events: [{ eventId: 'e1' }],
+    });
+    expect(deliveries).toMatchObject([
+      {
+        kind: 'events',
+        tracker: { trackerId: 't1', clientTrackerId: 'order-1' },
+        events: [{ eventId: 'e1' }],
+      },
+    ]);
+  });
+
+  test('flat items in an envelope → one events delivery each', () => {
+    const body = payload({ trackerId: 't1', events: [{ eventId: 'e1' }] }, { trackerId: 't2', events: [] });
+    expect(parseWebhook(body).deliveries).toMatchObject([
+      { tracker: { trackerId: 't1' } },
+      { tracker: { trackerId: 't2' } },
+    ]);
+  });
+
+  test('an item without envelope → one delivery', () => {
+    expect(parseWebhook(tracking('t1', 'e1')).deliveries).toMatchObject([{ tracker: { trackerId: 't1' } }]);
+  });
+
+  test('empty `trackings` → nothing delivered, nothing rejected', () => {
+    expect(parseWebhook(payload())).toEqual({ deliveries: [], rejected: [] });
+  });
+
+  test('empty `events` → a delivery without events', () => {
+    expect(parseWebhook(payload(tracking('t1'))).deliveries).toMatchObject([{ kind: 'events', events: [] }]);
+  });
+
+  test('proof of delivery → kind `proofOfDelivery` with its content', () => {
+    expect(parseWebhook(payload(proofOfDelivery('t1'))).deliveries).toMatchObject([
+      {
+        kind: 'proofOfDelivery',
+        data: { status: 'found', content: { downloadUrl: 'https://example.com/1.pdf' } },
+      },
+    ]);
+  });
+
+  test('unknown topic → kept as it came, kind `other`', () => {
+    const item = { metadata: { topic: 'tracking/weather' }, tracker: 'anything', forecast: { rain: true } };
+    expect(parseWebhook(payload(item)).deliveries).toEqual([{ kind: 'other', ...item }]);
+  });
+
+  test.each([
+    ['missing', undefined],
+    ['null', null],
+    ['empty', ''],
+  ])('%s topic beside `events` → an events delivery', (_title, topic) => {
+    const item = { ...tracking('t1', 'e1'), metadata: { topic } };
+    expect(parseWebhook(payload(item)).deliveries).toMatchObject([{ kind: 'events' }]);
+  });
+});
+
+describe('body encodings', () => {
+  const text = JSON.stringify(payload(tracking('t1', 'é1')));
+
+  test.each<[string, unknown]>([
+    ['text', text],
+    ['bytes', bytesOf(text)],
+    ['an ArrayBuffer', bytesOf(text).slice().buffer],
+    ['parsed JSON', JSON.parse(text)],
+    ['text with a byte order mark', `\uFEFF${text}`],
+    ['bytes with a byte order mark', bytesOf(`\uFEFF${text}`)],
+  ])('%s → the same deliveries', (_title, body) => {
+    expect(eventIdsOf(body)).toEqual(['é1']);
+  });
+
+  test('invalid UTF-8 → WebhookParseError, not a replacement character in an id', () => {
+    const bytes = bytesOf(text);
+    bytes[text.indexOf('é')] = 0xff;
+    expect(() => parseWebhook(bytes)).toThrow(WebhookParseError);
+  });
+
+  test.each(['', '{', '{"trackings":[', 'undefined', '\u0000'])('%j → WebhookParseError', (body) => {
+    expect(() => parseWebhook(body)).toThrow(WebhookParseError);
+  });
+
+  test('a cut-off body → the message names the rule and does not show the body', () => {
+    expect(() => parseWebhook('{"secret-content":')).toThrow(
+      'Expected `body` to be JSON, got a string of 18 characters',
+    );
+  });
+
+  test.each([
+    ['null', null],
+    ['number', 5],
+    ['array', []],
+    ['text in JSON', '"text"'],
+  ])('JSON that is no object: %s → rejected, not thrown', (_title, body) => {
+    const { deliveries, rejected } = parseWebhook(body);
+    expect(deliveries).toEqual([]);
+    expect(rejected).toMatchObject([{ index: 0, issues: [{ code: 'invalid_type' }] }]);
+  });
+});
+
+describe('tolerance', () => {
+  test('null in every optional field → accepted as sent', () => {
+    const event = { eventId: 'e1', status: null, occurrenceDatetime: null, order: null, location: null };
+    const item = {
+      metadata: null,
+      tracker: { trackerId: 't1', trackingNumber: null, clientTrackerId: null, shipmentReference: null },
+      shipment: null,
+      events: [event],
+      statistics: null,
+    };
+    expect(parseWebhook(payload(item)).deliveries).toEqual([{ kind: 'events', ...item }]);
+  });
+
+  test('unknown enum values → kept', () => {
+    const body = payload(tracking('t1', { eventId: 'e1', statusMilestone: 'teleported', statusCode: 'x_y' }));
+    expect(parseWebhook(body).deliveries).toMatchObject([
+      { events: [{ statusMilestone: 'teleported', statusCode: 'x_y' }] },
+    ]);
+  });
+
+  test('unknown fields at every level → kept', () => {
+    const item = {
+      ...tracking('t1', { eventId: 'e1', weightKg: 2 }),
+      carbonFootprint: { grams: 12 },
+    };
+    expect(parseWebhook(payload(item)).deliveries).toMatchObject([
+      { carbonFootprint: { grams: 12 }, events: [{ weightKg: 2 }] },
+    ]);
+  });
+
+  test.each(['not-a-uuid', '12', 'a:b/c d', '💌'])('event id %j → kept as it is', (eventId) => {
+    expect(eventIdsOf(payload(tracking('t1', eventId)))).toEqual([eventId]);
+  });
+
+  test.each([
+    ['missing', {}],
+    ['null', { eventId: null }],
+  ])('%s event id → the event is kept', (_title, id) => {
+    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', { ...id, status: 'Arrived' })));
+    expect(deliveries).toMatchObject([{ events: [{ status: 'Arrived' }] }]);
+    expect(rejected).toEqual([]);
+  });
+
+  test('a `kind` that the service sends → does not decide what the item is', () => {
+    const item = { ...tracking('t1', 'e1'), kind: 'other' };
+    expect(parseWebhook(payload(item)).deliveries).toMatchObject([{ kind: 'events' }]);
+  });
+
+  test('`__proto__` and `constructor` keys → no prototype changes', () => {
+    const text =
+      '{"__proto__":{"polluted":1},"trackings":[{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},' +
+      '"tracker":{"trackerId":"t1"},"events":[{"eventId":"e1","__proto__":{"eventId":"e2","polluted":1}}]}]}';
+    const { deliveries } = parseWebhook(text);
+    const [delivery] = deliveries;
+    const event = delivery?.kind === 'events' ? delivery.events[0] : undefined;
+    expect(event?.eventId).toBe('e1');
+    expect(event).not.toHaveProperty('polluted');
+    expect(delivery).not.toHaveProperty('polluted');
+    expect({}).not.toHaveProperty('polluted');
+  });
+
+  test('`__proto__` holding `trackings` → not taken for the envelope', () => {
+    const { deliveries, rejected } = parseWebhook('{"__proto__":{"trackings":[]}}');
+    expect(deliveries).toEqual([]);
+    expect(rejected).toHaveLength(1);
+  });
+
+  test('unknown field nested 100,000 levels deep → parsed without a stack overflow', () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    expect(eventIdsOf(`{"trackerId":"t1","events":[{"eventId":"e1","deep":${deep}}]}`)).toEqual(['e1']);
+  });
+});
+
+describe('bad items', () => {
+  test('one broken item among good ones → the good ones are delivered, the bad one named by its index', () => {
+    const { deliveries, rejected } = parseWebhook(
+      payload(tracking('t1', 'e1'), { events: [] }, tracking('t3', 'e3')),
+    );
+    expect(deliveries).toMatchObject([{ tracker: { trackerId: 't1' } }, { tracker: { trackerId: 't3' } }]);
+    expect(rejected).toMatchObject([{ index: 1, issues: [{ path: ['tracker'] }] }]);
+  });
+
+  test('one broken event among good ones → the good ones are delivered, the bad one named by its path', () => {
+    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', 'e1', { eventId: 5 }, 'e3')));
+    expect(deliveries).toMatchObject([{ events: [{ eventId: 'e1' }, { eventId: 'e3' }] }]);
+    expect(rejected).toEqual([
+      {
+        index: 0,
+        issues: [
+          {
+            path: ['events', 1, 'eventId'],
+            code: 'invalid_type',
+            message: 'Expected `events[1].eventId` to be a string, got a number',
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('only broken events → rejected and not delivered', () => {
+    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', { eventId: 5 })));
+    expect(deliveries).toEqual([]);
+    expect(rejected).toMatchObject([{ index: 0 }]);
+  });
+
+  test('broken event and broken tracker → rejected and not delivered', () => {
+    const item = { ...tracking('t1', 'e1', { eventId: 5 }), tracker: {} };
+    expect(parseWebhook(payload(item)).deliveries).toEqual([]);
+  });
+
+  test.each<[string, unknown]>([
+    ['null', null],
+    ['text', 'tracking'],
+    ['a number', 5],
+    ['an array', []],
+    ['no tracker', { events: [] }],
+    ['a tracker without id', { tracker: {}, events: [] }],
+    ['`trackerId` that is a number', { trackerId: 5, events: [] }],
+    ['no `events`', { trackerId: 't1' }],
+    ['`events` that is null', { trackerId: 't1', events: null }],
+    ['`events` that is an object', { trackerId: 't1', events: {} }],
+    ['an event that is null', { trackerId: 't1', events: [null] }],
+    ['a proof of delivery without data', { ...proofOfDelivery('t1'), data: null }],
+  ])('item that is or has %s → rejected', (_title, item) => {
+    const { deliveries, rejected } = parseWebhook(payload(item));
+    expect(deliveries).toEqual([]);
+    expect(rejected).toMatchObject([
+      { index: 0, issues: [{ message: expect.stringMatching(/^Expected `/) }] },
+    ]);
+  });
+
+  test('`trackings` that is no array → rejected as a whole', () => {
+    expect(parseWebhook({ trackings: {} }).rejected).toMatchObject([
+      { index: 0, issues: [{ message: 'Expected `trackings` to be an array, got an object' }] },
+    ]);
+  });
+});
