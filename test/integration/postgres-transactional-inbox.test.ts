@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { type TransactionalInboxOptions, transactionalInbox } from '../../src/postgres/index.ts';
+import { describeWithPostgres } from './services.ts';
+
+const silent = () => {};
+
+/** A promise that is settled from outside. */
+function deferred<Value>() {
+  let resolve: (value: Value) => void = silent;
+  let reject: (reason: unknown) => void = silent;
+  const promise = new Promise<Value>((...settlers) => {
+    [resolve, reject] = settlers;
+  });
+  return { promise, resolve, reject };
+}
+
+await describeWithPostgres('transactionalInbox on a real PostgreSQL', (url) => {
+  const schema = `test_${randomUUID().replaceAll('-', '')}`;
+  const table = `${schema}.inbox`;
+  let pool: pg.Pool;
+  /** A tracker of the test's own, so that no two tests share a key. */
+  let trackerId: string;
+  beforeAll(async () => {
+    pool = new pg.Pool({ connectionString: url, max: 8 });
+    // An idle connection that the server ends tells the pool; without a listener that ends the process.
+    pool.on('error', silent);
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    await pool.query(`CREATE TABLE ${schema}.effects (tracker_id text, event_id text)`);
+    await makeInbox().createTable();
+  });
+  beforeEach(() => {
+    trackerId = randomUUID();
+  });
+  afterAll(async () => {
+    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+    await pool.end();
+  });
+
+  function makeInbox(options: Partial<TransactionalInboxOptions<pg.Pool>> = {}) {
+    return transactionalInbox({ pool, table, onError: silent, ...options });
+  }
+
+  function push(...ids: string[]) {
+    return { trackerId, events: ids.map((eventId) => ({ eventId, occurrenceDatetime: '2021-03-04' })) };
+  }
+
+  function write(event: { readonly eventId?: unknown }, { transaction }: { transaction: pg.PoolClient }) {
+    return transaction.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, [trackerId, event.eventId]);
+  }
+
+  async function effects(): Promise<unknown[]> {
+    const { rows } = await pool.query(
+      `SELECT event_id FROM ${schema}.effects WHERE tracker_id = $1 ORDER BY event_id`,
+      [trackerId],
+    );
+    return rows.map((row) => row.event_id);
+  }
+
+  /** A receiver that has begun to handle event `a` and waits to be told how that ends. */
+  async function rivalAtWork() {
+    const begun = deferred<void>();
+    const end = deferred<void>();
+    const report = makeInbox().process(push('a'), async (event, context) => {
+      await write(event, context);
+      begun.resolve();
+      await end.promise;
+    });
+    await begun.promise;
+    return { report, commit: end.resolve, fail: () => end.reject(new Error('rival failed')) };
+  }
+
+  /** Resolves once a statement of this test waits for a lock. */
+  async function someoneWaits(): Promise<void> {
+    await vi.waitFor(async () => {
+      const { rows } = await pool.query(
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'`,
+        [`"${schema}"`],
+      );
+      expect(rows.length).toBeGreaterThan(0);
+    });
+  }
+
+  test('a rival that commits while we wait → a duplicate, one effect', async () => {
+    const rival = await rivalAtWork();
+    const ours = makeInbox().process(push('a'), write);
+    await someoneWaits();
+    rival.commit();
+    expect(await ours).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
+    expect(await rival.report).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(await effects()).toEqual(['a']);
+  });
+
+  test('a rival that fails while we wait → handled by us, one effect', async () => {
+    const rival = await rivalAtWork();
+    const ours = makeInbox().process(push('a'), write);
+    await someoneWaits();
+    rival.fail();
+    expect(await ours).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(await rival.report).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await effects()).toEqual(['a']);
+  });
+
+  test('a rival that takes longer than our budget → busy, and the other events are handled', async () => {
+    const rival = await rivalAtWork();
+    const ours = await makeInbox({ busyBudgetMs: 50 }).process(push('a', 'b'), write);
+    expect(ours).toMatchObject({
+      outcome: 'busy',
+      busy: [`tracking/events:${trackerId}:a`],
+      handled: 1,
+      failures: [],
+    });
+    rival.commit();
+    await rival.report;
+    expect(await effects()).toEqual(['a', 'b']);
+  });
+
+  test('a shorter budget of the call itself → busy as well', async () => {
+    const rival = await rivalAtWork();
+    const ours = await makeInbox().process(push('a'), write, { busyBudgetMs: 0 });
+    expect(ours).toMatchObject({ outcome: 'busy', handled: 0 });
+    rival.commit();
+    await rival.report;
+  });
+
+  test('a rival whose connection is cut → we handle it, its own process goes on', async () => {
+    const rival = await rivalAtWork();
+    const ours = makeInbox().process(push('a'), write);
+    await someoneWaits();
+    await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE state = 'idle in transaction' AND query LIKE '%' || $1 || '%'`,
+      [schema],
+    );
+    expect(await ours).toMatchObject({ outcome: 'done', handled: 1 });
+    rival.commit();
+    expect(await rival.report).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await effects()).toEqual(['a']);
+  });
+
+  test('a statement that failed and was caught → failed, never reported as handled', async () => {
+    const report = await makeInbox().process(push('a'), async (event, context) => {
+      await write(event, context);
+      await context.transaction.query('SELECT 1 / 0').catch(silent);
+    });
+    expect(report).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await effects()).toEqual([]);
+  });
+
+  test('a handler beyond its time that writes on → its connection is lent to nobody, nothing of it lasts', async () => {
+    const small = new pg.Pool({ connectionString: url, max: 1 });
+    onTestFinished(() => small.end());
+    const late = deferred<unknown>();
+    const report = await makeInbox({ pool: small, handlerTimeoutMs: 50 }).process(
+      push('a'),
+      (event, context) =>
+        new Promise((_, reject) => {
+          context.signal.addEventListener('abort', async () => {
+            await new Promise(setImmediate);
+            write(event, context).then(late.resolve, late.resolve);
+            reject(context.signal.reason);
+          });
+        }),
+    );
+    expect(report).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await late.promise).toBeInstanceOf(Error);
+    expect(await effects()).toEqual([]);
+    expect(await makeInbox({ pool: small }).process(push('a'), write)).toMatchObject({ handled: 1 });
+  });
+
+  test('one webhook delivered 20 times at once → every event has one effect', async () => {
+    const ids = Array.from({ length: 10 }, (_, index) => `event-${index}`);
+    const inbox = makeInbox();
+    const reports = await Promise.all(Array.from({ length: 20 }, () => inbox.process(push(...ids), write)));
+    expect(reports.map(({ outcome }) => outcome)).toEqual(reports.map(() => 'done'));
+    expect(await effects()).toEqual([...ids].sort());
+  });
+});

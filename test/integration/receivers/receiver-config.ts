@@ -1,0 +1,23 @@
+/** Where the receivers of a fleet remember events. */
+export type InboxKind = 'redis' | 'ioredis' | 'postgres' | 'postgres transactional';
+
+/** What a receiver process is told, as JSON in its first argument. */
+export interface ReceiverConfig {
+  readonly inbox: InboxKind;
+  readonly serviceUrl: string;
+  /** Prefix of the keys in Redis, or the schema in PostgreSQL: this fleet's own. */
+  readonly namespace: string;
+  readonly leaseMs: number;
+  /** The longest that a handler takes, in milliseconds; each takes a random part of it. */
+  readonly handlerMs: number;
+  /** File that takes one line for everything that must survive a SIGKILL. */
+  readonly journal: string;
+}
+
+/** The secret that sender and receivers share. */
+export const SECRET = 'secret-of-the-fleet';
+
+/** What a receiver tells its fleet once it listens. */
+export interface Listening {
+  readonly port: number;
+}

@@ -1,0 +1,101 @@
+/** One receiver process of a fleet: real HTTP, real inbox, real store, and a journal of what happened. */
+import { openSync, writeSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { PostgresDedupeStore, transactionalInbox } from '../../../src/postgres/index.ts';
+import { type RedisClient, RedisDedupeStore } from '../../../src/redis/index.ts';
+import {
+  createWebhookHandler,
+  type DedupeStore,
+  toNodeHandler,
+  WebhookInbox,
+} from '../../../src/webhooks/index.ts';
+import { type Listening, type ReceiverConfig, SECRET } from './receiver-config.ts';
+
+/** Shorter than the lease, so that events of a killed receiver are answered with 503 for a while. */
+const BUSY_BUDGET_MS = 500;
+
+// The fleet writes this argument with `JSON.stringify` of a `ReceiverConfig`.
+const config = JSON.parse(process.argv[2] ?? '') as ReceiverConfig;
+const journal = openSync(config.journal, 'a');
+
+/** Written at once to the file, so that a SIGKILL right after cannot take it back. */
+function note(what: 'handled' | 'committed', key: string): void {
+  writeSync(journal, `${what} ${key}\n`);
+}
+
+/** Half of a handler's time, before or after its effect. */
+async function work(): Promise<void> {
+  await sleep((Math.random() * config.handlerMs) / 2);
+}
+
+function inboxOn(store: DedupeStore): WebhookInbox {
+  const noting: DedupeStore = {
+    claim: (keys, options) => store.claim(keys, options),
+    release: (keys, options) => store.release(keys, options),
+    commit: async (keys, options) => {
+      await store.commit(keys, options);
+      for (const key of keys) note('committed', key);
+    },
+  };
+  return new WebhookInbox({ store: noting, leaseMs: config.leaseMs, busyBudgetMs: BUSY_BUDGET_MS });
+}
+
+function handlerOn(store: DedupeStore) {
+  return createWebhookHandler({
+    inbox: inboxOn(store),
+    secret: SECRET,
+    handler: async (_, { key }) => {
+      await work();
+      note('handled', key);
+      await work();
+    },
+  });
+}
+
+function transactionalHandler(pool: pg.Pool) {
+  return createWebhookHandler({
+    inbox: transactionalInbox({ pool, table: `${config.namespace}.inbox`, busyBudgetMs: BUSY_BUDGET_MS }),
+    secret: SECRET,
+    handler: async (_, { key, transaction }) => {
+      await work();
+      await transaction.query(`INSERT INTO ${config.namespace}.effects (key) VALUES ($1)`, [key]);
+      note('handled', key);
+      await work();
+    },
+  });
+}
+
+// Every receiver loads the one client that it uses: a fleet starts several of them on few cores.
+async function connectRedis(): Promise<RedisClient> {
+  if (config.inbox === 'ioredis') return new (await import('ioredis')).Redis(config.serviceUrl);
+  return (await import('redis')).createClient({ url: config.serviceUrl }).connect();
+}
+
+async function connectPostgres(): Promise<pg.Pool> {
+  const { default: driver } = await import('pg');
+  return new driver.Pool({ connectionString: config.serviceUrl, max: 8 });
+}
+
+async function openHandler() {
+  const table = `${config.namespace}.inbox`;
+  switch (config.inbox) {
+    case 'redis':
+    case 'ioredis':
+      return handlerOn(new RedisDedupeStore({ redis: await connectRedis(), keyPrefix: config.namespace }));
+    case 'postgres':
+      return handlerOn(new PostgresDedupeStore({ client: await connectPostgres(), table }));
+    case 'postgres transactional':
+      return transactionalHandler(await connectPostgres());
+  }
+}
+
+const server = createServer(toNodeHandler(await openHandler()));
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo; // A server that listens on a TCP port has such an address.
+  process.send?.({ port } satisfies Listening);
+});
+// A fleet that ends, or dies, leaves nobody behind.
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,123 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SECRET } from './receiver-config.ts';
+
+/** Without a single accepted webhook for so long, something is wrong for good. */
+const GIVE_UP_AFTER_MS = 60_000;
+const RETRY_PAUSE_MS = 50;
+
+/** What to send. */
+export interface Traffic {
+  /** How many different events. */
+  readonly events: number;
+  /** How often each of them is delivered. */
+  readonly copies: number;
+  /** The most events that one webhook holds. */
+  readonly perWebhook: number;
+  /** How many webhooks are under way at once. */
+  readonly concurrency: number;
+}
+
+/** How the sending went. */
+export interface SendReport {
+  readonly webhooks: number;
+  /** Requests by status; `0` stands for those that a dying receiver never answered. */
+  readonly answers: Readonly<Record<number, number>>;
+  readonly elapsedMs: number;
+}
+
+/** The key under which a receiver remembers an event of this traffic. */
+export function keyOf(event: number): string {
+  return `tracking/events:tracker-${event % 100}:event-${event}`;
+}
+
+/**
+ * Delivers every event several times, in random webhooks to random receivers, and sends each webhook until a 2xx answers it.
+ *
+ * @param urls - where receivers listen right now
+ * @param onAccepted - told the share of accepted webhooks, 0 to 1
+ */
+export async function sendTraffic(
+  traffic: Traffic,
+  urls: () => readonly string[],
+  onAccepted: (share: number) => void = () => {},
+): Promise<SendReport> {
+  const startedAt = performance.now();
+  const webhooks = makeWebhooks(traffic);
+  const total = webhooks.length;
+  const answers: Record<number, number> = {};
+  const agent = new Agent({ keepAlive: true, maxSockets: traffic.concurrency });
+  let accepted = 0;
+  let acceptedAt = startedAt;
+  const sendNext = async (): Promise<void> => {
+    for (let body = webhooks.pop(); body !== undefined; body = webhooks.pop()) {
+      let status = 0;
+      while (status < 200 || status > 299) {
+        if (performance.now() - acceptedAt > GIVE_UP_AFTER_MS)
+          throw new Error(`Still refused with ${status}`);
+        status = await post(agent, anyOf(urls()), body);
+        answers[status] = (answers[status] ?? 0) + 1;
+        if (status < 200 || status > 299) await sleep(RETRY_PAUSE_MS);
+      }
+      accepted += 1;
+      acceptedAt = performance.now();
+      onAccepted(accepted / total);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: traffic.concurrency }, sendNext));
+  } finally {
+    agent.destroy();
+  }
+  return { webhooks: total, answers, elapsedMs: performance.now() - startedAt };
+}
+
+function makeWebhooks({ events, copies, perWebhook }: Traffic): string[] {
+  const copiesOfAll = Array.from({ length: events * copies }, (_, index) => index % events);
+  shuffle(copiesOfAll);
+  const webhooks: string[] = [];
+  while (copiesOfAll.length > 0) {
+    const some = copiesOfAll.splice(0, 1 + Math.floor(Math.random() * perWebhook));
+    webhooks.push(JSON.stringify({ trackings: some.map(toItem) }));
+  }
+  return webhooks;
+}
+
+function toItem(event: number) {
+  const eventId = `event-${event}`;
+  return {
+    metadata: { topic: 'tracking/events', messageId: `message-${event}` },
+    tracker: { trackerId: `tracker-${event % 100}`, trackingNumber: '9400115901047177598206' },
+    events: [{ eventId, occurrenceDatetime: '2021-03-04T17:12:57', statusMilestone: 'in_transit' }],
+  };
+}
+
+function shuffle(items: number[]): void {
+  for (let last = items.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [items[last], items[other]] = [items[other] ?? 0, items[last] ?? 0];
+  }
+}
+
+function anyOf(urls: readonly string[]): string | undefined {
+  return urls[Math.floor(Math.random() * urls.length)];
+}
+
+/** Resolves to the status, or to 0 when no answer came. */
+function post(agent: Agent, url: string | undefined, body: string): Promise<number> {
+  if (url === undefined) return Promise.resolve(0);
+  return new Promise((resolve) => {
+    const headers = {
+      authorization: `Bearer ${SECRET}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    };
+    const sent = request(url, { method: 'POST', agent, headers }, (response) => {
+      response.resume();
+      response.on('end', () => resolve(response.statusCode ?? 0));
+      response.on('error', () => resolve(0));
+    });
+    sent.on('error', () => resolve(0));
+    sent.end(body);
+  });
+}

@@ -1,0 +1,123 @@
+import { EventEmitter } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
+import {
+  type ConnectionPool,
+  inTransaction,
+  requireTransactionSource,
+  type TransactionRunner,
+} from '../../src/postgres/transaction.ts';
+
+/** A pool of one connection that writes down what is asked of it; statements in `failing` reject. */
+class RecordingPool extends EventEmitter implements ConnectionPool {
+  readonly log: string[] = [];
+  readonly #failing: readonly string[];
+
+  constructor(...failing: string[]) {
+    super();
+    this.#failing = failing;
+  }
+
+  async query(text: string): Promise<{ rows: unknown[] }> {
+    this.log.push(text);
+    if (this.#failing.includes(text)) throw new Error(`${text} failed`);
+    return { rows: [] };
+  }
+
+  async connect() {
+    const release = (destroy?: boolean) => void this.log.push(destroy === true ? 'close' : 'give back');
+    const connection = { query: (text: string) => this.query(text), release };
+    const listen = { on: this.on.bind(this), off: this.off.bind(this) };
+    return { ...connection, ...listen };
+  }
+}
+
+const work = async (transaction: { query(text: string): Promise<unknown> }) => {
+  await transaction.query('INSERT');
+  return 'result';
+};
+
+describe('inTransaction with a pool', () => {
+  test('work that resolves → committed, connection given back, its result', async () => {
+    const pool = new RecordingPool();
+    expect(await inTransaction(pool, work)).toBe('result');
+    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'COMMIT', 'give back']);
+  });
+
+  test('work that rejects → rolled back, connection given back, its error', async () => {
+    const pool = new RecordingPool('INSERT');
+    await expect(inTransaction(pool, work)).rejects.toThrow('INSERT failed');
+    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'ROLLBACK', 'give back']);
+  });
+
+  test('a commit that fails → rejects with that error', async () => {
+    const pool = new RecordingPool('COMMIT');
+    await expect(inTransaction(pool, work)).rejects.toThrow('COMMIT failed');
+    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'COMMIT', 'ROLLBACK', 'give back']);
+  });
+
+  test('a rollback that fails → connection closed, the error of the work', async () => {
+    const pool = new RecordingPool('INSERT', 'ROLLBACK');
+    await expect(inTransaction(pool, work)).rejects.toThrow('INSERT failed');
+    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'ROLLBACK', 'close']);
+  });
+
+  test('work that discards the connection → closed without waiting for a rollback', async () => {
+    const pool = new RecordingPool();
+    const abandoned = inTransaction(pool, async (_, discard) => {
+      discard();
+      throw new Error('gave up');
+    });
+    await expect(abandoned).rejects.toThrow('gave up');
+    expect(pool.log).toEqual(['BEGIN', 'close']);
+  });
+
+  test('a lent connection that breaks → no uncaught error, connection closed', async () => {
+    const pool = new RecordingPool();
+    const broken = inTransaction(pool, async () => {
+      pool.emit('error', new Error('terminating connection'));
+      throw new Error('the statement under way');
+    });
+    await expect(broken).rejects.toThrow('the statement under way');
+    expect(pool.log).toEqual(['BEGIN', 'close']);
+  });
+
+  test('many transactions → no listener stays on the connection', async () => {
+    const pool = new RecordingPool();
+    for (let count = 0; count < 20; count += 1) await inTransaction(pool, work);
+    expect(pool.listenerCount('error')).toBe(0);
+  });
+
+  test('a pool that lends nothing → rejects with its error', async () => {
+    const pool = new RecordingPool();
+    pool.connect = () => Promise.reject(new Error('timeout exceeded when trying to connect'));
+    await expect(inTransaction(pool, work)).rejects.toThrow('timeout exceeded when trying to connect');
+  });
+});
+
+test('inTransaction with a runner → the runner decides when it is committed', async () => {
+  const log: string[] = [];
+  const runner: TransactionRunner = {
+    query: async () => ({ rows: [] }),
+    transaction: async (run) => {
+      log.push('begin');
+      const result = await run({
+        query: async (text) => {
+          log.push(text);
+          return { rows: [] };
+        },
+      });
+      log.push('commit');
+      return result;
+    },
+  };
+  expect(await inTransaction(runner, work)).toBe('result');
+  expect(log).toEqual(['begin', 'INSERT', 'commit']);
+});
+
+test.each([undefined, null, 'postgres://localhost', {}, { query() {} }])(
+  'requireTransactionSource(%j) → ConfigurationError',
+  (pool) => {
+    expect(() => requireTransactionSource(pool)).toThrow(ConfigurationError);
+  },
+);

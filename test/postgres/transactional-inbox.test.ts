@@ -1,0 +1,398 @@
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
+import {
+  PostgresDedupeStore,
+  type TransactionalInboxOptions,
+  transactionalInbox,
+} from '../../src/postgres/index.ts';
+import { createWebhookHandler } from '../../src/webhooks/index.ts';
+
+let database: PGlite;
+
+beforeAll(async () => {
+  database = await PGlite.create();
+}, 120_000);
+afterAll(() => database.close());
+beforeEach(async () => {
+  await transactionalInbox({ pool: database }).createTable();
+  await database.query('CREATE TABLE effects (id text)');
+});
+afterEach(async () => {
+  await database.exec('DROP TABLE tracking_inbox; DROP TABLE effects; RESET lock_timeout');
+});
+
+const silent = () => {};
+
+function makeInbox(options: Partial<TransactionalInboxOptions<PGlite>> = {}) {
+  return transactionalInbox({ pool: database, onError: silent, ...options });
+}
+
+/** A push of events of one tracker; the first is the oldest. */
+function push(...ids: string[]) {
+  const events = ids.map((eventId, order) => ({ eventId, occurrenceDatetime: '2021-03-04', order }));
+  return { trackerId: 't1', events };
+}
+
+async function effects(): Promise<unknown[]> {
+  const { rows } = await database.query<{ id: string }>('SELECT id FROM effects ORDER BY id');
+  return rows.map(({ id }) => id);
+}
+
+interface Writable {
+  readonly transaction: { query(text: string, values?: unknown[]): Promise<unknown> };
+}
+
+/** Writes the event's id, then does what else is asked. */
+function writing(then: (id: string) => unknown = silent) {
+  return async ({ eventId }: { readonly eventId?: string | null | undefined }, { transaction }: Writable) => {
+    await transaction.query('INSERT INTO effects VALUES ($1)', [eventId]);
+    await then(String(eventId));
+  };
+}
+
+function failOn(failing: string) {
+  return (id: string) => {
+    if (id === failing) throw new Error(`${id} failed`);
+  };
+}
+
+describe('events', () => {
+  test('new events → handled oldest first, in transactions that last', async () => {
+    const seen: unknown[] = [];
+    const report = await makeInbox().process(
+      push('a', 'b'),
+      writing((id) => seen.push(id)),
+    );
+    expect(report).toMatchObject({ outcome: 'done', handled: 2, duplicates: 0 });
+    expect(seen).toEqual(['a', 'b']);
+    expect(await effects()).toEqual(['a', 'b']);
+  });
+
+  test('a redelivery with one new event → only that one is handled', async () => {
+    const inbox = makeInbox();
+    await inbox.process(push('a', 'b'), writing());
+    const report = await inbox.process(push('a', 'b', 'c'), writing());
+    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 2 });
+    expect(await effects()).toEqual(['a', 'b', 'c']);
+  });
+
+  test('the same webhook five times at once → each event takes effect once', async () => {
+    const inbox = makeInbox();
+    const reports = await Promise.all(
+      Array.from({ length: 5 }, () => inbox.process(push('a', 'b'), writing())),
+    );
+    expect(reports.reduce((sum, { handled }) => sum + handled, 0)).toBe(2);
+    expect(await effects()).toEqual(['a', 'b']);
+  });
+
+  test('context → delivery, key, attempt and signal beside the transaction', async () => {
+    const handler = vi.fn();
+    await makeInbox().process(push('a'), handler);
+    expect(handler).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ eventId: 'a' }),
+      expect.objectContaining({
+        delivery: expect.objectContaining({ kind: 'events' }),
+        key: 'tracking/events:t1:a',
+        attempt: 1,
+        signal: expect.any(AbortSignal),
+        transaction: expect.objectContaining({ query: expect.any(Function) }),
+      }),
+    );
+  });
+
+  test('an id that PostgreSQL cannot store → handled once all the same', async () => {
+    const inbox = makeInbox();
+    const handler = vi.fn();
+    await inbox.process(push('a\u0000b'), handler);
+    await inbox.process(push('a\u0000b'), handler);
+    expect(handler).toHaveBeenCalledOnce();
+  });
+});
+
+describe('a handler that fails', () => {
+  test('one event → its writes are undone, its siblings stay', async () => {
+    const report = await makeInbox().process(push('a', 'b', 'c'), writing(failOn('b')));
+    expect(report).toMatchObject({
+      outcome: 'failed',
+      handled: 2,
+      failures: [{ keys: ['tracking/events:t1:b'] }],
+    });
+    expect(await effects()).toEqual(['a', 'c']);
+  });
+
+  test('a redelivery → the next attempt, and then done', async () => {
+    const inbox = makeInbox();
+    const attempts: number[] = [];
+    for (const fails of [true, true, false]) {
+      await inbox.process(push('a'), (_, { attempt }) => {
+        attempts.push(attempt);
+        if (fails) throw new Error('not yet');
+      });
+    }
+    expect(attempts).toEqual([1, 2, 3]);
+    expect(await inbox.process(push('a'), silent)).toMatchObject({ duplicates: 1 });
+  });
+
+  test('a statement that failed and was caught → failed, never reported as handled', async () => {
+    const report = await makeInbox().process(push('a'), async (_, { transaction }) => {
+      await transaction.query('INSERT INTO effects VALUES ($1)', ['a']);
+      await transaction.query('SELECT 1 / 0').catch(silent);
+    });
+    expect(report).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await effects()).toEqual([]);
+  });
+
+  test('a rollback of its own → failed, never reported as handled', async () => {
+    const report = await makeInbox().process(push('a'), async (_, { transaction }) => {
+      await transaction.query('ROLLBACK');
+    });
+    expect(report).toMatchObject({ outcome: 'failed', handled: 0 });
+  });
+
+  test('a commit that fails → failed, and the redelivery handles it', async () => {
+    await database.exec(`CREATE TABLE parents (id text PRIMARY KEY); CREATE TABLE children (
+      id text REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`);
+    const inbox = makeInbox();
+    const orphan = await inbox.process(push('a'), async (_, { transaction }) => {
+      await transaction.query('INSERT INTO children VALUES ($1)', ['nobody']);
+    });
+    expect(orphan).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'done', handled: 1 });
+  });
+
+  test('beyond handlerTimeoutMs → failed, signal aborted, writes undone', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const aborted = vi.fn();
+      const report = await makeInbox({ handlerTimeoutMs: 1_000 }).process(
+        push('a'),
+        async (_, { transaction, signal }) => {
+          signal.addEventListener('abort', aborted);
+          await transaction.query('INSERT INTO effects VALUES ($1)', ['a']);
+          vi.advanceTimersByTime(1_000);
+          await new Promise(silent);
+        },
+      );
+      expect(report).toMatchObject({ outcome: 'failed', handled: 0 });
+      expect(aborted).toHaveBeenCalledOnce();
+      expect(await effects()).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('a failure that cannot be counted → told to onError, still reported as failed', async () => {
+    const onError = vi.fn();
+    const inbox = makeInbox({ onError });
+    const report = await inbox.process(push('a'), async () => {
+      await Promise.resolve();
+      database.query('ALTER TABLE tracking_inbox RENAME TO elsewhere').catch(silent);
+      throw new Error('handler failed');
+    });
+    await database.query('ALTER TABLE elsewhere RENAME TO tracking_inbox');
+    expect(report.outcome).toBe('failed');
+    expect(onError).toHaveBeenCalledWith(expect.anything(), {
+      operation: 'release',
+      keys: ['tracking/events:t1:a'],
+    });
+  });
+
+  test('its error → told to onError', async () => {
+    const onError = vi.fn();
+    const error = new Error('no such tracker');
+    await makeInbox({ onError }).process(push('a'), () => Promise.reject(error));
+    expect(onError).toHaveBeenCalledExactlyOnceWith(error, {
+      operation: 'handler',
+      keys: ['tracking/events:t1:a'],
+    });
+  });
+});
+
+describe('dead letters', () => {
+  test('the last attempt fails → onDeadLetter once, its writes last, done from then on', async () => {
+    const inbox = makeInbox({
+      maxAttempts: 2,
+      onDeadLetter: async (event, { transaction, attempt }) => {
+        await transaction.query('INSERT INTO effects VALUES ($1)', [`dead ${event?.eventId} ${attempt}`]);
+      },
+    });
+    const outcomes: string[] = [];
+    for (let delivery = 1; delivery <= 3; delivery += 1) {
+      const { outcome } = await inbox.process(push('a'), writing(failOn('a')));
+      outcomes.push(outcome);
+    }
+    expect(outcomes).toEqual(['failed', 'done', 'done']);
+    expect(await effects()).toEqual(['dead a 2']);
+  });
+
+  test('onDeadLetter fails → its writes are undone, and a redelivery tries again', async () => {
+    const inbox = makeInbox({
+      maxAttempts: 1,
+      onDeadLetter: async (_, { transaction, attempt }) => {
+        await transaction.query('INSERT INTO effects VALUES ($1)', [`dead ${attempt}`]);
+        if (attempt === 1) throw new Error('no room');
+      },
+    });
+    const first = await inbox.process(push('a'), writing(failOn('a')));
+    expect(first).toMatchObject({ outcome: 'failed', deadLettered: 0, failures: [{}] });
+    expect(await effects()).toEqual([]);
+    const second = await inbox.process(push('a'), writing(failOn('a')));
+    expect(second).toMatchObject({ outcome: 'done', deadLettered: 1 });
+    expect(await effects()).toEqual(['dead 2']);
+  });
+
+  test('maxAttempts without onDeadLetter → ConfigurationError', () => {
+    expect(() => makeInbox({ maxAttempts: 3 })).toThrow(ConfigurationError);
+  });
+});
+
+describe('other callbacks', () => {
+  test('onDelivery → one transaction for all new events of the delivery', async () => {
+    const inbox = makeInbox();
+    await inbox.process(push('a'), writing());
+    const report = await inbox.process(push('a', 'b', 'c'), {
+      onDelivery: async ({ events }, { transaction }) => {
+        for (const event of events) await writing()(event, { transaction });
+        throw new Error('after the last write');
+      },
+    });
+    expect(report).toMatchObject({ outcome: 'failed', handled: 0, duplicates: 1 });
+    expect(await effects()).toEqual(['a']);
+  });
+
+  test('a proof of delivery twice → handled once', async () => {
+    const inbox = makeInbox();
+    const onProofOfDelivery = vi.fn();
+    const proof = {
+      trackings: [
+        {
+          metadata: { topic: 'tracking/pod', messageId: 'm1' },
+          tracker: { trackerId: 't1' },
+          data: { status: 'unavailable' },
+        },
+      ],
+    };
+    await inbox.process(proof, { onProofOfDelivery });
+    await inbox.process(proof, { onProofOfDelivery });
+    expect(onProofOfDelivery).toHaveBeenCalledOnce();
+  });
+
+  test('a delivery without new events → onSnapshot', async () => {
+    const inbox = makeInbox();
+    const onSnapshot = vi.fn();
+    await inbox.process(push('a'), { handler: silent, onSnapshot });
+    expect(onSnapshot).not.toHaveBeenCalled();
+    const report = await inbox.process(push('a'), { handler: silent, onSnapshot });
+    expect(onSnapshot).toHaveBeenCalledOnce();
+    expect(report).toMatchObject({ snapshots: 1, duplicates: 1 });
+  });
+
+  test('an unknown topic → onUnhandled', async () => {
+    const onUnhandled = vi.fn();
+    const unknown = { trackings: [{ metadata: { topic: 'tracking/weather' } }] };
+    const report = await makeInbox().process(unknown, { onUnhandled });
+    expect(onUnhandled).toHaveBeenCalledOnce();
+    expect(report).toMatchObject({ outcome: 'done', unhandled: 1 });
+  });
+
+  test('onSnapshot that fails → failed, so that it is delivered again', async () => {
+    const inbox = makeInbox();
+    await inbox.process(push('a'), silent);
+    const onSnapshot = () => Promise.reject(new Error('cache down'));
+    expect(await inbox.process(push('a'), { handler: silent, onSnapshot })).toMatchObject({
+      outcome: 'failed',
+      failures: [{ keys: [] }],
+    });
+  });
+
+  test('a broken item among good ones → the good are handled, the rest is rejected', async () => {
+    const payload = { trackings: [{ tracker: { trackerId: 't1' }, events: [{ eventId: 'a' }] }, 42] };
+    expect(await makeInbox().process(payload, writing())).toMatchObject({
+      outcome: 'rejected',
+      handled: 1,
+      rejected: [{ index: 1 }],
+    });
+    expect(await effects()).toEqual(['a']);
+  });
+});
+
+describe('together with a PostgresDedupeStore on the same table', () => {
+  const key = 'tracking/events:t1:a';
+
+  test('an event that the store knows as done → a duplicate', async () => {
+    const store = new PostgresDedupeStore({ client: database });
+    await store.commit([key], { retainMs: 60_000 });
+    expect(await makeInbox().process(push('a'), writing())).toMatchObject({ outcome: 'done', duplicates: 1 });
+  });
+
+  test('an event that the store leased → busy for the rest of the lease, its siblings are handled', async () => {
+    const store = new PostgresDedupeStore({ client: database });
+    await store.claim([key], { token: 'another receiver', leaseMs: 60_000 });
+    const report = await makeInbox().process(push('a', 'b'), writing());
+    expect(report).toMatchObject({ outcome: 'busy', busy: [key], handled: 1 });
+    expect(report.retryAfterMs).toBeGreaterThan(30_000);
+    expect(await effects()).toEqual(['b']);
+  });
+
+  test('an event handled here → done for the store', async () => {
+    await makeInbox().process(push('a'), writing());
+    const store = new PostgresDedupeStore({ client: database });
+    expect(await store.claim([key], { token: 'another', leaseMs: 1_000 })).toEqual([{ status: 'done' }]);
+  });
+});
+
+test('a signal that aborts → nothing new begins, the rest is interrupted', async () => {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const report = await makeInbox().process(push('a', 'b'), writing(stop), { signal: controller.signal });
+  expect(report).toMatchObject({
+    outcome: 'interrupted',
+    handled: 1,
+    interrupted: ['tracking/events:t1:b'],
+  });
+});
+
+test('lock_timeout of the application → as it was, while the handler runs', async () => {
+  await database.query(`SET lock_timeout = '7s'`);
+  let during: unknown;
+  await makeInbox().process(push('a'), async (_, { transaction }) => {
+    const { rows } = await transaction.query('SHOW lock_timeout');
+    during = rows[0];
+  });
+  expect(during).toEqual({ lock_timeout: '7s' });
+});
+
+test('a webhook handler with this inbox → 500 while the handler fails, then 200', async () => {
+  const outcomes: boolean[] = [true, false];
+  const receive = createWebhookHandler({
+    inbox: makeInbox(),
+    allowUnauthenticated: true,
+    handler: async (event, { transaction }) => {
+      await transaction.query('INSERT INTO effects VALUES ($1)', [event.eventId]);
+      if (outcomes.shift()) throw new Error('not yet');
+    },
+  });
+  const statuses: number[] = [];
+  for (let delivery = 1; delivery <= 3; delivery += 1) {
+    const body = JSON.stringify(push('a'));
+    const headers = { 'content-type': 'application/json' };
+    const { status } = await receive(new Request('http://localhost/', { method: 'POST', body, headers }));
+    statuses.push(status);
+  }
+  expect(statuses).toEqual([500, 200, 200]);
+  expect(await effects()).toEqual(['a']);
+});
+
+test.each([{ retainMs: 1_000 }, { busyBudgetMs: -1 }, { handlerTimeoutMs: 0 }, { table: 'a b' }])(
+  '%j → ConfigurationError',
+  (options) => {
+    expect(() => makeInbox(options)).toThrow(ConfigurationError);
+  },
+);
+
+test('a pool without transactions → ConfigurationError', () => {
+  const pool = { query: async () => ({ rows: [] }) };
+  // @ts-expect-error: what a caller without types may pass
+  expect(() => transactionalInbox({ pool })).toThrow(ConfigurationError);
+});

@@ -1,0 +1,38 @@
+import { type Cluster, Redis } from 'ioredis';
+import { createClient, createClientPool, createCluster, createSentinel, RESP_TYPES } from 'redis';
+import { expectTypeOf, test } from 'vitest';
+import type { IoredisClient, NodeRedisClient, RedisClient } from '../../src/redis/index.ts';
+import { RedisDedupeStore } from '../../src/redis/index.ts';
+
+test('clients of redis → accepted as they are', () => {
+  const client = createClient();
+  const pool = createClientPool();
+  const cluster = createCluster({ rootNodes: [] });
+  const sentinel = createSentinel({ name: 'main', sentinelRootNodes: [] });
+  expectTypeOf(client).toExtend<NodeRedisClient>();
+  expectTypeOf(pool).toExtend<NodeRedisClient>();
+  expectTypeOf(cluster).toExtend<NodeRedisClient>();
+  expectTypeOf(sentinel).toExtend<NodeRedisClient>();
+});
+
+test('clients of redis with another protocol or type mapping → accepted as they are', () => {
+  const second = createClient({ RESP: 2 });
+  const buffers = createClient().withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+  expectTypeOf(second).toExtend<NodeRedisClient>();
+  expectTypeOf(buffers).toExtend<NodeRedisClient>();
+});
+
+test('clients of ioredis → accepted as they are', () => {
+  expectTypeOf<Redis>().toExtend<IoredisClient>();
+  expectTypeOf<Cluster>().toExtend<IoredisClient>();
+});
+
+test('either client → accepted by the constructor', () => {
+  const make = (redis: RedisClient) => new RedisDedupeStore({ redis });
+  expectTypeOf(make).toBeCallableWith(createClient());
+  expectTypeOf(make).toBeCallableWith(new Redis());
+});
+
+test('a client without scripts → does not compile', () => {
+  expectTypeOf<{ get(key: string): Promise<string> }>().not.toExtend<RedisClient>();
+});
