@@ -1,0 +1,158 @@
+import type { Courier } from '../../schemas/courier.ts';
+import type { TrackingEvent } from '../../schemas/event.ts';
+import type { Tracker } from '../../schemas/tracker.ts';
+import type { Tracking } from '../../schemas/tracking.ts';
+import {
+  EVENTS_TOPIC,
+  type EventsDelivery,
+  PROOF_OF_DELIVERY_TOPIC,
+  type ProofOfDelivery,
+} from '../../schemas/webhook.ts';
+import { defaultCouriers, publicCourier } from '../service/couriers.ts';
+import { SeededIds, seededRandom } from '../service/seeded.ts';
+import {
+  shipmentView,
+  statisticsView,
+  trackerView,
+  trackingView,
+  webhookTrackerView,
+} from '../service/views.ts';
+import type { EventInput } from '../shipments/event-defaults.ts';
+import { ShipmentState } from '../shipments/shipment-state.ts';
+import { type TrackerState, toPayload } from '../trackers/tracker-state.ts';
+
+/** The fields of a record that a test cares about; the others are filled in. */
+export type Overrides<Built> = { readonly [Field in keyof Built]?: Built[Field] };
+
+/** Options of every builder. */
+export interface BuildOptions {
+  /** Decides ids and texts: the same seed builds the same record. Default 1. */
+  readonly seed?: string | number;
+}
+
+const TRACKING_NUMBERS = ['9400115901047177598206', 'LA680658838NL', 'RR123456785CN'];
+const CREATED_AT_MS = Date.UTC(2026, 2, 1, 9, 30);
+const GENERATED_AT = '2026-03-06T18:00:00.000Z';
+const LOCAL_POST = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
+const HISTORY: readonly EventInput[] = [
+  {
+    courierCode: 'cn-post',
+    location: 'Beijing',
+    statusMilestone: 'info_received',
+    occurrenceDatetime: '2026-03-01T17:12:57+08:00',
+  },
+  { ...LOCAL_POST, statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-05' },
+  { ...LOCAL_POST, statusMilestone: 'delivered', occurrenceDatetime: '2026-03-06T17:42:00Z' },
+];
+
+/** Everything the builders draw from, for one seed. */
+function material(seed: string | number = 1, trackingNumber?: string) {
+  const ids = new SeededIds(seed);
+  const random = seededRandom(seed);
+  const pick = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(random() * items.length)];
+  const input = { trackingNumber: trackingNumber ?? pick(TRACKING_NUMBERS) ?? 'RR123456785CN' };
+  const tracker: TrackerState = {
+    ...toPayload(input),
+    trackerId: ids.next('tracker'),
+    createdAtMs: CREATED_AT_MS,
+    isSubscribed: true,
+    isFetched: true,
+  };
+  const shipment = new ShipmentState(tracker.trackingNumber, ids);
+  for (const event of HISTORY) shipment.add(event, ids, CREATED_AT_MS);
+  return { ids, pick, tracker, shipment };
+}
+
+/**
+ * Builds a tracker as the API answers with it (service.md 2.2).
+ *
+ * @param overrides - fields to set
+ * @param options - `seed`, default 1
+ * @example buildTracker({ isTracked: false }).isTracked // false
+ */
+export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: BuildOptions = {}): Tracker {
+  const { tracker, shipment } = material(seed, overrides.trackingNumber);
+  return { ...trackerView(tracker, shipment), ...overrides };
+}
+
+/**
+ * Builds an event of a shipment (service.md 2.3).
+ *
+ * @param overrides - fields to set
+ * @param options - `seed`, default 1
+ */
+export function buildEvent(
+  overrides: Overrides<TrackingEvent> = {},
+  { seed }: BuildOptions = {},
+): TrackingEvent {
+  const { ids, tracker, pick } = material(seed, overrides.trackingNumber ?? undefined);
+  const shipment = new ShipmentState(tracker.trackingNumber, ids);
+  return shipment.add({ ...pick(HISTORY), ...overrides }, ids, CREATED_AT_MS);
+}
+
+/**
+ * Builds tracking results: a tracker, a delivered shipment and three events, newest first (service.md 2.3).
+ *
+ * @param overrides - fields to set
+ * @param options - `seed`, default 1
+ * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
+ */
+export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: BuildOptions = {}): Tracking {
+  const { tracker, shipment } = material(seed, overrides.tracker?.trackingNumber);
+  return { ...trackingView(tracker, shipment, shipment.events), ...overrides };
+}
+
+/**
+ * Builds one item of a webhook with new events, as `parseWebhook` returns it (service.md 6).
+ * To send it, put it into `{ trackings: [...] }`.
+ *
+ * @param overrides - fields to set
+ * @param options - `seed`, default 1
+ */
+export function buildDelivery(
+  overrides: Overrides<EventsDelivery> = {},
+  { seed }: BuildOptions = {},
+): EventsDelivery {
+  const { ids, tracker, shipment } = material(seed, overrides.tracker?.trackingNumber ?? undefined);
+  return {
+    kind: 'events',
+    metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: EVENTS_TOPIC },
+    tracker: webhookTrackerView(tracker),
+    shipment: shipmentView(shipment, tracker, shipment.events),
+    events: [...shipment.events].reverse(),
+    statistics: statisticsView(shipment.events),
+    ...overrides,
+  };
+}
+
+/**
+ * Builds one item of a webhook with a proof of delivery, as `parseWebhook` returns it (public contract).
+ *
+ * @param overrides - fields to set
+ * @param options - `seed`, default 1
+ */
+export function buildProofOfDelivery(
+  overrides: Overrides<ProofOfDelivery> = {},
+  { seed }: BuildOptions = {},
+): ProofOfDelivery {
+  const { ids, tracker } = material(seed, overrides.tracker?.trackingNumber ?? undefined);
+  const downloadUrl = `https://tracking.test/proofs/${tracker.trackingNumber}.pdf`;
+  return {
+    kind: 'proofOfDelivery',
+    metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: PROOF_OF_DELIVERY_TOPIC },
+    tracker: webhookTrackerView(tracker),
+    data: { status: 'found', courier: 'us-post', content: { type: 'signature', text: null, downloadUrl } },
+    ...overrides,
+  };
+}
+
+/**
+ * Builds a courier (public contract).
+ *
+ * @param overrides - fields to set
+ * @param options - `seed`, default 1
+ */
+export function buildCourier(overrides: Overrides<Courier> = {}, { seed }: BuildOptions = {}): Courier {
+  const courier = material(seed).pick(defaultCouriers()) ?? { courierCode: 'us-post' };
+  return { ...publicCourier(courier), ...overrides };
+}

@@ -1,0 +1,53 @@
+import type { DedupeStore } from '../webhooks/dedupe-store.ts';
+import { commitCases } from './dedupe-store-contract/commit-cases.ts';
+import { leaseCases } from './dedupe-store-contract/lease-cases.ts';
+import { payloadCases } from './dedupe-store-contract/payload-cases.ts';
+import { releaseCases } from './dedupe-store-contract/release-cases.ts';
+import { Scenario } from './dedupe-store-contract/scenario.ts';
+
+/** Options of {@link dedupeStoreContract}. */
+export interface DedupeStoreContractOptions {
+  /**
+   * Gives the store to check, once a case. It may give the same one every time, and the store may hold other keys: each case makes
+   * up keys of its own.
+   */
+  readonly createStore: () => DedupeStore | Promise<DedupeStore>;
+  /** Lets milliseconds pass for the store. Default: real time; give the advance of a fake clock to wait no time at all. */
+  readonly wait?: ((ms: number) => void | Promise<void>) | undefined;
+  /** Length in milliseconds of the leases that are left to end. Default: 100. */
+  readonly shortLeaseMs?: number | undefined;
+}
+
+/** One test of the contract, for any test runner. */
+export interface DedupeStoreContractCase {
+  /** Reads "input → outcome"; unique in the list. */
+  readonly name: string;
+  /** Rejects with an error that says what was expected and what the store answered. */
+  readonly run: () => Promise<void>;
+}
+
+/**
+ * What every `DedupeStore` must do so that webhooks are neither lost nor handled twice, as tests for vitest, jest, node:test or any
+ * other runner. The cases do not depend on each other and may run in any order. They do not check that a store forgets.
+ *
+ * @returns the cases; give each to your runner's `test`
+ * @example
+ * import { test } from 'node:test';
+ * import { dedupeStoreContract } from 'tracking-client/testing';
+ *
+ * for (const { name, run } of dedupeStoreContract({ createStore: () => new MyStore() })) test(name, run);
+ */
+export function dedupeStoreContract(options: DedupeStoreContractOptions): readonly DedupeStoreContractCase[] {
+  const { createStore, wait = realTime, shortLeaseMs = 100 } = options;
+  const cases = [...leaseCases, ...releaseCases, ...commitCases, ...payloadCases];
+  return cases.map(({ name, check }) => ({
+    name,
+    run: async () => check(new Scenario({ store: await createStore(), wait, shortLeaseMs })),
+  }));
+}
+
+function realTime(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

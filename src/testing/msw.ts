@@ -1,0 +1,65 @@
+import { type HttpHandler, HttpResponse, http } from 'msw';
+import type { FakeTrackingService } from './fake-tracking-service.ts';
+import { toRawRequest, toResponse, toStalledResponse } from './transport/fetch.ts';
+
+/** Options of `trackingHandlers`. */
+export interface TrackingHandlersOptions {
+  /** Base URL that the code under test is configured with. Default: the fake's own. */
+  readonly baseUrl?: string | URL;
+}
+
+/** Requests that wait for their caller to give up; MSW 2 loses the signal of a request that nothing holds. */
+class WaitingRequests {
+  readonly #requests = new Set<Request>();
+
+  hold(request: Request): void {
+    this.#requests.add(request);
+    request.signal.addEventListener('abort', () => this.#requests.delete(request), { once: true });
+  }
+}
+
+/** Answers a request below one base URL with a fake service. */
+async function respond(
+  fake: FakeTrackingService,
+  request: Request,
+  basePath: string,
+  waiting: WaitingRequests,
+): Promise<Response> {
+  const outcome = await fake.serve(await toRawRequest(request, basePath));
+  switch (outcome.kind) {
+    case 'answer':
+      return toResponse(outcome.reply);
+    case 'stall':
+      waiting.hold(request);
+      return toStalledResponse(outcome.reply, request.signal);
+    case 'reset':
+      // MSW 2 makes this answer the cause of the rejection, so the code is found where Node's `fetch` has it.
+      return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
+    case 'silence':
+      waiting.hold(request);
+      // MSW itself gives the request up when its signal aborts.
+      return new Promise(() => {});
+  }
+}
+
+/**
+ * Request handlers for MSW 2 and 3 that answer everything below a base URL with a fake service,
+ * wrong paths and methods and injected failures included.
+ *
+ * @param fake - from `createFakeTrackingService`
+ * @param options - `baseUrl`: the one your code is configured with; default the fake's own
+ * @returns handlers for `setupServer(...)` or `server.use(...)`
+ * @throws TypeError when `baseUrl` is no URL
+ * @example
+ * const fake = createFakeTrackingService();
+ * const server = setupServer(...trackingHandlers(fake, { baseUrl: 'https://tracking.test/public/v1' }));
+ */
+export function trackingHandlers(
+  fake: FakeTrackingService,
+  { baseUrl = fake.baseUrl }: TrackingHandlersOptions = {},
+): HttpHandler[] {
+  const { origin, pathname } = new URL(baseUrl);
+  const basePath = pathname.replace(/\/+$/, '');
+  const waiting = new WaitingRequests();
+  return [http.all(`${origin}${basePath}/*`, ({ request }) => respond(fake, request, basePath, waiting))];
+}

@@ -1,0 +1,173 @@
+import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
+import { ConfigurationError } from '../errors.ts';
+import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf } from '../option-checks.ts';
+import { kindOf } from '../validation.ts';
+import type { LimitWindow } from './service/rate-limits.ts';
+import type { RecordedRequest } from './service/request-log.ts';
+import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
+
+const MAX_API_KEYS = 20;
+/** Reserved for tests by RFC 2606, so a request that escapes the fake reaches nobody. */
+const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
+
+/** The subscriptions of the fake's account (service.md 1). */
+export interface FakePlans {
+  /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the number of trackers it may create. */
+  readonly perShipment?: boolean | { readonly quota?: number; readonly bulkCreateLimit?: number };
+  /** The per-call plan: `POST /tracking/search`. Default `false`; `quota` is the number of calls. */
+  readonly perCall?: boolean | { readonly quota?: number };
+}
+
+/** Options of `createFakeTrackingService`; every one may be left out. */
+export interface FakeTrackingServiceOptions {
+  /** Decides every id the fake hands out. Default 1. */
+  readonly seed?: string | number;
+  /** The fake's clock in milliseconds since the epoch. Default `Date.now`, read anew each time, so fake timers rule it. */
+  readonly now?: () => number;
+  /** Requests per second by endpoint, over those of service.md 8; `false` counts nothing and sends no limit headers. */
+  readonly limits?: false | Partial<Record<EndpointName, number>>;
+  /** How requests are counted: in windows that start each second (default), or over the last second. */
+  readonly limitWindow?: LimitWindow;
+  /** The account's keys, 1 to 20. Default: any key is accepted. */
+  readonly apiKeys?: readonly string[];
+  readonly plans?: FakePlans;
+  /** Base URL that `fake.baseUrl` tells and `fake.listen` takes its path from. Default `https://tracking.test/public/v1`. */
+  readonly baseUrl?: string;
+  /** Milliseconds from a tracker's creation to its first results (service.md 1). Default 2000; `trackers.track` does not wait. */
+  readonly resultsDelayMs?: number;
+  /** How "no results yet" is answered: 404 `parcel_not_found` (default) or an empty list. Both exist. */
+  readonly noResults?: 'parcel_not_found' | 'empty';
+  /** Milliseconds until an answer, as a number or by endpoint. Default 0. */
+  readonly latencyMs?: number | ((endpoint: EndpointName) => number);
+  /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
+  readonly webhooks?: boolean;
+  /**
+   * Play that starts by itself for every new tracking number; several take turns. Default: none, nothing happens
+   * unless the test says so.
+   */
+  readonly play?: PlayName | readonly PlayName[];
+  /** How many times faster than real time plays run, at least 1. Default 1; `Infinity` runs them at once. */
+  readonly speed?: number;
+  /**
+   * How many requests and how many webhooks the fake remembers, the latest ones; a resend repeats what is remembered.
+   * Default `Infinity`; set it for a fake that runs for days.
+   */
+  readonly historyLimit?: number;
+  /** Told of each request when its answer is ready. */
+  readonly onRequest?: (request: RecordedRequest) => void;
+}
+
+/** The options with every default filled in. */
+export interface ResolvedOptions {
+  readonly seed: string | number;
+  readonly now: () => number;
+  readonly limits: false | Partial<Record<EndpointName, number>>;
+  readonly limitWindow: LimitWindow;
+  readonly apiKeys: ReadonlySet<string> | undefined;
+  readonly hasPerShipmentPlan: boolean;
+  readonly trackerQuota: number;
+  readonly bulkCreateLimit: number;
+  readonly hasPerCallPlan: boolean;
+  readonly searchQuota: number;
+  readonly baseUrl: URL;
+  readonly resultsDelayMs: number;
+  readonly noResults: 'parcel_not_found' | 'empty';
+  readonly latencyMs: (endpoint: EndpointName) => number;
+  readonly webhooks: boolean;
+  readonly plays: readonly PlayName[];
+  readonly speed: number;
+  readonly historyLimit: number;
+  readonly onRequest: (request: RecordedRequest) => void;
+}
+
+const OPTION_NAMES = [
+  'seed',
+  'now',
+  'limits',
+  'limitWindow',
+  'apiKeys',
+  'plans',
+  'baseUrl',
+  'resultsDelayMs',
+  'noResults',
+  'latencyMs',
+  'webhooks',
+  'play',
+  'speed',
+  'historyLimit',
+  'onRequest',
+] as const satisfies readonly (keyof FakeTrackingServiceOptions)[];
+
+/** Throws `ConfigurationError` unless a speed is at least 1. */
+export function checkSpeed(speed: unknown): void {
+  if (typeof speed === 'number' && speed >= 1) return;
+  throw new ConfigurationError(`Expected \`speed\` to be a number of at least 1, got ${kindOf(speed)}`);
+}
+
+function checkKeys(apiKeys: readonly string[]): void {
+  checkCount('apiKeys.length', apiKeys.length, 1);
+  const isValid = apiKeys.length <= MAX_API_KEYS && apiKeys.every((key) => /^\S+$/.test(key));
+  if (isValid) return;
+  throw new ConfigurationError(
+    `Expected \`apiKeys\` to be 1 to ${MAX_API_KEYS} keys without spaces, got ${kindOf(apiKeys)}`,
+  );
+}
+
+function checkLimits(limits: Partial<Record<EndpointName, number>>): void {
+  checkKnownOptions('limits', limits, ENDPOINT_NAMES);
+  for (const [name, limit] of Object.entries(limits)) checkCount(`limits.${name}`, limit, 0);
+}
+
+function checkPlays(play: FakeTrackingServiceOptions['play'] = []): readonly PlayName[] {
+  return [play].flat().map((name) => checkOneOf('play', name, PLAY_NAMES));
+}
+
+function quota(name: string, value = Number.POSITIVE_INFINITY): number {
+  return checkCount(name, value, 0, true);
+}
+
+function resolvePlans(plans: FakePlans) {
+  checkKnownOptions('plans', plans, ['perShipment', 'perCall']);
+  const { perShipment = true, perCall = false } = plans;
+  const shipment = typeof perShipment === 'boolean' ? {} : perShipment;
+  const call = typeof perCall === 'boolean' ? {} : perCall;
+  return {
+    hasPerShipmentPlan: perShipment !== false,
+    trackerQuota: quota('plans.perShipment.quota', shipment.quota),
+    bulkCreateLimit: quota('plans.perShipment.bulkCreateLimit', shipment.bulkCreateLimit),
+    hasPerCallPlan: perCall !== false,
+    searchQuota: quota('plans.perCall.quota', call.quota),
+  };
+}
+
+/** Checks the options and fills the defaults in; throws `ConfigurationError`. */
+export function resolveOptions(options: FakeTrackingServiceOptions): ResolvedOptions {
+  checkKnownOptions('options', options, OPTION_NAMES);
+  const { latencyMs = 0, limits = {}, speed = 1, apiKeys, baseUrl = DEFAULT_BASE_URL } = options;
+  if (apiKeys !== undefined) checkKeys(apiKeys);
+  if (limits !== false) checkLimits(limits);
+  if (typeof latencyMs !== 'function') checkDelayMs('latencyMs', latencyMs);
+  checkSpeed(speed);
+  if (!URL.canParse(baseUrl))
+    throw new ConfigurationError(`Expected \`baseUrl\` to be an absolute URL, got ${kindOf(baseUrl)}`);
+  return {
+    seed: options.seed ?? 1,
+    now: options.now ?? (() => Date.now()),
+    limits,
+    limitWindow: checkOneOf('limitWindow', options.limitWindow ?? 'fixed', ['fixed', 'sliding']),
+    apiKeys: apiKeys === undefined ? undefined : new Set(apiKeys),
+    ...resolvePlans(options.plans ?? {}),
+    baseUrl: new URL(baseUrl),
+    resultsDelayMs: checkDelayMs('resultsDelayMs', options.resultsDelayMs ?? 2000),
+    noResults: checkOneOf('noResults', options.noResults ?? 'parcel_not_found', [
+      'parcel_not_found',
+      'empty',
+    ]),
+    latencyMs: typeof latencyMs === 'function' ? latencyMs : () => latencyMs,
+    webhooks: options.webhooks ?? true,
+    plays: checkPlays(options.play),
+    speed,
+    historyLimit: checkCount('historyLimit', options.historyLimit ?? Number.POSITIVE_INFINITY, 0, true),
+    onRequest: options.onRequest ?? (() => {}),
+  };
+}

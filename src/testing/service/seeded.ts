@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+
+function digest(seed: string, kind: string, count: number): Buffer {
+  return createHash('sha256').update(`${seed}\n${kind}\n${count}`).digest();
+}
+
+/** Hands out ids that depend on the seed only; every kind counts for itself, so a new request moves no tracker id. */
+export class SeededIds {
+  readonly #seed: string;
+  readonly #counts = new Map<string, number>();
+
+  constructor(seed: string | number) {
+    this.#seed = String(seed);
+  }
+
+  /** The next id of a kind, in the form of a UUID. */
+  next(kind: string): string {
+    const count = this.#counts.get(kind) ?? 0;
+    this.#counts.set(kind, count + 1);
+    const hex = digest(this.#seed, kind, count).toString('hex');
+    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
+      '-',
+    );
+  }
+}
+
+/** A stream of numbers from 0 up to 1 that depends on the seed only. */
+export function seededRandom(seed: string | number): () => number {
+  let count = 0;
+  return () => {
+    const value = digest(String(seed), 'random', count).readUIntBE(0, 6);
+    count += 1;
+    return value / 2 ** 48;
+  };
+}

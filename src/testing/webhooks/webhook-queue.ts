@@ -1,0 +1,77 @@
+import type { EventsDelivery, ProofOfDelivery } from '../../schemas/webhook.ts';
+
+/** An item of `trackings[]` as it is sent: `kind` is what a reader makes of it. */
+export type PushItem = Omit<EventsDelivery, 'kind'> | Omit<ProofOfDelivery, 'kind'>;
+
+/** One try at handing a push over. */
+export interface PushAttempt {
+  /** ISO 8601, on the fake's clock. */
+  readonly sentAt: string;
+  /** The receiver's answer; `null` when there was none. */
+  readonly status: number | null;
+  readonly succeeded: boolean;
+}
+
+/** One item of `trackings[]` that waits for the receiver, or has been with it. */
+export interface WebhookPush {
+  readonly trackerId: string;
+  readonly item: PushItem;
+  /** True when a resend queued it, not news. */
+  readonly isReplay: boolean;
+  readonly attempts: readonly PushAttempt[];
+}
+
+/** The pushes of a fake service, in the order they were queued. */
+export class WebhookQueue {
+  readonly #now: () => number;
+  readonly #historyLimit: number;
+  readonly #waiting: WebhookPush[] = [];
+  /** The pushes that are remembered, in order, with their attempts. */
+  readonly #attempts = new Map<WebhookPush, PushAttempt[]>();
+
+  /**
+   * @param now - the fake's time; asking for it lets everything happen that is due
+   * @param historyLimit - how many pushes are remembered; default all
+   */
+  constructor(now: () => number, historyLimit: number = Number.POSITIVE_INFINITY) {
+    this.#now = now;
+    this.#historyLimit = historyLimit;
+  }
+
+  /** What waits to be sent, oldest first. */
+  get pending(): readonly WebhookPush[] {
+    this.#now();
+    return [...this.#waiting];
+  }
+
+  /** Everything that was ever queued, oldest first, with the attempts to send it; the latest where there is a `historyLimit`. */
+  get history(): readonly WebhookPush[] {
+    this.#now();
+    return [...this.#attempts.keys()];
+  }
+
+  /**
+   * Takes pushes off the queue.
+   *
+   * @param max - how many at most; default all
+   */
+  take(max: number = Number.POSITIVE_INFINITY): WebhookPush[] {
+    this.#now();
+    return this.#waiting.splice(0, max);
+  }
+
+  /** Notes how a try to send a push ended, for the webhook history of its tracker. */
+  record(push: WebhookPush, attempt: Omit<PushAttempt, 'sentAt'>): void {
+    this.#attempts.get(push)?.push({ sentAt: new Date(this.#now()).toISOString(), ...attempt });
+  }
+
+  /** Queues a push; the fake calls this. */
+  add(trackerId: string, item: PushItem, isReplay = false): void {
+    const attempts: PushAttempt[] = [];
+    const push = { trackerId, item, isReplay, attempts };
+    this.#waiting.push(push);
+    this.#attempts.set(push, attempts);
+    const [oldest] = this.#attempts.keys();
+    if (this.#attempts.size > this.#historyLimit && oldest !== undefined) this.#attempts.delete(oldest);
+  }
+}

@@ -1,0 +1,112 @@
+import { connect } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createFakeTrackingService, type FakeServer } from '../../../src/testing/index.ts';
+import { itFailsAlike } from '../../testing/transport/failure-kinds.ts';
+
+const headers = { authorization: 'Bearer key' };
+
+describe('fake.listen', () => {
+  const servers: FakeServer[] = [];
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((server) => server.close()));
+  });
+
+  async function start(options = {}) {
+    const fake = createFakeTrackingService({ limits: false });
+    const server = await fake.listen(options);
+    servers.push(server);
+    return { fake, server };
+  }
+
+  itFailsAlike(async () => {
+    const { fake, server } = await start();
+    return { fake, fetch: globalThis.fetch, baseUrl: server.url };
+  });
+
+  it('no port → a free one on loopback, with the path of the base URL', async () => {
+    const { server } = await start();
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/public\/v1$/);
+    expect((await fetch(`${server.url}/couriers`, { headers })).status).toBe(200);
+  });
+
+  it('an IPv6 address → a URL that works', async () => {
+    const { server } = await start({ host: '::1' });
+    expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+\//);
+    expect((await fetch(`${server.url}/couriers`, { headers })).status).toBe(200);
+  });
+
+  it('a port in use → rejects with EADDRINUSE', async () => {
+    const { fake, server } = await start();
+    await expect(fake.listen({ port: server.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+
+  it('two servers of one fake → the same state', async () => {
+    const { fake, server } = await start();
+    const second = await fake.listen();
+    servers.push(second);
+    const body = JSON.stringify({ trackingNumber: 'RR123456785CN' });
+    await fetch(`${server.url}/trackers`, { method: 'POST', headers, body });
+    expect((await fetch(`${second.url}/trackers`, { method: 'POST', headers, body })).status).toBe(200);
+  });
+
+  it('close with a connection that waits → ends it', async () => {
+    const { fake, server } = await start();
+    fake.fail('*', { kind: 'timeout' });
+    const pending = fetch(`${server.url}/couriers`, { headers }).then(
+      () => 'answered',
+      () => 'ended',
+    );
+    while (fake.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await server.close();
+    expect(await pending).toBe('ended');
+  });
+
+  it('closed → nobody listens any more', async () => {
+    const { server } = await start();
+    await server.close();
+    await expect(fetch(`${server.url}/couriers`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+  });
+
+  it('await using → closed at the end of the block', async () => {
+    const { server } = await start();
+    await server[Symbol.asyncDispose]();
+    await expect(fetch(`${server.url}/couriers`)).rejects.toThrow();
+  });
+
+  it('a path below another base → 404', async () => {
+    const { server } = await start();
+    expect((await fetch(`http://127.0.0.1:${server.port}/v1/couriers`, { headers })).status).toBe(404);
+  });
+
+  it('a method that fetch refuses → 405 all the same', async () => {
+    const { server } = await start();
+    const text = await raw(
+      server.port,
+      'TRACE /public/v1/couriers HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    expect(text).toContain('HTTP/1.1 405');
+  });
+
+  it('a caller that leaves in the middle of its body → the server goes on', async () => {
+    const { server } = await start();
+    const socket = connect(server.port, '127.0.0.1');
+    socket.write('POST /public/v1/trackers HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    socket.destroy();
+    expect((await fetch(`${server.url}/couriers`, { headers })).status).toBe(200);
+  });
+});
+
+/** Sends bytes as they are and reads the answer to its end. */
+function raw(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    let answer = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (chunk: string) => {
+      answer += chunk;
+    });
+    socket.on('end', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { courierSchema } from '../../../src/schemas/courier.ts';
+import { eventSchema } from '../../../src/schemas/event.ts';
+import { trackerSchema } from '../../../src/schemas/tracker.ts';
+import { trackingSchema } from '../../../src/schemas/tracking.ts';
+import { eventsDeliverySchema, proofOfDeliverySchema } from '../../../src/schemas/webhook.ts';
+import {
+  buildCourier,
+  buildDelivery,
+  buildEvent,
+  buildProofOfDelivery,
+  buildTracker,
+  buildTracking,
+} from '../../../src/testing/index.ts';
+import { parseWebhook } from '../../../src/webhooks/parse.ts';
+
+describe.each([
+  ['buildTracker', buildTracker, trackerSchema],
+  ['buildTracking', buildTracking, trackingSchema],
+  ['buildEvent', buildEvent, eventSchema],
+  ['buildDelivery', buildDelivery, eventsDeliverySchema],
+  ['buildProofOfDelivery', buildProofOfDelivery, proofOfDeliverySchema],
+  ['buildCourier', buildCourier, courierSchema],
+] as const)('%s', (_, build, schema) => {
+  it('no arguments → a record that its own schema accepts unchanged', () => {
+    const built = build();
+    expect(schema.parse(built)).toEqual(built);
+  });
+
+  it('the same seed → the same record', () => {
+    expect(build({}, { seed: 'a' })).toEqual(build({}, { seed: 'a' }));
+  });
+
+  it('ten seeds → not all the same', () => {
+    const texts = Array.from({ length: 10 }, (_, seed) => JSON.stringify(build({}, { seed })));
+    expect(new Set(texts).size).toBeGreaterThan(1);
+  });
+});
+
+describe('overrides', () => {
+  it('fields of a tracker → set', () => {
+    expect(buildTracker({ isTracked: false, clientTrackerId: 'mine' })).toMatchObject({
+      isTracked: false,
+      clientTrackerId: 'mine',
+    });
+  });
+
+  it('fields of an event → set, and its status fits the milestone', () => {
+    const event = buildEvent({ statusMilestone: 'exception', occurrenceDatetime: '2026-03-04' });
+    expect(event).toMatchObject({ statusCode: 'delivery_exception', occurrenceDatetime: '2026-03-04' });
+  });
+
+  it('the tracker of a tracking → its events carry the same number', () => {
+    const tracking = buildTracking({ tracker: buildTracker({ trackingNumber: 'AB12345' }) });
+    expect(tracking.events.map((event) => event.trackingNumber)).toEqual(['AB12345', 'AB12345', 'AB12345']);
+    expect(tracking.shipment?.trackingNumbers).toEqual([{ tn: 'AB12345' }]);
+  });
+
+  it('fields of a courier → set', () => {
+    expect(buildCourier({ courierCode: 'my-post' }).courierCode).toBe('my-post');
+  });
+});
+
+describe('what the builders make', () => {
+  it('a delivery and a proof of delivery → what parseWebhook returns for them', () => {
+    const built = [buildDelivery(), buildProofOfDelivery()];
+    expect(parseWebhook({ trackings: built })).toEqual({ deliveries: built, rejected: [] });
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { pushLine, requestLine } from '../../../src/testing/cli/lines.ts';
+import { paintFor } from '../../../src/testing/cli/paint.ts';
+import {
+  buildDelivery,
+  buildEvent,
+  buildProofOfDelivery,
+  buildTracker,
+  type RecordedRequest,
+  type SentWebhook,
+  type WebhookPush,
+} from '../../../src/testing/index.ts';
+
+const paint = paintFor(false, {});
+const AT_MS = new Date(2026, 2, 10, 9, 5, 7).getTime();
+
+function request(fields: Partial<RecordedRequest>): string {
+  const base: RecordedRequest = {
+    endpoint: undefined,
+    method: 'GET',
+    path: '/public/v1/couriers',
+    query: {},
+    body: undefined,
+    headers: {},
+    receivedAtMs: AT_MS,
+    requestId: 'r1',
+    status: 200,
+    failure: undefined,
+  };
+  return requestLine({ ...base, ...fields }, paint);
+}
+
+const tracker = buildTracker({ trackingNumber: 'RR123456785CN' });
+
+function eventsPush(...statuses: string[]): WebhookPush {
+  const item = buildDelivery({ tracker, events: statuses.map((status) => buildEvent({ status })) });
+  return { trackerId: tracker.trackerId, item, isReplay: false, attempts: [] };
+}
+
+function push(
+  sent: Partial<SentWebhook>,
+  pushes: readonly WebhookPush[] = [eventsPush('Delivered')],
+): string {
+  const base: SentWebhook = { messageIds: ['m1'], attempt: 1, status: 200, succeeded: true };
+  return pushLine({ ...base, ...sent }, pushes, { atMs: AT_MS, maxAttempts: 10, paint });
+}
+
+describe('requestLine', () => {
+  it('a request without a body → time, method, path and status', () => {
+    expect(request({})).toBe('09:05:07 GET    /public/v1/couriers → 200');
+  });
+
+  it('a query → shown encoded', () => {
+    expect(request({ query: { page: '1', q: 'a b\u001b' } })).toContain(
+      '/public/v1/couriers?page=1&q=a+b%1B →',
+    );
+  });
+
+  it('a creation → its tracking number', () => {
+    expect(request({ method: 'POST', body: { trackingNumber: 'RR123456785CN' }, status: 201 })).toBe(
+      '09:05:07 POST   /public/v1/couriers RR123456785CN → 201',
+    );
+  });
+
+  it('a bulk creation → how many items', () => {
+    expect(request({ body: [{}, {}] })).toContain(' 2 items →');
+    expect(request({ body: [{}] })).toContain(' 1 item →');
+  });
+
+  it('a tracking number with control characters → not shown', () => {
+    expect(request({ body: { trackingNumber: 'RR\u001b[2J' } })).toBe(
+      '09:05:07 GET    /public/v1/couriers → 200',
+    );
+  });
+
+  it('a broken connection → no answer', () => {
+    expect(request({ status: null })).toMatch(/→ no answer$/);
+  });
+});
+
+describe('pushLine', () => {
+  it('an accepted push → number, newest status and answer', () => {
+    expect(push({})).toBe('09:05:07 push   RR123456785CN Delivered → 200');
+  });
+
+  it('several events → how many', () => {
+    expect(push({}, [eventsPush('Delivered', 'In transit')])).toContain('Delivered (2 events) →');
+  });
+
+  it('a proof of delivery → says so', () => {
+    const item = buildProofOfDelivery({ tracker });
+    expect(push({}, [{ trackerId: 't', item, isReplay: false, attempts: [] }])).toContain(
+      'proof of delivery →',
+    );
+  });
+
+  it('a resent push → says so', () => {
+    expect(push({}, [{ ...eventsPush('Delivered'), isReplay: true }])).toContain('Delivered (resent) →');
+  });
+
+  it('a refused push → which attempt of how many', () => {
+    expect(push({ status: 500, succeeded: false, attempt: 2 })).toMatch(/→ 500, attempt 2 of 10$/);
+  });
+
+  it('a last attempt without an answer → given up', () => {
+    expect(push({ status: null, succeeded: false, attempt: 10 })).toMatch(/→ no answer, given up$/);
+  });
+
+  it('200 with success: false → says why it counts as refused', () => {
+    expect(push({ succeeded: false })).toMatch(/→ 200 but success: false, attempt 1 of 10$/);
+  });
+});

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
+import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
+import { makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
+
+describe('two fakes', () => {
+  it('a tracker, an event, a courier and a failure in one → not in the other', async () => {
+    const [one, other] = [makeFake(), makeFake()];
+    await one.create();
+    one.fake.shipment(NUMBER).deliver();
+    one.fake.couriers.pop();
+    one.fake.fail('*', { status: 500 });
+    expect(other.fake.trackers).toEqual([]);
+    expect(other.fake.shipment(NUMBER).events).toEqual([]);
+    expect(other.fake.couriers).toHaveLength(4);
+    expect(other.fake.requests).toEqual([]);
+    expect(other.fake.webhooks.history).toEqual([]);
+    expect((await other.create()).status).toBe(201);
+  });
+
+  it('the same seed and the same requests → the same answers to the last id', async () => {
+    const story = async (seed: number) => {
+      const { fake, create, track } = makeFake({ seed });
+      const first = await create();
+      fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
+      const second = await track();
+      return [first.text, second.text, first.headers.get('x-request-id'), fake.webhooks.history];
+    };
+    expect(await story(7)).toEqual(await story(7));
+    expect(await story(7)).not.toEqual(await story(8));
+  });
+});
+
+describe('fake.reset', () => {
+  it('everything used → as new, ids included', async () => {
+    const { fake, create, call } = makeFake({
+      limits: {},
+      plans: { perShipment: { quota: 2, bulkCreateLimit: 1 } },
+    });
+    const first = await create();
+    await call('POST', '/trackers/bulk', [{ trackingNumber: OTHER_NUMBER }]);
+    fake.play(NUMBER, 'delivered');
+    fake.fail('*', { status: 500, times: 5 });
+    fake.couriers.pop();
+    fake.reset();
+    expect([fake.requests, fake.trackers, fake.webhooks.history]).toEqual([[], [], []]);
+    expect(fake.shipment(NUMBER).events).toEqual([]);
+    expect(fake.couriers).toHaveLength(4);
+    const again = await create();
+    expect(again.text).toBe(first.text);
+    expect(again.headers.get('ratelimit-remaining')).toBe('9');
+    expect((await call('POST', '/trackers/bulk', [{ trackingNumber: OTHER_NUMBER }])).status).toBe(201);
+  });
+
+  it('a shipment kept from before → speaks of the new state', () => {
+    const { fake } = makeFake();
+    const shipment = fake.shipment(NUMBER).addEvent();
+    fake.reset();
+    expect(shipment.events).toEqual([]);
+  });
+});
+
+describe('the clock', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  const headers = { authorization: 'Bearer key' };
+
+  it('fake timers installed after the fake was made → they rule its time', async () => {
+    vi.useRealTimers();
+    const fake = createFakeTrackingService();
+    vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
+    const response = await fake.fetch(`${fake.baseUrl}/couriers`, { headers });
+    expect(response.headers.get('date')).toBe('Tue, 01 Jan 2030 00:00:00 GMT');
+  });
+
+  it('advanced timers → plays go on, and windows open', async () => {
+    const fake = createFakeTrackingService();
+    const shipment = fake.play(NUMBER, 'delivered');
+    const status = async () => (await fake.fetch(`${fake.baseUrl}/couriers`, { headers })).status;
+    expect([await status(), await status()]).toEqual([200, 429]);
+    vi.advanceTimersByTime(5 * 3_600_000);
+    expect([await status(), shipment.events.length]).toEqual([200, 2]);
+  });
+
+  it('no latency → no timer is ever set', async () => {
+    const fake = createFakeTrackingService();
+    fake.play(NUMBER, 'delivered');
+    await fake.fetch(`${fake.baseUrl}/couriers`, { headers });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('latencyMs → the answer takes that long', async () => {
+    const fake = createFakeTrackingService({ latencyMs: 60_000 });
+    let isAnswered = false;
+    const answer = fake.fetch(`${fake.baseUrl}/couriers`, { headers }).then(() => {
+      isAnswered = true;
+    });
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(isAnswered).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await answer;
+    expect(isAnswered).toBe(true);
+  });
+
+  it('latencyMs by endpoint → only that one is slow', async () => {
+    const latencyMs = (endpoint: string) => (endpoint === 'trackers.track' ? 60_000 : 0);
+    const fake = createFakeTrackingService({ latencyMs });
+    expect((await fake.fetch(`${fake.baseUrl}/couriers`, { headers })).status).toBe(200);
+  });
+
+  it('an abort during the latency → rejects at once with the reason', async () => {
+    const fake = createFakeTrackingService({ latencyMs: 60_000 });
+    const controller = new AbortController();
+    const call = fake.fetch(`${fake.baseUrl}/couriers`, { headers, signal: controller.signal });
+    const reason = new Error('enough');
+    controller.abort(reason);
+    await expect(call).rejects.toBe(reason);
+  });
+});
+
+describe('createFakeTrackingService with nonsense', () => {
+  it.each<[string, FakeTrackingServiceOptions]>([
+    ['no key', { apiKeys: [] }],
+    ['21 keys', { apiKeys: Array.from({ length: 21 }, (_, index) => `key-${index}`) }],
+    ['a key with a space', { apiKeys: ['a b'] }],
+    ['a negative limit', { limits: { 'couriers.list': -1 } }],
+    ['a relative base URL', { baseUrl: '/v1' }],
+    ['a speed below 1', { speed: 0.5 }],
+    ['a negative delay', { resultsDelayMs: -1 }],
+    ['a negative latency', { latencyMs: -1 }],
+    ['a negative quota', { plans: { perShipment: { quota: -1 } } }],
+  ])('%s → ConfigurationError', (_, options) => {
+    expect(() => createFakeTrackingService(options)).toThrow(ConfigurationError);
+  });
+
+  it.each([
+    ['a misspelt option', { limit: false }],
+    ['an endpoint that is not one', { limits: { 'trackers.nothing': 1 } }],
+    ['an unknown window', { limitWindow: 'rolling' }],
+    ['an unknown play', { play: 'hamlet' }],
+    ['an unknown way to have no results', { noResults: 'null' }],
+    ['an unknown plan', { plans: { free: true } }],
+  ])('%s → ConfigurationError', (_, options) => {
+    // What a caller without types could pass.
+    const create = createFakeTrackingService as (options: object) => unknown;
+    expect(() => create(options)).toThrow(ConfigurationError);
+  });
+
+  it('20 keys → all of them are taken', () => {
+    const apiKeys = Array.from({ length: 20 }, (_, index) => `key-${index}`);
+    expect(createFakeTrackingService({ apiKeys }).apiKey).toBe('key-0');
+  });
+});

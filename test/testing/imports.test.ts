@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
+const IMPORT = /(?:^|\n)(?:import|export)\s(?!type\s)[^;]*?from\s+'([^']+)'/g;
+
+/** Everything that an entry point loads: paths below `src`, and the names of packages. */
+function loadedBy(entry: string): Set<string> {
+  const loaded = new Set<string>();
+  const visit = (path: string) => {
+    const name = relative(SOURCE, path);
+    if (loaded.has(name)) return;
+    loaded.add(name);
+    for (const [, specifier = ''] of readFileSync(path, 'utf8').matchAll(IMPORT)) {
+      if (specifier.startsWith('.')) visit(join(dirname(path), specifier));
+      else loaded.add(specifier);
+    }
+  };
+  visit(join(SOURCE, entry));
+  return loaded;
+}
+
+const isPackage = (name: string) => !name.endsWith('.ts') && !name.startsWith('node:');
+
+describe('what the testing kit loads', () => {
+  it('tracking-client/testing → zod is its only package', () => {
+    expect([...loadedBy('testing/index.ts')].filter(isPackage)).toEqual(['zod']);
+  });
+
+  it('tracking-client/testing → nothing of the HTTP client', () => {
+    const loaded = [...loadedBy('testing/index.ts')];
+    expect(loaded).toContain('endpoints.ts');
+    expect(loaded.filter((name) => name === 'client.ts' || name.startsWith('http/'))).toEqual([]);
+  });
+
+  it('the command → zod is its only package, and nothing of the HTTP client', () => {
+    const loaded = [...loadedBy('testing/cli/main.ts')];
+    expect(loaded.filter(isPackage)).toEqual(['zod']);
+    expect(loaded.filter((name) => name === 'client.ts' || name.startsWith('http/'))).toEqual([]);
+  });
+
+  it('tracking-client/testing/msw → msw besides, and still no HTTP client', () => {
+    const loaded = [...loadedBy('testing/msw.ts')];
+    expect(loaded.filter(isPackage).sort()).toEqual(['msw']);
+    expect(loaded.filter((name) => name.startsWith('http/'))).toEqual([]);
+  });
+});

@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import type { Claim, DedupeStore } from '../../src/webhooks/dedupe-store.ts';
+import { ModelStore } from './model-dedupe-store.ts';
+
+/** A clock that store and model share. */
+export interface SharedClock {
+  now(): number;
+  pass(ms: number): void;
+}
+
+const RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
+
+const keys = fc.subarray(['a', 'b'], { minLength: 1 });
+const token = fc.constantFrom('alice', 'bob', 'carol');
+const leaseMs = fc.constantFrom(50, 100);
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ verb: fc.constant('claim' as const), keys, token, leaseMs }) },
+  { weight: 1, arbitrary: fc.record({ verb: fc.constant('commit' as const), keys }) },
+  { weight: 2, arbitrary: fc.record({ verb: fc.constant('release' as const), keys, token }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ verb: fc.constant('pass' as const), ms: fc.constantFrom(1, 49, 50) }),
+  },
+);
+
+function inWords(claim: Claim): string {
+  return claim.status === 'acquired' ? `acquired ${claim.attempt}` : claim.status;
+}
+
+/** Any sequence of claims, commits, releases and waits: the store answers as the model does. */
+export async function expectAgreementWithModel(
+  store: DedupeStore,
+  clock: SharedClock,
+  numRuns: number,
+): Promise<void> {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+    const model = new ModelStore(() => clock.now());
+    const run = randomUUID();
+    for (const each of steps) {
+      if (each.verb === 'pass') {
+        clock.pass(each.ms);
+        continue;
+      }
+      const named = each.keys.map((key) => `${run}:${key}`);
+      if (each.verb === 'commit') {
+        await Promise.all([store, model].map((one) => one.commit(named, { retainMs: RETAIN_MS })));
+      } else if (each.verb === 'release') {
+        await Promise.all([store, model].map((one) => one.release(named, { token: each.token })));
+      } else {
+        const answers = await Promise.all([store, model].map((one) => one.claim(named, each)));
+        const [given, expected] = answers.map((claims) => claims.map(inWords));
+        expect(given).toEqual(expected);
+      }
+    }
+  });
+  await fc.assert(property, { numRuns });
+}

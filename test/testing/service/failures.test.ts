@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../../src/errors.ts';
+import { codeOf, makeFake, NUMBER } from '../make-fake.ts';
+
+describe('fake.fail with a status', () => {
+  it('no times → the next request fails, the one after does not', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('couriers.list', { status: 503 });
+    expect([(await call('GET', '/couriers')).status, (await call('GET', '/couriers')).status]).toEqual([
+      503, 200,
+    ]);
+  });
+
+  it('times 2 → two requests fail', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('couriers.list', { status: 503, times: 2 });
+    const statuses = [];
+    for (let sent = 0; sent < 3; sent += 1) statuses.push((await call('GET', '/couriers')).status);
+    expect(statuses).toEqual([503, 503, 200]);
+  });
+
+  it('times Infinity → fails until cancelled', async () => {
+    const { fake, call } = makeFake();
+    const planned = fake.fail('*', { status: 500, times: Number.POSITIVE_INFINITY });
+    expect((await call('GET', '/couriers')).status).toBe(500);
+    expect((await call('GET', '/couriers')).status).toBe(500);
+    planned.cancel();
+    expect((await call('GET', '/couriers')).status).toBe(200);
+  });
+
+  it('two plans for an endpoint → used in the order they were made', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('couriers.list', { status: 500 });
+    fake.fail('*', { status: 502 });
+    expect([(await call('GET', '/couriers')).status, (await call('GET', '/couriers')).status]).toEqual([
+      500, 502,
+    ]);
+  });
+
+  it('another endpoint → not touched', async () => {
+    const { fake, call } = makeFake();
+    const planned = fake.fail('trackers.list', { status: 500 });
+    expect((await call('GET', '/couriers')).status).toBe(200);
+    expect(planned.remaining).toBe(1);
+  });
+
+  it('a code and a message → in the error shape of the service', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('*', { status: 409, code: 'request_conflict', message: 'Busy.' });
+    const { status, body } = await call('GET', '/couriers');
+    expect([status, body]).toEqual([
+      409,
+      { errors: [{ code: 'request_conflict', message: 'Busy.' }], data: null },
+    ]);
+  });
+
+  it('the bulk endpoint → in its own envelope', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('trackers.createBulk', { status: 403, code: 'quota_limit_reached' });
+    const { body } = await call('POST', '/trackers/bulk', [{ trackingNumber: NUMBER }]);
+    expect(body).toMatchObject({ status: 'error', data: null, error: { code: 'quota_limit_reached' } });
+  });
+
+  it.each([
+    [401, 'auth_invalid_api_key'],
+    [404, 'tracker_not_found'],
+    [409, 'request_conflict'],
+    [422, 'validation_error'],
+    [500, 'processing_error'],
+  ])('%i without a code → %s', async (status, code) => {
+    const { fake, call } = makeFake();
+    fake.fail('*', { status });
+    expect(codeOf(await call('GET', '/couriers'))).toBe(code);
+  });
+
+  it('429 with retryAfter → Retry-After and both header sets, in plain text', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('trackers.list', { status: 429, retryAfter: 7 });
+    const { headers, text } = await call('GET', '/trackers?page=1&limit=1');
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'retry-after': '7',
+      'ratelimit-limit': '10',
+      'ratelimit-remaining': '0',
+      'ratelimit-reset': '7',
+      'x-ratelimit-reset': String(Date.UTC(2026, 2, 10, 12) / 1000 + 7),
+    });
+    expect(text).not.toContain('{');
+  });
+
+  it('retryAfter as text → sent as it is', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('*', { status: 429, retryAfter: 'soon' });
+    expect((await call('GET', '/couriers')).headers.get('retry-after')).toBe('soon');
+  });
+
+  it('headers and a body of its own → sent as they are', async () => {
+    const { fake, call } = makeFake();
+    fake.fail('*', {
+      status: 200,
+      body: 'null',
+      headers: { 'content-type': 'application/json', 'x-odd': '1' },
+    });
+    const { text, headers } = await call('GET', '/couriers');
+    expect([text, headers.get('x-odd')]).toEqual(['null', '1']);
+  });
+
+  it('a failed request → carries nothing out', async () => {
+    const { fake, create } = makeFake();
+    fake.fail('trackers.create', { status: 500 });
+    await create();
+    expect(fake.trackers).toEqual([]);
+  });
+});
+
+describe('fake.fail with nonsense', () => {
+  it.each([
+    ['an unknown endpoint', 'trackers.nothing', { status: 500 }],
+    ['an unknown kind', '*', { kind: 'explode' }],
+    ['neither status nor kind', '*', {}],
+    ['a status below 200', '*', { status: 100 }],
+    ['a status above 599', '*', { status: 600 }],
+    ['0 times', '*', { status: 500, times: 0 }],
+    ['a misspelt field', '*', { status: 500, retryafter: 1 }],
+  ])('%s → ConfigurationError', (_, endpoint, failure) => {
+    const { fake } = makeFake();
+    // What a caller without types could pass.
+    const fail = fake.fail as (endpoint: string, failure: object) => unknown;
+    expect(() => fail(endpoint, failure)).toThrow(ConfigurationError);
+  });
+});

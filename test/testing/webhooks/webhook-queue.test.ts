@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { parseWebhook } from '../../../src/webhooks/parse.ts';
+import { codeOf, makeFake, NUMBER, OTHER_NUMBER } from '../make-fake.ts';
+
+type Fake = ReturnType<typeof makeFake>['fake'];
+
+function eventIdsOf(fake: Fake): (string | null | undefined)[][] {
+  return fake.webhooks.pending.map(({ item }) =>
+    'events' in item ? item.events.map((event) => event.eventId) : [],
+  );
+}
+
+describe('fake.webhooks', () => {
+  it('an event of a tracked shipment → one push with only that event', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
+    expect(eventIdsOf(fake)).toEqual([['a'], ['b']]);
+  });
+
+  it('two events at once → one push with both, newest first', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' });
+    expect(eventIdsOf(fake)).toEqual([['b', 'a']]);
+  });
+
+  it('a push → metadata, the tracker without isTracked and courierCode, the shipment as it is now', async () => {
+    const { fake, create } = makeFake();
+    await create({ clientTrackerId: 'mine', courierCode: 'us-post' });
+    fake.shipment(NUMBER).deliver();
+    const [push] = fake.webhooks.pending;
+    expect(push?.item).toMatchObject({
+      metadata: {
+        generatedAt: '2026-03-10T12:00:00.000Z',
+        messageId: expect.any(String),
+        topic: 'tracking/events',
+      },
+      tracker: { trackerId: push?.trackerId, clientTrackerId: 'mine' },
+      shipment: { statusMilestone: 'delivered' },
+      statistics: { timestamps: { deliveredDatetime: '2026-03-10T12:00:00Z' } },
+    });
+    expect(push?.item.tracker).not.toHaveProperty('isTracked');
+    expect(push?.item.tracker).not.toHaveProperty('courierCode');
+  });
+
+  it('a push later on → an earlier one keeps what it said', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).addEvent();
+    const [first] = fake.webhooks.pending;
+    fake.shipment(NUMBER).deliver();
+    expect(first?.item).toMatchObject({ shipment: { statusMilestone: 'in_transit' } });
+  });
+
+  it('every push → a body that parseWebhook accepts whole', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).deliver().proveDelivery();
+    const body = JSON.stringify({ trackings: fake.webhooks.pending.map(({ item }) => item) });
+    const { deliveries, rejected } = parseWebhook(body);
+    expect([deliveries.map(({ kind }) => kind), rejected]).toEqual([['events', 'proofOfDelivery'], []]);
+  });
+
+  it('two trackers of the number → a push each, with the same event id', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    await create({ shipmentReference: 'another' });
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' });
+    expect(eventIdsOf(fake)).toEqual([['a'], ['a']]);
+    expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId)).size).toBe(2);
+  });
+
+  it('events from before the tracker → pushed when its first results come', async () => {
+    const { fake, create, advance } = makeFake({ resultsDelayMs: 5000 });
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' });
+    await create();
+    expect(fake.webhooks.pending).toEqual([]);
+    advance(5000);
+    expect(eventIdsOf(fake)).toEqual([['a']]);
+  });
+
+  it('events from before, and a new one before the first results → all in one push', async () => {
+    const { fake, create, advance } = makeFake();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' });
+    await create();
+    fake.shipment(NUMBER).addEvent({ eventId: 'b' });
+    advance(10_000);
+    expect(eventIdsOf(fake)).toEqual([['b', 'a']]);
+  });
+
+  it('a shipment nobody tracks, and an archived tracker → nothing is queued', async () => {
+    const { fake, createId, call } = makeFake();
+    fake.shipment(OTHER_NUMBER).addEvent();
+    await call('PATCH', `/trackers/${await createId()}`, { isSubscribed: false });
+    fake.shipment(NUMBER).addEvent().proveDelivery();
+    expect(fake.webhooks.pending).toEqual([]);
+  });
+
+  it('no URL registered → nothing is queued', async () => {
+    const { fake, create } = makeFake({ webhooks: false });
+    await create();
+    fake.shipment(NUMBER).addEvent().proveDelivery();
+    expect(fake.webhooks.pending).toEqual([]);
+  });
+
+  it('take → off the queue, but still in the history', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
+    expect(fake.webhooks.take(1)).toHaveLength(1);
+    expect(eventIdsOf(fake)).toEqual([['b']]);
+    expect(fake.webhooks.history).toHaveLength(2);
+  });
+
+  it('historyLimit 1 and two events → both wait, one is remembered and resent', async () => {
+    const { fake, call, createId } = makeFake({ historyLimit: 1 });
+    const id = await createId();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
+    expect([eventIdsOf(fake), fake.webhooks.history.length]).toEqual([[['a'], ['b']], 1]);
+    for (const push of fake.webhooks.take()) fake.webhooks.record(push, { status: 200, succeeded: true });
+    const resent = await call('POST', `/trackers/${id}/webhook-events/resend`);
+    expect([resent.body.data.summary.totalResent, eventIdsOf(fake)]).toEqual([1, [['b']]]);
+  });
+
+  it('proveDelivery → a push of topic tracking/pod without events', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).proveDelivery({ status: 'unavailable' });
+    expect(fake.webhooks.pending).toMatchObject([
+      { item: { metadata: { topic: 'tracking/pod' }, data: { status: 'unavailable', courier: 'us-post' } } },
+    ]);
+    expect(fake.webhooks.pending[0]?.item).not.toHaveProperty('events');
+  });
+});
+
+describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
+  async function withPushes() {
+    const fake = makeFake();
+    const id = await fake.createId({ clientTrackerId: 'mine' });
+    fake.fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
+    fake.fake.webhooks.take();
+    return { ...fake, id };
+  }
+
+  it('a tracker with two pushes → 201, both queued again with the same events and new message ids', async () => {
+    const { fake, call, id } = await withPushes();
+    const { status, body } = await call('POST', `/trackers/${id}/webhook-events/resend`);
+    expect([status, body.data.summary.totalResent]).toEqual([201, 2]);
+    expect(eventIdsOf(fake)).toEqual([['a'], ['b']]);
+    expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(4);
+  });
+
+  it('twice → the same number again, not the double', async () => {
+    const { call, id } = await withPushes();
+    await call('POST', `/trackers/${id}/webhook-events/resend`);
+    expect((await call('POST', `/trackers/${id}/webhook-events/resend`)).body.data.summary.totalResent).toBe(
+      2,
+    );
+  });
+
+  it('searchBy=clientTrackerId → the tracker with that id', async () => {
+    const { call } = await withPushes();
+    const { body } = await call('POST', '/trackers/mine/webhook-events/resend?searchBy=clientTrackerId');
+    expect(body.data.summary.totalResent).toBe(2);
+  });
+
+  it('a tracker without pushes → 0', async () => {
+    const { call, createId } = makeFake();
+    const { body } = await call('POST', `/trackers/${await createId()}/webhook-events/resend`);
+    expect(body.data.summary.totalResent).toBe(0);
+  });
+
+  it('no URL registered → 400 webhook_url_missing', async () => {
+    const { call, createId } = makeFake({ webhooks: false });
+    const answer = await call('POST', `/trackers/${await createId()}/webhook-events/resend`);
+    expect([answer.status, codeOf(answer)]).toEqual([400, 'webhook_url_missing']);
+  });
+});
+
+describe('GET /trackers/{trackerId}/webhook-history/download', () => {
+  it('one push sent, one waiting → only the sent one, with its attempts, as a file', async () => {
+    const { fake, call, createId } = makeFake();
+    const id = await createId();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
+    for (const push of fake.webhooks.take(1)) fake.webhooks.record(push, { status: 500, succeeded: false });
+    const { body, headers } = await call('GET', `/trackers/${id}/webhook-history/download`);
+    expect(headers.get('content-disposition')).toContain('attachment');
+    expect(body).toMatchObject({
+      metadata: { trackerId: id },
+      webhooks: [
+        {
+          payload: { trackings: [{ events: [{ eventId: 'a' }] }] },
+          attempts: [{ sentAt: '2026-03-10T12:00:00.000Z', status: 500, succeeded: false }],
+        },
+      ],
+    });
+    expect(body.webhooks).toHaveLength(1);
+  });
+});
