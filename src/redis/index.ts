@@ -1,0 +1,4 @@
+export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
+export type { FallbackInfo, UnavailablePolicy } from './limiter/availability.ts';
+export { RedisLimiter, type RedisLimiterOptions } from './limiter.ts';
+export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts';

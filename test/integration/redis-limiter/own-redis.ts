@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A Redis of the test's own, which nobody else uses and which may be changed at will. */
+export interface OwnRedis {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Whether `redis-server` is installed. */
+export function hasRedisServer(): boolean {
+  return spawnSync('redis-server', ['--version']).status === 0;
+}
+
+/**
+ * Starts a Redis on a free port, without persistence.
+ *
+ * @param settings - more arguments of `redis-server`
+ */
+export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
+  let port = await freePort();
+  // A node of a cluster also listens on its port plus 10,000.
+  while (port > 55_000) port = await freePort();
+  const directory = await mkdtemp(join(tmpdir(), 'redis-'));
+  const base = ['--port', String(port), '--save', '', '--appendonly', 'no', '--dir', directory];
+  const server = spawn('redis-server', [...base, ...settings], { stdio: ['ignore', 'pipe', 'ignore'] });
+  // A test run that is broken off leaves nobody behind.
+  const kill = () => server.kill();
+  process.once('exit', kill);
+  await ready(server);
+  return {
+    port,
+    stop: async () => {
+      process.off('exit', kill);
+      const exited = once(server, 'exit');
+      server.kill();
+      await exited;
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+function ready(server: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.once('exit', (code) => reject(new Error(`Expected Redis to start, got exit code ${code}`)));
+    server.stdout?.on('data', (chunk: Buffer) => {
+      if (chunk.toString().includes('Ready to accept connections')) resolve();
+    });
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

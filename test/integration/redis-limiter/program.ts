@@ -1,0 +1,13 @@
+/** A program that uses a shared limiter once, closes its connection and then has nothing more to do. */
+import { Redis } from 'ioredis';
+import { RedisLimiter } from '../../../src/redis/index.ts';
+
+const [url = '', keyPrefix = ''] = process.argv.slice(2);
+const redis = new Redis(url);
+const limiter = new RedisLimiter({ redis, keyPrefix });
+const bucket = { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: 'couriers.list' };
+const ticket = await limiter.acquire({ bucket, limit: 1, priority: 'interactive' });
+ticket.send();
+ticket.settle({ status: 200 });
+await redis.quit();
+console.log('end of program');

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import { bucket } from '../../limiter/make-limiter.ts';
+import { settled } from '../../limiter/manual-clock.ts';
+import { makeRedisLimiter } from './make-redis-limiter.ts';
+
+describe('what Redis is told', () => {
+  test('an answer → told within 300 ms, as time left until one window after the answer', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const ticket = await sent();
+    await clock.advance(40);
+    ticket.settle({ status: 200 });
+    await clock.advance(299);
+    expect(redis.asked).toHaveLength(1);
+    await clock.advance(1);
+    expect(redis.asked[1]?.leases).toEqual([{ kind: 'back', number: 0, backInMs: 710 }]);
+  });
+
+  test('three answers within 300 ms → one command', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const tickets = [await sent(), await sent(), await sent()];
+    for (const ticket of tickets) {
+      ticket.settle({ status: 200 });
+      await clock.advance(50);
+    }
+    await clock.advance(300);
+    expect(redis.asked.slice(3).map(({ leases }) => leases.length)).toEqual([3]);
+  });
+
+  test('an answer after which another call asks → told in the same command', async () => {
+    const { sent, acquire, redis, clock } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.settle({ status: 200 });
+    await clock.advance(100);
+    acquire();
+    await settled();
+    expect(redis.asked).toHaveLength(2);
+    expect(redis.asked[1]).toMatchObject({ interactive: 1, leases: [{ kind: 'back' }] });
+  });
+
+  test('an answer after 800 ms → the latest bound stands', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const ticket = await sent();
+    await clock.advance(800);
+    ticket.settle({ status: 200 });
+    await clock.advance(300);
+    expect(redis.asked[1]?.leases).toEqual([{ kind: 'back', number: 0, backInMs: 410 }]);
+  });
+
+  test('cancelled before sending → told at once, free at once', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    const call = acquire();
+    await settled();
+    call.ticket?.cancel();
+    await settled();
+    expect(redis.asked[1]?.leases).toEqual([{ kind: 'back', number: 0, backInMs: 0 }]);
+  });
+
+  test('cancelled after sending → nothing is told, the service may have counted it', async () => {
+    const { sent, redis, clock, limiter } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.cancel();
+    await clock.advance(1_000);
+    expect(redis.asked).toHaveLength(1);
+    expect(limiter.snapshot(bucket)?.inUse).toBe(1);
+  });
+
+  test('never answered → nothing is told, Redis holds the latest bound already', async () => {
+    const { sent, redis, clock, limiter } = makeRedisLimiter();
+    await sent();
+    await clock.advance(5_000);
+    expect(redis.asked).toHaveLength(1);
+    expect(limiter.snapshot(bucket)?.inUse).toBe(0);
+  });
+
+  test('granted and not sent → the lease is renewed before it ends, for a minute', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    acquire();
+    await clock.advance(69);
+    expect(redis.asked).toHaveLength(1);
+    await clock.advance(2);
+    expect(redis.asked[1]?.leases).toMatchObject([{ kind: 'hold', number: 0 }]);
+    await clock.advance(120_000);
+    const commands = redis.asked.length;
+    await clock.advance(120_000);
+    expect(redis.asked).toHaveLength(commands);
+  });
+
+  test('sent after its lease ended → held from the sending on', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    const call = acquire();
+    await settled();
+    clock.block(70_000);
+    await clock.advance(1);
+    redis.asked.length = 0;
+    call.ticket?.send();
+    await settled();
+    expect(redis.asked.flatMap(({ leases }) => leases)).toEqual([
+      { kind: 'hold', number: 0, backInMs: 1_510 },
+    ]);
+  });
+});
+
+describe('what concerns all processes', () => {
+  test('a 429 → told at once, with the pause', async () => {
+    const { sent, redis, limiter, clock } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.settle({ status: 429, retryAfterMs: 4_000 });
+    await settled();
+    expect(redis.asked[1]).toMatchObject({ pauseMs: 4_000 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 4_000);
+  });
+
+  test.each([undefined, Number.NaN, -1])('a 429 with a delay of %s → one window', async (retryAfterMs) => {
+    const { sent, redis } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.settle({ status: 429, retryAfterMs });
+    await settled();
+    expect(redis.asked[1]).toMatchObject({ pauseMs: 1_000 });
+  });
+
+  test('a pause of another process → known here', async () => {
+    const { acquire, redis, limiter, clock } = makeRedisLimiter();
+    redis.reply = () => ({ pausedForMs: 2_000, askInMs: 1_950 });
+    acquire();
+    await settled();
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 2_000);
+  });
+
+  test('another limit than the known one → told at once', async () => {
+    const { sent, redis } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.settle({ status: 200, announcedLimit: 5 });
+    await settled();
+    expect(redis.asked[1]).toMatchObject({ announced: 5 });
+  });
+
+  test.each([10, 0, 2.5, Number.NaN])('an announced limit of %s → no news', async (announcedLimit) => {
+    const { sent, redis } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.settle({ status: 200, announcedLimit });
+    await settled();
+    expect(redis.asked).toHaveLength(1);
+  });
+
+  test('a limit that Redis knows, though maxLimit hides it → no news', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    redis.reply = ({ interactive }) => ({ limit: 10, announced: 20, starts: interactive > 0 ? [0] : [] });
+    for (let time = 0; time < 3; time += 1) {
+      const ticket = await sent({ maxLimit: 10 });
+      ticket.settle({ status: 200, announcedLimit: 20 });
+      await clock.advance(1_000);
+    }
+    expect(redis.asked.filter(({ announced }) => announced === 20)).toHaveLength(0);
+    expect(redis.asked.every(({ maxLimit }) => maxLimit === 10)).toBe(true);
+  });
+});

@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import { ConnectionError } from '../../../src/errors.ts';
+import { bucket, grantedOf } from '../../limiter/make-limiter.ts';
+import { settled } from '../../limiter/manual-clock.ts';
+import { makeRedisLimiter } from './make-redis-limiter.ts';
+import { grantAll } from './scripted-redis.ts';
+
+const refused = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');
+const silent = () => new Promise<never>(() => {});
+/** From the failed question until every token that Redis gave out is surely back. */
+const QUIET_MS = 200 + 500 + 1_010;
+
+describe('without Redis, onUnavailable local', () => {
+  test.each([
+    ['refuses connections', refused],
+    ['never answers', silent],
+  ])('Redis %s → calls go on with the share of this process', async (_title, reply) => {
+    const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
+    redis.reply = reply;
+    const calls = Array.from({ length: 6 }, () => acquire());
+    await clock.advance(QUIET_MS - 1);
+    expect(grantedOf(calls)).toBe(0);
+    await clock.advance(30);
+    expect(grantedOf(calls)).toBe(2);
+    for (const { ticket } of calls) {
+      ticket?.send();
+      ticket?.settle({ status: 200, announcedLimit: 10 });
+    }
+    await clock.advance(1_030);
+    expect(grantedOf(calls)).toBe(4);
+  });
+
+  test('a limit below the number of processes → still one request at a time', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
+    redis.reply = refused;
+    const calls = [acquire({ limit: 3 }), acquire({ limit: 3 })];
+    await clock.advance(QUIET_MS + 30);
+    expect(grantedOf(calls)).toBe(1);
+  });
+
+  test('an outage → said once, and once that it is over', async () => {
+    const { acquire, redis, clock, fallbacks, lines } = makeRedisLimiter();
+    redis.reply = refused;
+    acquire();
+    acquire({ bucket: { ...bucket, endpoint: 'couriers.list' } });
+    acquire();
+    await clock.advance(1_200);
+    expect(fallbacks).toEqual(['unavailable']);
+    redis.reply = grantAll;
+    await clock.advance(500);
+    expect(fallbacks).toEqual(['unavailable', 'recovered']);
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toContain('ECONNREFUSED');
+  });
+
+  test('Redis is back before the share opens → calls get their tokens from Redis', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = refused;
+    const call = acquire();
+    await clock.advance(1_000);
+    redis.reply = grantAll;
+    await clock.advance(250);
+    expect(call.state).toBe('granted');
+    expect(redis.asked.at(-1)).toMatchObject({ isBack: true, interactive: 1 });
+  });
+
+  test('while Redis is away → tried every 250 ms as long as a call waits, without asking for anything', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = refused;
+    const abort = new AbortController();
+    acquire({ signal: abort.signal });
+    await clock.advance(1_100);
+    expect(redis.asked.map(({ interactive }) => interactive)).toEqual([1, 0, 0, 0, 0]);
+    abort.abort();
+    await clock.advance(10_000);
+    expect(redis.asked).toHaveLength(5);
+    expect(clock.timerCount).toBe(0);
+  });
+
+  test('tokens of the own share that are out when Redis is back → told to Redis first', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
+    redis.reply = refused;
+    const calls = Array.from({ length: 3 }, () => acquire());
+    await clock.advance(QUIET_MS + 5);
+    for (const { ticket } of calls) ticket?.send();
+    redis.reply = grantAll;
+    await clock.advance(260);
+    const back = redis.asked.find(({ isBack }) => isBack);
+    expect(back).toMatchObject({ share: 2, interactive: 1 });
+    expect(back?.leases.map(({ kind }) => kind)).toEqual(['hold', 'hold']);
+    for (const { backInMs } of back?.leases ?? []) expect(backInMs).toBeGreaterThan(1_200);
+  });
+
+  test('an answer that comes too late → its tokens go back', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    let answerLate: (() => void) | undefined;
+    redis.reply = (asked) =>
+      new Promise((resolve) => {
+        answerLate ??= () => resolve(grantAll(asked));
+      });
+    const call = acquire();
+    await clock.advance(600);
+    redis.reply = ({ isBack }) => (isBack ? { askInMs: 900 } : {});
+    answerLate?.();
+    // The probe that is under way is not answered either.
+    await clock.advance(500);
+    await clock.advance(250);
+    expect(redis.asked.at(-1)?.leases).toMatchObject([{ kind: 'back', number: 0 }]);
+    expect(call.state).toBe('waiting');
+  });
+
+  test('a pause that is known when Redis goes → kept without it', async () => {
+    const { sent, acquire, redis, clock } = makeRedisLimiter();
+    const ticket = await sent();
+    redis.reply = refused;
+    ticket.settle({ status: 429, retryAfterMs: 6_000 });
+    const call = acquire();
+    await clock.advance(5_900);
+    expect(call.state).toBe('waiting');
+    await clock.advance(400);
+    expect(call.state).toBe('granted');
+  });
+
+  test('a call after a long quiet outage → Redis is asked before the own share is used', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = refused;
+    acquire();
+    await clock.advance(QUIET_MS + 30);
+    await clock.advance(60_000);
+    redis.reply = grantAll;
+    const call = acquire();
+    await settled();
+    expect(call.state).toBe('granted');
+    expect(redis.asked.at(-1)).toMatchObject({ isBack: true, interactive: 1 });
+  });
+
+  test('an event loop that was blocked while the answer came → no outage', async () => {
+    const { acquire, redis, clock, fallbacks } = makeRedisLimiter();
+    let answer: (() => void) | undefined;
+    redis.reply = (asked) =>
+      new Promise((resolve) => {
+        answer = () => resolve(grantAll(asked));
+      });
+    const call = acquire();
+    await settled();
+    clock.block(2_000);
+    await clock.advance(1);
+    answer?.();
+    await settled();
+    expect(call.state).toBe('granted');
+    expect(fallbacks).toEqual([]);
+  });
+});
+
+describe('without Redis, onUnavailable reject', () => {
+  test('a failed command → every waiting call rejects with ConnectionError, never sent', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter({ onUnavailable: 'reject' });
+    redis.reply = refused;
+    const calls = [acquire(), acquire()];
+    await clock.advance(1);
+    for (const { error } of calls) {
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(error).toMatchObject({ neverSent: true });
+    }
+  });
+
+  test('no answer → rejects after commandTimeoutMs', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter({ onUnavailable: 'reject', commandTimeoutMs: 200 });
+    redis.reply = silent;
+    const call = acquire();
+    await clock.advance(199);
+    expect(call.state).toBe('waiting');
+    await clock.advance(22);
+    expect(call.state).toBe('rejected');
+  });
+
+  test('Redis back → the next call is granted', async () => {
+    const { acquire, redis, clock, fallbacks } = makeRedisLimiter({ onUnavailable: 'reject' });
+    redis.reply = refused;
+    acquire();
+    await clock.advance(1);
+    redis.reply = grantAll;
+    const call = acquire();
+    await clock.advance(1);
+    expect(call.state).toBe('granted');
+    expect(fallbacks).toEqual(['unavailable', 'recovered']);
+  });
+
+  test('nobody waits any more → no timer and no command goes on for ever', async () => {
+    const { sent, acquire, redis, clock } = makeRedisLimiter({ onUnavailable: 'reject' });
+    const ticket = await sent();
+    redis.reply = refused;
+    ticket.settle({ status: 429, retryAfterMs: 60_000 });
+    acquire();
+    await clock.advance(5_000);
+    const commands = redis.asked.length;
+    await clock.advance(30_000);
+    expect(redis.asked).toHaveLength(commands);
+    expect(clock.timerCount).toBe(0);
+  });
+});
+
+describe('onFallback', () => {
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('broken hook');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken hook'))],
+  ])('a hook that %s → logged, the limiter goes on', async (_title, onFallback) => {
+    const { acquire, redis, clock, lines } = makeRedisLimiter({ onFallback });
+    redis.reply = refused;
+    const call = acquire();
+    await clock.advance(QUIET_MS + 30);
+    expect(call.state).toBe('granted');
+    expect(lines.some((line) => line.includes('onFallback'))).toBe(true);
+  });
+});
