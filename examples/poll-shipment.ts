@@ -1,0 +1,67 @@
+// Shows a live timeline in the terminal: a tracker is created, its results are polled, and every new event is printed
+// once, until the service stops tracking. Without TRACKING_BASE_URL an embedded fake service plays a shipment of three
+// days in a few seconds. Run: npx tsx examples/poll-shipment.ts [tracking number]
+import pc from 'picocolors';
+import { type PollUpdate, TrackingClient, type TrackingEvent } from 'tracking-client';
+import { createFakeTrackingService } from 'tracking-client/testing';
+import { sortEvents } from 'tracking-client/webhooks';
+
+const trackingNumber = process.argv[2] ?? 'RR123456785CN';
+const hasService = process.env['TRACKING_BASE_URL'] !== undefined;
+const isLive = process.stdout.isTTY === true;
+const SPEED = 45_000;
+
+/** A client of the service in the environment, or of a fake one that plays the shipment. */
+function makeClient(): TrackingClient {
+  if (hasService) return new TrackingClient();
+  const fake = createFakeTrackingService({ play: 'delivered', speed: SPEED, resultsDelayMs: 1500 });
+  return new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+}
+
+const MARKS: Readonly<Record<string, string>> = {
+  delivered: pc.green('●'),
+  exception: pc.red('●'),
+  failed_attempt: pc.yellow('●'),
+};
+
+function timelineLine(event: TrackingEvent): string {
+  const mark = MARKS[event.statusMilestone ?? ''] ?? pc.cyan('○');
+  const when = pc.dim((event.occurrenceDatetime ?? 'no time').padEnd(25));
+  const what = event.status ?? event.statusCode ?? 'unknown';
+  const where = event.location ? pc.dim(` · ${event.location}`) : '';
+  return `  ${mark} ${when} ${what}${where}`;
+}
+
+/** The last line of a terminal, written over and over; nothing where the output is a file or a pipe. */
+function showStatus(text: string): void {
+  if (isLive) process.stdout.write(`\r\u001b[2K${text === '' ? '' : `  ${pc.dim(text)}`}`);
+}
+
+function show({ newEvents, poll, tracking, stopped }: PollUpdate): void {
+  showStatus('');
+  for (const event of sortEvents(newEvents)) console.log(timelineLine(event));
+  const milestone = tracking?.shipment?.statusMilestone ?? 'no results yet';
+  if (!stopped) showStatus(`… ${milestone}, poll ${poll}`);
+}
+
+const client = makeClient();
+const tracker = await client.trackers.create({ trackingNumber });
+console.log(`${pc.bold(tracker.trackingNumber)} is ${tracker.trackerId}`);
+showStatus('… waiting for the first results');
+
+// A real service is asked less often: couriers report a few times a day.
+const rhythm = hasService
+  ? { initialDelayMs: 5000, intervalMs: 30_000, maxDurationMs: 600_000 }
+  : { intervalMs: 1000, maxDurationMs: 60_000 };
+let last: PollUpdate | undefined;
+let events = 0;
+for await (const update of client.trackers.poll(tracker.trackerId, rhythm)) {
+  show(update);
+  events += update.newEvents.length;
+  last = update;
+}
+
+showStatus('');
+const milestone = last?.tracking?.shipment?.statusMilestone ?? 'unknown';
+const end = last?.stopped ? 'the service has stopped tracking' : 'time is up, the service is still tracking';
+console.log(`${pc.bold(milestone)}: ${events} events in ${last?.poll ?? 0} polls; ${end}.`);

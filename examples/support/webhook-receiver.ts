@@ -1,0 +1,59 @@
+// A webhook receiver on loopback HTTP: the library's handler on `node:http`, and counts of what it took in.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  toNodeHandler,
+  WebhookInbox,
+} from 'tracking-client/webhooks';
+
+/** Events by what became of them. */
+export interface ReceivedCounts {
+  received: number;
+  handled: number;
+  duplicates: number;
+}
+
+/** A receiver that listens. */
+export interface WebhookReceiver extends AsyncDisposable {
+  readonly url: string;
+  readonly counts: Readonly<ReceivedCounts>;
+}
+
+/**
+ * Starts a receiver.
+ *
+ * @param secret - what senders must show
+ * @param onChange - told the counts after each webhook
+ */
+export async function startReceiver(
+  secret: string,
+  onChange: (counts: Readonly<ReceivedCounts>) => void,
+): Promise<WebhookReceiver> {
+  const counts: ReceivedCounts = { received: 0, handled: 0, duplicates: 0 };
+  const webhooks = createWebhookHandler({
+    secret,
+    inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
+    // Here your app would write the event down; the inbox calls it once for each event.
+    handler: () => {},
+    onReport: ({ handled, duplicates }) => {
+      counts.received += handled + duplicates;
+      counts.handled += handled;
+      counts.duplicates += duplicates;
+      onChange(counts);
+    },
+  });
+  const server = createServer(toNodeHandler(webhooks));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    counts,
+    async [Symbol.asyncDispose]() {
+      await webhooks.close();
+      server.close().closeAllConnections();
+    },
+  };
+}

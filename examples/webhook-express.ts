@@ -1,0 +1,68 @@
+// Shows an Express 5 webhook endpoint that handles every event once, though a fake service, on real loopback HTTP and
+// without a key, sends each webhook three times, shuffled, while the database is down for the first few of them.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import pc from 'picocolors';
+import { TrackingClient } from 'tracking-client';
+import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  toNodeHandler,
+  WebhookInbox,
+} from 'tracking-client/webhooks';
+
+const secret = 'whsec-example';
+let databaseIsDownFor = 2;
+const saved: string[] = [];
+
+const webhooks = createWebhookHandler({
+  secret,
+  inbox: new WebhookInbox({
+    store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
+    onError: (error) =>
+      console.log(`  ${pc.yellow('given back')}  ${error instanceof Error ? error.message : error}`),
+  }),
+  handler: async (event, { delivery, attempt }) => {
+    if (databaseIsDownFor-- > 0) throw new Error('the database is down');
+    saved.push(`${delivery.tracker.trackerId}/${event.eventId}`);
+    const tries = attempt === 1 ? '' : pc.dim(` (attempt ${attempt})`);
+    console.log(`  ${pc.green('saved')}       ${delivery.tracker.trackingNumber}: ${event.status}${tries}`);
+  },
+  onSnapshot: (delivery) =>
+    console.log(pc.dim(`  seen before ${delivery.tracker.trackingNumber}: ${delivery.events.length} event`)),
+});
+
+const app = express();
+app.use(express.json()); // With or without a body parser before it.
+app.all('/webhooks', toNodeHandler(webhooks));
+const server = createServer(app);
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+// A server that listens on TCP has an address of this form.
+const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+console.log(`Express listens on ${target}`);
+
+const fake = createFakeTrackingService();
+const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+await client.trackers.create({ trackingNumber: 'RR123456785CN' });
+await client.trackers.create({ trackingNumber: 'LA680658838NL' });
+fake.shipment('RR123456785CN').addEvent({ statusMilestone: 'in_transit', location: 'Beijing' }).deliver();
+fake
+  .shipment('LA680658838NL')
+  .addEvent({ statusMilestone: 'out_for_delivery', location: 'SAN RAFAEL, CA 94901' });
+
+const sender = createWebhookSender({ target, secret, fake, duplicates: 2, shuffle: true, until2xx: true });
+console.log(`\nThe service asks whether we are there: ${(await sender.probe()) ? 'yes' : 'no'}`);
+console.log('It sends each webhook three times, and again until we answer 2xx:');
+const report = await sender.flush();
+
+console.log(`\n${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost`);
+console.log(
+  `answers: ${report.sent.map(({ status }) => (status === 200 ? pc.green('200') : pc.yellow(`${status}`))).join(' ')}`,
+);
+console.log(`saved ${saved.length} events, ${saved.length - new Set(saved).size} of them twice`);
+
+await webhooks.close(); // On SIGTERM: finishes what runs, and answers 503 to the rest.
+server.close();
+server.closeAllConnections();

@@ -1,0 +1,69 @@
+// Shows a Hono webhook endpoint on real loopback HTTP, without a key: one callback per delivery with its new events in
+// order, a proof of delivery, a webhook nobody knows yet, an event that keeps failing, and what each is answered with.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import pc from 'picocolors';
+import { buildDelivery, buildEvent, buildProofOfDelivery } from 'tracking-client/testing';
+import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
+
+const secret = 'whsec-example';
+
+const webhooks = createWebhookHandler({
+  secret: [secret, 'whsec-of-last-month'], // Both count while the secret is being changed.
+  inbox: new WebhookInbox({
+    store: new MemoryDedupeStore(),
+    maxAttempts: 2,
+    onDeadLetter: (event, { attempt }) => {
+      console.log(pc.red(`  dead letter: event ${event?.eventId}, given up after ${attempt} attempts`));
+    },
+    onError: (error) => console.log(pc.yellow(`  failed: ${error instanceof Error ? error.message : error}`)),
+  }),
+  onDelivery: (delivery) => {
+    for (const event of delivery.events) {
+      if (event.eventId === 'poison') throw new Error('this event can not be stored');
+      console.log(`  ${(event.occurrenceDatetime ?? '').padEnd(25)} ${event.status ?? event.statusCode}`);
+    }
+  },
+  onProofOfDelivery: ({ data }) => console.log(`  signed for: ${data.content?.downloadUrl}`),
+  onUnhandled: ({ metadata }) => console.log(`  nobody handles ${metadata?.topic}`),
+});
+
+const app = new Hono().all('/webhooks', (context) => webhooks(context.req.raw));
+const server = createServer(getRequestListener(app.fetch));
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+// A server that listens on TCP has an address of this form.
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+console.log(`Hono listens on ${url}`);
+
+async function send(title: string, body: unknown, bearer = secret): Promise<void> {
+  console.log(`\n${pc.bold(title)}`);
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  console.log(pc.dim(`  ${response.status} ${await response.text()}`));
+}
+
+const delivery = buildDelivery();
+const poison = buildDelivery({ events: [buildEvent({ eventId: 'poison' })] }, { seed: 'poison' });
+
+await send('Three events, newest first: handled oldest first', { trackings: [delivery] });
+await send('The same again: nothing to do', { trackings: [delivery] });
+await send('The flat shape of the same events: nothing to do', {
+  trackerId: delivery.tracker.trackerId,
+  events: delivery.events,
+});
+await send('A proof of delivery', { trackings: [buildProofOfDelivery()] });
+await send('A topic from the future', { trackings: [{ metadata: { topic: 'tracking/weather' } }] });
+await send('A broken item beside a good one', {
+  trackings: [{ events: 'many' }, buildDelivery({}, { seed: 2 })],
+});
+await send('An event that fails', { trackings: [poison] });
+await send('It comes again and fails for the last time', { trackings: [poison] });
+await send('Somebody else', { trackings: [delivery] }, 'guessed');
+await webhooks.close();
+server.close();
+server.closeAllConnections();
