@@ -1,0 +1,49 @@
+import { setupServer } from 'msw/node';
+import { createFakeTrackingService } from 'tracking-client/testing';
+import { trackingHandlers } from 'tracking-client/testing/msw';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { advice, ship, statusText } from '../src/orders.ts';
+
+const ORDER = { id: 'order-1', trackingNumber: 'RR123456785CN', country: 'NL' };
+
+const fake = createFakeTrackingService({ limits: false, plans: { perShipment: { quota: 2 } } });
+const server = setupServer(...trackingHandlers(fake, { baseUrl: 'https://api.tracking.example/public/v1' }));
+beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
+afterEach(() => fake.reset());
+afterAll(() => server.close());
+
+function messageOf(shipping: Promise<string>): Promise<string> {
+  return shipping.catch(advice);
+}
+
+it('an order that is shipped twice → one tracker', async () => {
+  expect(await ship(ORDER)).toBe(await ship(ORDER));
+  expect(fake.trackers).toMatchObject([{ clientTrackerId: 'order-1', trackingNumber: 'RR123456785CN' }]);
+});
+
+it('a 429 on the way → shipped after the wait', async () => {
+  fake.fail('trackers.create', { status: 429, retryAfter: 1 });
+  await ship(ORDER);
+  expect(fake.requests.map(({ status }) => status)).toEqual([429, 201]);
+});
+
+it('an answer that is lost → shipped once', async () => {
+  fake.fail('trackers.create', { kind: 'commitThenDrop' });
+  await ship(ORDER);
+  expect([fake.requests.length, fake.trackers.length]).toEqual([2, 1]);
+});
+
+it('a page while the courier is silent, and after the delivery → says so', async () => {
+  expect(await statusText(ORDER.id)).toBe('not shipped');
+  await ship(ORDER);
+  expect(await statusText(ORDER.id)).toBe('waiting for the courier');
+  fake.shipment(ORDER.trackingNumber).addEvent().deliver();
+  expect(await statusText(ORDER.id)).toBe('delivered after 2 events');
+});
+
+it('an order number of another parcel, and a quota that is used up → advice that fits', async () => {
+  await ship(ORDER);
+  expect(await messageOf(ship({ ...ORDER, country: 'FR' }))).toBe('The order number is taken.');
+  await ship({ ...ORDER, id: 'order-2' });
+  expect(await messageOf(ship({ ...ORDER, id: 'order-3' }))).toBe('Buy more trackers.');
+});

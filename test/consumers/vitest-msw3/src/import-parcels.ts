@@ -1,0 +1,39 @@
+import { type TrackerInput, TrackingClient } from 'tracking-client';
+
+const client = new TrackingClient({
+  baseUrl: new URL('https://tracking.warehouse.example/v1/'),
+  apiKey: () => 'key-of-the-warehouse',
+});
+
+export interface ImportResult {
+  readonly trackerIds: ReadonlyMap<string, string>;
+  /** What went wrong, by tracking number. */
+  readonly problems: ReadonlyMap<string, string>;
+}
+
+/** Creates trackers for all parcels; what may or may not have been carried out is sent once more. */
+export async function importParcels(parcels: Iterable<TrackerInput>): Promise<ImportResult> {
+  const trackerIds = new Map<string, string>();
+  const problems = new Map<string, string>();
+  const again: TrackerInput[] = [];
+  const runs = [
+    { inputs: parcels, isLast: false },
+    { inputs: again, isLast: true },
+  ];
+  for (const { inputs, isLast } of runs) {
+    for await (const { input, status, tracker, errors } of client.trackers.createMany(inputs)) {
+      if (tracker !== undefined) trackerIds.set(input.trackingNumber, tracker.trackerId);
+      else if (status === 'unknown' && !isLast) again.push(input);
+      else problems.set(input.trackingNumber, errors?.[0]?.code ?? status);
+    }
+  }
+  return { trackerIds, problems };
+}
+
+/** Follows a parcel to its end, and tells what is new. */
+export async function follow(trackerId: string, tell: (news: string) => void): Promise<void> {
+  for await (const { newEvents, stopped } of client.trackers.poll(trackerId, { intervalMs: 3_600_000 })) {
+    for (const event of newEvents) tell(event.statusMilestone ?? 'unknown');
+    if (stopped) tell('stopped');
+  }
+}
