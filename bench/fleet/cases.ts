@@ -1,0 +1,62 @@
+import type { FleetCase, FleetRun } from './run.ts';
+
+/** A case and what we want to see of this package in it. */
+export interface MeasuredCase extends FleetCase {
+  readonly target?: { readonly text: string; readonly isReached: (run: FleetRun) => boolean };
+}
+
+const CALLS = 200;
+const SIZES = [2, 4, 8];
+const OUTAGE_SECONDS = 3;
+
+const fullShare = {
+  text: '0 refused, >= 97%',
+  isReached: ({ refused, sharePercent, lost }: FleetRun) => refused === 0 && sharePercent >= 97 && lost === 0,
+};
+
+/** What `secondsWithout` took without the outage: the case of four processes against the same service. */
+const outageTarget = {
+  text: 'none lost, <= 4 s longer than without',
+  isReached: ({ lost, seconds }: FleetRun) => lost === 0 && seconds <= CALLS / 10 / 0.97 + OUTAGE_SECONDS + 1,
+};
+
+export const cases: readonly MeasuredCase[] = [
+  ...SIZES.flatMap((processes) =>
+    (['sliding', 'fixed'] as const).map((mode): MeasuredCase => {
+      const name = `${processes} processes, ${mode}`;
+      return { name, mode, processes, calls: CALLS, ...(processes === 4 ? { target: fullShare } : {}) };
+    }),
+  ),
+  {
+    name: 'one of 4 killed after 6 s, sliding',
+    mode: 'sliding',
+    processes: 4,
+    calls: CALLS,
+    contenders: ['RedisLimiter'],
+    killAfterSeconds: 6,
+    target: {
+      text: '0 refused, its share used within 2 s',
+      isReached: ({ refused, sharePercentAfterKill = 0 }) => refused === 0 && sharePercentAfterKill >= 92,
+    },
+  },
+  ...(['refused', 'silent'] as const).map(
+    (kind): MeasuredCase => ({
+      name: `Redis away for ${OUTAGE_SECONDS} s (${kind === 'refused' ? 'connections refused' : 'no answers'}), sliding`,
+      mode: 'sliding',
+      processes: 4,
+      calls: CALLS,
+      contenders: ['RedisLimiter'],
+      outage: { kind, afterSeconds: 5, seconds: OUTAGE_SECONDS },
+      target: outageTarget,
+    }),
+  ),
+  {
+    name: 'clock of one of 4 is 1 h ahead, sliding',
+    mode: 'sliding',
+    processes: 4,
+    calls: CALLS,
+    contenders: ['RedisLimiter'],
+    clockAheadMs: 3_600_000,
+    target: fullShare,
+  },
+];

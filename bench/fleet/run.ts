@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CountingMode } from '../limiter/counting.ts';
+import type { EnforcingServer, EnforcingServerOptions } from '../limiter/enforcing-server.ts';
+import { forkEnforcingServer, readLog } from '../limiter/server-process.ts';
+import { PeerFleet } from './fleet.ts';
+import { type OutageKind, OutageProxy } from './proxy.ts';
+import { CONTENDER_NAMES, type ContenderName, type PeerOutcome } from './task.ts';
+
+/** A fleet, a service, and what happens in the middle of the run. */
+export interface FleetCase {
+  readonly name: string;
+  readonly mode: CountingMode;
+  readonly processes: number;
+  /** Calls of all processes together. */
+  readonly calls: number;
+  readonly contenders?: readonly ContenderName[];
+  /** The first process is killed so many seconds after the start. */
+  readonly killAfterSeconds?: number;
+  readonly outage?: { readonly kind: OutageKind; readonly afterSeconds: number; readonly seconds: number };
+  /** How far the first process's wall clock is ahead, in milliseconds. */
+  readonly clockAheadMs?: number;
+}
+
+/** How a contender did in a case. */
+export interface FleetRun {
+  readonly contender: ContenderName;
+  /** Answers of 429. */
+  readonly refused: number;
+  readonly seconds: number;
+  /** Accepted requests per second, in percent of the limit. */
+  readonly sharePercent: number;
+  readonly lost: number;
+  readonly commandsPerCall: number;
+  /** Calls that the process with the fewest made while all had some left, in percent of what the one with the most made. */
+  readonly fairnessPercent: number;
+  /** Accepted requests per second from 2 s after the kill on, in percent of the limit. */
+  readonly sharePercentAfterKill?: number;
+  /** The longest time in seconds without an accepted request. */
+  readonly longestGapSeconds: number;
+  readonly fallbacks: readonly string[];
+}
+
+export const LIMIT = 10;
+const JITTER_MS = 80;
+const USED_AFTER_KILL_MS = 2_000;
+
+/**
+ * Runs a case with one contender after the other: the processes of all would need more processors than there are.
+ *
+ * @param startServer - how the service is started; default: in a process of its own
+ */
+export async function runFleetCase(
+  each: FleetCase,
+  redisUrl: string,
+  startServer: (options: EnforcingServerOptions) => Promise<EnforcingServer> = forkEnforcingServer,
+): Promise<FleetRun[]> {
+  const runs: FleetRun[] = [];
+  for (const contender of each.contenders ?? CONTENDER_NAMES) {
+    const server = await startServer({ mode: each.mode, limit: LIMIT, jitterMs: JITTER_MS });
+    const proxy = await OutageProxy.open(redisUrl);
+    const fleet = await PeerFleet.start(each.processes);
+    try {
+      const [baseUrl = ''] = server.baseUrls;
+      runs.push(await runContender(each, { contender, baseUrl, fleet, proxy }));
+    } finally {
+      await fleet.stop();
+      await proxy.close();
+      await server.close();
+    }
+  }
+  return runs;
+}
+
+/** One contender's processes, their way to Redis, and the service they use. */
+interface Stage {
+  readonly contender: ContenderName;
+  readonly baseUrl: string;
+  readonly fleet: PeerFleet;
+  readonly proxy: OutageProxy;
+}
+
+async function runContender(each: FleetCase, stage: Stage): Promise<FleetRun> {
+  const { contender, baseUrl, fleet, proxy } = stage;
+  const { processes, calls, killAfterSeconds, outage, clockAheadMs = 0 } = each;
+  const account = `account-of-${contender}`;
+  const namespace = `bench:${randomUUID()}:`;
+  const running = fleet.run((index) => ({
+    ...{ contender, baseUrl, account, namespace, processes },
+    limit: LIMIT,
+    redisUrl: proxy.url,
+    calls: calls / processes,
+    clockAheadMs: index === 0 ? clockAheadMs : 0,
+  }));
+  const [outcomes] = await Promise.all([running, disturb(fleet, proxy, killAfterSeconds, outage)]);
+  const log = await readLog(baseUrl, account);
+  const accepted = log.filter((entry) => entry.accepted).map((entry) => entry.at);
+  const seconds = Math.max(...outcomes.map((outcome) => outcome.seconds));
+  const done = outcomes.reduce((sum, { endedAt }) => sum + endedAt.length, 0);
+  const commands = outcomes.reduce((sum, { redisCommands }) => sum + redisCommands, 0);
+  return {
+    contender,
+    refused: log.length - accepted.length,
+    seconds,
+    sharePercent: (100 * accepted.length) / (LIMIT * seconds),
+    lost: outcomes.reduce((sum, { failed }) => sum + failed, 0),
+    commandsPerCall: commands / done,
+    fairnessPercent: fairnessPercent(outcomes),
+    longestGapSeconds: longestGapMs(accepted) / 1_000,
+    fallbacks: outcomes.flatMap(({ fallbacks }) => fallbacks),
+    ...(killAfterSeconds === undefined
+      ? {}
+      : { sharePercentAfterKill: sharePercentFrom(accepted, 1_000 * killAfterSeconds + USED_AFTER_KILL_MS) }),
+  };
+}
+
+async function disturb(
+  fleet: PeerFleet,
+  proxy: OutageProxy,
+  killAfterSeconds: number | undefined,
+  outage: FleetCase['outage'],
+): Promise<void> {
+  if (killAfterSeconds !== undefined) {
+    await sleep(1_000 * killAfterSeconds);
+    fleet.kill(0);
+  }
+  if (outage) {
+    await sleep(1_000 * outage.afterSeconds);
+    await proxy.takeAway(outage.kind);
+    await sleep(1_000 * outage.seconds);
+    await proxy.giveBack();
+  }
+}
+
+/** Compares the processes up to the moment when the first of them had nothing left to do. */
+function fairnessPercent(outcomes: readonly PeerOutcome[]): number {
+  const until = Math.min(...outcomes.map(({ endedAt }) => Math.max(...endedAt)));
+  const counts = outcomes.map(({ endedAt }) => endedAt.filter((at) => at <= until).length);
+  return (100 * Math.min(...counts)) / Math.max(...counts);
+}
+
+function longestGapMs(times: readonly number[]): number {
+  return Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? time)));
+}
+
+/** The last two seconds are left out, in which the calls run out. */
+function sharePercentFrom(times: readonly number[], afterMs: number): number {
+  const from = (times[0] ?? 0) + afterMs;
+  const to = (times.at(-1) ?? 0) - 2_000;
+  const count = times.filter((time) => time >= from && time < to).length;
+  return (100 * count) / ((LIMIT * (to - from)) / 1_000);
+}

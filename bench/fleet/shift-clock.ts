@@ -1,0 +1,10 @@
+/** Puts this process's wall clock forward; the monotonic clock and the timers stay as they are. */
+export function shiftWallClock(byMs: number): void {
+  const RealDate = Date;
+  const now = () => RealDate.now() + byMs;
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, given: unknown[]) => Reflect.construct(target, given.length === 0 ? [now()] : given),
+    apply: () => new RealDate(now()).toString(),
+    get: (target, key) => (key === 'now' ? now : Reflect.get(target, key)),
+  });
+}

@@ -1,0 +1,71 @@
+import { cpus } from 'node:os';
+import type { FleetResult } from './fleets.ts';
+import type { RoundTripResult } from './round-trips.ts';
+
+/** Everything that was measured in one run. */
+export interface StoresReport {
+  readonly measuredOn: string;
+  readonly node: string;
+  readonly cpu: string;
+  readonly roundTrips: readonly RoundTripResult[];
+  readonly fleets: readonly FleetResult[];
+}
+
+const NAMES: Readonly<Record<FleetResult['inbox'], string>> = {
+  redis: '`RedisDedupeStore`, client `redis`',
+  ioredis: '`RedisDedupeStore`, client `ioredis`',
+  postgres: '`PostgresDedupeStore`',
+  'postgres transactional': '`transactionalInbox`',
+};
+
+/** The machine that a run was made on. */
+export function machine() {
+  const processors = cpus();
+  return {
+    measuredOn: new Date().toISOString().slice(0, 10),
+    node: process.version,
+    cpu: `${processors.length} x ${processors[0]?.model ?? 'unknown'}`,
+  };
+}
+
+/** The section of the benchmarks' README. */
+export function toMarkdown({ measuredOn, node, cpu, roundTrips, fleets }: StoresReport): string {
+  const { events = 0, deliveries = 0 } = fleets[0] ?? {};
+  return `## Webhook stores
+
+\`npx tsx bench/webhooks-stores.ts\`; ${measuredOn}, Node ${node}, ${cpu}, local Redis and PostgreSQL.
+
+A payload of 100 events on one Redis connection. "Sent before a reply" counts the commands that leave while a proxy keeps every
+reply back: with all 100 it is one round trip. Times are medians of 50.
+
+| Client | Claim: sent before a reply | Commit: sent before a reply | \`PING\` | Claim | Commit |
+| --- | --- | --- | --- | --- | --- |
+${roundTrips.map(roundTripRow).join('\n')}
+
+Four receiver processes on one store, ${format(events)} events, each delivered 3 times (${format(deliveries)} deliveries), shuffled, 24 webhooks
+of up to 8 events at once over loopback HTTP, each sent until a 2xx answers it. A handler takes up to 4 ms, its effect in the middle.
+Killed receivers die by SIGKILL at random and are replaced; the lease is 4 s, and a webhook waits 0.5 s for events of others before it
+answers 503. An "unexplained" repeat is one that no kill between handling and commit explains. For \`transactionalInbox\` the rows that
+handlers wrote are counted, for the stores the handlings.
+
+| Store | Killed | Lost | Repeated | Unexplained | Seconds | Events/s | 200 | 503 | Cut off |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+${fleets.map(fleetRow).join('\n')}
+`;
+}
+
+function roundTripRow({ client, sentBeforeReply, medianMs }: RoundTripResult): string {
+  const times = [medianMs.ping, medianMs.claim, medianMs.commit].map((ms) => `${ms.toFixed(2)} ms`);
+  return `| \`${client}\` | ${sentBeforeReply.claim} | ${sentBeforeReply.commit} | ${times.join(' | ')} |`;
+}
+
+function fleetRow(result: FleetResult): string {
+  const { inbox, kills, lost, repeats, unexcused, seconds, events, answers } = result;
+  const counts = [kills, lost, repeats, unexcused];
+  const requests = [answers[200], answers[503], answers[0]].map((count) => format(count ?? 0));
+  return `| ${NAMES[inbox]} | ${counts.join(' | ')} | ${seconds.toFixed(1)} | ${format(Math.round(events / seconds))} | ${requests.join(' | ')} |`;
+}
+
+function format(count: number): string {
+  return count.toLocaleString('en-US');
+}
