@@ -54,6 +54,9 @@ function failureOf(test: {
   return test.status === 'failed' ? [`  ${test.fullName}`, ...(test.failureMessages ?? [])] : [];
 }
 
+/** Integration tests mostly wait for servers and children, so more of them than cores run side by side. */
+const INTEGRATION_WORKERS = 4;
+
 const scratch = await mkdtemp(join(tmpdir(), 'tracking-client-check-'));
 
 function bin(name: string, ...args: string[]): readonly [string, ...string[]] {
@@ -64,7 +67,15 @@ function vitest(project: string, isTypes = false): Step {
   const report = join(scratch, `${project}.json`);
   return {
     name: isTypes ? 'type tests' : `${project} tests`,
-    command: bin('vitest', 'run', '--project', project, '--reporter=json', `--outputFile.json=${report}`),
+    command: bin(
+      'vitest',
+      'run',
+      '--project',
+      project,
+      ...(project === 'integration' ? [`--maxWorkers=${INTEGRATION_WORKERS}`] : []),
+      '--reporter=json',
+      `--outputFile.json=${report}`,
+    ),
     count: async () => {
       const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = await readReport(report);
       return { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests + numTodoTests };
