@@ -13,7 +13,8 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
-function fail(name: string, rule: string, value: unknown): never {
+/** Refuses an option: "Expected `name` to be rule, got value"; of other values than numbers only the kind is told. */
+export function refuseOption(name: string, rule: string, value: unknown): never {
   const got = typeof value === 'number' ? String(value) : kindOf(value);
   throw new ConfigurationError(`Expected \`${name}\` to be ${rule}, got ${got}`);
 }
@@ -21,7 +22,7 @@ function fail(name: string, rule: string, value: unknown): never {
 /** Checks a timeout: a number above 0 that a timer can hold. */
 export function checkTimeoutMs(name: string, value: unknown): number {
   if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER_MS) {
-    return fail(name, `a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`, value);
+    return refuseOption(name, `a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`, value);
   }
   return value;
 }
@@ -29,7 +30,7 @@ export function checkTimeoutMs(name: string, value: unknown): number {
 /** Checks a delay: a number of 0 or more that a timer can hold. */
 export function checkDelayMs(name: string, value: unknown): number {
   if (typeof value !== 'number' || !(value >= 0) || value > MAX_TIMER_MS) {
-    return fail(name, `a number of milliseconds from 0 to ${MAX_TIMER_MS}`, value);
+    return refuseOption(name, `a number of milliseconds from 0 to ${MAX_TIMER_MS}`, value);
   }
   return value;
 }
@@ -38,7 +39,7 @@ export function checkDelayMs(name: string, value: unknown): number {
 export function checkCount(name: string, value: unknown, min: number, allowInfinity = false): number {
   const isInfinite = allowInfinity && value === Number.POSITIVE_INFINITY;
   if (!isInfinite && (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min)) {
-    return fail(name, `a whole number of at least ${min}`, value);
+    return refuseOption(name, `a whole number of at least ${min}`, value);
   }
   // Narrowed above: either the number Infinity or a safe integer.
   return Number(value);
@@ -51,12 +52,12 @@ export function checkOneOf<Allowed extends string>(
   allowed: readonly Allowed[],
 ): Allowed {
   const found = allowed.find((one) => one === value);
-  return found ?? fail(name, allowed.map((one) => `"${one}"`).join(' or '), value);
+  return found ?? refuseOption(name, allowed.map((one) => `"${one}"`).join(' or '), value);
 }
 
 /** Checks that a value is a plain bag of options with known names only, so that a typo does not pass silently. */
 export function checkKnownOptions(name: string, value: unknown, known: readonly string[]): void {
-  if (typeof value !== 'object' || value === null) fail(name, 'an object', value);
+  if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
   for (const key of Object.keys(value)) {
     if (known.includes(key)) continue;
     const twin = known.find((one) => one.toLowerCase() === key.toLowerCase());
@@ -71,7 +72,7 @@ export function checkKnownOptions(name: string, value: unknown, known: readonly 
 export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {
   const isBag =
     typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Headers);
-  if (!isBag) return fail(name, 'an object of header names and values', value);
+  if (!isBag) return refuseOption(name, 'an object of header names and values', value);
   const headers = new Headers();
   for (const [key, text] of Object.entries(value)) {
     if (key.toLowerCase() === 'authorization') {
@@ -84,7 +85,7 @@ export function checkHeaders(name: string, value: unknown): Readonly<Record<stri
       if (typeof text !== 'string') throw new TypeError(kindOf(text));
       headers.set(key, text);
     } catch {
-      fail(`${name}.${key}`, 'a valid header', text);
+      refuseOption(`${name}.${key}`, 'a valid header', text);
     }
   }
   return Object.fromEntries(headers);

@@ -1,12 +1,13 @@
 import type { z } from 'zod';
 import type { Endpoint } from '../endpoints.ts';
 import { type ApiError, ResponseValidationError, ResultsNotReadyError } from '../errors.ts';
+import { WINDOW_MS } from '../limiter/token-pool.ts';
 import { redactHeaders, redactText, redactValue } from '../redact.ts';
 import { type ApiErrorItem, isKnownErrorCode } from '../schemas/api-error.ts';
 import { isJsonObject, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import { errorMap, formatPath, kindOf, toValidationIssues } from '../validation.ts';
 import { apiErrorOf, excerpt, readErrorItems } from './api-error-of.ts';
-import { parseRetryDelayMs, requestedDelayMs, WINDOW_MS } from './response-headers.ts';
+import { parseRetryDelayMs, requestedDelayMs } from './response-headers.ts';
 import type { RawAnswer } from './transport.ts';
 
 /** The facts of a call that an answer's errors need. */

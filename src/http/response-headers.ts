@@ -1,6 +1,3 @@
-/** The window over which the service counts requests (service.md 8). */
-export const WINDOW_MS = 1000;
-
 /** What one answer's headers say about the allowance (service.md 8). */
 export interface RateLimitInfo {
   /** Requests allowed in a window of one second, when announced as a positive integer. */

@@ -1,8 +1,7 @@
 import { type Config, resolveCallOptions } from '../config.ts';
-import { checkCount, checkKnownOptions } from '../option-checks.ts';
+import { checkCount, checkKnownOptions, refuseOption } from '../option-checks.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
 import type { BulkSummary } from './bulk-outcome.ts';
-import { refuseOption } from './option-failure.ts';
 import type { BulkRequestOptions } from './request-options.ts';
 
 const DEFAULT_CONCURRENCY = 3;

@@ -1,8 +1,8 @@
 import { MAX_TIMER_MS } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { TrackingError } from '../errors.ts';
-import { checkCount } from '../option-checks.ts';
-import { refuseOption } from './option-failure.ts';
+import { WINDOW_MS } from '../limiter/token-pool.ts';
+import { checkCount, refuseOption } from '../option-checks.ts';
 import {
   POLL_OPTIONS,
   type PollOptions,
@@ -12,7 +12,6 @@ import {
 } from './poll-options.ts';
 
 const DEFAULT_CONCURRENCY = 10;
-const WINDOW_MS = 1000;
 /** Slower than this, the time between two polls is longer than a timer can hold. */
 const SMALLEST_RATE = 0.000001;
 

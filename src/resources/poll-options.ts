@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { MAX_TIMER_MS } from '../clock.ts';
 import { type Config, resolveCallOptions } from '../config.ts';
 import { RequestValidationError } from '../errors.ts';
-import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf } from '../option-checks.ts';
+import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf, refuseOption } from '../option-checks.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { type SearchBy, searchBySchema, trackerIdentifier } from '../schemas/identifier.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { errorMap, toValidationIssues } from '../validation.ts';
-import { refuseOption } from './option-failure.ts';
 import type { TrackerRequestOptions } from './request-options.ts';
 
 /** Asked for less, a service that updates every few minutes only gets busier. */

@@ -1,5 +1,5 @@
 import { onAbort } from '../abort.ts';
-import { refuseOption } from './option-failure.ts';
+import { refuseOption } from '../option-checks.ts';
 
 /** Reads an iterable or async iterable item by item, and can be stopped while it waits for one. */
 export class SourceReader<T> {
