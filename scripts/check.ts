@@ -1,10 +1,11 @@
 // The whole check: format, lint, types, build, package lint, unit, integration and type tests. Prints one line a step
 // and ends with the count of all checks. Each step that is no test suite counts as one check.
-import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { run } from './support/run.ts';
 
 interface Count {
   readonly passed: number;
@@ -57,6 +58,10 @@ function failureOf(test: {
 /** Integration tests mostly wait for servers and children, so more of them than cores run side by side. */
 const INTEGRATION_WORKERS = 4;
 
+/** A step that does not end by itself has failed. */
+const STEP_TIMEOUT_MS = 900_000;
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
 const scratch = await mkdtemp(join(tmpdir(), 'tracking-client-check-'));
 
 function bin(name: string, ...args: string[]): readonly [string, ...string[]] {
@@ -93,28 +98,14 @@ function vitest(project: string, isTypes = false): Step {
 const steps: readonly Step[] = [
   { name: 'format and lint', command: bin('biome', 'ci', '--error-on-warnings', '.') },
   { name: 'types', command: bin('tsc') },
-  { name: 'build', command: bin('tsup', '--silent') },
+  { name: 'docs', command: bin('tsx', 'scripts/docs/main.ts', '--check') },
+  { name: 'build', command: ['npm', 'run', 'build'] },
   { name: 'publint', command: bin('publint', '--strict') },
   { name: 'attw', command: bin('attw', '--pack', '.', '--profile', 'node16', '--format', 'ascii') },
   vitest('types', true),
   vitest('unit'),
   vitest('integration'),
 ];
-
-function run(step: Step): Promise<{ readonly isGood: boolean; readonly output: string }> {
-  return new Promise((resolve) => {
-    const [command, ...args] = step.command;
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    const collect = (chunk: Buffer) => {
-      output += chunk.toString();
-    };
-    child.stdout.on('data', collect);
-    child.stderr.on('data', collect);
-    child.on('error', (error) => resolve({ isGood: false, output: String(error) }));
-    child.on('close', (code) => resolve({ isGood: code === 0, output }));
-  });
-}
 
 async function countOf(step: Step, isGood: boolean): Promise<Count> {
   const single = { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: 0 };
@@ -131,7 +122,8 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 try {
   for (const step of steps) {
     const startedAt = performance.now();
-    const { isGood, output } = await run(step);
+    const [command, ...args] = step.command;
+    const { isGood, output } = await run(command, args, { cwd: ROOT, timeoutMs: STEP_TIMEOUT_MS });
     const count = await countOf(step, isGood);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     total.passed += count.passed;

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { build } from 'esbuild';
+
+const folder = mkdtempSync(join(process.cwd(), 'bundled-'));
+
+/** Bundles one program as many deploy to serverless platforms, runs it, and tells what it printed and what went into it. */
+async function bundle(entry, format) {
+  const outfile = join(folder, `${entry}.${format === 'esm' ? 'mjs' : 'cjs'}`);
+  const { metafile } = await build({
+    entryPoints: [`src/${entry}.js`],
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format,
+    outfile,
+    metafile: true,
+    logLevel: 'error',
+  });
+  const printed = execFileSync(process.execPath, [outfile], { encoding: 'utf8' }).trim();
+  return { printed, files: Object.keys(metafile.inputs) };
+}
+
+/** The files that a program needs which makes HTTP calls. */
+const clientFile = /tracking-client\/dist\/(libraries\/ky\.cjs|body\/index\.cjs)$/;
+
+test('a webhook receiver as an ES module → runs, without the HTTP client', async () => {
+  const { printed, files } = await bundle('receiver', 'esm');
+  assert.equal(printed, '1');
+  assert.deepEqual(
+    files.filter((file) => clientFile.test(file)),
+    [],
+  );
+});
+
+test('a client of all entry points as an ES module → runs, with one zod', async () => {
+  const { printed, files } = await bundle('client', 'esm');
+  assert.equal(printed, 'LA680658838NL function function');
+  assert.equal(files.filter((file) => clientFile.test(file)).length, 2);
+  assert.ok(files.some((file) => file.endsWith('zod/index.js')));
+  assert.ok(!files.some((file) => file.endsWith('zod/index.cjs')));
+});
+
+test('a webhook receiver as CommonJS → runs, without the HTTP client', async () => {
+  const { printed, files } = await bundle('receiver', 'cjs');
+  assert.equal(printed, '1');
+  assert.ok(!files.some((file) => clientFile.test(file)));
+});
