@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { inboxTableSql, PostgresDedupeStore } from 'tracking-client/postgres';
+import { RedisDedupeStore } from 'tracking-client/redis';
+import { buildTracker, dedupeStoreContract } from 'tracking-client/testing';
+import { MemoryDedupeStore } from 'tracking-client/webhooks';
+
+export const entryPointChecks = {
+  'the memory store → keeps the contract of stores': async () => {
+    for (const { run } of dedupeStoreContract({ createStore: () => new MemoryDedupeStore() })) await run();
+  },
+
+  'the Redis store → hashes its script as Redis does, and reads the reply': async () => {
+    const sent = [];
+    const redis = {
+      eval: async () => assert.fail('the script is known'),
+      evalSha: async (sha1, { keys }) => {
+        sent.push({ sha1, keys });
+        return ['done'];
+      },
+    };
+    const store = new RedisDedupeStore({ redis, keyPrefix: 'smoke:' });
+    await store.claim(['key'], { token: 'token', leaseMs: 1_000 });
+    assert.match(sent[0].sha1, /^[0-9a-f]{40}$/);
+    assert.match(sent[0].keys[0], /^smoke:/);
+  },
+
+  'the PostgreSQL store → creates its table': async () => {
+    const statements = [];
+    const query = async (text) => {
+      statements.push(text);
+      return { rows: [] };
+    };
+    await new PostgresDedupeStore({ client: { query } }).createTable();
+    assert.ok(statements.join('\n').includes('tracking_inbox'));
+    assert.ok(inboxTableSql().includes('CREATE TABLE'));
+  },
+
+  'builders → the same record for the same seed': async () => {
+    assert.deepEqual(buildTracker(), buildTracker());
+  },
+};

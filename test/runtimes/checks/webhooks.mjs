@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { createWebhookSender } from 'tracking-client/testing';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  parseWebhook,
+  sortEvents,
+  toNodeHandler,
+  WebhookInbox,
+} from 'tracking-client/webhooks';
+
+const NUMBER = 'LA680658838NL';
+const secret = 'whsec';
+
+/** A webhook receiver behind `node:http`; gives its URL to `work`. */
+async function withReceiver(options, work) {
+  const inbox = new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} });
+  const handler = createWebhookHandler({ secret, inbox, ...options });
+  const server = createServer(toNodeHandler(handler));
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    await work(`http://127.0.0.1:${server.address().port}/webhooks`);
+  } finally {
+    await handler.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+async function queueEvents({ fake, client }) {
+  const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
+  fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
+  return trackerId;
+}
+
+async function statusOf(url, init) {
+  const response = await fetch(url, init);
+  await response.arrayBuffer();
+  return response.status;
+}
+
+export const webhookChecks = {
+  'pushes over HTTP, each three times, shuffled, at once, and resent → every event handled once': async (
+    stage,
+  ) => {
+    const trackerId = await queueEvents(stage);
+    const handled = [];
+    const handler = (event) => void handled.push(event);
+    await withReceiver({ handler }, async (target) => {
+      const options = { duplicates: 2, shuffle: true, concurrency: 4, until2xx: true };
+      const sender = createWebhookSender({ target, secret, fake: stage.fake, ...options });
+      assert.equal((await sender.flush()).lost, 0);
+      const { totalResent } = await stage.client.trackers.resendWebhookEvents(trackerId);
+      assert.ok(totalResent > 0);
+      assert.equal((await sender.flush()).accepted, totalResent);
+    });
+    assert.equal(handled.length, 6);
+    assert.equal(new Set(handled.map(({ eventId }) => eventId)).size, 6);
+    assert.equal(sortEvents(handled).at(-1).statusMilestone, 'delivered');
+  },
+
+  'a handler that fails once → 500, and the repeated push is handled': async (stage) => {
+    await queueEvents(stage);
+    const tries = new Map();
+    const handler = ({ eventId }) => {
+      tries.set(eventId, (tries.get(eventId) ?? 0) + 1);
+      if (tries.get(eventId) === 1) throw new Error('not today');
+    };
+    await withReceiver({ handler }, async (target) => {
+      const until2xx = { maxAttempts: 3, delayMs: 1 };
+      const report = await createWebhookSender({ target, secret, fake: stage.fake, until2xx }).flush();
+      assert.deepEqual([report.lost, report.sent[0].status], [0, 500]);
+    });
+    assert.deepEqual(new Set(tries.values()), new Set([2]));
+  },
+
+  'requests that are no webhooks → refused over HTTP': async () => {
+    await withReceiver({ handler: () => {}, maxBodyBytes: 1_000 }, async (url) => {
+      const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+      assert.equal(await statusOf(url, { method: 'HEAD' }), 200);
+      assert.equal(await statusOf(url), 405);
+      assert.equal(await statusOf(url, { method: 'POST', body: '{}' }), 401);
+      assert.equal(await statusOf(url, { method: 'POST', headers, body: '{' }), 400);
+      assert.equal(await statusOf(url, { method: 'POST', headers, body: '{}' }), 422);
+      assert.equal(await statusOf(url, { method: 'POST', headers, body: `"${'x'.repeat(2_000)}"` }), 413);
+    });
+  },
+
+  'a body of bytes → parsed': async () => {
+    const body = { trackerId: 't', events: [{ eventId: 'e', occurrenceDatetime: '2021-03-04' }] };
+    const { deliveries, rejected } = parseWebhook(new TextEncoder().encode(JSON.stringify(body)));
+    assert.deepEqual([deliveries[0].tracker.trackerId, rejected.length], ['t', 0]);
+  },
+};

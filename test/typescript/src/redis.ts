@@ -1,0 +1,30 @@
+import { type Limiter, TrackingClient } from 'tracking-client';
+import {
+  type FallbackInfo,
+  type IoredisClient,
+  type NodeRedisClient,
+  RedisDedupeStore,
+  RedisLimiter,
+} from 'tracking-client/redis';
+import { type DedupeStore, WebhookInbox } from 'tracking-client/webhooks';
+
+export function share(redis: NodeRedisClient, second: IoredisClient): TrackingClient {
+  const limiter: Limiter = new RedisLimiter({
+    redis,
+    processes: 4,
+    onUnavailable: 'reject',
+    onFallback: (info: FallbackInfo) => console.log(Object.keys(info).length),
+  });
+  const store: DedupeStore = new RedisDedupeStore({ redis: second, keyPrefix: 'shop:' });
+  void new WebhookInbox({ store });
+  return new TrackingClient({ limiter });
+}
+
+export function misspelt(redis: NodeRedisClient): void {
+  // @ts-expect-error -- `prefix`
+  void new RedisDedupeStore({ redis, prefix: 'shop:' });
+  // @ts-expect-error -- no scripts
+  void new RedisLimiter({ redis: { get: async () => 'value' } });
+  // @ts-expect-error -- another word
+  void new RedisLimiter({ redis, onUnavailable: 'wait' });
+}

@@ -1,0 +1,28 @@
+import client = require('tracking-client');
+import postgres = require('tracking-client/postgres');
+import redis = require('tracking-client/redis');
+import testing = require('tracking-client/testing');
+import webhooks = require('tracking-client/webhooks');
+
+const fake = testing.createFakeTrackingService();
+
+export function makeClient(connection: redis.NodeRedisClient): client.TrackingClient {
+  const limiter: client.Limiter = new redis.RedisLimiter({ redis: connection });
+  return new client.TrackingClient({
+    baseUrl: fake.baseUrl,
+    apiKey: fake.apiKey,
+    fetch: fake.fetch,
+    limiter,
+  });
+}
+
+export function makeInbox(database: postgres.Queryable): webhooks.WebhookInbox {
+  return new webhooks.WebhookInbox({ store: new postgres.PostgresDedupeStore({ client: database }) });
+}
+
+export async function readMilestone(): Promise<client.StatusMilestone | null | undefined> {
+  const { shipment } = await new client.TrackingClient().trackers.results('id');
+  // @ts-expect-error -- `statusMileStone`
+  console.log(shipment?.statusMileStone);
+  return shipment?.statusMilestone;
+}

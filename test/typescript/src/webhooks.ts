@@ -1,0 +1,76 @@
+import { createServer } from 'node:http';
+import {
+  type Claim,
+  compareEvents,
+  createWebhookHandler,
+  type DedupeStore,
+  type Delivery,
+  MemoryDedupeStore,
+  type OccurrenceDatetime,
+  parseOccurrenceDatetime,
+  parseWebhook,
+  sortEvents,
+  toNodeHandler,
+  type WebhookEvent,
+  type WebhookHandler,
+  WebhookInbox,
+  type WebhookReport,
+} from 'tracking-client/webhooks';
+
+const store: DedupeStore = new MemoryDedupeStore({ maxKeys: 1_000 });
+const inbox = new WebhookInbox({
+  store,
+  maxAttempts: 3,
+  onDeadLetter: (event, { attempt }) => [event, attempt],
+});
+
+export const handler: WebhookHandler = createWebhookHandler({
+  secret: ['new', 'old'],
+  inbox,
+  handler: async (event, { delivery, attempt, signal }) => {
+    const id: string = delivery.tracker.trackerId;
+    console.log(id, event.statusMilestone, attempt.toFixed(), signal.aborted);
+  },
+  onProofOfDelivery: ({ data }) => console.log(data?.content?.downloadUrl),
+  onReport: (report: WebhookReport) => console.log(report.outcome.length),
+});
+
+export const server = createServer(toNodeHandler(handler));
+
+export async function answer(request: Request): Promise<number> {
+  const response: Response = await handler(request);
+  await handler.close({ timeoutMs: 1_000 });
+  return response.status;
+}
+
+export function read(body: Uint8Array): WebhookEvent[] {
+  const { deliveries, rejected } = parseWebhook(body);
+  console.log(rejected[0]?.index.toFixed(), rejected[0]?.issues[0]?.message.trim());
+  return deliveries.flatMap((delivery: Delivery) =>
+    delivery.kind === 'events' ? sortEvents(delivery.events) : [],
+  );
+}
+
+export async function claim(key: string): Promise<number> {
+  const [first]: readonly Claim[] = await store.claim([key], { token: 'token', leaseMs: 1_000 });
+  return first?.status === 'busy' ? first.retryAfterMs : 0;
+}
+
+export const parsed: OccurrenceDatetime | undefined = parseOccurrenceDatetime('2021-03-04T17:12:57');
+export const order: number = compareEvents(
+  { occurrenceDatetime: '2021-03-04' },
+  { occurrenceDatetime: null },
+);
+
+export function misspelt(event: WebhookEvent, delivery: Delivery, report: WebhookReport): void {
+  // @ts-expect-error -- `eventID`
+  console.log(event.eventID);
+  // @ts-expect-error -- `trackers`
+  console.log(delivery.trackers);
+  // @ts-expect-error -- `outcomes`
+  console.log(report.outcomes);
+  // @ts-expect-error -- `key`
+  void new WebhookInbox({ store, key: 'key' });
+  // @ts-expect-error -- the listener takes a request and a response
+  void toNodeHandler(handler)('request');
+}
