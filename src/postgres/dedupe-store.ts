@@ -1,13 +1,8 @@
 import { checkKnownOptions } from '../option-checks.ts';
 import type { Claim, DedupeStore } from '../webhooks/dedupe-store.ts';
+import { OUTLASTS_SENDER_MS } from '../webhooks/sender-schedule.ts';
 import { type InboxStatements, inboxStatements } from './inbox-statements.ts';
-import {
-  createInboxTable,
-  DEFAULT_INBOX_TABLE,
-  type PurgeOptions,
-  purgeInboxTable,
-  UNFINISHED_RETAIN_MS,
-} from './inbox-table.ts';
+import { createInboxTable, DEFAULT_INBOX_TABLE, type PurgeOptions, purgeInboxTable } from './inbox-table.ts';
 import { type Queryable, queryRows, requireQueryable } from './queryable.ts';
 import { storableKey } from './storable-key.ts';
 
@@ -20,12 +15,13 @@ export interface PostgresDedupeStoreOptions {
 }
 
 /**
- * Remembers handled webhook events (service.md 6) in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
+ * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
  *
  * The keys of a payload are claimed, committed or released by one statement, which locks rows in the order of their keys, so
  * receivers cannot deadlock. Create the table with `createTable()`, or with `inboxTableSql()` in a migration of your own, and
  * call `purge()` now and then. Its methods reject with the client's own errors.
  *
+ * @specification service.md 6
  * @example
  * const store = new PostgresDedupeStore({ client: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
  * await store.createTable();
@@ -58,12 +54,12 @@ export class PostgresDedupeStore implements DedupeStore {
    *
    * @param options - see `PurgeOptions`
    * @returns how many events were deleted
+   * @throws ConfigurationError when an option makes no sense
    */
   async purge(options: PurgeOptions = {}): Promise<number> {
     return purgeInboxTable(this.#client, this.#table, options);
   }
 
-  /** See {@link DedupeStore.claim}. */
   async claim(
     keys: readonly string[],
     options: { readonly token: string; readonly leaseMs: number },
@@ -71,7 +67,7 @@ export class PostgresDedupeStore implements DedupeStore {
     const { token, leaseMs } = options;
     const stored = keys.map(storableKey);
     const claims = new Map<string, Claim>();
-    const forgetMs = Math.max(leaseMs, UNFINISHED_RETAIN_MS);
+    const forgetMs = Math.max(leaseMs, OUTLASTS_SENDER_MS);
     for (const row of await this.#query(this.#statements.claim, stored, token, leaseMs, forgetMs)) {
       claims.set(String(row['key']), { status: 'acquired', attempt: Number(row['attempts']) });
     }
@@ -87,12 +83,10 @@ export class PostgresDedupeStore implements DedupeStore {
     return stored.map((key) => claims.get(key) ?? { status: 'busy', retryAfterMs: 1 });
   }
 
-  /** See {@link DedupeStore.commit}. */
   async commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void> {
     await this.#query(this.#statements.commit, keys.map(storableKey), options.retainMs);
   }
 
-  /** See {@link DedupeStore.release}. */
   async release(keys: readonly string[], options: { readonly token: string }): Promise<void> {
     await this.#query(this.#statements.release, keys.map(storableKey), options.token);
   }

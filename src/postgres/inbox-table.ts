@@ -6,9 +6,6 @@ import type { Queryable } from './queryable.ts';
 /** The table that is used when no other is named. */
 export const DEFAULT_INBOX_TABLE = 'tracking_inbox';
 
-/** How long the attempts of an event that never succeeded are kept, in milliseconds: longer than the sender goes on trying. */
-export const UNFINISHED_RETAIN_MS = 7 * 24 * 60 * 60 * 1000;
-
 /** Shorter than PostgreSQL's own limit of 63, for the index is named after the table. */
 const MAX_NAME_LENGTH = 50;
 /** Any constant that no other program is likely to lock. */
@@ -18,6 +15,7 @@ const MIGRATION_LOCK = 7_275_824_301;
  * The statements that create the table of handled events, for your own migrations.
  *
  * @param table - name of the table, with its schema if it has one. Default: `tracking_inbox`
+ * @returns SQL that does nothing where the table exists
  * @throws ConfigurationError when that is not a plain name
  * @example
  * console.log(inboxTableSql('webhooks.inbox'));
@@ -25,9 +23,10 @@ const MIGRATION_LOCK = 7_275_824_301;
  * // CREATE INDEX IF NOT EXISTS "inbox_expires_at" ON "webhooks"."inbox" (expires_at);
  */
 export function inboxTableSql(table: string = DEFAULT_INBOX_TABLE): string {
-  const index = quoteTable(`${table.split('.').at(-1)}_expires_at`, MAX_NAME_LENGTH + 11);
+  const name = quoteTable(table);
+  const index = `"${table.split('.').at(-1)}_expires_at"`;
   // Room on the pages lets the renewals of a lease, which change no indexed column, stay on their page.
-  return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
+  return `CREATE TABLE IF NOT EXISTS ${name} (
   key text COLLATE "C" PRIMARY KEY,
   state text NOT NULL CHECK (state IN ('leased', 'failed', 'done')),
   token text,
@@ -35,7 +34,7 @@ export function inboxTableSql(table: string = DEFAULT_INBOX_TABLE): string {
   attempts integer NOT NULL,
   expires_at timestamptz NOT NULL
 ) WITH (fillfactor = 80);
-CREATE INDEX IF NOT EXISTS ${index} ON ${quoteTable(table)} (expires_at);`;
+CREATE INDEX IF NOT EXISTS ${index} ON ${name} (expires_at);`;
 }
 
 /** Runs the statements of {@link inboxTableSql}; also when several processes do it at once, which plain `IF NOT EXISTS` does not survive. */
@@ -87,12 +86,12 @@ export async function purgeInboxTable(
  *
  * @throws ConfigurationError when it is more than letters, digits and underscores, with at most one schema before it
  */
-export function quoteTable(table: string, maxLength: number = MAX_NAME_LENGTH): string {
+export function quoteTable(table: string): string {
   const parts = typeof table === 'string' ? table.split('.') : [];
-  const isPlain = (part: string) => /^[a-z_][a-z0-9_]*$/i.test(part) && part.length <= maxLength;
+  const isPlain = (part: string) => /^[a-z_][a-z0-9_]*$/i.test(part) && part.length <= MAX_NAME_LENGTH;
   if (parts.length < 1 || parts.length > 2 || !parts.every(isPlain)) {
     throw new ConfigurationError(
-      `Expected \`table\` to be a name of at most ${maxLength} letters, digits and underscores, such as "tracking_inbox" or ` +
+      `Expected \`table\` to be a name of at most ${MAX_NAME_LENGTH} letters, digits and underscores, such as "tracking_inbox" or ` +
         `"webhooks.inbox", got ${kindOf(table)}`,
     );
   }

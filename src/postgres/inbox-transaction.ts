@@ -1,11 +1,14 @@
 import { TrackingError } from '../errors.ts';
+import { OUTLASTS_SENDER_MS } from '../webhooks/sender-schedule.ts';
 import type { InboxStatements } from './inbox-statements.ts';
-import { UNFINISHED_RETAIN_MS } from './inbox-table.ts';
 import { type Queryable, queryRows } from './queryable.ts';
 import { inTransaction, type TransactionSource } from './transaction.ts';
 
-/** SQLSTATE `lock_not_available`: the wait for a lock took longer than `lock_timeout`. */
-const LOCK_NOT_AVAILABLE = '55P03';
+/**
+ * SQLSTATEs of a wait for another receiver that was given up: `lock_not_available` by `lock_timeout`, `query_canceled` by a
+ * `statement_timeout` of the application that is shorter, `deadlock_detected`.
+ */
+const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
 /** Counting a failure may not hold the answer up behind a rival that has taken the event over since. */
 const COUNT_LOCK_TIMEOUT_MS = 1_000;
 
@@ -71,7 +74,7 @@ export class InboxTransactions {
       return { status: 'committed', taken };
     } catch (error) {
       if (reached.taken !== undefined) return { status: 'failed', taken: reached.taken, error };
-      return hasCode(error, LOCK_NOT_AVAILABLE) ? { status: 'busy' } : { status: 'unavailable', error };
+      return BUSY_CODES.has(codeOf(error)) ? { status: 'busy' } : { status: 'unavailable', error };
     }
   }
 
@@ -79,7 +82,7 @@ export class InboxTransactions {
   async countFailure(keys: readonly string[]): Promise<void> {
     await inTransaction(this.#source, async (transaction) => {
       await setLockTimeout(transaction, `${COUNT_LOCK_TIMEOUT_MS}ms`);
-      await transaction.query(this.#statements.fail, [[...keys], UNFINISHED_RETAIN_MS]);
+      await transaction.query(this.#statements.fail, [[...keys], OUTLASTS_SENDER_MS]);
     });
   }
 
@@ -126,6 +129,6 @@ async function setLockTimeout(transaction: Queryable, value: string): Promise<st
   return String(row?.['before']);
 }
 
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

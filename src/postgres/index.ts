@@ -1,3 +1,9 @@
+/**
+ * Remembers handled events in PostgreSQL, on its own or in one transaction with your writes.
+ *
+ * @module tracking-client/postgres
+ */
+
 export { PostgresDedupeStore, type PostgresDedupeStoreOptions } from './dedupe-store.ts';
 export { inboxTableSql, type PurgeOptions } from './inbox-table.ts';
 export type { Queryable } from './queryable.ts';

@@ -3,7 +3,14 @@ import { kindOf } from '../validation.ts';
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
 export interface Queryable {
-  /** Runs one statement whose values are numbered `$1`, `$2`, …; rejects with an error that has the SQLSTATE as `code`. */
+  /**
+   * Runs one statement.
+   *
+   * @param text - SQL whose values are numbered `$1`, `$2`, …
+   * @param values - the values
+   * @returns the rows, each an object by column name
+   * @throws the database's own error, with the SQLSTATE as `code`
+   */
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 

@@ -6,18 +6,27 @@ import type { Queryable } from './queryable.ts';
 export interface PooledConnection extends Queryable {
   /** Gives it back; `true` closes it instead. */
   release(destroy?: boolean): void;
+  /** Listens for a connection that breaks while it is lent. */
   on?(event: 'error', listener: (error: Error) => void): unknown;
+  /** Takes the listener back. */
   off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** Lends connections: a `Pool` of `pg`, or one shaped like it. */
 export interface ConnectionPool extends Queryable {
+  /** Lends a connection. */
   connect(): Promise<PooledConnection>;
 }
 
 /** Runs a function in a transaction: a PGlite database, or your own adapter of another driver. */
 export interface TransactionRunner extends Queryable {
-  /** Commits once `work` resolves and then resolves as it did; rolls back when it rejects, and rejects likewise. */
+  /**
+   * Commits once the work resolves; rolls back when it rejects.
+   *
+   * @param work - what to do in the transaction
+   * @returns what the work resolved to
+   * @throws what the work rejected with
+   */
   transaction<Result>(work: (transaction: Queryable) => Promise<Result>): Promise<Result>;
 }
 

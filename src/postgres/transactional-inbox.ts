@@ -1,18 +1,13 @@
 import { checkKnownOptions } from '../option-checks.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
+import { BodyReader } from '../webhooks/body-reader.ts';
 import { toCallbacks } from '../webhooks/callbacks.ts';
-import {
-  type DeadLetterContext,
-  type InboxErrorContext,
-  resolveInboxOptions,
-  type WebhookInboxOptions,
-} from '../webhooks/inbox-options.ts';
-import { parseWebhook } from '../webhooks/parse.ts';
+import type { DeadLetterContext, InboxErrorContext } from '../webhooks/inbox-options.ts';
 import type { WebhookProcessor } from '../webhooks/report.ts';
+import { resolveRunOptions } from '../webhooks/run-options.ts';
 import { planWork } from '../webhooks/work-plan.ts';
-import { PostgresDedupeStore } from './dedupe-store.ts';
 import { inboxStatements } from './inbox-statements.ts';
-import { DEFAULT_INBOX_TABLE, type PurgeOptions } from './inbox-table.ts';
+import { createInboxTable, DEFAULT_INBOX_TABLE, type PurgeOptions, purgeInboxTable } from './inbox-table.ts';
 import { InboxTransactions } from './inbox-transaction.ts';
 import { requireTransactionSource, type TransactionOf, type TransactionSource } from './transaction.ts';
 import { TransactionalRun } from './transactional-run.ts';
@@ -52,7 +47,10 @@ export interface TransactionalInboxOptions<Source extends TransactionSource> {
   readonly onDeadLetter?:
     | ((event: WebhookEvent | undefined, context: DeadLetterContext & TransactionContext<Source>) => unknown)
     | undefined;
-  /** Told of every error that does not reach you otherwise. Default: writes it to `console.error`. */
+  /**
+   * Told of every error that does not reach you otherwise, and of what in a webhook is not what it should be: of each rejected
+   * item, and once of each field that was kept as it came. Default: writes it to `console.error`.
+   */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
 }
 
@@ -66,21 +64,26 @@ export interface TransactionalInbox<Source extends TransactionSource>
    *
    * @param options - see `PurgeOptions`
    * @returns how many events were deleted
+   * @throws ConfigurationError when an option makes no sense; the client's own errors
    */
   purge(options?: PurgeOptions): Promise<number>;
 }
 
 /**
- * An inbox whose events (service.md 6) take effect exactly once, crashes included: a row that says "handled" and the handler's own writes are
- * committed in one transaction. Each event has a transaction of its own; with `onDelivery` each delivery has.
+ * An inbox whose events take effect exactly once, crashes included: a row that says "handled" and the handler's own writes
+ * are committed in one transaction. Each event has a transaction of its own; with `onDelivery` each delivery has.
  *
  * Only what is written through `transaction` is covered: a mail sent by the handler is sent again after a crash. A receiver that finds
  * an event in the hands of another waits for that transaction to end, at most `busyBudgetMs`. A failed try is counted after its
  * rollback, so a try that ends with its process is not.
  *
+ * A table of `PostgresDedupeStore` can be taken over by it, and the other way round. Let not both receive into one table at the same
+ * time: a claim of the store would wait for a transaction here to end, whatever `busyBudgetMs` says.
+ *
  * @param options - see `TransactionalInboxOptions`
- * @returns an inbox for `createWebhookHandler({ inbox })`, on the same table as `PostgresDedupeStore` if you like
+ * @returns an inbox for `createWebhookHandler({ inbox })`
  * @throws ConfigurationError when an option makes no sense; nothing is sent yet
+ * @specification service.md 6
  * @example
  * const inbox = transactionalInbox({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
  * await inbox.createTable();
@@ -96,25 +99,18 @@ export function transactionalInbox<Source extends TransactionSource>(
   options: TransactionalInboxOptions<Source>,
 ): TransactionalInbox<Source> {
   checkKnownOptions('options', options, OPTION_NAMES);
-  const { pool, table, onDeadLetter, ...shared } = options;
+  const { pool, table = DEFAULT_INBOX_TABLE } = options;
   requireTransactionSource(pool);
-  const store = new PostgresDedupeStore({ client: pool, table });
-  const resolved = resolveInboxOptions({
-    ...shared,
-    store,
-    handlerTimeoutMs: shared.handlerTimeoutMs ?? 60_000,
-    // Only looked at there; it is called below, with the transaction that it needs.
-    onDeadLetter: onDeadLetter as WebhookInboxOptions['onDeadLetter'],
-  });
-  const statements = inboxStatements(table ?? DEFAULT_INBOX_TABLE);
-  const transactions = new InboxTransactions(pool, statements, resolved.retainMs);
-  const settings = { ...resolved, transactions, onDeadLetter };
+  const resolved = resolveRunOptions(options, 60_000);
+  const transactions = new InboxTransactions(pool, inboxStatements(table), resolved.retainMs);
+  const settings = { ...resolved, transactions };
+  const bodies = new BodyReader(resolved);
   return {
-    createTable: () => store.createTable(),
-    purge: (purgeOptions) => store.purge(purgeOptions),
+    createTable: () => createInboxTable(pool, table),
+    purge: async (purgeOptions = {}) => purgeInboxTable(pool, table, purgeOptions),
     process: async (payload, given, processOptions = {}) => {
       const callbacks = toCallbacks(given);
-      const { deliveries, rejected } = parseWebhook(payload);
+      const { deliveries, rejected } = bodies.read(payload);
       const run = new TransactionalRun<Source>(settings, processOptions);
       return run.run(planWork(deliveries, callbacks), callbacks, rejected);
     },

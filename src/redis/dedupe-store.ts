@@ -2,11 +2,10 @@ import { ConfigurationError } from '../errors.ts';
 import { checkKnownOptions } from '../option-checks.ts';
 import { kindOf } from '../validation.ts';
 import type { Claim, DedupeStore } from '../webhooks/dedupe-store.ts';
+import { hashedKey, looksHashed } from '../webhooks/hashed-key.ts';
+import { OUTLASTS_SENDER_MS } from '../webhooks/sender-schedule.ts';
 import { CLAIM_SCRIPT, COMMIT_SCRIPT, RELEASE_SCRIPT } from './dedupe-scripts.ts';
 import { type RedisClient, type RedisScript, type ScriptRunner, scriptRunner } from './redis-client.ts';
-
-/** How long the attempts of an event that never succeeded are kept: longer than the sender goes on trying. */
-const UNFINISHED_RETAIN_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Options of {@link RedisDedupeStore}. */
 export interface RedisDedupeStoreOptions {
@@ -17,12 +16,13 @@ export interface RedisDedupeStoreOptions {
 }
 
 /**
- * Remembers handled webhook events (service.md 6) in Redis 5 or newer, for any number of processes. Tested on version 7.
+ * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
  * One script a key on the clock of Redis; a payload's keys are claimed, or committed, in one round trip. Configure Redis with
  * `maxmemory-policy noeviction`: an evicted key would be handled again. A failover can lose the last writes, which costs
  * duplicates, never events. Its methods reject with the client's own errors.
  *
+ * @specification service.md 6
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
  * const inbox = new WebhookInbox({ store: new RedisDedupeStore({ redis }) });
@@ -47,32 +47,34 @@ export class RedisDedupeStore implements DedupeStore {
     this.#keyPrefix = keyPrefix;
   }
 
-  /** See {@link DedupeStore.claim}. */
   async claim(
     keys: readonly string[],
     options: { readonly token: string; readonly leaseMs: number },
   ): Promise<readonly Claim[]> {
     const leaseMs = Math.ceil(options.leaseMs);
-    const forgetMs = Math.max(leaseMs, UNFINISHED_RETAIN_MS);
+    const forgetMs = Math.max(leaseMs, OUTLASTS_SENDER_MS);
     const replies = await this.#runForEach(CLAIM_SCRIPT, keys, options.token, `${leaseMs}`, `${forgetMs}`);
     return replies.map(toClaim);
   }
 
-  /** See {@link DedupeStore.commit}. */
   async commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void> {
     await this.#runForEach(COMMIT_SCRIPT, keys, `${Math.ceil(options.retainMs)}`);
   }
 
-  /** See {@link DedupeStore.release}. */
   async release(keys: readonly string[], options: { readonly token: string }): Promise<void> {
     await this.#runForEach(RELEASE_SCRIPT, keys, options.token);
   }
 
   async #runForEach(script: RedisScript, keys: readonly string[], ...input: string[]) {
     if (keys.length === 0) return [];
-    const calls = keys.map((key) => ({ keys: [this.#keyPrefix + key], arguments: input }));
+    const calls = keys.map((key) => ({ keys: [this.#keyPrefix + storableKey(key)], arguments: input }));
     return this.#scripts.runAll(script, calls);
   }
+}
+
+/** Redis holds any text; half a surrogate pair, which JSON allows, does not even get there unchanged. */
+function storableKey(key: string): string {
+  return looksHashed(key) || /\p{Surrogate}/u.test(key) ? hashedKey(key) : key;
 }
 
 function toClaim(reply: unknown): Claim {

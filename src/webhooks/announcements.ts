@@ -12,17 +12,26 @@ export interface Announcements {
   readonly onFailure: (error: unknown, operation: 'snapshot' | 'unhandled') => void;
 }
 
-/**
- * Calls `onSnapshot` and `onUnhandled`, which are told of deliveries and not deduplicated.
- *
- * @returns how many snapshots were taken without a failure
- */
+/** How far the announcements got. */
+export interface Announced {
+  /** How many snapshots were taken without a failure. */
+  readonly snapshots: number;
+  /** Whether a shutdown left some untold: they must come again, or nobody ever sees them. */
+  readonly isCutShort: boolean;
+}
+
+/** Calls `onSnapshot` and `onUnhandled`, which are told of deliveries and not deduplicated. */
 export async function announce(
   plan: Pick<WorkPlan, 'snapshots' | 'unhandled'>,
   { onSnapshot, onUnhandled }: Pick<WebhookCallbacks, 'onSnapshot' | 'onUnhandled'>,
   { touched, handlerTimeoutMs, signal, onFailure }: Announcements,
-): Promise<number> {
+): Promise<Announced> {
+  let isCutShort = false;
   const tell = async (callback: () => unknown, operation: 'snapshot' | 'unhandled'): Promise<boolean> => {
+    if (signal?.aborted === true) {
+      isCutShort = true;
+      return false;
+    }
     try {
       await new GuardedCall().run(callback, handlerTimeoutMs, signal);
       return true;
@@ -31,11 +40,15 @@ export async function announce(
       return false;
     }
   };
-  let taken = 0;
-  for (const delivery of plan.snapshots) {
-    if (onSnapshot === undefined || touched.has(delivery)) continue;
-    if (await tell(() => onSnapshot(delivery), 'snapshot')) taken += 1;
+  let snapshots = 0;
+  if (onSnapshot !== undefined) {
+    for (const delivery of plan.snapshots) {
+      if (touched.has(delivery)) continue;
+      if (await tell(() => onSnapshot(delivery), 'snapshot')) snapshots += 1;
+    }
   }
-  for (const delivery of plan.unhandled) await tell(() => onUnhandled?.(delivery), 'unhandled');
-  return taken;
+  if (onUnhandled !== undefined) {
+    for (const delivery of plan.unhandled) await tell(() => onUnhandled(delivery), 'unhandled');
+  }
+  return { snapshots, isCutShort };
 }

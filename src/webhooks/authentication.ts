@@ -6,11 +6,12 @@ import { kindOf } from '../validation.ts';
 export type WebhookSecret = string | readonly string[];
 
 /**
- * Builds a check of the `Authorization` header of webhooks (public contract: one shared secret, sent as a bearer token).
+ * Builds a check of the `Authorization` header of webhooks, which holds one shared secret as a bearer token.
  *
  * @param secret - one secret or several; each a non-empty string without white space around it
  * @returns a function that takes the header and throws WebhookAuthenticationError unless it holds one of the secrets
  * @throws ConfigurationError when a secret can't be one
+ * @specification public contract
  * @example
  * const authenticate = webhookAuthenticator(process.env.WEBHOOK_SECRET ?? '');
  * authenticate(request.headers.get('authorization')); // throws unless it is "Bearer <secret>"
@@ -20,19 +21,26 @@ export function webhookAuthenticator(
 ): (authorization: string | null | undefined) => void {
   const digests = checkedSecrets(secret).map((value) => digest(value, 'utf8'));
   return (authorization) => {
-    const token = /^bearer +(.*)$/is.exec(authorization ?? '')?.[1]?.trim();
+    const token = /^bearer +(.*)$/is.exec(authorization ?? '')?.[1];
     if (token === undefined) {
       throw new WebhookAuthenticationError(
         `Expected \`Authorization\` to be a bearer token, got ${kindOf(authorization ?? undefined)}`,
       );
     }
     // Header text holds one character a byte, so this gives the bytes that were sent back.
-    const given = digest(token, 'latin1');
+    const given = digest(withoutSpaceAfter(token), 'latin1');
     // Digests have one length, and every secret is compared: the time taken tells nothing.
     const matches = digests.filter((known) => timingSafeEqual(known, given)).length;
     if (matches === 0)
       throw new WebhookAuthenticationError('Expected the webhook secret, got another bearer token');
   };
+}
+
+/** Takes off what HTTP calls white space, and no more: a no-break space is a byte of a secret here. */
+function withoutSpaceAfter(token: string): string {
+  let end = token.length;
+  while (token[end - 1] === ' ' || token[end - 1] === '\t') end -= 1;
+  return token.slice(0, end);
 }
 
 function checkedSecrets(secret: unknown): string[] {

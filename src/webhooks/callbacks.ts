@@ -42,7 +42,7 @@ export type EventHandler<Extra extends object = object> = (
  * Give `handler` or `onDelivery`, not both.
  */
 export interface WebhookCallbacks<Extra extends object = object> {
-  /** Called once for every new event, oldest first. */
+  /** Called once for every new event, oldest first. Default: none, and without `onDelivery` either the delivery is unhandled. */
   readonly handler?: EventHandler<Extra> | undefined;
   /** Called once for every delivery that has new events, with `events` cut down to these, oldest first. */
   readonly onDelivery?: ((delivery: EventsDelivery, context: DeliveryContext & Extra) => unknown) | undefined;

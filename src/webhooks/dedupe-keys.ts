@@ -14,6 +14,7 @@ import { canonicalJson } from './canonical-json.ts';
  * @param delivery - the delivery that brought the event
  * @param event - one of its events
  * @returns the key, the same for every redelivery; also a good idempotency key for your own writes
+ * @specification service.md 6
  */
 export function eventKey(delivery: EventsDelivery, event: WebhookEvent): string {
   const topic = delivery.metadata?.topic || EVENTS_TOPIC;
@@ -24,6 +25,8 @@ export function eventKey(delivery: EventsDelivery, event: WebhookEvent): string 
  * The name under which a proof of delivery is remembered: `trackerId:messageId`; without a message id, its content's SHA-256.
  *
  * @param delivery - the proof of delivery
+ * @returns the key, the same for every redelivery
+ * @specification public contract
  */
 export function proofOfDeliveryKey(delivery: ProofOfDelivery): string {
   return `${escaped(delivery.tracker.trackerId)}:${delivery.metadata.messageId || contentHash(delivery.data)}`;

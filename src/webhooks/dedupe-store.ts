@@ -1,11 +1,21 @@
 /** What a claim of one key found. */
 export type Claim =
-  /** The key is ours until the lease ends; `attempt` counts from 1 over all receivers. */
-  | { readonly status: 'acquired'; readonly attempt: number }
-  /** The key was handled before. */
-  | { readonly status: 'done' }
-  /** Another receiver works on the key; its lease ends in `retryAfterMs` milliseconds. */
-  | { readonly status: 'busy'; readonly retryAfterMs: number };
+  | {
+      /** The key is ours until the lease ends. */
+      readonly status: 'acquired';
+      /** Counts from 1, over all receivers. */
+      readonly attempt: number;
+    }
+  | {
+      /** The key was handled before. */
+      readonly status: 'done';
+    }
+  | {
+      /** Another receiver works on the key. */
+      readonly status: 'busy';
+      /** When its lease ends, in milliseconds from now. */
+      readonly retryAfterMs: number;
+    };
 
 /**
  * Remembers which webhook events were handled, for one process or many.
@@ -15,17 +25,29 @@ export interface DedupeStore {
   /**
    * Leases keys for a while. Claiming again with the same token renews the lease and does not count as an attempt.
    *
-   * @param keys - distinct keys; the answer holds one claim a key, in the same order
+   * @param keys - distinct keys
    * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease in milliseconds
+   * @returns one claim a key, in the same order
+   * @throws what the store fails with
    */
   claim(
     keys: readonly string[],
     options: { readonly token: string; readonly leaseMs: number },
   ): Promise<readonly Claim[]>;
   /**
-   * Marks keys as done, whoever holds them, and remembers that for `retainMs` milliseconds.
+   * Marks keys as done, whoever holds them.
+   *
+   * @param keys - distinct keys
+   * @param options - `retainMs`: how long to remember them, in milliseconds
+   * @throws what the store fails with
    */
   commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void>;
-  /** Gives keys back that are still leased by `token`; does nothing for others. */
+  /**
+   * Gives keys back that are still leased by a claimant; does nothing for others.
+   *
+   * @param keys - distinct keys
+   * @param options - `token` identifies the claimant
+   * @throws what the store fails with
+   */
   release(keys: readonly string[], options: { readonly token: string }): Promise<void>;
 }

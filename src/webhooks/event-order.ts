@@ -3,8 +3,11 @@ import { type OccurrenceDatetime, parseOccurrenceDatetime, startOfDayMs } from '
 
 /** What the order of events is read from: events of results and of webhooks both have it. */
 export interface OrderableEvent {
+  /** When it happened, as the service sent it. */
   readonly occurrenceDatetime?: string | null | undefined;
+  /** Lower is older; breaks ties. */
   readonly order?: number | null | undefined;
+  /** Decides last, so that the order does not depend on the input's. */
   readonly eventId?: string | null | undefined;
 }
 
@@ -16,7 +19,10 @@ interface Ranked<Event extends OrderableEvent> {
 }
 
 function rank<Event extends OrderableEvent>(event: Event): Ranked<Event> {
-  const occurrence = parseOccurrenceDatetime(event.occurrenceDatetime ?? '');
+  const { occurrenceDatetime } = event;
+  // A webhook keeps what came, so the type may be wrong; so may it below.
+  const occurrence =
+    typeof occurrenceDatetime === 'string' ? parseOccurrenceDatetime(occurrenceDatetime) : undefined;
   return { event, occurrence, position: positionOf(occurrence) };
 }
 
@@ -43,7 +49,8 @@ function compareRanks(a: Ranked<OrderableEvent>, b: Ranked<OrderableEvent>): num
 }
 
 function orderOf(ranked: Ranked<OrderableEvent>): number | undefined {
-  return ranked.event.order ?? undefined;
+  const { order } = ranked.event;
+  return typeof order === 'number' ? order : undefined;
 }
 
 /**
@@ -53,6 +60,7 @@ function orderOf(ranked: Ranked<OrderableEvent>): number | undefined {
  * @param a - an event of results or of a webhook
  * @param b - another event of the same shipment
  * @returns below 0 when `a` is older, above 0 when `b` is, 0 when they are equal
+ * @specification service.md 2.3
  */
 export function compareEvents(a: OrderableEvent, b: OrderableEvent): number {
   const [first, second] = [rank(a), rank(b)];
@@ -67,12 +75,13 @@ export function compareEvents(a: OrderableEvent, b: OrderableEvent): number {
 }
 
 /**
- * Orders the events of one shipment, oldest first, whatever order they came in and wherever this runs (service.md 2.3).
+ * Orders the events of one shipment, oldest first, whatever order they came in and wherever this runs.
  * Instants rule; a local time counts as if in UTC; `order` breaks ties, and orders the whole of a day on which an event
  * has a date only. Events without a readable time come last.
  *
  * @param events - events of results or of webhooks; not changed
  * @returns a new array
+ * @specification service.md 2.3
  * @example
  * sortEvents([
  *   { eventId: 'b', occurrenceDatetime: '2021-03-04', order: 2 },

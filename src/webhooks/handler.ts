@@ -1,6 +1,11 @@
 import { sleep } from '../abort.ts';
-import { ConfigurationError, TrackingError, WebhookParseError } from '../errors.ts';
-import { checkCount, checkKnownOptions, checkTimeoutMs } from '../option-checks.ts';
+import {
+  ConfigurationError,
+  TrackingError,
+  WebhookAuthenticationError,
+  WebhookParseError,
+} from '../errors.ts';
+import { checkCount, checkDelayMs, checkKnownOptions, checkTimeoutMs } from '../option-checks.ts';
 import { kindOf } from '../validation.ts';
 import { answerWith, type WebhookAnswer } from './answers.ts';
 import { type WebhookSecret, webhookAuthenticator } from './authentication.ts';
@@ -8,6 +13,7 @@ import { toCallbacks, type WebhookCallbacks } from './callbacks.ts';
 import { checkFunction } from './function-check.ts';
 import type { WebhookProcessor, WebhookReport } from './report.ts';
 import { readBody, refusedMediaType } from './request-body.ts';
+import { tell } from './tell.ts';
 
 /** Left between the last look at busy work and the deadline, for the answer to get out. */
 const ANSWER_MARGIN_MS = 1_000;
@@ -31,7 +37,7 @@ const OPTION_NAMES = [
 
 /** Options of `createWebhookHandler`: what to call, and how to receive. */
 export interface WebhookHandlerOptions<Extra extends object = object> extends WebhookCallbacks<Extra> {
-  /** The account's webhook secret, or several while it is being changed. Required, unless `allowUnauthenticated`. */
+  /** The account's webhook secret, or a list of several while it is being changed. Default: none, which needs `allowUnauthenticated`. */
   readonly secret?: WebhookSecret | undefined;
   /** Accepts webhooks from anyone when there is no `secret`. Default: false. */
   readonly allowUnauthenticated?: boolean | undefined;
@@ -43,7 +49,10 @@ export interface WebhookHandlerOptions<Extra extends object = object> extends We
   readonly deadlineMs?: number | undefined;
   /** Told how each webhook went, also after its deadline. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
-  /** Told of each request that got no further: no secret, no JSON, too long; or an inbox that broke down. */
+  /**
+   * Told of each request that got no further: no secret, no JSON, too long; or an inbox that broke down. Default: writes
+   * the last to `console.error`.
+   */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
 }
 
@@ -54,17 +63,19 @@ export interface WebhookHandler {
    * Refuses new webhooks from now on with 503, and waits for the work under way.
    *
    * @param options - `timeoutMs`: when to give up, in milliseconds; callbacks are told by their `signal`, and what has not begun is given back. Default: none
+   * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
 /**
  * Builds the function that answers the service's webhooks: 2xx only for what is durably handled, so that the sender
- * keeps and repeats the rest (service.md 6; the sender's rules are in the public contract).
+ * keeps and repeats the rest.
  *
  * @param options - see `WebhookHandlerOptions`
  * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
  * @throws ConfigurationError when an option is missing or makes no sense, and without any secret
+ * @specification service.md 6; public contract
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
  * const webhooks = createWebhookHandler({
@@ -79,7 +90,7 @@ export function createWebhookHandler<Extra extends object = object>(
 ): WebhookHandler {
   const receiver = new Receiver(options);
   return Object.assign((request: Request) => receiver.receive(request), {
-    close: ({ timeoutMs }: { readonly timeoutMs?: number | undefined } = {}) => receiver.close(timeoutMs),
+    close: (given?: { readonly timeoutMs?: number | undefined }) => receiver.close(given),
   });
 }
 
@@ -114,7 +125,7 @@ class Receiver<Extra extends object> {
     this.#maxBodyBytes = checkCount('maxBodyBytes', options.maxBodyBytes ?? 10 * 2 ** 20, 1);
     this.#deadlineMs = checkTimeoutMs('deadlineMs', options.deadlineMs ?? 12_000);
     this.#onReport = options.onReport;
-    this.#onRefused = options.onRefused;
+    this.#onRefused = options.onRefused ?? logBreakdown;
   }
 
   async receive(request: Request): Promise<Response> {
@@ -132,7 +143,10 @@ class Receiver<Extra extends object> {
     return withinDeadline(work, this.#deadlineMs);
   }
 
-  async close(timeoutMs: number | undefined): Promise<void> {
+  async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    checkKnownOptions('options', options, ['timeoutMs']);
+    const { timeoutMs } = options;
+    if (timeoutMs !== undefined) checkDelayMs('timeoutMs', timeoutMs);
     this.#closing = true;
     const done = new AbortController();
     const allDone = Promise.all(this.#underWay).then(() => done.abort());
@@ -168,12 +182,12 @@ class Receiver<Extra extends object> {
       busyBudgetMs: Math.max(0, leftMs - ANSWER_MARGIN_MS),
       signal: this.#shutdown.signal,
     });
-    observe(() => this.#onReport?.(report));
+    tell(this.#onReport, report);
     return answerWith(report.outcome, report.outcome === 'busy' ? report.retryAfterMs : undefined);
   }
 
   #refuse(request: Request, error: unknown, answer: WebhookAnswer): Response {
-    observe(() => this.#onRefused?.(error, request));
+    tell(this.#onRefused, error, request);
     return answerWith(answer);
   }
 }
@@ -190,11 +204,8 @@ async function withinDeadline(work: Promise<Response>, deadlineMs: number): Prom
   }
 }
 
-/** An observer that fails must not cost the answer. */
-function observe(observer: () => void): void {
-  try {
-    observer();
-  } catch {
-    // Nothing is left to tell it to.
-  }
+/** What anyone can send is not worth a line, or anyone could fill the log. */
+function logBreakdown(error: unknown): void {
+  if (error instanceof WebhookAuthenticationError || error instanceof WebhookParseError) return;
+  console.error('tracking-client: webhook answered with 500', { error });
 }

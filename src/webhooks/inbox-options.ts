@@ -1,14 +1,10 @@
 import { ConfigurationError } from '../errors.ts';
-import { checkCount, checkDelayMs, checkKnownOptions, checkTimeoutMs } from '../option-checks.ts';
+import { checkCount, checkKnownOptions, checkTimeoutMs } from '../option-checks.ts';
 import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
 import { kindOf } from '../validation.ts';
 import type { DedupeStore } from './dedupe-store.ts';
-import { checkFunction } from './function-check.ts';
 import type { StoreOperation } from './key-lease.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** The sender tries for six days; a key forgotten before would let a late redelivery be handled again. */
-const MIN_RETAIN_MS = 7 * DAY_MS;
+import { type RunSettings, resolveRunOptions } from './run-options.ts';
 
 const OPTION_NAMES = [
   'store',
@@ -23,6 +19,7 @@ const OPTION_NAMES = [
 
 /** What is told to `onDeadLetter` beside the event. */
 export interface DeadLetterContext {
+  /** What brought the event. */
   readonly delivery: EventsDelivery | ProofOfDelivery;
   /** The name under which the event is remembered. */
   readonly key: string;
@@ -33,12 +30,13 @@ export interface DeadLetterContext {
 }
 
 /** What an error was caught at. */
-export type InboxOperation = StoreOperation | 'handler' | 'deadLetter' | 'snapshot' | 'unhandled';
+export type InboxOperation = StoreOperation | 'parse' | 'handler' | 'deadLetter' | 'snapshot' | 'unhandled';
 
 /** What is told to `onError` beside the error. */
 export interface InboxErrorContext {
+  /** What the error was caught at. */
   readonly operation: InboxOperation;
-  /** What was worked on; empty for `snapshot` and `unhandled`. */
+  /** What was worked on; empty for `parse`, `snapshot` and `unhandled`. */
   readonly keys: readonly string[];
 }
 
@@ -50,7 +48,10 @@ export interface WebhookInboxOptions {
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
   readonly retainMs?: number | undefined;
-  /** After how many failed tries an event goes to `onDeadLetter`; needs that option. Default: 10 with it, never without. */
+  /**
+   * How often an event is tried: when it fails then, it goes to `onDeadLetter`, which this needs. A receiver that leases an event
+   * and is shut down before its handler runs counts as well, as a crash would. Default: 10 with `onDeadLetter`, never without.
+   */
   readonly maxAttempts?: number | undefined;
   /**
    * Takes an event that keeps failing; once it resolves the event is done. The event is undefined for a proof of
@@ -63,62 +64,32 @@ export interface WebhookInboxOptions {
   readonly busyBudgetMs?: number | undefined;
   /** When a callback counts as failed though it still runs, in milliseconds; its `signal` aborts. Default: 600,000. */
   readonly handlerTimeoutMs?: number | undefined;
-  /** Told of every error that does not reach you otherwise. Default: writes it to `console.error`. */
+  /**
+   * Told of every error that does not reach you otherwise, and of what in a webhook is not what it should be: of each rejected
+   * item, and once of each field that was kept as it came. Default: writes it to `console.error`.
+   */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
 }
 
 /** Options of an inbox, checked and filled in. */
-export interface InboxSettings {
+export interface InboxSettings extends RunSettings<NonNullable<WebhookInboxOptions['onDeadLetter']>> {
   readonly store: DedupeStore;
   readonly leaseMs: number;
-  readonly retainMs: number;
-  readonly maxAttempts: number;
-  readonly onDeadLetter: WebhookInboxOptions['onDeadLetter'];
-  readonly busyBudgetMs: number;
-  readonly handlerTimeoutMs: number;
-  readonly onError: (error: unknown, context: InboxErrorContext) => void;
 }
 
 /** Checks the options of an inbox and fills the defaults in. */
 export function resolveInboxOptions(options: WebhookInboxOptions): InboxSettings {
   checkKnownOptions('options', options, OPTION_NAMES);
-  const { store, onDeadLetter, onError } = options;
+  const { store } = options;
   for (const method of ['claim', 'commit', 'release'] as const) {
     if (typeof store?.[method] === 'function') continue;
     throw new ConfigurationError(
       `Expected \`store\` to be a DedupeStore, got ${kindOf(store)} without \`${method}\``,
     );
   }
-  checkFunction('onDeadLetter', onDeadLetter);
-  checkFunction('onError', onError);
-  if (options.maxAttempts !== undefined && onDeadLetter === undefined) {
-    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
-  }
   return {
     store,
     leaseMs: checkTimeoutMs('leaseMs', checkCount('leaseMs', options.leaseMs ?? 60_000, 1)),
-    retainMs: checkCount('retainMs', options.retainMs ?? 30 * DAY_MS, MIN_RETAIN_MS),
-    maxAttempts: checkCount('maxAttempts', options.maxAttempts ?? 10, 1),
-    onDeadLetter,
-    busyBudgetMs: checkDelayMs('busyBudgetMs', options.busyBudgetMs ?? 8_000),
-    handlerTimeoutMs: checkTimeoutMs('handlerTimeoutMs', options.handlerTimeoutMs ?? 600_000),
-    onError: harmless(onError ?? logError),
-  };
-}
-
-function logError(error: unknown, { operation, keys }: InboxErrorContext): void {
-  console.error(`tracking-client: webhook ${operation} failed`, { keys, error });
-}
-
-/** An observer that fails must not cost an event. */
-function harmless<Arguments extends unknown[]>(
-  observer: (...given: Arguments) => void,
-): (...given: Arguments) => void {
-  return (...given) => {
-    try {
-      observer(...given);
-    } catch {
-      // Nothing is left to tell it to.
-    }
+    ...resolveRunOptions(options, 600_000),
   };
 }

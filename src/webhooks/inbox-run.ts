@@ -1,14 +1,14 @@
 import { sleep } from '../abort.ts';
 import { TrackingError } from '../errors.ts';
-import type { Delivery } from '../schemas/webhook.ts';
-import { announce } from './announcements.ts';
+import { highest } from './attempts.ts';
 import type { WebhookCallbacks, WorkContext } from './callbacks.ts';
 import type { Claim } from './dedupe-store.ts';
 import { GuardedCall } from './guarded-call.ts';
-import type { InboxOperation, InboxSettings } from './inbox-options.ts';
+import type { InboxSettings } from './inbox-options.ts';
+import type { ItemIssues } from './issue-log.ts';
 import { KeyLease } from './key-lease.ts';
-import type { RejectedItem } from './parse.ts';
-import { outcomeOf, type ProcessOptions, type WebhookFailure, type WebhookReport } from './report.ts';
+import type { ProcessOptions, WebhookReport } from './report.ts';
+import { RunRecord } from './run-record.ts';
 import type { WorkItem, WorkPlan, WorkUnit } from './work-plan.ts';
 
 const FIRST_PAUSE_MS = 50;
@@ -22,29 +22,16 @@ interface ClaimedItem {
 /** One call of `process`: claims what a webhook holds, handles what is new, and reports on all of it. */
 export class InboxRun {
   readonly #settings: InboxSettings;
-  readonly #signal: AbortSignal | undefined;
-  readonly #giveUpAt: number;
+  readonly #record: RunRecord;
   readonly #lease: KeyLease;
-  readonly #touched = new Set<Delivery>();
-  readonly #failures: WebhookFailure[] = [];
-  readonly #unavailable: string[] = [];
-  readonly #interrupted: string[] = [];
-  /** When the leases of others end, in milliseconds from the last look. */
-  #retryAfterMs: number | undefined;
   #running: { readonly keys: readonly string[]; readonly call: GuardedCall } | undefined;
-  #handled = 0;
-  #duplicates = 0;
-  #deadLettered = 0;
-  #snapshots = 0;
 
   constructor(settings: InboxSettings, options: ProcessOptions) {
     this.#settings = settings;
-    this.#signal = options.signal;
-    this.#giveUpAt =
-      performance.now() + Math.min(settings.busyBudgetMs, options.busyBudgetMs ?? Number.POSITIVE_INFINITY);
+    this.#record = new RunRecord(settings, options);
     this.#lease = new KeyLease({
       ...settings,
-      onStoreError: (error, operation, keys) => settings.onError(error, { operation, keys }),
+      onStoreError: (error, operation, keys) => this.#record.observe(error, operation, keys),
       onLost: (key) => this.#abortLost(key),
     });
   }
@@ -52,36 +39,20 @@ export class InboxRun {
   async run(
     plan: WorkPlan,
     callbacks: Pick<WebhookCallbacks, 'onSnapshot' | 'onUnhandled'>,
-    rejected: readonly RejectedItem[],
+    rejected: readonly ItemIssues[],
   ): Promise<WebhookReport> {
-    this.#duplicates = plan.repeated;
-    let left: readonly WorkUnit[];
     try {
-      left = await this.#waitForOthers(await this.#work(plan.units));
-      // With the store down all of this comes again.
-      if (this.#unavailable.length === 0) this.#snapshots = await this.#announce(plan, callbacks);
+      const left = await this.#waitForOthers(await this.#work(plan.units));
+      this.#record.leave('busy', keysOf(left.flatMap(({ items }) => items)));
+      return await this.#record.finish(plan, callbacks, rejected);
     } finally {
       await this.#lease.end();
     }
-    const report = {
-      handled: this.#handled,
-      duplicates: this.#duplicates,
-      deadLettered: this.#deadLettered,
-      snapshots: this.#snapshots,
-      unhandled: plan.unhandled.length,
-      failures: this.#failures,
-      busy: keysOf(left.flatMap(({ items }) => items)),
-      unavailable: this.#unavailable,
-      interrupted: this.#interrupted,
-      retryAfterMs: left.length === 0 ? undefined : this.#retryAfterMs,
-      rejected,
-    };
-    return { outcome: outcomeOf(report), ...report };
   }
 
   /** Claims everything at once, then handles what is ours; returns what others work on. */
   async #work(units: readonly WorkUnit[]): Promise<WorkUnit[]> {
-    this.#retryAfterMs = undefined;
+    this.#record.lookAgain();
     const claims = await this.#claim(units.flatMap(({ items }) => items));
     if (claims === undefined) return [];
     const left: WorkUnit[] = [];
@@ -97,12 +68,12 @@ export class InboxRun {
   async #waitForOthers(units: readonly WorkUnit[]): Promise<readonly WorkUnit[]> {
     let left = units;
     let pauseMs = FIRST_PAUSE_MS;
-    while (left.length > 0 && this.#signal?.aborted !== true) {
-      const remainingMs = this.#giveUpAt - performance.now();
+    while (left.length > 0 && this.#record.whyStop === undefined) {
+      const remainingMs = this.#record.giveUpAt - performance.now();
       if (remainingMs <= 0) break;
-      const leaseMs = Math.max(this.#retryAfterMs ?? pauseMs, 1);
+      const leaseMs = Math.max(this.#record.retryAfterMs ?? pauseMs, 1);
       // An abort ends the pause early; the loop then sees it.
-      await sleep(Math.min(pauseMs, remainingMs, leaseMs), this.#signal).catch(() => {});
+      await sleep(Math.min(pauseMs, remainingMs, leaseMs), this.#record.signal).catch(() => {});
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       left = await this.#work(left);
     }
@@ -114,10 +85,9 @@ export class InboxRun {
     if (keys.length === 0) return new Map();
     try {
       const claims = await this.#lease.claim(keys);
-      return new Map(claims.map((claim, index) => [keys[index] ?? '', claim]));
+      return new Map(keys.flatMap((key, index) => claimOf(key, claims[index])));
     } catch (error) {
-      this.#observe(error, 'claim', keys);
-      for (const key of keys) this.#unavailable.push(key);
+      this.#record.lose(keys, error);
       return undefined;
     }
   }
@@ -128,16 +98,15 @@ export class InboxRun {
     for (const item of items) {
       const claim = claims.get(item.key);
       if (claim?.status === 'done') {
-        this.#duplicates += 1;
+        this.#record.count('duplicates');
         continue;
       }
-      this.#touched.add(item.delivery);
+      this.#record.touched.add(item.delivery);
       if (claim?.status === 'acquired') {
         ours.push({ item, attempt: claim.attempt });
       } else {
         busy.push(item);
-        const leaseMs = claim?.retryAfterMs ?? 0;
-        this.#retryAfterMs = Math.min(leaseMs, this.#retryAfterMs ?? leaseMs);
+        this.#record.waitFor(claim?.retryAfterMs ?? 0);
       }
     }
     return { ours, busy };
@@ -147,8 +116,9 @@ export class InboxRun {
   async #handle(unit: WorkUnit, claimed: readonly ClaimedItem[]): Promise<readonly WorkItem[]> {
     const items = claimed.map(({ item }) => item);
     if (items.length === 0) return [];
-    if (this.#signal?.aborted === true) {
-      for (const { key } of items) this.#interrupted.push(key);
+    const { whyStop } = this.#record;
+    if (whyStop !== undefined) {
+      this.#record.leave(whyStop, keysOf(items));
       return [];
     }
     // Without this a slow batch outlives its lease, and its tail is handled twice with no crash at all.
@@ -162,17 +132,16 @@ export class InboxRun {
   async #run(unit: WorkUnit, claimed: readonly ClaimedItem[]): Promise<void> {
     const items = claimed.map(({ item }) => item);
     const keys = keysOf(items);
-    const attempt = claimed.reduce((most, next) => Math.max(most, next.attempt), 1);
     const call = new GuardedCall();
     this.#running = { keys, call };
     try {
       const context: WorkContext = {
-        attempt,
+        attempt: highest(claimed.map((one) => one.attempt)),
         get signal() {
           return call.signal;
         },
       };
-      await call.run(() => unit.run(items, context), this.#settings.handlerTimeoutMs, this.#signal);
+      await call.run(() => unit.run(items, context), this.#settings.handlerTimeoutMs, this.#record.signal);
     } catch (error) {
       await this.#fail(claimed, error);
       return;
@@ -180,11 +149,11 @@ export class InboxRun {
       this.#running = undefined;
     }
     await this.#lease.commit(keys);
-    this.#handled += keys.length;
+    this.#record.count('handled', keys.length);
   }
 
   async #fail(claimed: readonly ClaimedItem[], error: unknown): Promise<void> {
-    this.#observe(error, 'handler', keysOf(claimed.map(({ item }) => item)));
+    this.#record.observe(error, 'handler', keysOf(claimed.map(({ item }) => item)));
     const { maxAttempts, onDeadLetter } = this.#settings;
     const isExhausted = ({ attempt }: ClaimedItem) => onDeadLetter !== undefined && attempt >= maxAttempts;
     const again = claimed.filter((item) => !isExhausted(item));
@@ -192,45 +161,32 @@ export class InboxRun {
     for (const { item, attempt } of claimed.filter(isExhausted)) {
       const { key, event, delivery } = item;
       try {
-        await onDeadLetter?.(event, { delivery, key, attempt, error });
+        const bury = () => onDeadLetter?.(event, { delivery, key, attempt, error });
+        await new GuardedCall().run(bury, this.#settings.handlerTimeoutMs, this.#record.signal);
       } catch (deadLetterError) {
-        this.#observe(deadLetterError, 'deadLetter', [key]);
+        this.#record.observe(deadLetterError, 'deadLetter', [key]);
         await this.#giveBack([key], deadLetterError);
         continue;
       }
       await this.#lease.commit([key]);
-      this.#deadLettered += 1;
+      this.#record.count('deadLettered');
     }
   }
 
   async #giveBack(keys: readonly string[], error: unknown): Promise<void> {
-    this.#failures.push({ keys, error });
+    this.#record.fail(keys, error);
     await this.#lease.release(keys);
-  }
-
-  #announce(
-    plan: WorkPlan,
-    callbacks: Pick<WebhookCallbacks, 'onSnapshot' | 'onUnhandled'>,
-  ): Promise<number> {
-    return announce(plan, callbacks, {
-      touched: this.#touched,
-      handlerTimeoutMs: this.#settings.handlerTimeoutMs,
-      signal: this.#signal,
-      onFailure: (error, operation) => {
-        this.#observe(error, operation, []);
-        this.#failures.push({ keys: [], error });
-      },
-    });
   }
 
   #abortLost(key: string): void {
     if (this.#running?.keys.includes(key) !== true) return;
     this.#running.call.abort(new TrackingError('Another receiver took the work over'));
   }
+}
 
-  #observe(error: unknown, operation: InboxOperation, keys: readonly string[]): void {
-    this.#settings.onError(error, { operation, keys });
-  }
+/** An entry of a map; a key without a claim gets none, and counts as busy. */
+function claimOf(key: string, claim: Claim | undefined): [string, Claim][] {
+  return claim === undefined ? [] : [[key, claim]];
 }
 
 function keysOf(items: readonly WorkItem[]): string[] {

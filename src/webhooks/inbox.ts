@@ -1,14 +1,15 @@
+import { BodyReader } from './body-reader.ts';
 import { type EventHandler, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
 import { type InboxSettings, resolveInboxOptions, type WebhookInboxOptions } from './inbox-options.ts';
 import { InboxRun } from './inbox-run.ts';
-import { parseWebhook } from './parse.ts';
 import type { ProcessOptions, WebhookProcessor, WebhookReport } from './report.ts';
 import { planWork } from './work-plan.ts';
 
 /**
- * Handles every event of the webhooks once, however often they are delivered and to however many receivers
- * (service.md 6). What fails or is cut off by a crash is left to the sender, which delivers it again.
+ * Handles every event of the webhooks once, however often they are delivered and to however many receivers. What fails
+ * or is cut off by a crash is left to the sender, which delivers it again.
  *
+ * @specification service.md 6; public contract
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
  * const report = await inbox.process(body, async (event, { delivery }) => {
@@ -18,6 +19,7 @@ import { planWork } from './work-plan.ts';
  */
 export class WebhookInbox implements WebhookProcessor {
   readonly #settings: InboxSettings;
+  readonly #bodies: BodyReader;
 
   /**
    * @param options - see `WebhookInboxOptions`
@@ -25,6 +27,7 @@ export class WebhookInbox implements WebhookProcessor {
    */
   constructor(options: WebhookInboxOptions) {
     this.#settings = resolveInboxOptions(options);
+    this.#bodies = new BodyReader(this.#settings);
   }
 
   /**
@@ -35,7 +38,7 @@ export class WebhookInbox implements WebhookProcessor {
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
    * @returns what became of it; only the outcomes `done` and `rejected` leave nothing to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks make no sense
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
    */
   async process(
     payload: unknown,
@@ -43,7 +46,7 @@ export class WebhookInbox implements WebhookProcessor {
     options: ProcessOptions = {},
   ): Promise<WebhookReport> {
     const checked = toCallbacks(callbacks);
-    const { deliveries, rejected } = parseWebhook(payload);
+    const { deliveries, rejected } = this.#bodies.read(payload);
     return new InboxRun(this.#settings, options).run(planWork(deliveries, checked), checked, rejected);
   }
 }

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
  */
 export class IncomingBody {
   readonly #incoming: IncomingMessage;
-  #onData: ((chunk: Uint8Array) => void) | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(incoming: IncomingMessage) {
     this.#incoming = incoming;
@@ -17,9 +17,11 @@ export class IncomingBody {
     return new ReadableStream(
       {
         pull: (controller) => {
-          if (this.#onData === undefined) this.#listen(controller);
+          this.#stopListening ??= this.#listen(controller);
           this.#incoming.resume();
         },
+        // A reader that leaves the loop has closed the stream; nothing may be put into it any more.
+        cancel: () => this.discard(),
       },
       { highWaterMark: 0 },
     );
@@ -27,27 +29,32 @@ export class IncomingBody {
 
   /** Lets the rest of a body that nobody reads flow by, so that the connection can serve its next request. */
   discard(): void {
-    if (this.#onData === undefined) return;
-    this.#incoming.off('data', this.#onData);
+    if (this.#stopListening === undefined) return;
+    this.#stopListening();
     this.#incoming.resume();
   }
 
-  #listen(controller: ReadableStreamDefaultController<Uint8Array>): void {
+  /** Returns a function that stops it. */
+  #listen(controller: ReadableStreamDefaultController<Uint8Array>): () => void {
     const incoming = this.#incoming;
-    this.#onData = (chunk) => {
+    const take = (chunk: Uint8Array) => {
       incoming.pause();
       controller.enqueue(chunk);
     };
+    const end = () => controller.close();
     const breakOff = () => {
-      if (!incoming.readableEnded) {
+      if (!incoming.readableEnded)
         controller.error(new Error('The connection closed before the body was complete'));
-      }
     };
-    incoming.on('data', this.#onData);
-    incoming.once('end', () => controller.close());
-    incoming.once('error', (error) => controller.error(error));
-    incoming.once('close', breakOff);
+    incoming.on('data', take).once('end', end).once('close', breakOff);
+    // Only so that it is not uncaught; `close` follows and tells the reader.
+    incoming.on('error', () => {});
     // Closed before anyone read: none of the events above will come.
     if (incoming.destroyed) breakOff();
+    return () => {
+      incoming.off('data', take).off('end', end).off('close', breakOff);
+      // Whoever still waits for more must not wait for ever; does nothing to a stream that is closed.
+      controller.error(new Error('The request was answered before its body was read'));
+    };
   }
 }

@@ -1,3 +1,9 @@
+/**
+ * Receives webhooks: checks and parses them, handles every event once, and orders events.
+ *
+ * @module tracking-client/webhooks
+ */
+
 export {
   ConfigurationError,
   isTrackingError,
@@ -45,6 +51,7 @@ export type {
   InboxOperation,
   WebhookInboxOptions,
 } from './inbox-options.ts';
+export type { ItemIssues } from './issue-log.ts';
 export type { StoreOperation } from './key-lease.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export {
@@ -55,7 +62,7 @@ export {
   toNodeHandler,
 } from './node-adapter.ts';
 export { type OccurrenceDatetime, parseOccurrenceDatetime } from './occurrence-datetime.ts';
-export { type ParsedWebhook, parseWebhook, type RejectedItem } from './parse.ts';
+export { type ParsedWebhook, parseWebhook } from './parse.ts';
 export type {
   ProcessOptions,
   WebhookFailure,

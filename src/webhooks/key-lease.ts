@@ -36,7 +36,11 @@ export class KeyLease {
 
   /** Claims keys, or renews those that are held; rejects as the store does. */
   async claim(keys: readonly string[]): Promise<readonly Claim[]> {
-    const claims = await this.#ask(keys);
+    const claims = await this.#ask(keys).catch((error: unknown) => {
+      // A claim may fail in part; `end` gives back what the store took all the same.
+      for (const key of keys) this.#held.add(key);
+      throw error;
+    });
     for (const [index, key] of keys.entries()) {
       if (claims[index]?.status === 'acquired') this.#held.add(key);
       else this.#held.delete(key);

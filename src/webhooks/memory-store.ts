@@ -3,9 +3,8 @@ import { checkCount, checkKnownOptions } from '../option-checks.ts';
 import type { Claim, DedupeStore } from './dedupe-store.ts';
 import { checkFunction } from './function-check.ts';
 import { RecencyMap } from './recency-map.ts';
+import { OUTLASTS_SENDER_MS } from './sender-schedule.ts';
 
-/** The sender gives up after six days, so a failure older than this is never retried and its count never asked for. */
-const FAILURE_RETAIN_MS = 7 * 24 * 60 * 60 * 1000;
 /** Forgetting is spread over the calls, so that no call has to forget a million keys that expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
 
@@ -28,6 +27,7 @@ interface OpenKey {
  * Remembers handled events in this process: for one process, tests, and receivers that may repeat work after a restart.
  * When it is full it forgets the least recently used handled key first, and never one that is being worked on.
  *
+ * @specification service.md 6
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore({ maxKeys: 100_000 }) });
  */
@@ -55,8 +55,11 @@ export class MemoryDedupeStore implements DedupeStore {
   }
 
   /**
-   * Leases keys, all or none: see `DedupeStore`.
+   * Leases keys for a while, all or none.
    *
+   * @param keys - distinct keys
+   * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease in milliseconds
+   * @returns one claim a key, in the same order
    * @throws TrackingError when the store is full of keys that are being worked on
    */
   async claim(
@@ -70,13 +73,18 @@ export class MemoryDedupeStore implements DedupeStore {
     for (const [index, key] of keys.entries()) {
       const claim = claims[index];
       if (claim?.status !== 'acquired') continue;
-      this.#done.delete(key);
       this.#open.set(key, { token, leaseUntil: now + leaseMs, attempts: claim.attempt });
     }
     return claims;
   }
 
-  /** Marks keys as handled: see `DedupeStore`. */
+  /**
+   * Marks keys as done, whoever holds them.
+   *
+   * @param keys - distinct keys
+   * @param options - `retainMs`: how long to remember them, in milliseconds
+   * @throws TrackingError when the store is full of keys that are being worked on
+   */
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
     const now = this.#now();
     this.#forgetExpired(now);
@@ -88,7 +96,13 @@ export class MemoryDedupeStore implements DedupeStore {
     }
   }
 
-  /** Gives keys back: see `DedupeStore`. */
+  /**
+   * Gives keys back that are still leased by a claimant; does nothing for others.
+   *
+   * @param keys - distinct keys
+   * @param options - `token` identifies the claimant
+   * @throws nothing
+   */
   async release(keys: readonly string[], { token }: { readonly token: string }): Promise<void> {
     const now = this.#now();
     for (const key of keys) {
@@ -157,7 +171,7 @@ export class MemoryDedupeStore implements DedupeStore {
     }
     for (let count = 0; count < MAX_FORGOTTEN_AT_ONCE; count += 1) {
       const open = this.#open.leastRecent();
-      if (open === undefined || open[1].leaseUntil + FAILURE_RETAIN_MS > now) break;
+      if (open === undefined || open[1].leaseUntil + OUTLASTS_SENDER_MS > now) break;
       this.#open.delete(open[0]);
     }
   }

@@ -5,20 +5,27 @@ import { keepParsedBody } from './request-body.ts';
 
 /** A request of `node:http` or Express; `body` and `rawBody` are what a body parser may have left. */
 export interface NodeRequest extends IncomingMessage {
+  /** The body, parsed or as it came. */
   body?: unknown;
+  /** The body as it came; wins over `body`. */
   rawBody?: unknown;
 }
 
 /** What the adapter needs of a Fastify request. */
 export interface FastifyLikeRequest {
+  /** The request of `node:http`. */
   readonly raw: IncomingMessage;
+  /** The body, parsed or as it came. */
   readonly body?: unknown;
+  /** The body as it came; wins over `body`. */
   readonly rawBody?: unknown;
 }
 
 /** What the adapter needs of a Fastify reply. */
 export interface FastifyLikeReply {
+  /** The response of `node:http`. */
   readonly raw: ServerResponse;
+  /** Leaves the answer to the adapter. */
   hijack(): unknown;
 }
 
@@ -37,7 +44,8 @@ const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
  * and its answers to broken bodies come first too.
  *
  * @param handler - usually from `createWebhookHandler`
- * @returns a listener for `http.createServer`, or a handler for an Express or Fastify route
+ * @returns a listener for `http.createServer`, or a handler for an Express or Fastify route; what `handler` throws goes
+ * to `next`, or becomes a 500
  * @example
  * app.all('/webhooks', toNodeHandler(webhooks)); // Express and Fastify
  * createServer(toNodeHandler(webhooks)).listen(3000); // node:http
@@ -71,6 +79,8 @@ async function serve(
     outgoing.writeHead(405, { allow: 'HEAD, POST' }).end();
     return;
   }
+  // Nobody is left to answer, and a body that broke off with its connection is no mistake of the host.
+  if (outgoing.destroyed && parsed === undefined) return;
   const body = new IncomingBody(incoming);
   const request = toWebRequest(incoming, parsed, body);
   await send(outgoing, await handler(request));

@@ -1,11 +1,14 @@
 /**
- * What an `occurrenceDatetime` says, and no more: a local time has no instant, and a date no time (service.md 2.3).
+ * What an `occurrenceDatetime` says, and no more: a local time has no instant, and a date no time.
  * - `utc`, `offset`: an instant, in `epochMs`
  * - `local`: a time on a clock of an unknown zone
  * - `date`: a day
+ *
+ * @specification service.md 2.3
  */
 export type OccurrenceDatetime =
   | {
+      /** An instant. */
       readonly kind: 'utc' | 'offset';
       /** Day as written, `2021-03-04`. */
       readonly date: string;
@@ -16,8 +19,20 @@ export type OccurrenceDatetime =
       /** Milliseconds since the epoch. */
       readonly epochMs: number;
     }
-  | { readonly kind: 'local'; readonly date: string; readonly timeMs: number }
-  | { readonly kind: 'date'; readonly date: string };
+  | {
+      /** A time on a clock of an unknown zone. */
+      readonly kind: 'local';
+      /** Day as written, `2021-03-04`. */
+      readonly date: string;
+      /** Time of day as written, in milliseconds since midnight. */
+      readonly timeMs: number;
+    }
+  | {
+      /** A day. */
+      readonly kind: 'date';
+      /** Day as written, `2021-03-04`. */
+      readonly date: string;
+    };
 
 const DATE = String.raw`(\d{4}-\d{2}-\d{2})`;
 const TIME = String.raw`(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?`;
@@ -34,10 +49,11 @@ export function startOfDayMs(date: string): number | undefined {
 }
 
 /**
- * Reads an `occurrenceDatetime` without guessing a time zone (service.md 2.3).
+ * Reads an `occurrenceDatetime` without guessing a time zone.
  *
  * @param text - local time, local time with offset, UTC, or a date only
  * @returns what it says; undefined when it is none of these
+ * @specification service.md 2.3
  * @example
  * parseOccurrenceDatetime('2021-03-04T17:12:57+02:00');
  * // { kind: 'offset', date: '2021-03-04', timeMs: 61977000, offsetMinutes: 120, epochMs: 1614870777000 }

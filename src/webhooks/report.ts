@@ -1,5 +1,5 @@
 import type { EventHandler, WebhookCallbacks } from './callbacks.ts';
-import type { RejectedItem } from './parse.ts';
+import type { ItemIssues } from './issue-log.ts';
 
 /**
  * How a webhook went as a whole; the first that applies.
@@ -22,6 +22,7 @@ export interface WebhookFailure {
 
 /** What became of one webhook, counted in events and proofs of delivery. */
 export interface WebhookReport {
+  /** How it went as a whole. */
   readonly outcome: WebhookOutcome;
   /** Handled now, by us. */
   readonly handled: number;
@@ -33,6 +34,7 @@ export interface WebhookReport {
   readonly snapshots: number;
   /** Deliveries that reached `onUnhandled`, or would have. */
   readonly unhandled: number;
+  /** The callbacks that failed. */
   readonly failures: readonly WebhookFailure[];
   /** Keys that another receiver still works on. */
   readonly busy: readonly string[];
@@ -42,14 +44,15 @@ export interface WebhookReport {
   readonly interrupted: readonly string[];
   /** When the first of the busy leases ends, in milliseconds from now; undefined when nothing is busy. */
   readonly retryAfterMs: number | undefined;
-  readonly rejected: readonly RejectedItem[];
+  /** The items that are not what they should be. */
+  readonly rejected: readonly ItemIssues[];
 }
 
 /** Options of one call of `process`. */
 export interface ProcessOptions {
   /** Shortens the inbox's own wait for work that another receiver holds, in milliseconds. Default: not shortened. */
   readonly busyBudgetMs?: number | undefined;
-  /** Starts nothing new once it aborts, and is passed on to the callback that runs. */
+  /** Starts nothing new once it aborts, and is passed on to the callback that runs. Default: none. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -58,7 +61,11 @@ export interface WebhookProcessor<Extra extends object = object> {
   /**
    * Handles what is new in a webhook body.
    *
-   * @throws WebhookParseError when the body is not JSON
+   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
+   * @param callbacks - a function for every new event, or `WebhookCallbacks`
+   * @param options - see `ProcessOptions`
+   * @returns what became of it
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
    */
   process(
     payload: unknown,
@@ -67,11 +74,11 @@ export interface WebhookProcessor<Extra extends object = object> {
   ): Promise<WebhookReport>;
 }
 
-/** Reads the outcome off the rest of a report. */
-export function outcomeOf(report: Omit<WebhookReport, 'outcome'>): WebhookOutcome {
+/** Reads the outcome off the rest of a report; `isCutShort`: a shutdown left something undone that has no key. */
+export function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: boolean): WebhookOutcome {
   if (report.failures.length > 0) return 'failed';
   if (report.unavailable.length > 0) return 'unavailable';
-  if (report.interrupted.length > 0) return 'interrupted';
+  if (report.interrupted.length > 0 || isCutShort) return 'interrupted';
   if (report.busy.length > 0) return 'busy';
   return report.rejected.length > 0 ? 'rejected' : 'done';
 }

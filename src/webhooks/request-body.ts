@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../errors.ts';
+import { ConfigurationError, WebhookParseError } from '../errors.ts';
 
 /** Bodies that the host parsed before we saw the request. */
 const parsedBodies = new WeakMap<Request, { readonly body: unknown }>();
@@ -48,6 +48,8 @@ async function readStream(
       if (length > maxBytes) return undefined;
       chunks.push(next.value);
     }
+  } catch (error) {
+    throw new WebhookParseError('Expected a whole body, got one that broke off', { cause: error });
   } finally {
     // Not cancelled: some hosts answer that by closing the connection before our answer is out.
     reader.releaseLock();

@@ -118,10 +118,34 @@ await describeWithPostgres('transactionalInbox on a real PostgreSQL', (url) => {
 
   test('a shorter budget of the call itself → busy as well', async () => {
     const rival = await rivalAtWork();
-    const ours = await makeInbox().process(push('a'), write, { busyBudgetMs: 0 });
+    const inbox = makeInbox({ busyBudgetMs: 600_000 });
+    const ours = await inbox.process(push('a'), write, { busyBudgetMs: 0 });
     expect(ours).toMatchObject({ outcome: 'busy', handled: 0 });
     rival.commit();
     await rival.report;
+  });
+
+  test('an event that a rival took when we failed → our answer does not wait until the rival is done', async () => {
+    const rivalBegun = deferred<void>();
+    const rivalEnd = deferred<void>();
+    let rival: Promise<unknown> | undefined;
+    const onError = vi.fn();
+    const ours = await makeInbox({ onError }).process(push('a'), async () => {
+      rival = makeInbox().process(push('a'), async () => {
+        rivalBegun.resolve();
+        await rivalEnd.promise;
+      });
+      await someoneWaits();
+      throw new Error('we failed');
+    });
+    await rivalBegun.promise;
+    expect(ours).toMatchObject({ outcome: 'failed' });
+    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: '55P03' }), {
+      operation: 'release',
+      keys: [`tracking/events:${trackerId}:a`],
+    });
+    rivalEnd.resolve();
+    expect(await rival).toMatchObject({ outcome: 'done', handled: 1 });
   });
 
   test('a rival whose connection is cut → we handle it, its own process goes on', async () => {

@@ -140,6 +140,14 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     expect(await admin.pttl(keyPrefix + key)).toBeGreaterThan(9 * DAY_MS - 60_000);
   });
 
+  test('a committed key → holds nothing but its state, for there will be many', async () => {
+    const store = new RedisDedupeStore({ redis: admin, keyPrefix });
+    const key = randomUUID();
+    await store.claim([key], { token: 'mine', leaseMs: 60_000 });
+    await store.commit([key], { retainMs: 60_000 });
+    expect(await admin.hgetall(keyPrefix + key)).toEqual({ s: 'D' });
+  });
+
   test('a committed key → kept for retainMs, then forgotten', async () => {
     const store = new RedisDedupeStore({ redis: admin, keyPrefix });
     const key = randomUUID();

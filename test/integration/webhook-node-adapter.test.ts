@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { createServer, request as httpRequest, type RequestListener } from 'node:http';
-import { connect } from 'node:net';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
+import { type AddressInfo, connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { afterEach, expect, test } from 'vitest';
@@ -44,6 +46,52 @@ test('a body that is too long, in chunks → 413, and the same connection serves
   expect((await send({ chunks })).status).toBe(413);
   expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
   expect(handled).toEqual(['e1']);
+});
+
+test.each<[string, (body: ReadableStream<Uint8Array>) => Promise<unknown>]>([
+  [
+    'leaves its loop',
+    async (body) => {
+      for await (const _ of body) break;
+    },
+  ],
+  [
+    'cancels its reader',
+    async (body) => {
+      const reader = body.getReader();
+      await reader.read();
+      await reader.cancel();
+    },
+  ],
+])(
+  'a handler that %s with most of the body unread → answered, and the connection serves on',
+  async (_title, readPartly) => {
+    const listener = toNodeHandler(async ({ body }) => {
+      if (body !== null) await readPartly(body);
+      return new Response('enough');
+    });
+    const { send } = await serving(listener);
+    const chunks = Array.from({ length: 4 }, () => Buffer.alloc(2 ** 16, ' '));
+    expect(await send({ chunks })).toMatchObject({ status: 200, text: 'enough' });
+    expect(await send({ chunks })).toMatchObject({ status: 200, text: 'enough' });
+  },
+);
+
+test('a handler that answers while it waits for more of the body → its reader is told that no more comes', async () => {
+  const told = deferred<unknown>();
+  const listener = toNodeHandler(async ({ body }) => {
+    const reader = body?.getReader();
+    void (async () => {
+      for (let next = await reader?.read(); next?.done === false; next = await reader?.read());
+    })().catch(told.resolve);
+    return new Response('at once');
+  });
+  const { port } = await serving(listener);
+  const outgoing = httpRequest({ port, method: 'POST' });
+  outgoing.on('error', () => {}); // Nobody waits for the rest of it.
+  outgoing.write('{"trackings"');
+  expect(await told.promise).toMatchObject({ message: expect.stringContaining('answered before') });
+  outgoing.destroy();
 });
 
 test('TRACE, which no web-standard request can hold → 405 with Allow', async () => {
@@ -123,6 +171,30 @@ test('a body that someone read and left nowhere → the error goes to next', asy
   expect(caught).toMatchObject({ name: 'ConfigurationError' });
 });
 
+test('a sender that hangs up while a middleware waits → no error, for that is no mistake of the host', async () => {
+  const errors: unknown[] = [];
+  const hasHungUp = deferred();
+  const app = express();
+  app.use((request, _response, next) => {
+    request.once('close', () => {
+      next();
+      hasHungUp.resolve();
+    });
+    socket.destroy();
+  });
+  app.post('/webhooks', toNodeHandler(makeWebhooks().webhooks));
+  app.use(((error, _request, _response, _next) => errors.push(error)) satisfies express.ErrorRequestHandler);
+  const { port } = await serving(app);
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write(
+      `POST /webhooks HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${SECRET}\r\nContent-Length: 500\r\n\r\n{`,
+    );
+  });
+  await hasHungUp.promise;
+  await new Promise(setImmediate);
+  expect(errors).toEqual([]);
+});
+
 test('a body that someone read and left nowhere, no next → 500', async () => {
   const listener = toNodeHandler(makeWebhooks().webhooks);
   const { send } = await serving((request, response) => {
@@ -188,6 +260,29 @@ test('any other handler after express.json() → reads the body from the request
   const { send } = await serving(app);
   const answer = await send({ chunks: ['{"a":[1,"é"]}'] });
   expect([answer.status, JSON.parse(answer.text)]).toEqual([202, { echo: { a: [1, 'é'] } }]);
+});
+
+test('a server of HTTP/2, whose requests have headers that no web-standard request can hold → handled', async () => {
+  const { webhooks, handled } = makeWebhooks();
+  const listener = toNodeHandler(webhooks);
+  // Node's own compatibility layer: request and response of HTTP/2 with the interface of HTTP/1.
+  const server = createHttp2Server((request, response) => void listener(request as never, response as never));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // Sound: a server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  cleanUps.push(
+    () => server.close(),
+    () => session.close(),
+  );
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/webhooks',
+    authorization: `Bearer ${SECRET}`,
+  });
+  stream.end(payloadOf('e1'));
+  const [headers] = await once(stream, 'response');
+  expect([headers[':status'], handled]).toEqual([200, ['e1']]);
 });
 
 test('an answer with two cookies → two Set-Cookie headers', async () => {

@@ -127,6 +127,15 @@ describe('forgetting', () => {
     ]);
   });
 
+  test('a lease longer than a week → its attempts are kept as long', async () => {
+    await store.claim(['a'], { token: 'mine', leaseMs: 9 * DAY_MS });
+    pass(8 * DAY_MS);
+    await store.release(['a'], { token: 'mine' });
+    expect(await store.claim(['a'], { token: 'theirs', ...MINUTE })).toEqual([
+      { status: 'acquired', attempt: 2 },
+    ]);
+  });
+
   test('a key that failed eight days ago → the first attempt again', async () => {
     await store.claim(['a'], { token: 'mine', ...MINUTE });
     await store.release(['a'], { token: 'mine' });

@@ -21,6 +21,20 @@ describe('inboxTableSql', () => {
   });
 });
 
+test.each([['t'.repeat(51)], ['1inbox'], [5]])(
+  'inboxTableSql(%j) → the same words as anywhere else the table is named',
+  (table) => {
+    let refusal: unknown;
+    try {
+      quoteTable(table as string); // The wrong type on purpose: JavaScript callers have no compiler.
+    } catch (error) {
+      refusal = error;
+    }
+    expect(refusal).toBeInstanceOf(ConfigurationError);
+    expect(() => inboxTableSql(table as string)).toThrow(refusal as Error);
+  },
+);
+
 describe('quoteTable', () => {
   test.each([
     ['tracking_inbox', '"tracking_inbox"'],

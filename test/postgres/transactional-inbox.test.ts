@@ -4,6 +4,7 @@ import { ConfigurationError } from '../../src/errors.ts';
 import {
   PostgresDedupeStore,
   type TransactionalInboxOptions,
+  type TransactionRunner,
   transactionalInbox,
 } from '../../src/postgres/index.ts';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
@@ -161,6 +162,23 @@ describe('a handler that fails', () => {
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'done', handled: 1 });
   });
 
+  test('a commit whose answer is lost → failed, and the redelivery finds it done: one effect', async () => {
+    const pool: TransactionRunner = {
+      query: (...statement) => database.query(...statement),
+      transaction: (work) => database.transaction(work),
+    };
+    const { transaction } = pool;
+    pool.transaction = async (work) => {
+      pool.transaction = transaction; // Only this one is lost; the failure is counted on a connection that works.
+      await transaction(work);
+      throw new Error('connection lost');
+    };
+    const inbox = transactionalInbox({ pool, onError: silent });
+    expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'done', duplicates: 1 });
+    expect(await effects()).toEqual(['a']);
+  });
+
   test('beyond handlerTimeoutMs → failed, signal aborted, writes undone', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
@@ -259,6 +277,17 @@ describe('other callbacks', () => {
     });
     expect(report).toMatchObject({ outcome: 'failed', handled: 0, duplicates: 1 });
     expect(await effects()).toEqual(['a']);
+  });
+
+  test('onDelivery fails, and comes again behind a new event → told the highest attempt of both', async () => {
+    const inbox = makeInbox();
+    await inbox.process(push('b'), { onDelivery: () => Promise.reject(new Error('failed')) });
+    const onDelivery = vi.fn();
+    await inbox.process(push('a', 'b'), { onDelivery });
+    expect(onDelivery).toHaveBeenCalledExactlyOnceWith(
+      expect.anything(),
+      expect.objectContaining({ attempt: 2 }),
+    );
   });
 
   test('a proof of delivery twice → handled once', async () => {

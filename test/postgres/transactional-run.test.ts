@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
 import { type TransactionRunner, transactionalInbox } from '../../src/postgres/index.ts';
 
 const KEYS = ['a', 'b', 'c'].map((id) => `tracking/events:t1:${id}`);
@@ -12,6 +13,10 @@ const PUSH = {
 };
 
 type Rows = readonly unknown[];
+
+function done(key: unknown) {
+  return { key, done: true };
+}
 
 /** A database that answers the statements of the inbox as told, and all others with nothing. */
 function answering(answers: {
@@ -48,6 +53,53 @@ test('a database that is down → unavailable, no handler called, told to onErro
   expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'claim', keys: KEYS });
 });
 
+test('a database that is down → onSnapshot and onUnhandled wait for the redelivery', async () => {
+  const down = () => Promise.reject(new Error('connect ECONNREFUSED'));
+  const callbacks = { handler: vi.fn(), onSnapshot: vi.fn(), onUnhandled: vi.fn() };
+  const trackings = [PUSH, { trackerId: 't2', events: [] }, { metadata: { topic: 'tracking/weather' } }];
+  const pool: TransactionRunner = { query: down, transaction: down };
+  await transactionalInbox({ pool, onError: silent }).process({ trackings }, callbacks);
+  for (const callback of Object.values(callbacks)) expect(callback).not.toHaveBeenCalled();
+});
+
+test('three leases of a store on the same table → retryAfterMs is when the first of them ends', async () => {
+  const lefts = [9_000, 5_000, 7_000];
+  const pool = answering({
+    look: (keys) =>
+      KEYS.map((key, index) => ({ key, done: false, retry_after_ms: lefts[index] })).filter(
+        ({ key }) => Array.isArray(keys) && keys.includes(key),
+      ),
+  });
+  const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, silent);
+  expect(report).toMatchObject({ outcome: 'busy', retryAfterMs: 5_000 });
+});
+
+test('onDeadLetter beyond handlerTimeoutMs → counts as failed, so that a redelivery tries again', async () => {
+  vi.useFakeTimers();
+  try {
+    const pool = answering({
+      take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
+    });
+    const inbox = transactionalInbox({
+      pool,
+      onError: silent,
+      maxAttempts: 1,
+      handlerTimeoutMs: 5_000,
+      onDeadLetter: () => new Promise(() => {}),
+    });
+    const push = { ...PUSH, events: PUSH.events.slice(0, 1) };
+    const processing = inbox.process(push, () => Promise.reject(new Error('no such tracker')));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await processing).toMatchObject({
+      outcome: 'failed',
+      deadLettered: 0,
+      failures: [{ keys: [KEYS[0]] }],
+    });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('a database that goes down in the middle → the rest is unavailable and not tried', async () => {
   const taken: unknown[] = [];
   const pool = answering({
@@ -63,8 +115,12 @@ test('a database that goes down in the middle → the rest is unavailable and no
   expect(taken).toEqual([[KEYS[0]], [KEYS[1]]]);
 });
 
-test('a lock that is not given in time (55P03) → busy, to be asked for soon', async () => {
-  const pool = answering({ take: failing('55P03') });
+test.each([
+  ['a lock that is not given in time', '55P03'],
+  ['a wait that the statement_timeout of the application ends', '57014'],
+  ['a deadlock with another receiver', '40P01'],
+])('%s (%s) → busy, to be asked for soon', async (_title, code) => {
+  const pool = answering({ take: failing(code) });
   const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, silent);
   expect(report).toMatchObject({ outcome: 'busy', busy: KEYS, retryAfterMs: 1_000, failures: [] });
 });
@@ -93,4 +149,59 @@ test('a commit whose answer is lost → failed, so that the redelivery finds out
   };
   const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, silent);
   expect(report).toMatchObject({ outcome: 'failed', handled: 0, failures: [{}, {}, {}] });
+});
+
+test('onDelivery, and a rival that finished one of its events since we looked → called with the other one only', async () => {
+  const pool = answering({
+    look: (keys) => (Array.isArray(keys) && keys[0] === KEYS[0] && keys.length === 1 ? [done(KEYS[0])] : []),
+    take: () => [{ key: KEYS[1], attempts: 1 }],
+  });
+  // Of the keys that were taken, so that the look after the work finds it done.
+  const { query } = pool;
+  const onDelivery = vi.fn();
+  const push = { ...PUSH, events: PUSH.events.slice(0, 2) };
+  pool.transaction = (work) =>
+    work({
+      query: async (text, values = []) => {
+        const isConfirmation = onDelivery.mock.calls.length > 0 && text.startsWith('SELECT key');
+        return isConfirmation ? { rows: [done(KEYS[1])] } : query(text, values);
+      },
+    });
+  const report = await transactionalInbox({ pool, onError: silent }).process(push, { onDelivery });
+  expect(onDelivery).toHaveBeenCalledExactlyOnceWith(
+    expect.objectContaining({ events: [expect.objectContaining({ eventId: 'b' })] }),
+    expect.objectContaining({ keys: [KEYS[1]] }),
+  );
+  expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+});
+
+test('onDelivery with 200,000 events → all handled in one call', async () => {
+  const events = Array.from({ length: 200_000 }, (_, index) => ({ eventId: `e${index}` }));
+  const isCommitted = new Set<unknown>();
+  const all = (keys: unknown) => (Array.isArray(keys) ? keys : []);
+  const pool = answering({
+    look: (keys) =>
+      all(keys)
+        .filter((key) => isCommitted.has(key))
+        .map(done),
+    take: (keys) =>
+      all(keys).map((key) => {
+        isCommitted.add(key);
+        return { key, attempts: 1 };
+      }),
+  });
+  const onDelivery = vi.fn();
+  const report = await transactionalInbox({ pool, onError: silent }).process(
+    { trackerId: 't1', events },
+    { onDelivery },
+  );
+  expect(report).toMatchObject({ outcome: 'done', handled: 200_000, failures: [] });
+  expect(onDelivery).toHaveBeenCalledOnce();
+});
+
+test('a budget of NaN → ConfigurationError before anything is asked', async () => {
+  const query = vi.fn();
+  const inbox = transactionalInbox({ pool: { query, transaction: query }, onError: silent });
+  await expect(inbox.process(PUSH, silent, { busyBudgetMs: Number.NaN })).rejects.toThrow(ConfigurationError);
+  expect(query).not.toHaveBeenCalled();
 });

@@ -56,6 +56,25 @@ describe('claim', () => {
   });
 });
 
+test.each([
+  ['half a surrogate pair, which drivers send as the same character as any other half', 'a\ud800'],
+  ['the look of a hash', 'sha256:abc'],
+])('a key with %s → its SHA-256', async (_title, key) => {
+  const { redis, sent } = recordingClient(['acquired', 1]);
+  const store = new RedisDedupeStore({ redis, keyPrefix: 'p:' });
+  await store.claim([key], { token: 'mine', leaseMs: 1 });
+  await store.commit([key], { retainMs: 1 });
+  await store.release([key], { token: 'mine' });
+  expect(sent).toHaveLength(3);
+  for (const line of sent) expect(line).toMatch(/^p:sha256:[0-9a-f]{64} \|/);
+});
+
+test('a key in another script → itself, so that keys can be read', async () => {
+  const { redis, sent } = recordingClient(['acquired', 1]);
+  await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(['t1:包裹 📦'], { retainMs: 1 });
+  expect(sent).toEqual(['p:t1:包裹 📦 | 1']);
+});
+
 test('commit → one script a key, with the retention in whole milliseconds', async () => {
   const { redis, sent } = recordingClient();
   await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(['a', 'b'], { retainMs: 99.5 });

@@ -38,6 +38,10 @@ describe('eventKey', () => {
     expect(keysOf(tracking('a:b', 'c'))).not.toEqual(keysOf(tracking('a', 'b:c')));
   });
 
+  test('a tracker id that looks like another one escaped → two keys', () => {
+    expect(keysOf(tracking('a:b', 'c'))).not.toEqual(keysOf(tracking('a%3Ab', 'c')));
+  });
+
   test('different tracker and event ids, whatever characters they have → different keys', () => {
     const id = fc.string({ minLength: 1, unit: fc.constantFrom(':', '%', '3', 'A', 'a', '/') });
     fc.assert(
@@ -79,6 +83,12 @@ describe('eventKey', () => {
 describe('proofOfDeliveryKey', () => {
   test('with a message id → trackerId:messageId', () => {
     expect(proofOfDeliveryKey(pod(proofOfDelivery('t1', 'm1')))).toBe('t1:m1');
+  });
+
+  test('two of one tracker without a message id, with other content → two keys', () => {
+    const found = proofOfDelivery('t1', null);
+    const unavailable = { ...found, data: { ...found.data, status: 'unavailable' } };
+    expect(proofOfDeliveryKey(pod(found))).not.toBe(proofOfDeliveryKey(pod(unavailable)));
   });
 
   test('without a message id → a SHA-256 of the content', () => {

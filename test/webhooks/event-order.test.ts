@@ -74,6 +74,14 @@ describe('sortEvents', () => {
     );
   });
 
+  test('two events that differ in nothing that orders them → one order, whichever comes first', () => {
+    const [one, other] = [
+      { eventId: null, status: 'Arrived' },
+      { eventId: null, status: 'Left' },
+    ];
+    expect(sortEvents([other, one])).toEqual(sortEvents([one, other]));
+  });
+
   test('instants → ordered by instant, not by what is written', () => {
     const later = event('later', '2021-03-04T10:00:00Z');
     const earlier = event('earlier', '2021-03-04T11:00:00+02:00');
@@ -153,4 +161,11 @@ describe('compareEvents', () => {
     const timed = MIXED.filter(({ occurrenceDatetime }) => occurrenceDatetime?.includes('T'));
     expect(idsOf([...timed].reverse().sort(compareEvents))).toEqual(idsOf(timed));
   });
+});
+
+test('a time, an order and an id of other kinds, as a webhook may bring them → sorted as if they were missing', () => {
+  const odd = { occurrenceDatetime: 5, order: '1', eventId: 7 } as unknown as OrderableEvent; // What the service may send.
+  const known = { occurrenceDatetime: '2021-03-04', order: 2, eventId: 'e1' };
+  expect(sortEvents([odd, known])).toEqual([known, odd]);
+  expect(compareEvents(odd, known)).toBe(1);
 });

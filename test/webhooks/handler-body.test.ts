@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError, WebhookParseError } from '../../src/webhooks/index.ts';
+import { keepParsedBody } from '../../src/webhooks/request-body.ts';
 import { makeHandler, post, SECRET, streamOf } from './make-handler.ts';
 import { payload, tracking } from './support.ts';
 
@@ -98,6 +99,15 @@ describe('body', () => {
     expect((await makeHandler()(request)).status).toBe(413);
   });
 
+  test.each<[string, unknown]>([
+    ['text', 'é'.repeat(51)],
+    ['bytes', new Uint8Array(101)],
+  ])('101 bytes and more that the host has read as %s, no declared length → 413', async (_title, read) => {
+    const request = post('{}');
+    keepParsedBody(request, read);
+    expect((await makeHandler({ maxBodyBytes: 100 })(request)).status).toBe(413);
+  });
+
   test('an endless body → 413 after maxBodyBytes, not a full memory', async () => {
     let sent = 0;
     const endless = new ReadableStream<Uint8Array>({
@@ -110,14 +120,14 @@ describe('body', () => {
     expect(sent).toBeLessThan(10_000);
   });
 
-  test('a body that breaks off → an answer, nothing handled', async () => {
+  test('a body that breaks off → 400, nothing handled', async () => {
     const broken = new ReadableStream<Uint8Array>({
       pull(controller) {
         controller.error(new Error('socket hang up'));
       },
     });
     const handler = vi.fn();
-    expect((await makeHandler({ handler })(post(broken))).ok).toBe(false);
+    expect((await makeHandler({ handler })(post(broken))).status).toBe(400);
     expect(handler).not.toHaveBeenCalled();
   });
 

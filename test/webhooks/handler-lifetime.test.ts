@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ConfigurationError, MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { makeHandler, post } from './make-handler.ts';
-import { deferred, makeInbox, payload, tracking } from './support.ts';
+import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -50,6 +51,22 @@ describe('deadline', () => {
     const answering = makeHandler()(post(stalled));
     await vi.advanceTimersByTimeAsync(12_000);
     expect((await answering).status).toBe(503);
+  });
+
+  test('half of it passed with a slow body, then busy elsewhere → busy, in time for the answer to get out', async () => {
+    const store = new MemoryDedupeStore();
+    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 600_000 });
+    const slow = new ReadableStream<Uint8Array>({
+      start(controller) {
+        setTimeout(() => {
+          controller.enqueue(new TextEncoder().encode(JSON.stringify(payload(tracking('t1', 'e1')))));
+          controller.close();
+        }, 6_000);
+      },
+    });
+    const answering = makeHandler({ inbox: makeInbox({ store, busyBudgetMs: 60_000 }) })(post(slow));
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect(await (await answering).json()).toEqual({ success: false, outcome: 'busy' });
   });
 
   test('answered in time → no timer is left behind', async () => {
@@ -126,6 +143,25 @@ describe('close', () => {
     });
   });
 
+  test('timeoutMs passes, and the store is slow → resolves when the undone work is given back', async () => {
+    const store = new ScriptedStore();
+    let isGivenBack = false;
+    store.before = async (operation) => {
+      if (operation !== 'release') return;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      isGivenBack = true;
+    };
+    const handler = makeHandler({
+      inbox: makeInbox({ store }),
+      handler: (_event, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+    });
+    void handler(post(payload(tracking('t1', 'e1', 'e2'))));
+    await vi.advanceTimersByTimeAsync(1);
+    const closing = handler.close({ timeoutMs: 1_000 }).then(() => isGivenBack);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(await closing).toBe(true);
+  });
+
   test('a handler that never ends and a timeoutMs → resolves all the same', async () => {
     const handler = makeHandler({ handler: () => new Promise(() => {}) });
     void handler(post(payload(tracking('t1', 'e1'))));
@@ -133,6 +169,26 @@ describe('close', () => {
     const closing = handler.close({ timeoutMs: 1_000 });
     await vi.advanceTimersByTimeAsync(2_000);
     await expect(closing).resolves.toBeUndefined();
+  });
+
+  test.each([Number.POSITIVE_INFINITY, 2 ** 31, -5, Number.NaN, 'soon'])(
+    'timeoutMs %s, which no timer can hold → ConfigurationError, and the work goes on',
+    async (timeoutMs) => {
+      const work = deferred();
+      const handler = makeHandler({ handler: () => work.promise });
+      const answering = handler(post(payload(tracking('t1', 'e1'))));
+      await vi.advanceTimersByTimeAsync(1);
+      // @ts-expect-error: what a caller without types may pass
+      await expect(handler.close({ timeoutMs })).rejects.toThrow(ConfigurationError);
+      work.resolve();
+      expect((await answering).status).toBe(200);
+      expect((await handler(post(payload(tracking('t1', 'e2'))))).status).toBe(200);
+    },
+  );
+
+  test.each([5_000, { timeout: 5_000 }])('%j instead of options → ConfigurationError', async (options) => {
+    // @ts-expect-error: what a caller without types may pass
+    await expect(makeHandler().close(options)).rejects.toThrow(ConfigurationError);
   });
 
   test('nothing under way and a timeoutMs → resolves at once, no timer is left behind', async () => {

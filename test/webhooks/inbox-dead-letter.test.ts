@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
@@ -42,6 +42,28 @@ describe('onDeadLetter', () => {
     expect((await inbox.process(payload(tracking('t1', 'e1')), handler)).outcome).toBe('failed');
     expect((await inbox.process(payload(tracking('t1', 'e1')), handler)).outcome).toBe('done');
     expect(calls).toBe(2);
+  });
+
+  test('beyond handlerTimeoutMs → counts as failed: the event is released, outcome failed', async () => {
+    vi.useFakeTimers();
+    try {
+      const inbox = makeInbox({
+        maxAttempts: 1,
+        handlerTimeoutMs: 5_000,
+        onDeadLetter: () => new Promise(() => {}),
+      });
+      const processing = inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(await processing).toMatchObject({
+        outcome: 'failed',
+        deadLettered: 0,
+        failures: [
+          { keys: ['tracking/events:t1:e1'], error: { message: expect.stringContaining('5000 ms') } },
+        ],
+      });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('no maxAttempts → called after 10 attempts', async () => {

@@ -75,6 +75,16 @@ describe('a handler that fails', () => {
     expect(await inbox.process(body, { onDelivery: () => {} })).toMatchObject({ handled: 2, duplicates: 1 });
   });
 
+  test('onDelivery rejects, and comes again behind a new event → told the highest attempt of both', async () => {
+    const inbox = makeInbox();
+    await inbox.process(payload(tracking('t1', 'b')), { onDelivery: () => Promise.reject(failure) });
+    const seen: unknown[] = [];
+    await inbox.process(payload(tracking('t1', 'a', 'b')), {
+      onDelivery: ({ events }, { attempt }) => seen.push([events.map(({ eventId }) => eventId), attempt]),
+    });
+    expect(seen).toEqual([[['a', 'b'], 2]]);
+  });
+
   test('onProofOfDelivery rejects → released, a redelivery tries again', async () => {
     const inbox = makeInbox();
     const body = payload(proofOfDelivery('t1'));

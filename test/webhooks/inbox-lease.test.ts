@@ -132,6 +132,38 @@ describe('heartbeat', () => {
     await processing;
   });
 
+  test('the lease of an event behind was lost → the handler that runs is left alone', async () => {
+    const store = new ScriptedStore();
+    let signal: AbortSignal | undefined;
+    const work = deferred();
+    const inbox = makeInbox({ store, busyBudgetMs: 0 });
+    const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), (_event, context) => {
+      signal = context.signal;
+      return work.promise;
+    });
+    await vi.advanceTimersByTimeAsync(1);
+    store.before = () => Promise.reject(new Error('unreachable'));
+    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+    store.before = () => {};
+    await store.claim([keyOf('e2')], { token: 'other', leaseMs: LEASE_MS });
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(signal?.aborted).toBe(false);
+    work.resolve();
+    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e2')] });
+  });
+
+  test('under way → its timer does not keep the process alive', async () => {
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    const work = deferred();
+    const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(1);
+    const beat = timers.mock.calls.findIndex(([, delayMs]) => delayMs === LEASE_MS / 3);
+    expect(timers.mock.results[beat]?.value.hasRef()).toBe(false);
+    work.resolve();
+    await processing;
+    timers.mockRestore();
+  });
+
   test('the lease was stolen and the handler succeeds → the late commit still marks the event done', async () => {
     const store = new ScriptedStore();
     const work = deferred();

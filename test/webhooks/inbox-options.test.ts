@@ -42,3 +42,15 @@ test.each<[string, unknown, RegExp]>([
   await expect(processing).rejects.toThrow(ConfigurationError);
   await expect(processing).rejects.toThrow(message);
 });
+
+test.each<[string, unknown, RegExp]>([
+  ['a budget of NaN', { busyBudgetMs: Number.NaN }, /`busyBudgetMs`/],
+  ['a negative budget', { busyBudgetMs: -1 }, /`busyBudgetMs`/],
+  ['a misspelt option', { busybudgetMs: 5 }, /`busyBudgetMs`/],
+  ['text', 'soon', /`options`/],
+])('process with %s → ConfigurationError that names the option', async (_title, options, message) => {
+  // The wrong type on purpose: JavaScript callers have no compiler.
+  const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => {}, options as never);
+  await expect(processing).rejects.toThrow(ConfigurationError);
+  await expect(processing).rejects.toThrow(message);
+});

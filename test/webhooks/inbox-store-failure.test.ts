@@ -32,19 +32,55 @@ describe('a store that fails', () => {
     });
   });
 
-  test('on the claim before one event → that event is left, the others are handled', async () => {
+  test('on the claim before one event → that event and all after it are left, for the store would be waited for again', async () => {
     const store = new ScriptedStore();
     store.before = (operation, keys) => {
       if (operation === 'claim' && keys.length === 1 && keys[0]?.endsWith(':e2')) throw down;
     };
     const { attempts, handler } = failingOn('none');
     const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), handler);
-    expect(attempts).toEqual(['e1#1', 'e3#1']);
+    expect(attempts).toEqual(['e1#1']);
     expect(report).toMatchObject({
       outcome: 'unavailable',
-      handled: 2,
-      unavailable: ['tracking/events:t1:e2'],
+      handled: 1,
+      unavailable: ['tracking/events:t1:e2', 'tracking/events:t1:e3'],
     });
+    expect(store.calls.filter(({ keys }) => keys.length === 1 && keys[0]?.endsWith(':e3'))).toEqual([]);
+  });
+
+  test('on a claim, while another receiver holds an event → not asked for that event again', async () => {
+    const store = new ScriptedStore();
+    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 60_000 });
+    store.before = (operation, keys) => {
+      if (operation === 'claim' && keys.length === 1) throw down;
+    };
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => {});
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await processing).toMatchObject({
+      outcome: 'unavailable',
+      unavailable: ['tracking/events:t1:e2'],
+      busy: ['tracking/events:t1:e1'],
+    });
+  });
+
+  test('on a claim, after it took a part of the keys → these are given back, a redelivery handles them at once', async () => {
+    const store = new ScriptedStore();
+    const inbox = makeInbox({ store });
+    store.before = async (operation, keys) => {
+      if (operation !== 'claim') return;
+      store.before = () => {};
+      await store.claim(keys.slice(0, 1), { token: [...store.tokens].at(-1) ?? '', leaseMs: 60_000 });
+      throw down;
+    };
+    // The token is known to the store before it fails, as a script that ran on one node of a cluster knows it.
+    const { claim } = store;
+    store.claim = (keys, options) => {
+      store.tokens.add(options.token);
+      return claim.call(store, keys, options);
+    };
+    const body = payload(tracking('t1', 'e1', 'e2'));
+    expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'unavailable' });
+    expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'done', handled: 2 });
   });
 
   test('on the claim before one event → its lease is given back, a redelivery handles it at once', async () => {

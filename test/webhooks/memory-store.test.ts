@@ -164,6 +164,17 @@ describe('bounds', () => {
     expect(await statusOf('b', otherLease)).toBe('busy');
   });
 
+  test('full of failed keys, one claimed again beside a new one → the other failed key gives way', async () => {
+    const { store } = makeStore(2);
+    await store.claim(['a', 'b'], lease);
+    await store.release(['a', 'b'], lease);
+    expect(await store.claim(['a', 'c'], lease)).toEqual([
+      { status: 'acquired', attempt: 2 },
+      { status: 'acquired', attempt: 1 },
+    ]);
+    expect(store.size).toBe(2);
+  });
+
   test('full of leases that ran out → one of them gives way', async () => {
     const { store, statusOf, pass } = makeStore(1);
     await store.claim(['a'], lease);

@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { hotSchema } from '../hot-schema.ts';
+import { isJsonObject } from '../schemas/envelope.ts';
+import {
+  type Delivery,
+  EVENTS_TOPIC,
+  eventsDeliverySchema,
+  otherDeliverySchema,
+  PROOF_OF_DELIVERY_TOPIC,
+  proofOfDeliverySchema,
+  type WebhookEvent,
+  webhookEventSchema,
+  webhookTrackerSchema,
+} from '../schemas/webhook.ts';
+import { errorMap, kindOf, toValidationIssues, type ValidationIssue } from '../validation.ts';
+import { IssueLog, type ItemIssues } from './issue-log.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** More than any shipment has; checking a million would take a gigabyte for what is wrong with them. */
+const MOST_TRACKING_NUMBERS = 1_000;
+
+/** Its events are checked one by one: a list checks all of them before it says what is wrong. */
+const envelopeSchema = eventsDeliverySchema.extend({ events: z.array(z.unknown()) });
+
+/**
+ * Reads the items of one webhook. What an event is named and remembered by has to be right, or its item is rejected. Any
+ * other field is kept as it came when it is not what it should be: the service promises none of them, and a delivery that
+ * were refused for one would be refused every time, until the sender gives up.
+ */
+export class ItemReader {
+  readonly #deliveries: Delivery[] = [];
+  readonly #rejected = new IssueLog();
+  readonly #mismatched = new IssueLog();
+
+  read(sent: unknown, index: number): void {
+    if (!isJsonObject(sent)) {
+      this.reject(index, `trackings[${index}]`, 'an object', sent);
+      return;
+    }
+    // `kind` is ours to set; one that the service may send some day must not decide anything.
+    const item = Object.hasOwn(sent, 'kind') ? { ...sent, kind: undefined } : sent;
+    const topic = topicOf(item);
+    if (topic === PROOF_OF_DELIVERY_TOPIC) this.#readProofOfDelivery(withTracker(item), index);
+    else if (topic === undefined || topic === EVENTS_TOPIC)
+      this.#readEventsDelivery(withTracker(item), index);
+    else this.#deliveries.push({ ...this.#checked(otherDeliverySchema, item, index), kind: 'other' });
+  }
+
+  reject(index: number, name: string, wanted: string, got: unknown): void {
+    this.#rejected.add(index, () => {
+      const message = `Expected \`${name}\` to be ${wanted}, got ${kindOf(got)}`;
+      return [{ path: [], code: 'invalid_type', message }];
+    });
+  }
+
+  finish(): { deliveries: Delivery[]; rejected: ItemIssues[]; mismatched: ItemIssues[] } {
+    return {
+      deliveries: this.#deliveries,
+      rejected: this.#rejected.list(),
+      mismatched: this.#mismatched.list(),
+    };
+  }
+
+  #readProofOfDelivery(item: JsonObject, index: number): void {
+    const { metadata, data } = item;
+    const isNamed = isJsonObject(metadata) && isText(metadata['messageId']);
+    if (isNamed && hasTrackerId(item) && isJsonObject(data)) {
+      const checked = this.#checked(proofOfDeliverySchema, item, index);
+      this.#deliveries.push({ ...checked, kind: 'proofOfDelivery' });
+    } else {
+      this.#rejected.add(index, () => issuesOf(proofOfDeliverySchema, item));
+    }
+  }
+
+  #readEventsDelivery(item: JsonObject, index: number): void {
+    const { metadata, shipment, events: sent } = item;
+    const isEndless = isJsonObject(shipment) && lengthOf(shipment['trackingNumbers']) > MOST_TRACKING_NUMBERS;
+    const checkable = isEndless ? { ...item, shipment: undefined } : item;
+    const isNamed = !isJsonObject(metadata) || isText(metadata['topic']);
+    if (!isNamed || !hasTrackerId(item) || !Array.isArray(sent)) {
+      this.#rejected.add(index, () => issuesOf(envelopeSchema, checkable));
+      return;
+    }
+    const envelope = this.#checked(envelopeSchema, checkable, index);
+    if (isEndless) {
+      this.#mismatched.add(index, () => [tooManyNumbers(lengthOf(shipment['trackingNumbers']))]);
+      Object.assign(envelope, { shipment });
+    }
+    const events = this.#readEvents(sent, index);
+    const isAllBroken = events.length === 0 && sent.length > 0;
+    // Assigned, not spread: this object is ours, and a copy costs.
+    if (!isAllBroken) this.#deliveries.push(Object.assign(envelope, { kind: 'events' as const, events }));
+  }
+
+  #readEvents(sent: readonly unknown[], index: number): WebhookEvent[] {
+    const events: WebhookEvent[] = [];
+    for (let position = 0; position < sent.length; position += 1) {
+      const event = sent[position];
+      if (isJsonObject(event) && isText(event['eventId'])) {
+        events.push(this.#checked(webhookEventSchema, event, index, position));
+      } else {
+        this.#rejected.add(index, () => issuesOf(webhookEventSchema, event, position));
+      }
+    }
+    return events;
+  }
+
+  /** The record as its schema gives it; a copy of what came, when fields are not what they should be. */
+  #checked<Schema extends z.ZodType>(
+    schema: Schema,
+    sent: JsonObject,
+    index: number,
+    position?: number,
+  ): z.output<Schema> {
+    if (!this.#mismatched.isFull(index)) {
+      const result = hotSchema(schema).safeParse(sent);
+      if (result.success) return result.data;
+      this.#mismatched.add(index, () => issuesOf(schema, sent, position));
+    }
+    // Whatever anything here depends on was checked before; of the other fields `mismatched` says which break the type.
+    return { ...sent } as z.output<Schema>;
+  }
+}
+
+function topicOf(item: JsonObject): string | undefined {
+  const { metadata } = item;
+  if (!isJsonObject(metadata)) return undefined;
+  const { topic } = metadata;
+  return typeof topic === 'string' && topic !== '' ? topic : undefined;
+}
+
+/** The flat shape names the tracker's ids beside the events; gives it a tracker like the enveloped one. */
+function withTracker(item: JsonObject): JsonObject {
+  if (isJsonObject(item['tracker']) || !Object.hasOwn(item, 'trackerId')) return item;
+  const known = Object.keys(webhookTrackerSchema.shape).filter((key) => Object.hasOwn(item, key));
+  return { ...item, tracker: Object.fromEntries(known.map((key) => [key, item[key]])) };
+}
+
+function hasTrackerId({ tracker }: JsonObject): boolean {
+  return isJsonObject(tracker) && typeof tracker['trackerId'] === 'string';
+}
+
+function isText(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === 'string';
+}
+
+function lengthOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 0;
+}
+
+function tooManyNumbers(count: number): ValidationIssue {
+  const message = `Expected \`shipment.trackingNumbers\` to be at most ${MOST_TRACKING_NUMBERS}, got an array of ${count}`;
+  return { path: ['shipment', 'trackingNumbers'], code: 'too_big', message };
+}
+
+/** Asked only of what is broken, so that a good item never pays for our words. */
+function issuesOf(schema: z.ZodType, sent: unknown, position?: number): ValidationIssue[] {
+  const at = position === undefined ? [] : ['events', position];
+  const inWords = errorMap('tracking');
+  const { error } = schema.safeParse(sent, {
+    error: (issue) => inWords({ ...issue, path: [...at, ...(issue.path ?? [])] }),
+  });
+  if (error === undefined) return [];
+  return toValidationIssues(error).map((issue) => ({ ...issue, path: [...at, ...issue.path] }));
+}
