@@ -1,9 +1,18 @@
+import { sleep } from '../abort.ts';
+import { checkKnownOptions, checkTimeoutMs, refuseOption } from '../option-checks.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';
+import { checkFunction } from '../webhooks/function-check.ts';
 import { commitCases } from './dedupe-store-contract/commit-cases.ts';
 import { leaseCases } from './dedupe-store-contract/lease-cases.ts';
 import { payloadCases } from './dedupe-store-contract/payload-cases.ts';
 import { releaseCases } from './dedupe-store-contract/release-cases.ts';
 import { Scenario } from './dedupe-store-contract/scenario.ts';
+
+const OPTION_NAMES = [
+  'createStore',
+  'wait',
+  'shortLeaseMs',
+] as const satisfies readonly (keyof DedupeStoreContractOptions)[];
 
 /** Options of {@link dedupeStoreContract}. */
 export interface DedupeStoreContractOptions {
@@ -30,7 +39,9 @@ export interface DedupeStoreContractCase {
  * What every `DedupeStore` must do so that webhooks are neither lost nor handled twice, as tests for vitest, jest, node:test or any
  * other runner. The cases do not depend on each other and may run in any order. They do not check that a store forgets.
  *
+ * @param options - see `DedupeStoreContractOptions`; `createStore` is required
  * @returns the cases; give each to your runner's `test`
+ * @throws ConfigurationError when an option makes no sense; a case rejects with what `createStore` throws, or an error that tells what the store did
  * @example
  * import { test } from 'node:test';
  * import { dedupeStoreContract } from 'tracking-client/testing';
@@ -38,16 +49,14 @@ export interface DedupeStoreContractCase {
  * for (const { name, run } of dedupeStoreContract({ createStore: () => new MyStore() })) test(name, run);
  */
 export function dedupeStoreContract(options: DedupeStoreContractOptions): readonly DedupeStoreContractCase[] {
-  const { createStore, wait = realTime, shortLeaseMs = 100 } = options;
+  checkKnownOptions('options', options, OPTION_NAMES);
+  const { createStore, wait = sleep, shortLeaseMs = 100 } = options;
+  if (typeof createStore !== 'function') refuseOption('createStore', 'a function', createStore);
+  checkFunction('wait', wait);
+  checkTimeoutMs('shortLeaseMs', shortLeaseMs);
   const cases = [...leaseCases, ...releaseCases, ...commitCases, ...payloadCases];
   return cases.map(({ name, check }) => ({
     name,
     run: async () => check(new Scenario({ store: await createStore(), wait, shortLeaseMs })),
   }));
-}
-
-function realTime(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }

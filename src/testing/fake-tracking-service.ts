@@ -36,19 +36,26 @@ export interface FakeTrackingService {
   /**
    * Serves the fake on loopback HTTP.
    *
+   * @param options - see `ListenOptions`
    * @returns a server; close it when done
+   * @throws the system's own error when the port is taken
    */
   listen(options?: ListenOptions): Promise<FakeServer>;
   /**
    * The verbs of a test about one tracking number.
    *
+   * @param trackingNumber - in any case; a tracker of it need not exist yet
+   * @returns its shipment
    * @throws ConfigurationError when it is no tracking number
    */
   shipment(trackingNumber: string): FakeShipment;
   /**
    * Lets a story happen to a shipment, on the fake's clock.
    *
+   * @param trackingNumber - whose shipment
+   * @param name - which story
    * @param options - `speed`: how many times faster than real time, at least 1; default the fake's `speed`; `Infinity` for at once
+   * @returns the shipment
    * @throws ConfigurationError for an unknown play or a speed below 1
    */
   play(trackingNumber: string, name: PlayName, options?: { readonly speed?: number }): FakeShipment;
@@ -56,6 +63,8 @@ export interface FakeTrackingService {
    * Makes the next requests fail, over every transport alike.
    *
    * @param endpoint - an endpoint of the table, or `*` for all
+   * @param failure - what goes wrong, and how often (default once)
+   * @returns what is left of it, and a way to end it
    * @throws ConfigurationError when endpoint or failure make no sense
    * @example
    * fake.fail('trackers.create', { status: 429, retryAfter: 1 });
@@ -71,11 +80,13 @@ function basePathOf({ pathname }: URL): string {
 }
 
 /**
- * Creates a tracking service in memory: every endpoint of the table, with its rules, limits and errors (service.md).
+ * Creates a tracking service in memory: every endpoint of the table, with its rules, limits and errors.
  * Two fakes share nothing. It imports no HTTP client and no test runner.
  *
  * @param options - see `FakeTrackingServiceOptions`; every one may be left out
+ * @returns the fake
  * @throws ConfigurationError when an option makes no sense
+ * @specification service.md 1, 2, 4, 5, 6, 7, 8; public contract
  * @example
  * const fake = createFakeTrackingService();
  * const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });

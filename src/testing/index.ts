@@ -1,3 +1,9 @@
+/**
+ * Tests code that uses the service, without the service: a fake of it, a sender of webhooks, and builders of records.
+ *
+ * @module tracking-client/testing
+ */
+
 export {
   type BuildOptions,
   buildCourier,
@@ -32,6 +38,6 @@ export {
   createWebhookSender,
   type SentWebhook,
   type WebhookSender,
-  type WebhookSenderOptions,
   type WebhookSenderReport,
 } from './webhooks/webhook-sender.ts';
+export type { WebhookSenderOptions } from './webhooks/webhook-sender-options.ts';

@@ -1,3 +1,9 @@
+/**
+ * Puts a fake service behind Mock Service Worker.
+ *
+ * @module tracking-client/testing/msw
+ */
+
 import { type HttpHandler, HttpResponse, http } from 'msw';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
 import { toRawRequest, toResponse, toStalledResponse } from './transport/fetch.ts';

@@ -2,6 +2,8 @@ import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf } from '../option-checks.ts';
 import { kindOf } from '../validation.ts';
+import { checkFunction } from '../webhooks/function-check.ts';
+import { checkBoolean, checkSeed } from './checks.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
 import type { RecordedRequest } from './service/request-log.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
@@ -10,7 +12,11 @@ const MAX_API_KEYS = 20;
 /** Reserved for tests by RFC 2606, so a request that escapes the fake reaches nobody. */
 const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
 
-/** The subscriptions of the fake's account (service.md 1). */
+/**
+ * The subscriptions of the fake's account.
+ *
+ * @specification service.md 1; public contract
+ */
 export interface FakePlans {
   /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the number of trackers it may create. */
   readonly perShipment?: boolean | { readonly quota?: number; readonly bulkCreateLimit?: number };
@@ -24,12 +30,16 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, read anew each time, so fake timers rule it. */
   readonly now?: () => number;
-  /** Requests per second by endpoint, over those of service.md 8; `false` counts nothing and sends no limit headers. */
+  /**
+   * Requests per second by endpoint, where they differ from the table; `false` counts nothing and sends no limit headers.
+   * Default: those of the table (service.md 8).
+   */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
-  /** How requests are counted: in windows that start each second (default), or over the last second. */
+  /** How requests are counted: `fixed` windows that start each second (default), or `sliding` over the last second. */
   readonly limitWindow?: LimitWindow;
   /** The account's keys, 1 to 20. Default: any key is accepted. */
   readonly apiKeys?: readonly string[];
+  /** The subscriptions of the account. Default: the per-shipment plan without a quota. */
   readonly plans?: FakePlans;
   /** Base URL that `fake.baseUrl` tells and `fake.listen` takes its path from. Default `https://tracking.test/public/v1`. */
   readonly baseUrl?: string;
@@ -104,9 +114,10 @@ export function checkSpeed(speed: unknown): void {
   throw new ConfigurationError(`Expected \`speed\` to be a number of at least 1, got ${kindOf(speed)}`);
 }
 
-function checkKeys(apiKeys: readonly string[]): void {
-  checkCount('apiKeys.length', apiKeys.length, 1);
-  const isValid = apiKeys.length <= MAX_API_KEYS && apiKeys.every((key) => /^\S+$/.test(key));
+function checkKeys(apiKeys: unknown): void {
+  const isKey = (key: unknown) => typeof key === 'string' && /^\S+$/.test(key);
+  const isList = Array.isArray(apiKeys) && apiKeys.length >= 1 && apiKeys.length <= MAX_API_KEYS;
+  const isValid = isList && apiKeys.every(isKey);
   if (isValid) return;
   throw new ConfigurationError(
     `Expected \`apiKeys\` to be 1 to ${MAX_API_KEYS} keys without spaces, got ${kindOf(apiKeys)}`,
@@ -131,6 +142,8 @@ function resolvePlans(plans: FakePlans) {
   const { perShipment = true, perCall = false } = plans;
   const shipment = typeof perShipment === 'boolean' ? {} : perShipment;
   const call = typeof perCall === 'boolean' ? {} : perCall;
+  checkKnownOptions('plans.perShipment', shipment, ['quota', 'bulkCreateLimit']);
+  checkKnownOptions('plans.perCall', call, ['quota']);
   return {
     hasPerShipmentPlan: perShipment !== false,
     trackerQuota: quota('plans.perShipment.quota', shipment.quota),
@@ -148,10 +161,12 @@ export function resolveOptions(options: FakeTrackingServiceOptions): ResolvedOpt
   if (limits !== false) checkLimits(limits);
   if (typeof latencyMs !== 'function') checkDelayMs('latencyMs', latencyMs);
   checkSpeed(speed);
+  checkFunction('now', options.now);
+  checkFunction('onRequest', options.onRequest);
   if (!URL.canParse(baseUrl))
     throw new ConfigurationError(`Expected \`baseUrl\` to be an absolute URL, got ${kindOf(baseUrl)}`);
   return {
-    seed: options.seed ?? 1,
+    seed: checkSeed(options.seed ?? 1),
     now: options.now ?? (() => Date.now()),
     limits,
     limitWindow: checkOneOf('limitWindow', options.limitWindow ?? 'fixed', ['fixed', 'sliding']),
@@ -164,7 +179,7 @@ export function resolveOptions(options: FakeTrackingServiceOptions): ResolvedOpt
       'empty',
     ]),
     latencyMs: typeof latencyMs === 'function' ? latencyMs : () => latencyMs,
-    webhooks: options.webhooks ?? true,
+    webhooks: checkBoolean('webhooks', options.webhooks ?? true),
     plays: checkPlays(options.play),
     speed,
     historyLimit: checkCount('historyLimit', options.historyLimit ?? Number.POSITIVE_INFINITY, 0, true),

@@ -174,13 +174,16 @@ export class World {
   }
 
   /**
-   * Queues everything again that was pushed for a tracker.
+   * Queues everything again that was pushed for a tracker; what still waits for its first time is not repeated.
    *
    * @returns how many pushes that are
    */
   resend(trackerId: string): number {
     const generatedAt = new Date(this.now()).toISOString();
-    const earlier = this.webhooks.history.filter((push) => push.trackerId === trackerId && !push.isReplay);
+    const waiting = new Set(this.webhooks.pending);
+    const earlier = this.webhooks.history.filter(
+      (push) => push.trackerId === trackerId && !push.isReplay && !waiting.has(push),
+    );
     for (const { item } of earlier)
       this.webhooks.add(trackerId, replayed(item, generatedAt, this.ids.next('message')), true);
     return earlier.length;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
 import { dedupeStoreContract } from '../../src/testing/dedupe-store-contract.ts';
 import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { expectAgreementWithModel } from './model-agreement.ts';
@@ -41,6 +42,17 @@ describe('MemoryDedupeStore', () => {
 describe('dedupeStoreContract', () => {
   test('a store that keeps the contract → every case passes', async () => {
     expect(await failuresWith(undefined)).toEqual([]);
+  });
+
+  test.each<[string, object]>([
+    ['no createStore', {}],
+    ['a store in place of createStore', { createStore: new ModelStore(() => 0) }],
+    ['a wait that is no function', { createStore: () => new ModelStore(() => 0), wait: 5 }],
+    ['a lease of 0', { createStore: () => new ModelStore(() => 0), shortLeaseMs: 0 }],
+    ['a misspelt option', { createStore: () => new ModelStore(() => 0), leaseMs: 5 }],
+  ])('%s → ConfigurationError', (_title, options) => {
+    // The wrong type on purpose: JavaScript callers have no compiler.
+    expect(() => dedupeStoreContract(options as never)).toThrow(ConfigurationError);
   });
 
   test('names of the cases → unique', () => {
@@ -111,6 +123,7 @@ describe('dedupeStoreContract', () => {
     ['keys are patterns', 'keys that a pattern or a format would change → independent'],
     ['keys are plain letters', 'keys in other scripts → independent'],
     ['keys lose control characters', 'keys with control characters, as JSON allows → independent'],
+    ['keys lose broken surrogates', 'keys with different halves of a surrogate pair → independent'],
     ['keys are cut', 'keys of 5,000 characters that differ in the last one → independent'],
     [
       'reads before it writes',

@@ -144,6 +144,14 @@ describe('createFakeTrackingService with nonsense', () => {
     ['an unknown play', { play: 'hamlet' }],
     ['an unknown way to have no results', { noResults: 'null' }],
     ['an unknown plan', { plans: { free: true } }],
+    ['a plan that is text', { plans: { perShipment: 'yes' } }],
+    ['a misspelt quota', { plans: { perCall: { qouta: 3 } } }],
+    ['keys that are one text', { apiKeys: 'abc' }],
+    ['a key that is a number', { apiKeys: [12345] }],
+    ['webhooks that are text', { webhooks: 'no' }],
+    ['an onRequest that is no function', { onRequest: 5 }],
+    ['a clock that is no function', { now: 5 }],
+    ['a seed that is an object', { seed: {} }],
   ])('%s → ConfigurationError', (_, options) => {
     // What a caller without types could pass.
     const create = createFakeTrackingService as (options: object) => unknown;

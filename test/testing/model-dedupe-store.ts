@@ -32,6 +32,7 @@ export type Fault =
   | 'keys are patterns'
   | 'keys are plain letters'
   | 'keys lose control characters'
+  | 'keys lose broken surrogates'
   | 'keys are cut'
   | 'reads before it writes'
   | 'inserts collide'
@@ -156,6 +157,7 @@ export class ModelStore implements DedupeStore {
     if (this.#has('keys are patterns')) return key.replace(/[%*'{}]/g, '');
     if (this.#has('keys are plain letters')) return key.normalize('NFC').replace(/[^\p{ASCII}é]/gu, '?');
     if (this.#has('keys lose control characters')) return key.replace(/\p{Cc}/gu, '');
+    if (this.#has('keys lose broken surrogates')) return key.replace(/\p{Surrogate}/gu, '\ufffd');
     if (this.#has('keys are cut')) return key.slice(0, 255);
     return key;
   }

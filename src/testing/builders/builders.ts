@@ -64,10 +64,12 @@ function material(seed: string | number = 1, trackingNumber?: string) {
 }
 
 /**
- * Builds a tracker as the API answers with it (service.md 2.2).
+ * Builds a tracker as the API answers with it.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
+ * @returns a valid tracker
+ * @specification service.md 2.2; public contract
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
 export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: BuildOptions = {}): Tracker {
@@ -76,10 +78,12 @@ export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: Build
 }
 
 /**
- * Builds an event of a shipment (service.md 2.3).
+ * Builds an event of a shipment.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
+ * @returns a valid event
+ * @specification service.md 2.3; public contract
  */
 export function buildEvent(
   overrides: Overrides<TrackingEvent> = {},
@@ -91,10 +95,12 @@ export function buildEvent(
 }
 
 /**
- * Builds tracking results: a tracker, a delivered shipment and three events, newest first (service.md 2.3).
+ * Builds tracking results: a tracker, a delivered shipment and three events, newest first.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
+ * @returns valid tracking results
+ * @specification service.md 2.3; public contract
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
 export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: BuildOptions = {}): Tracking {
@@ -103,11 +109,13 @@ export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: Bui
 }
 
 /**
- * Builds one item of a webhook with new events, as `parseWebhook` returns it (service.md 6).
+ * Builds one item of a webhook with new events, as `parseWebhook` returns it.
  * To send it, put it into `{ trackings: [...] }`.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
+ * @returns a valid delivery
+ * @specification service.md 6; public contract
  */
 export function buildDelivery(
   overrides: Overrides<EventsDelivery> = {},
@@ -126,10 +134,12 @@ export function buildDelivery(
 }
 
 /**
- * Builds one item of a webhook with a proof of delivery, as `parseWebhook` returns it (public contract).
+ * Builds one item of a webhook with a proof of delivery, as `parseWebhook` returns it.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
+ * @returns a valid proof of delivery
+ * @specification public contract
  */
 export function buildProofOfDelivery(
   overrides: Overrides<ProofOfDelivery> = {},
@@ -147,10 +157,12 @@ export function buildProofOfDelivery(
 }
 
 /**
- * Builds a courier (public contract).
+ * Builds a courier.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
+ * @returns a valid courier
+ * @specification service.md 4; public contract
  */
 export function buildCourier(overrides: Overrides<Courier> = {}, { seed }: BuildOptions = {}): Courier {
   const courier = material(seed).pick(defaultCouriers()) ?? { courierCode: 'us-post' };

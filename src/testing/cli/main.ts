@@ -59,4 +59,4 @@ stdout.on('error', () => process.exit(0));
 const flags = readFlags();
 if (flags === 'help') screen.print(HELP);
 else if (flags === 'version') screen.print(VERSION);
-else await serve(flags);
+else void serve(flags);

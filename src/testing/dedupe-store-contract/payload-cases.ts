@@ -85,6 +85,17 @@ export const payloadCases: readonly ScenarioCase[] = [
     },
   },
   {
+    // JSON allows half a pair (`"\\ud800"`), and most drivers send every one as the same replacement character.
+    name: 'keys with different halves of a surrogate pair → independent',
+    check: async (scenario) => {
+      await scenario.commit('a\ud800');
+      expectSame(
+        await scenario.claim('alice', 'a\ud801', 'a\udbff', 'a\udc00', 'a\ufffd', 'a\ud800'),
+        `${allNew(4)}, done`,
+      );
+    },
+  },
+  {
     name: 'keys of 5,000 characters that differ in the last one → independent',
     check: async (scenario) => {
       const long = 'x'.repeat(4_999);

@@ -28,6 +28,6 @@ export const search: Handler = ({ bodyText }, world) => {
   return success(201, { trackings: [perCallView(shipment, places, events)] });
 };
 
-/** `GET /couriers`, on every plan (service.md 4). */
+/** `GET /couriers`, on every plan: service.md 1 names it for none, and a client needs it for either. */
 export const listCouriers: Handler = (_call, world) =>
   success(200, { couriers: world.couriers.map(publicCourier) });

@@ -26,16 +26,25 @@ export type Failure =
       readonly status: number;
       /** Error code; default one that fits the status. */
       readonly code?: OpenEnum<KnownErrorCode>;
+      /** Message of the error. Default: one that says it was injected. */
       readonly message?: string;
       /** `Retry-After`: seconds, or any text to send as it is. */
       readonly retryAfter?: number | string;
+      /** More headers of the answer. Default: none. */
       readonly headers?: Readonly<Record<string, string>>;
       /** Body to send instead of the service's error body. */
       readonly body?: string;
       /** How many requests fail. Default 1; `Infinity` for all. */
       readonly times?: number;
     }
-  | { readonly kind: FailureKind; readonly status?: number; readonly times?: number };
+  | {
+      /** How it goes wrong. */
+      readonly kind: FailureKind;
+      /** HTTP status of the kinds that answer. Default: theirs. */
+      readonly status?: number;
+      /** How many requests fail. Default 1; `Infinity` for all. */
+      readonly times?: number;
+    };
 
 /** A planned failure. */
 export interface PlannedFailure {
@@ -61,7 +70,8 @@ class Plan implements PlannedFailure {
   }
 }
 
-const FAILURE_FIELDS = ['kind', 'status', 'code', 'message', 'retryAfter', 'headers', 'body', 'times'];
+const STATUS_FIELDS = ['status', 'code', 'message', 'retryAfter', 'headers', 'body', 'times'];
+const KIND_FIELDS = ['kind', 'status', 'times'];
 
 /** The statuses a final answer can have. */
 function checkStatus(status: unknown): void {
@@ -71,7 +81,8 @@ function checkStatus(status: unknown): void {
 
 function check(endpoint: string, failure: Failure): void {
   checkOneOf('endpoint', endpoint, [...ENDPOINT_NAMES, '*']);
-  checkKnownOptions('failure', failure, FAILURE_FIELDS);
+  const hasKind = typeof failure === 'object' && failure !== null && 'kind' in failure;
+  checkKnownOptions('failure', failure, hasKind ? KIND_FIELDS : STATUS_FIELDS);
   if ('kind' in failure) checkOneOf('kind', failure.kind, FAILURE_KINDS);
   const { status, times = 1 } = failure;
   if (status !== undefined || !('kind' in failure)) checkStatus(status);
@@ -110,15 +121,20 @@ function codeOf(status: number): KnownErrorCode {
   return CODES[status] ?? (status < 500 ? 'validation_error' : 'processing_error');
 }
 
-/** The answer of a failure that has a status; a 429 is plain text unless it has a code, as in the service. */
+/**
+ * The answer of a failure that has a status. A 429 is plain text unless it has a code, as in the service, and announces
+ * the `limit` that all other answers announce.
+ */
 export function failureReply(
   failure: Extract<Failure, { status: number }>,
-  { isBulk, limit, nowMs }: { isBulk: boolean; limit: number; nowMs: number },
+  { isBulk, limit, nowMs }: { isBulk: boolean; limit: number | undefined; nowMs: number },
 ): Reply {
   const { status, code, message = `Injected failure ${status}.`, retryAfter, headers = {}, body } = failure;
   const waitMs = Number(retryAfter) * 1000;
   const limitSet =
-    status === 429 ? limitHeaders(limit, 0, Number.isFinite(waitMs) ? waitMs : 1000, nowMs) : {};
+    status === 429 && limit !== undefined
+      ? limitHeaders(limit, 0, Number.isFinite(waitMs) ? waitMs : 1000, nowMs)
+      : {};
   const extra = {
     ...limitSet,
     ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),

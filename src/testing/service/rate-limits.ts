@@ -2,7 +2,11 @@ import { type EndpointName, endpoints } from '../../endpoints.ts';
 
 const WINDOW_MS = 1000;
 
-/** How the service counts: windows that start each second, or the second before each request. */
+/**
+ * How the service counts: windows that start each second, or the second before each request.
+ *
+ * @specification service.md 8
+ */
 export type LimitWindow = 'fixed' | 'sliding';
 
 /** What counting one request told. */
@@ -23,9 +27,14 @@ export class RateLimits {
     this.#window = window;
   }
 
+  /** How many requests a second the endpoint takes. */
+  limitOf(endpoint: EndpointName): number {
+    return this.#overrides[endpoint] ?? endpoints[endpoint].limitPerSecond;
+  }
+
   /** Counts one request, unless its window is full: a refused request uses nothing up. */
   take(endpoint: EndpointName, nowMs: number): Allowance {
-    const limit = this.#overrides[endpoint] ?? endpoints[endpoint].limitPerSecond;
+    const limit = this.limitOf(endpoint);
     const windowStart =
       this.#window === 'fixed' ? Math.floor(nowMs / WINDOW_MS) * WINDOW_MS : nowMs - WINDOW_MS;
     const isInWindow = (at: number) => (this.#window === 'fixed' ? at >= windowStart : at > windowStart);

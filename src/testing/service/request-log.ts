@@ -5,9 +5,11 @@ import type { FailureKind } from './failures.ts';
 export interface RecordedRequest {
   /** The endpoint of the table; `undefined` when none answers at that path and method. */
   readonly endpoint: EndpointName | undefined;
+  /** HTTP method. */
   readonly method: string;
   /** Path with the base, percent-encoded as it was sent. */
   readonly path: string;
+  /** Query parameters by name. */
   readonly query: Readonly<Record<string, string>>;
   /** Parsed when it was JSON, else the text; `undefined` when there was none. */
   readonly body: unknown;

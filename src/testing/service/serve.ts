@@ -1,4 +1,5 @@
-import { type EndpointName, endpoints } from '../../endpoints.ts';
+import { sleep } from '../../abort.ts';
+import type { EndpointName } from '../../endpoints.ts';
 import { handlers } from '../handlers/handlers.ts';
 import type { World } from '../world.ts';
 import { authenticate } from './authentication.ts';
@@ -10,10 +11,13 @@ import type { FakeState } from './state.ts';
 
 /** A request of any transport. */
 export interface RawRequest {
+  /** HTTP method. */
   readonly method: string;
   /** Path and query, percent-encoded. */
   readonly target: string;
+  /** All headers, the key's included. */
   readonly headers: Headers;
+  /** Text of the body; empty when there is none. */
   readonly body: string;
   /** Path of the base URL; when left out, it ends with the version segment. */
   readonly basePath?: string | undefined;
@@ -21,13 +25,26 @@ export interface RawRequest {
 
 /** What the transport has to do. */
 export type Outcome =
-  | { readonly kind: 'answer'; readonly reply: Reply }
-  /** Break the connection. */
-  | { readonly kind: 'reset' }
-  /** Never answer. */
-  | { readonly kind: 'silence' }
-  /** Send the headers and half of the body, then nothing. */
-  | { readonly kind: 'stall'; readonly reply: Reply };
+  | {
+      /** Answer. */
+      readonly kind: 'answer';
+      /** What to send. */
+      readonly reply: Reply;
+    }
+  | {
+      /** Break the connection. */
+      readonly kind: 'reset';
+    }
+  | {
+      /** Never answer. */
+      readonly kind: 'silence';
+    }
+  | {
+      /** Send the headers and half of the body, then nothing. */
+      readonly kind: 'stall';
+      /** What to send half of. */
+      readonly reply: Reply;
+    };
 
 /** A log entry that learns its status when the answer is ready. */
 type OpenEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
@@ -77,7 +94,7 @@ function carryOut(world: World, raw: RawRequest, { endpoint, params }: Route, qu
 
 function fail(failure: Failure, world: World, endpoint: EndpointName | undefined, run: () => Reply): Outcome {
   if (!('kind' in failure)) {
-    const limit = endpoint === undefined ? 0 : endpoints[endpoint].limitPerSecond;
+    const limit = endpoint === undefined ? undefined : world.limits?.limitOf(endpoint);
     const reply = failureReply(failure, { isBulk: isBulk(endpoint), limit, nowMs: world.now() });
     return { kind: 'answer', reply };
   }
@@ -96,10 +113,6 @@ function fail(failure: Failure, world: World, endpoint: EndpointName | undefined
       run();
       return { kind: 'reset' };
   }
-}
-
-function wait(delayMs: number): Promise<void> {
-  return delayMs > 0 ? new Promise((resolve) => globalThis.setTimeout(resolve, delayMs)) : Promise.resolve();
 }
 
 /**
@@ -126,7 +139,8 @@ export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome>
   state.requests.add(entry);
   const outcome = outcomeOf(state, raw, url, entry);
   const { endpoint } = entry;
-  if (endpoint !== undefined) await wait(world.options.latencyMs(endpoint));
+  const latencyMs = endpoint === undefined ? 0 : world.options.latencyMs(endpoint);
+  if (latencyMs > 0) await sleep(latencyMs);
   if ('reply' in outcome) entry.status = outcome.reply.status;
   world.options.onRequest(entry);
   if (!('reply' in outcome)) return outcome;

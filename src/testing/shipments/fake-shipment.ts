@@ -24,6 +24,7 @@ export class FakeShipment {
   /** In upper case. */
   readonly trackingNumber: string;
 
+  /** @internal */
   constructor(world: () => World, trackingNumber: string) {
     if (!trackingNumberRule.safeParse(trackingNumber).success)
       throw new ConfigurationError(
@@ -59,7 +60,11 @@ export class FakeShipment {
     });
   }
 
-  /** Adds an event that says delivered. Tracking goes on until `stopTracking`. */
+  /**
+   * Adds an event that says delivered. Tracking goes on until `stopTracking`.
+   *
+   * @param event - what else it says
+   */
   deliver(event: EventInput = {}): this {
     return this.addEvent({ statusMilestone: 'delivered', ...event });
   }
@@ -72,6 +77,7 @@ export class FakeShipment {
   /**
    * Sets fields of the shipment, over what events and trackers say.
    *
+   * @param fields - the fields to set; others stay
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
    */
   update(fields: ShipmentInput): this {
@@ -80,7 +86,12 @@ export class FakeShipment {
     });
   }
 
-  /** Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number (public contract). */
+  /**
+   * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number.
+   *
+   * @param proof - what it says; a signature to download where left out
+   * @specification public contract
+   */
   proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
     return this.#change((shipment, world, nowMs) => {
       const courier = shipment.latestEvent?.courierCode ?? 'us-post';

@@ -5,7 +5,7 @@ import type { Outcome, RawRequest } from '../service/serve.ts';
 const BODILESS_STATUSES = new Set([204, 205, 304]);
 
 /** Runs a request of the Fetch API, and rejects as `fetch` does when the connection fails. */
-export type FetchLike = (input: RequestInfo | URL, init?: RequestInit) => Promise<Response>;
+export type FetchLike = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** Reads a Fetch API request into the form that the service takes. */
 export async function toRawRequest(request: Request, basePath?: string): Promise<RawRequest> {

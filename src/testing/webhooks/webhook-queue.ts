@@ -9,15 +9,19 @@ export interface PushAttempt {
   readonly sentAt: string;
   /** The receiver's answer; `null` when there was none. */
   readonly status: number | null;
+  /** True when the receiver took it. */
   readonly succeeded: boolean;
 }
 
 /** One item of `trackings[]` that waits for the receiver, or has been with it. */
 export interface WebhookPush {
+  /** Whose news it is. */
   readonly trackerId: string;
+  /** What is sent. */
   readonly item: PushItem;
   /** True when a resend queued it, not news. */
   readonly isReplay: boolean;
+  /** The tries so far. */
   readonly attempts: readonly PushAttempt[];
 }
 
@@ -30,6 +34,7 @@ export class WebhookQueue {
   readonly #attempts = new Map<WebhookPush, PushAttempt[]>();
 
   /**
+   * @internal
    * @param now - the fake's time; asking for it lets everything happen that is due
    * @param historyLimit - how many pushes are remembered; default all
    */
@@ -54,18 +59,30 @@ export class WebhookQueue {
    * Takes pushes off the queue.
    *
    * @param max - how many at most; default all
+   * @returns the pushes, oldest first
    */
   take(max: number = Number.POSITIVE_INFINITY): WebhookPush[] {
     this.#now();
     return this.#waiting.splice(0, max);
   }
 
-  /** Notes how a try to send a push ended, for the webhook history of its tracker. */
+  /**
+   * Notes how a try to send a push ended, for the webhook history of its tracker.
+   *
+   * @param push - what was sent
+   * @param attempt - the answer
+   */
   record(push: WebhookPush, attempt: Omit<PushAttempt, 'sentAt'>): void {
     this.#attempts.get(push)?.push({ sentAt: new Date(this.#now()).toISOString(), ...attempt });
   }
 
-  /** Queues a push; the fake calls this. */
+  /**
+   * Queues a push; the fake calls this.
+   *
+   * @param trackerId - whose news it is
+   * @param item - what to send
+   * @param isReplay - true for a resend; default false
+   */
   add(trackerId: string, item: PushItem, isReplay = false): void {
     const attempts: PushAttempt[] = [];
     const push = { trackerId, item, isReplay, attempts };

@@ -74,7 +74,7 @@ describe('fake.fail with a status', () => {
   });
 
   it('429 with retryAfter → Retry-After and both header sets, in plain text', async () => {
-    const { fake, call } = makeFake();
+    const { fake, call } = makeFake({ limits: {} });
     fake.fail('trackers.list', { status: 429, retryAfter: 7 });
     const { headers, text } = await call('GET', '/trackers?page=1&limit=1');
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -85,6 +85,21 @@ describe('fake.fail with a status', () => {
       'x-ratelimit-reset': String(Date.UTC(2026, 2, 10, 12) / 1000 + 7),
     });
     expect(text).not.toContain('{');
+  });
+
+  it('429 with a limit of the test → announces that limit, as the other answers do', async () => {
+    const { fake, call } = makeFake({ limits: { 'couriers.list': 5 } });
+    fake.fail('couriers.list', { status: 429 });
+    const announced = async () => (await call('GET', '/couriers')).headers.get('ratelimit-limit');
+    expect([await announced(), await announced()]).toEqual(['5', '5']);
+  });
+
+  it('429 without limits → announces none, as the other answers do', async () => {
+    const { fake, call } = makeFake({ limits: false });
+    fake.fail('couriers.list', { status: 429, retryAfter: 7 });
+    const { headers } = await call('GET', '/couriers');
+    expect([...headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
+    expect(headers.get('retry-after')).toBe('7');
   });
 
   it('retryAfter as text → sent as it is', async () => {
@@ -104,6 +119,13 @@ describe('fake.fail with a status', () => {
     expect([text, headers.get('x-odd')]).toEqual(['null', '1']);
   });
 
+  it('a Date of its own → wins over that of the fake, to test a clock that is ahead', async () => {
+    const { fake, call } = makeFake();
+    const date = 'Tue, 10 Mar 2026 13:00:00 GMT';
+    fake.fail('*', { status: 429, headers: { date } });
+    expect((await call('GET', '/couriers')).headers.get('date')).toBe(date);
+  });
+
   it('a failed request → carries nothing out', async () => {
     const { fake, create } = makeFake();
     fake.fail('trackers.create', { status: 500 });
@@ -121,6 +143,8 @@ describe('fake.fail with nonsense', () => {
     ['a status above 599', '*', { status: 600 }],
     ['0 times', '*', { status: 500, times: 0 }],
     ['a misspelt field', '*', { status: 500, retryafter: 1 }],
+    ['a code beside a kind, which has no body of the service', '*', { kind: 'reset', code: 'x' }],
+    ['a retryAfter beside a kind', '*', { kind: 'html', retryAfter: 5 }],
   ])('%s → ConfigurationError', (_, endpoint, failure) => {
     const { fake } = makeFake();
     // What a caller without types could pass.

@@ -39,6 +39,19 @@ describe('RateLimits', () => {
     expect(limits.take('couriers.list', START_MS + 1999).allowed).toBe(true);
   });
 
+  it('a sliding window → resets a second after the oldest request in it', () => {
+    const limits = new RateLimits({ 'couriers.list': 2 }, 'sliding');
+    limits.take('couriers.list', START_MS);
+    limits.take('couriers.list', START_MS + 900);
+    const { headers } = limits.take('couriers.list', START_MS + 950);
+    expect(headers).toMatchObject({ 'retry-after': '1', 'x-ratelimit-reset': '1001' });
+  });
+
+  it('a reset within a second → X-RateLimit-Reset is rounded up, never before it', () => {
+    const { headers } = new RateLimits({}, 'sliding').take('couriers.list', START_MS + 1);
+    expect(headers['x-ratelimit-reset']).toBe('1002');
+  });
+
   it('an override → its own limit; 0 refuses all', () => {
     const limits = new RateLimits({ 'couriers.list': 0, 'trackers.list': 2 }, 'fixed');
     expect(limits.take('couriers.list', START_MS).allowed).toBe(false);

@@ -159,6 +159,14 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     );
   });
 
+  it('a push that still waits to be sent → not queued twice', async () => {
+    const { fake, call, id } = await withPushes();
+    fake.shipment(NUMBER).addEvent({ eventId: 'c' });
+    const { body } = await call('POST', `/trackers/${id}/webhook-events/resend`);
+    expect(body.data.summary.totalResent).toBe(2);
+    expect(eventIdsOf(fake)).toEqual([['c'], ['a'], ['b']]);
+  });
+
   it('searchBy=clientTrackerId → the tracker with that id', async () => {
     const { call } = await withPushes();
     const { body } = await call('POST', '/trackers/mine/webhook-events/resend?searchBy=clientTrackerId');

@@ -140,6 +140,13 @@ describe('sender.flush', () => {
   });
 });
 
+it('shape flat and a proof of delivery, which that shape does not have → sent enveloped', async () => {
+  const { sender, bodies, fake } = await makeSender(accept, 0, { shape: 'flat' });
+  fake.shipment(NUMBER).proveDelivery();
+  await sender.flush();
+  expect(bodies).toMatchObject([{ trackings: [{ metadata: { topic: 'tracking/pod' } }] }]);
+});
+
 describe('a receiver that does not accept', () => {
   const refuse: Receiver = () => new Response('no', { status: 500 });
 
@@ -297,8 +304,19 @@ describe('createWebhookSender with nonsense', () => {
     ['0 attempts', { until2xx: { maxAttempts: 0 } }],
     ['a negative delay', { until2xx: { delayMs: -1 } }],
     ['a misspelt option', { duplicate: 1 }],
+    ['an unknown shape', { shape: 'fla' }],
+    ['a misspelt way to repeat', { until2xx: { maxAttempt: 3 } }],
+    ['until2xx that is text', { until2xx: 'yes' }],
+    ['an empty secret', { secret: '' }],
+    ['shuffle that is text', { shuffle: 'no' }],
+    ['a seed that is an object', { seed: {} }],
+    ['an onSent that is no function', { onSent: 5 }],
+    ['no fake', { fake: undefined }],
+    ['a fake without webhooks', { fake: {} }],
   ])('%s → ConfigurationError', (_, options) => {
     const { fake } = makeFake();
-    expect(() => createWebhookSender({ target: accept, fake, ...options })).toThrow(ConfigurationError);
+    // What a caller without types could pass.
+    const create = createWebhookSender as (options: object) => unknown;
+    expect(() => create({ target: accept, fake, ...options })).toThrow(ConfigurationError);
   });
 });
