@@ -3,17 +3,31 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Where the time comes from; give your own to run without real time. */
 export interface Clock {
-  /** Milliseconds of a clock that only goes forward; the zero point means nothing. */
+  /**
+   * A clock that only goes forward.
+   *
+   * @returns milliseconds, from whatever zero
+   */
   now(): number;
-  /** Milliseconds since the epoch, for what people read; this clock can jump. */
+  /**
+   * What people read; this clock can jump.
+   *
+   * @returns milliseconds since the epoch
+   */
   wallNow(): number;
   /**
    * Calls back once.
    *
-   * @param delayMs - in milliseconds, at most 2^31 - 1
+   * @param callback - what to call
+   * @param delayMs - after how many milliseconds, at most 2^31 - 1
+   * @returns what `clearTimeout` takes
    */
   setTimeout(callback: () => void, delayMs: number): unknown;
-  /** Takes back what `setTimeout` of the same clock returned. */
+  /**
+   * Takes a call back.
+   *
+   * @param timer - what `setTimeout` of the same clock returned
+   */
   clearTimeout(timer: unknown): void;
 }
 

@@ -1,20 +1,21 @@
 import { type Clock, MAX_TIMER_MS } from '../clock.ts';
-import { QueueFullError, TimeoutError } from '../errors.ts';
 import type { AbortGroups } from './abort-groups.ts';
+import { isBelievable } from './announced-limit.ts';
 import type { BucketSnapshot, Priority, Settlement, Ticket } from './limiter.ts';
 import { LongPauseError } from './long-pause-error.ts';
 import { Pace } from './pace.ts';
-import { type Token, TokenPool, WINDOW_MS } from './token-pool.ts';
-import { type Waiter, WaitQueue } from './wait-queue.ts';
+import { pauseEnd, pauseMsOf } from './pause.ts';
+import { queueFullError, queueTimeoutError } from './queue-errors.ts';
+import { type Token, TokenPool } from './token-pool.ts';
+import { isTooLong, type Waiter, WaitQueue } from './wait-queue.ts';
 
 /** A limit from which one token can stay free for interactive calls without costing background calls much. */
-const RESERVE_FROM_LIMIT = 10;
+export const RESERVE_FROM_LIMIT = 10;
 
 /** One call that waits for a token of a bucket. */
 export interface PendingCall extends Waiter {
   readonly bucket: Bucket;
   readonly maxWaitMs: number | undefined;
-  readonly maxPauseMs: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (ticket: Ticket) => void;
   readonly reject: (reason: unknown) => void;
@@ -64,7 +65,7 @@ export class Bucket {
   }): void {
     const { maxWaitMs, maxPauseMs, signal } = options;
     const pausedForMs = this.#gateOpensAt - this.#clock.now();
-    if (pausedForMs > (maxPauseMs ?? Number.POSITIVE_INFINITY)) {
+    if (isTooLong(pausedForMs, options)) {
       options.reject(new LongPauseError(pausedForMs));
       return;
     }
@@ -85,12 +86,7 @@ export class Bucket {
     this.#pump();
     // Looked at after the pump, so that a call that can go at once never counts as waiting.
     if (this.#queue.size > this.#options.maxQueue) {
-      this.giveUp(
-        call,
-        new QueueFullError(
-          `Expected at most ${this.#options.maxQueue} calls of \`${this.#options.name}\` to wait for the rate limit, got one more`,
-        ),
-      );
+      this.giveUp(call, queueFullError(this.#options.name, this.#options.maxQueue));
     }
   }
 
@@ -102,14 +98,12 @@ export class Bucket {
   }
 
   snapshot(): BucketSnapshot {
-    const now = this.#clock.now();
-    this.#tokens.collect(now);
+    this.#tokens.collect(this.#clock.now());
     return {
       limit: this.#limit,
       inUse: this.#tokens.inUse,
       queued: this.#queue.size,
-      pausedUntil:
-        this.#gateOpensAt > now ? Math.round(this.#clock.wallNow() + (this.#gateOpensAt - now)) : null,
+      pausedUntil: pauseEnd(this.#gateOpensAt, this.#clock),
     };
   }
 
@@ -158,14 +152,13 @@ export class Bucket {
     });
   }
 
-  #settle(token: Token, { status, retryAfterMs, announcedLimit }: Settlement): void {
+  #settle(token: Token, settlement: Settlement): void {
     if (token.state !== 'sent') return;
     const now = this.#clock.now();
     this.#tokens.settle(token, now);
-    if (announcedLimit !== undefined) this.#announce(announcedLimit, token.sentAt);
-    if (status === 429) {
-      const pauseMs = isDelay(retryAfterMs) ? retryAfterMs : WINDOW_MS;
-      this.#gateOpensAt = Math.max(this.#gateOpensAt, now + pauseMs);
+    this.#announce(settlement.announcedLimit, token.sentAt);
+    if (settlement.status === 429) {
+      this.#gateOpensAt = Math.max(this.#gateOpensAt, now + pauseMsOf(settlement));
       this.#refuseImpatient(this.#gateOpensAt - now);
       this.#pace.refused(token.sentAt, now);
     }
@@ -174,13 +167,13 @@ export class Bucket {
 
   /** Rejects those who would not wait for the end of a pause. */
   #refuseImpatient(pausedForMs: number): void {
-    const isImpatient = (call: PendingCall) => pausedForMs > (call.maxPauseMs ?? Number.POSITIVE_INFINITY);
-    for (const call of this.#queue.takeWhere(isImpatient))
+    for (const call of this.#queue.takeImpatient(pausedForMs)) {
       this.#rejectRemoved(call, new LongPauseError(pausedForMs));
+    }
   }
 
-  #announce(limit: number, sentAt: number): void {
-    if (!Number.isSafeInteger(limit) || limit < 1) return;
+  #announce(limit: number | undefined, sentAt: number): void {
+    if (!isBelievable(limit, this.#options.limit)) return;
     // Answers overtake each other; an older request's must not bring an older limit back.
     if (sentAt < this.#limitKnownSince) return;
     this.#limitKnownSince = sentAt;
@@ -220,18 +213,7 @@ export class Bucket {
     call.reject(reason);
   }
 
-  #timeout(call: PendingCall): TimeoutError {
-    const timeoutMs = call.maxWaitMs ?? 0;
-    return new TimeoutError(
-      `Expected a free slot for \`${this.#options.name}\` within ${timeoutMs} ms, got none`,
-      {
-        phase: 'queue',
-        timeoutMs,
-      },
-    );
+  #timeout(call: PendingCall): unknown {
+    return queueTimeoutError(this.#options.name, call.maxWaitMs ?? 0);
   }
-}
-
-function isDelay(value: number | undefined): value is number {
-  return value !== undefined && Number.isFinite(value) && value >= 0;
 }

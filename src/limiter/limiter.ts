@@ -13,29 +13,38 @@ export interface BucketId {
 
 /** What `acquire` needs to know. */
 export interface AcquireOptions {
+  /** What the request counts against. */
   readonly bucket: BucketId;
   /** Requests allowed in a window of one second, until the service announces another number; the bucket's first call sets it. */
   readonly limit: number;
   /** What the service announces never raises the limit above this; the bucket's first call sets it. Default: no bound. */
   readonly maxLimit?: number | undefined;
+  /** Which lane of the queue the call waits in. */
   readonly priority: Priority;
-  /** Gives the place in the queue up; the rejection is the signal's own reason. */
+  /** Gives the place in the queue up; the rejection is the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /** Longest wait in the queue in milliseconds; beyond it `acquire` rejects with `TimeoutError` (phase `queue`). Default: none. */
   readonly maxWaitMs?: number | undefined;
   /**
-   * Longest pause the call sits out, in milliseconds: once the service has asked for a longer one, `acquire` rejects with
-   * `LongPauseError`. Default: any.
+   * Longest pause the call sits out, in milliseconds: while a longer one is left, `acquire` rejects with `LongPauseError`, and
+   * so do calls that wait when it begins. Default: any.
    */
   readonly maxPauseMs?: number | undefined;
 }
 
 /** What an answer told about the allowance. */
 export interface Settlement {
+  /** HTTP status. */
   readonly status: number;
-  /** How long the service asked to wait, in milliseconds; given for every 429. */
+  /**
+   * How long the service asked to wait, in milliseconds; given for every 429. The limiters of this package wait an hour at
+   * most: a longer delay is more likely a mistake, and else the first request after the hour is told the rest.
+   */
   readonly retryAfterMs?: number | undefined;
-  /** The limit that the answer's headers announced, when they held a positive integer. */
+  /**
+   * The limit that the answer's headers announced, when they held a positive integer. The limiters of this package believe
+   * in up to 1,000 per second, or in up to the configured limit where that is larger.
+   */
   readonly announcedLimit?: number | undefined;
 }
 
@@ -52,7 +61,11 @@ export interface Ticket {
   readonly tokensLeft: number;
   /** The request leaves now. */
   send(): void;
-  /** The answer's headers arrived. */
+  /**
+   * The answer's headers arrived.
+   *
+   * @param settlement - what they told
+   */
   settle(settlement: Settlement): void;
   /** The request was not sent: its token is free at once. After `send` it does nothing; the service may have counted the request. */
   cancel(): void;
@@ -60,6 +73,7 @@ export interface Ticket {
 
 /** State of one bucket at one moment. */
 export interface BucketSnapshot {
+  /** Requests allowed in a window of one second. */
   readonly limit: number;
   /** Tokens that are out and not back yet. */
   readonly inUse: number;
@@ -69,15 +83,28 @@ export interface BucketSnapshot {
   readonly pausedUntil: number | null;
 }
 
-/** Grants permission to send, so that no window of the service ever sees more requests than it allows. */
+/**
+ * Grants permission to send, so that no window of the service ever sees more requests than it allows.
+ *
+ * A limiter of your own has to sit out pauses, too: once a ticket was settled with status 429, no call of its bucket is granted
+ * before `retryAfterMs` is over. And no `acquire` may outlast its `signal` and its `maxWaitMs`.
+ */
 export interface Limiter {
   /**
    * Waits for a token of one bucket. Once it resolved, an abort of the signal no longer gives the token back: look at
    * the signal again before sending, and call `cancel` if it aborted.
    *
-   * @throws QueueFullError when the queue is full; TimeoutError after `maxWaitMs`; the signal's reason on abort
+   * @param options - which bucket, its limit, the priority, and when to give up
+   * @returns a ticket for one request
+   * @throws QueueFullError when the queue is full; TimeoutError after `maxWaitMs`; LongPauseError when the service asked for
+   *   a longer pause than `maxPauseMs`; the signal's reason on abort
    */
   acquire(options: AcquireOptions): Promise<Ticket>;
-  /** The state of one bucket; undefined when nothing was asked of it, or nothing for so long that it was forgotten. */
+  /**
+   * The state of one bucket.
+   *
+   * @param bucket - which one
+   * @returns undefined when nothing was asked of it, or nothing for so long that it was forgotten
+   */
   snapshot(bucket: BucketId): BucketSnapshot | undefined;
 }

@@ -1,10 +1,13 @@
 import { WINDOW_MS } from './token-pool.ts';
 
-const CUT_FACTOR = 0.9;
-const HOLD_MS = 30_000;
-const RECOVERY_PER_SECOND = 0.005;
+/** What a refusal leaves of the share. */
+export const CUT_FACTOR = 0.9;
+/** How long the share stays as it is after a cut. */
+export const HOLD_MS = 30_000;
+/** How much of the limit comes back in a second after that. */
+export const RECOVERY_PER_SECOND = 0.005;
 /** Below this the bucket would wait for minutes after a bad spell that is long over. */
-const SMALLEST_SHARE = 0.1;
+export const SMALLEST_SHARE = 0.1;
 
 /**
  * Leaves room for other users of the same account.

@@ -1,14 +1,10 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { ConfigurationError } from '../errors.ts';
-import { kindOf } from '../validation.ts';
+import type { Clock } from '../clock.ts';
+import { checkKnownOptions } from '../option-checks.ts';
 import { AbortGroups } from './abort-groups.ts';
-import { Bucket, type BucketOptions, type PendingCall } from './bucket.ts';
+import { Bucket, type PendingCall } from './bucket.ts';
+import { BucketRegistry } from './bucket-registry.ts';
 import type { AcquireOptions, BucketId, BucketSnapshot, Limiter, Ticket } from './limiter.ts';
-
-const DEFAULT_MAX_UPLINK_MS = 500;
-
-/** With this many buckets the limiter looks for idle ones to forget, so a key that changes daily leaks nothing. */
-const CLEAN_FROM_BUCKETS = 256;
+import { checkLimits, checkQueueSettings, checkWait, type QueueSettings } from './limiter-options.ts';
 
 /** Options of `TokenBucketLimiter`. */
 export interface TokenBucketLimiterOptions {
@@ -26,36 +22,41 @@ export interface TokenBucketLimiterOptions {
   readonly clock?: Clock | undefined;
 }
 
+// Typed against the options, so an option without an entry here does not compile.
+const KNOWN_OPTIONS = {
+  maxQueue: true,
+  maxUplinkMs: true,
+  reserve: true,
+  clock: true,
+} satisfies Record<keyof TokenBucketLimiterOptions, true>;
+
 /**
  * Sends as fast as the service allows and never faster: at most `limit` requests fall into any window of one second, in
  * whatever way the service counts them.
  *
  * Each account has one bucket per endpoint. A token that was used comes back one second after the *answer* arrived, since
  * the service may have counted the request at any moment before that; limiters that count from the moment of sending are
- * refused as soon as the network is uneven. A 429 pauses only its own endpoint. Clients of one account in one process
- * share the allowance by sharing the limiter (service.md 8).
+ * refused as soon as the network is uneven. A 429 pauses only its own endpoint, as long as the service asks for, but an hour
+ * at most. Clients of one account in one process share the allowance by sharing the limiter.
  *
+ * @specification service.md 8
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
  * const web = new TrackingClient({ limiter });
  * const jobs = new TrackingClient({ limiter });
  */
 export class TokenBucketLimiter implements Limiter {
-  readonly #options: Pick<BucketOptions, 'maxQueue' | 'maxUplinkMs' | 'reserve' | 'clock'>;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #settings: QueueSettings;
+  readonly #buckets = new BucketRegistry<Bucket>();
   readonly #aborts = new AbortGroups<PendingCall>((call, reason) => call.bucket.giveUp(call, reason));
-  #cleanFrom = CLEAN_FROM_BUCKETS;
 
   /**
    * @param options - all optional; the times are in milliseconds
    * @throws ConfigurationError when an option makes no sense
    */
   constructor(options: TokenBucketLimiterOptions = {}) {
-    const { maxQueue = Number.POSITIVE_INFINITY, maxUplinkMs = DEFAULT_MAX_UPLINK_MS, reserve } = options;
-    if (maxQueue !== Number.POSITIVE_INFINITY) requireWhole('maxQueue', maxQueue, 0);
-    requireFinite('maxUplinkMs', maxUplinkMs);
-    if (reserve !== undefined) requireWhole('reserve', reserve, 0);
-    this.#options = { maxQueue, maxUplinkMs, reserve, clock: options.clock ?? systemClock };
+    checkKnownOptions('options', options, Object.keys(KNOWN_OPTIONS));
+    this.#settings = checkQueueSettings(options);
   }
 
   /**
@@ -63,64 +64,34 @@ export class TokenBucketLimiter implements Limiter {
    *
    * @param options - which bucket, its limit, the priority, and when to give up
    * @returns a ticket for one request
-   * @throws QueueFullError when `maxQueue` calls wait already; TimeoutError (phase `queue`) after `maxWaitMs`; LongPauseError; the
-   *   signal's own reason on abort; ConfigurationError when `limit`, `maxLimit` or `maxWaitMs` makes no sense
+   * @throws QueueFullError when `maxQueue` calls wait already; TimeoutError (phase `queue`) after `maxWaitMs`; LongPauseError
+   *   when the service asked for a longer pause than `maxPauseMs`; the signal's own reason on abort; ConfigurationError when one of the options makes no sense
    */
   acquire(options: AcquireOptions): Promise<Ticket> {
     // Not an async function: ten thousand waiting calls would pay for a second promise and a suspended frame each.
     return new Promise((resolve, reject) => {
       const { maxWaitMs, maxPauseMs, priority, signal } = options;
       if (signal?.aborted) return reject(signal.reason);
-      if (maxWaitMs !== undefined && maxWaitMs !== Number.POSITIVE_INFINITY)
-        requireFinite('maxWaitMs', maxWaitMs);
+      checkWait(options);
       this.#bucket(options).enqueue({ priority, maxWaitMs, maxPauseMs, signal, resolve, reject });
     });
   }
 
-  /** The state of one bucket; undefined when nothing was asked of it, or nothing for so long that it was forgotten. */
+  /**
+   * The state of one bucket.
+   *
+   * @param bucket - which one
+   * @returns undefined when nothing was asked of it, or nothing for so long that it was forgotten
+   */
   snapshot(bucket: BucketId): BucketSnapshot | undefined {
-    return this.#buckets.get(keyOf(bucket))?.snapshot();
+    return this.#buckets.get(bucket)?.snapshot();
   }
 
-  #bucket({ bucket: id, limit, maxLimit = Number.POSITIVE_INFINITY }: AcquireOptions): Bucket {
-    const key = keyOf(id);
-    const known = this.#buckets.get(key);
+  #bucket(options: AcquireOptions): Bucket {
+    const { bucket: id } = options;
+    const known = this.#buckets.get(id);
     if (known) return known;
-    requireWhole('limit', limit, 1);
-    if (maxLimit !== Number.POSITIVE_INFINITY) requireWhole('maxLimit', maxLimit, 1);
-    this.#forgetIdle();
-    const bucket = new Bucket({ ...this.#options, name: id.endpoint, limit, maxLimit, aborts: this.#aborts });
-    this.#buckets.set(key, bucket);
-    return bucket;
+    const parts = { ...this.#settings, ...checkLimits(options), name: id.endpoint, aborts: this.#aborts };
+    return this.#buckets.add(id, new Bucket(parts));
   }
-
-  /** Doubling the mark keeps the cost of looking constant per bucket that was made. */
-  #forgetIdle(): void {
-    if (this.#buckets.size < this.#cleanFrom) return;
-    for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
-    this.#cleanFrom = Math.max(CLEAN_FROM_BUCKETS, 2 * this.#buckets.size);
-  }
-}
-
-/** One string per bucket; JSON keeps `a|b` and `c` apart from `a` and `b|c`. */
-function keyOf({ baseUrl, account, endpoint }: BucketId): string {
-  return JSON.stringify([baseUrl, account, endpoint]);
-}
-
-function requireWhole(name: string, value: unknown, atLeast: number): void {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= atLeast) return;
-  throw new ConfigurationError(
-    `Expected \`${name}\` to be a whole number of ${atLeast} or more, got ${shown(value)}`,
-  );
-}
-
-function requireFinite(name: string, value: unknown): void {
-  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return;
-  throw new ConfigurationError(
-    `Expected \`${name}\` to be a number of milliseconds of 0 or more, got ${shown(value)}`,
-  );
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'number' ? String(value) : kindOf(value);
 }

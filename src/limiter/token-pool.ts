@@ -1,3 +1,5 @@
+import { TokenLine } from './token-line.ts';
+
 /** The length of the service's window in milliseconds (service.md 8: one second). */
 export const WINDOW_MS = 1_000;
 
@@ -21,7 +23,10 @@ export interface Token {
  * than one window after the answer therefore puts at most one request into any window, wherever windows start.
  */
 export class TokenPool {
-  readonly #out = new Set<Token>();
+  /** Whose time may come in any order: as many as there are requests under way. */
+  readonly #underWay = new Set<Token>();
+  /** Whose time comes in the order of the answers; so a thousand of them cost no more to look after than ten. */
+  readonly #answered = new TokenLine();
   readonly #longestMs: number;
 
   /** @param maxUplinkMs - longest time in milliseconds from sending a request to the service counting it */
@@ -30,24 +35,25 @@ export class TokenPool {
   }
 
   get inUse(): number {
-    return this.#out.size;
+    return this.#underWay.size + this.#answered.size;
   }
 
   /** When the first token that is out comes back; Infinity when none is out. */
   get nextFreeAt(): number {
-    let earliest = Number.POSITIVE_INFINITY;
-    for (const token of this.#out) earliest = Math.min(earliest, token.freeAt);
+    let earliest = this.#answered.first?.freeAt ?? Number.POSITIVE_INFINITY;
+    for (const token of this.#underWay) earliest = Math.min(earliest, token.freeAt);
     return earliest;
   }
 
   /** Takes back every token whose time has come. */
   collect(now: number): void {
-    for (const token of this.#out) if (token.freeAt <= now) this.#out.delete(token);
+    for (const token of this.#underWay) if (token.freeAt <= now) this.#underWay.delete(token);
+    while ((this.#answered.first?.freeAt ?? Number.POSITIVE_INFINITY) <= now) this.#answered.shift();
   }
 
   grant(now: number): Token {
     const token: Token = { state: 'granted', sentAt: now, freeAt: now + UNSENT_LEASE_MS };
-    this.#out.add(token);
+    this.#underWay.add(token);
     return token;
   }
 
@@ -57,18 +63,23 @@ export class TokenPool {
     token.state = 'sent';
     token.sentAt = now;
     token.freeAt = now + this.#longestMs;
-    this.#out.add(token);
+    this.#underWay.add(token);
   }
 
   settle(token: Token, now: number): void {
     if (token.state !== 'sent') return;
     token.state = 'settled';
-    token.freeAt = Math.min(token.freeAt, now + WINDOW_MS + GUARD_MS);
+    const freeAt = now + WINDOW_MS + GUARD_MS;
+    // A late answer changes nothing, nor does one that comes when the token is back.
+    if (freeAt >= token.freeAt) return;
+    this.#underWay.delete(token);
+    token.freeAt = freeAt;
+    this.#answered.push(token);
   }
 
   cancel(token: Token): void {
     if (token.state !== 'granted') return;
     token.state = 'cancelled';
-    this.#out.delete(token);
+    this.#underWay.delete(token);
   }
 }

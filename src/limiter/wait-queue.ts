@@ -1,15 +1,22 @@
 import type { Priority } from './limiter.ts';
 
 /** While a background call waits, at most this many interactive calls go before it. */
-const LONGEST_INTERACTIVE_RUN = 19;
+export const LONGEST_INTERACTIVE_RUN = 19;
 
 /** A call that may wait; the queue links it to its neighbours. */
 export interface Waiter {
   readonly priority: Priority;
   /** Monotonic time after which it no longer wants a token; Infinity for never. */
   readonly deadline: number;
+  /** It does not sit out a longer pause, in milliseconds; undefined for any. */
+  readonly maxPauseMs: number | undefined;
   previous: this | undefined;
   next: this | undefined;
+}
+
+/** Whether a pause is longer than somebody would sit out. */
+export function isTooLong(pausedForMs: number, { maxPauseMs }: Pick<Waiter, 'maxPauseMs'>): boolean {
+  return maxPauseMs !== undefined && pausedForMs > maxPauseMs;
 }
 
 /** First in, first out, with removal from the middle in constant time. */
@@ -88,11 +95,15 @@ export class WaitQueue<W extends Waiter> {
 
   /** Removes and returns everybody whose deadline has come, in no order that matters. */
   takeExpired(now: number): W[] {
-    return this.#earliestDeadline > now ? [] : this.takeWhere((waiter) => waiter.deadline <= now);
+    return this.#earliestDeadline > now ? [] : this.#takeWhere((waiter) => waiter.deadline <= now);
   }
 
-  /** Removes and returns everybody of whom something holds; looks at all. */
-  takeWhere(holds: (waiter: W) => boolean): W[] {
+  /** Removes and returns everybody who would not sit a pause out; looks at all. */
+  takeImpatient(pausedForMs: number): W[] {
+    return this.#takeWhere((waiter) => isTooLong(pausedForMs, waiter));
+  }
+
+  #takeWhere(holds: (waiter: W) => boolean): W[] {
     const taken: W[] = [];
     let earliest = Number.POSITIVE_INFINITY;
     for (const lane of [this.#lanes.interactive, this.#lanes.background]) {

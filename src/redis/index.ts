@@ -1,3 +1,10 @@
+/**
+ * Shares the allowance, and the memory of handled events, among processes through Redis.
+ *
+ * @module tracking-client/redis
+ */
+
+export type { Clock } from '../clock.ts';
 export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
 export type { FallbackInfo, UnavailablePolicy } from './limiter/availability.ts';
 export { RedisLimiter, type RedisLimiterOptions } from './limiter.ts';

@@ -1,19 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, systemClock } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { ConfigurationError } from '../errors.ts';
 import { AbortGroups } from '../limiter/abort-groups.ts';
+import { BucketRegistry } from '../limiter/bucket-registry.ts';
 import type { AcquireOptions, BucketId, BucketSnapshot, Limiter, Ticket } from '../limiter/limiter.ts';
+import { checkLimits, checkQueueSettings, checkWait } from '../limiter/limiter-options.ts';
 import { checkLogger, type Logger, leveledLogger } from '../logger.ts';
-import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf, checkTimeoutMs } from '../option-checks.ts';
+import { checkCount, checkKnownOptions, checkOneOf, checkTimeoutMs } from '../option-checks.ts';
 import { kindOf } from '../validation.ts';
 import { Availability, type FallbackInfo, type UnavailablePolicy } from './limiter/availability.ts';
 import type { QueuedCall } from './limiter/call-queue.ts';
 import { SharedBucket } from './limiter/shared-bucket.ts';
 import type { SharedBucketOptions } from './limiter/shared-bucket-options.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
-
-/** With this many buckets the limiter looks for idle ones to forget, so a key that changes daily leaks nothing. */
-const CLEAN_FROM_BUCKETS = 256;
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions {
@@ -64,23 +63,23 @@ const KNOWN_OPTIONS = {
 
 /**
  * Shares one allowance among all processes that share a Redis (6 or newer, or a server that speaks the same), with the
- * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second (service.md 8).
+ * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
  * Processes that wait take turns, whatever number of calls waits in each; calls of one process go in their order, by
  * priority. Tokens live on the clock of Redis, so the clocks of the processes do not matter, and those of a process that
- * died come back by themselves. A pause after a 429 and a limit that the service announces hold for all.
+ * died come back by themselves. A pause after a 429, of an hour at most, and a limit that the service announces hold for all.
  *
  * Without Redis nothing hangs: see `onUnavailable`. The first local request leaves when every token that Redis gave out is
  * surely back, about 1.7 seconds after the last answer of Redis.
  *
+ * @specification service.md 8
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
  * const client = new TrackingClient({ limiter: new RedisLimiter({ redis, processes: 4 }) });
  */
 export class RedisLimiter implements Limiter {
   readonly #shared: Omit<SharedBucketOptions, 'bucket' | 'limit' | 'maxLimit'>;
-  readonly #buckets = new Map<string, SharedBucket>();
-  #cleanFrom = CLEAN_FROM_BUCKETS;
+  readonly #buckets = new BucketRegistry<SharedBucket>();
 
   /**
    * @param options - `redis` is required; the times are in milliseconds
@@ -88,7 +87,7 @@ export class RedisLimiter implements Limiter {
    */
   constructor(options: RedisLimiterOptions) {
     checkKnownOptions('options', options, Object.keys(KNOWN_OPTIONS));
-    const { maxQueue = Number.POSITIVE_INFINITY, onFallback } = options;
+    const { onFallback } = options;
     if (onFallback !== undefined && typeof onFallback !== 'function') {
       throw new ConfigurationError(`Expected \`onFallback\` to be a function, got ${kindOf(onFallback)}`);
     }
@@ -98,12 +97,9 @@ export class RedisLimiter implements Limiter {
       scripts: scriptRunner(options.redis),
       keyPrefix: checkPrefix(options.keyPrefix ?? 'tracking-client:limiter:'),
       processId: randomBytes(9).toString('base64url'),
-      maxQueue: checkCount('maxQueue', maxQueue, 0, true),
-      maxUplinkMs: checkDelayMs('maxUplinkMs', options.maxUplinkMs ?? 500),
-      reserve: options.reserve === undefined ? undefined : checkCount('reserve', options.reserve, 0),
+      ...checkQueueSettings(options),
       timeoutMs: checkTimeoutMs('commandTimeoutMs', options.commandTimeoutMs ?? 500),
       processes: checkCount('processes', options.processes ?? 1, 1),
-      clock: options.clock ?? systemClock,
       policy,
       availability: new Availability({ policy, logger, hook: onFallback }),
       aborts: new AbortGroups<QueuedCall>((call, reason) => call.owner.giveUp(call, reason)),
@@ -116,48 +112,34 @@ export class RedisLimiter implements Limiter {
    * @param options - which bucket, its limit, the priority, and when to give up
    * @returns a ticket for one request
    * @throws QueueFullError when `maxQueue` calls wait already; TimeoutError (phase `queue`) after `maxWaitMs`; the
-   *   signal's own reason on abort; ConnectionError without Redis and with `onUnavailable: 'reject'`;
-   *   ConfigurationError when `limit`, `maxLimit` or `maxWaitMs` makes no sense
+   *   signal's own reason on abort; LongPauseError; ConnectionError without Redis and with `onUnavailable: 'reject'`;
+   *   ConfigurationError when one of the options makes no sense
    */
   acquire(options: AcquireOptions): Promise<Ticket> {
     return new Promise((resolve, reject) => {
-      const { maxWaitMs, priority, signal } = options;
+      const { maxWaitMs, maxPauseMs, priority, signal } = options;
       if (signal?.aborted) return reject(signal.reason);
-      const isBounded = maxWaitMs !== undefined && maxWaitMs !== Number.POSITIVE_INFINITY;
-      if (isBounded && !(typeof maxWaitMs === 'number' && maxWaitMs >= 0)) {
-        throw new ConfigurationError(
-          `Expected \`maxWaitMs\` to be a number of milliseconds of 0 or more, got ${kindOf(maxWaitMs)}`,
-        );
-      }
-      this.#bucket(options).enqueue({ priority, maxWaitMs, signal, resolve, reject });
+      checkWait(options);
+      this.#bucket(options).enqueue({ priority, maxWaitMs, maxPauseMs, signal, resolve, reject });
     });
   }
 
   /**
    * The state of one bucket as this process knows it: its own tokens and calls, and the limit and the pause that Redis
-   * last told. Undefined when this process asked nothing of it, or nothing for so long that it was forgotten.
+   * last told.
+   *
+   * @param bucket - which one
+   * @returns undefined when this process asked nothing of it, or nothing for so long that it was forgotten
    */
   snapshot(bucket: BucketId): BucketSnapshot | undefined {
-    return this.#buckets.get(keyOf(bucket))?.snapshot();
+    return this.#buckets.get(bucket)?.snapshot();
   }
 
-  #bucket({ bucket, limit, maxLimit = Number.POSITIVE_INFINITY }: AcquireOptions): SharedBucket {
-    const key = keyOf(bucket);
-    const known = this.#buckets.get(key);
+  #bucket(options: AcquireOptions): SharedBucket {
+    const { bucket } = options;
+    const known = this.#buckets.get(bucket);
     if (known) return known;
-    checkCount('limit', limit, 1);
-    checkCount('maxLimit', maxLimit, 1, true);
-    this.#forgetIdle();
-    const made = new SharedBucket({ ...this.#shared, bucket, limit, maxLimit });
-    this.#buckets.set(key, made);
-    return made;
-  }
-
-  /** Doubling the mark keeps the cost of looking constant per bucket that was made. */
-  #forgetIdle(): void {
-    if (this.#buckets.size < this.#cleanFrom) return;
-    for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
-    this.#cleanFrom = Math.max(CLEAN_FROM_BUCKETS, 2 * this.#buckets.size);
+    return this.#buckets.add(bucket, new SharedBucket({ ...this.#shared, ...checkLimits(options), bucket }));
   }
 }
 
@@ -167,8 +149,4 @@ function checkPrefix(keyPrefix: unknown): string {
   throw new ConfigurationError(
     `Expected \`keyPrefix\` to be a non-empty string without braces, got ${kindOf(keyPrefix)}`,
   );
-}
-
-function keyOf({ baseUrl, account, endpoint }: BucketId): string {
-  return JSON.stringify([baseUrl, account, endpoint]);
 }

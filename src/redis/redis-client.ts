@@ -4,15 +4,21 @@ import { kindOf } from '../validation.ts';
 
 /** What this package uses of a client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {
+  /** Runs a script by its text. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  /** Runs a script by its SHA-1. */
   evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
 /** What this package uses of a client or cluster of the package `ioredis`. */
 export interface IoredisClient {
+  /** True for a cluster. */
   readonly isCluster: boolean;
+  /** Runs a script by its text. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  /** Runs a script by its SHA-1. */
   evalsha(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  /** Collects commands that are sent together. */
   pipeline(commands: unknown[][]): { exec(): Promise<[error: Error | null, reply: unknown][] | null> };
 }
 

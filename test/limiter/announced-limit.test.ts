@@ -44,11 +44,21 @@ describe('an announced limit', () => {
     ['NaN', Number.NaN],
     ['Infinity', Number.POSITIVE_INFINITY],
     ['2.5', 2.5],
+    ['more than 1,000, as a budget of a day has it', 1_001],
     ['nothing', undefined],
   ])('of %s → the limit stays', async (_title, announcedLimit) => {
     const { answered, limiter } = makeLimiter();
     await answered(1, { announcedLimit });
     expect(limiter.snapshot(bucket)?.limit).toBe(3);
+  });
+
+  test.each([
+    [1_000, 3],
+    [4_000, 5_000],
+  ])('of %d at a limit of %d → believed', async (announcedLimit, limit) => {
+    const { answered, limiter } = makeLimiter();
+    await answered(1, { announcedLimit }, { limit });
+    expect(limiter.snapshot(bucket)?.limit).toBe(announcedLimit);
   });
 
   test('on a 429 → counts as well', async () => {

@@ -3,6 +3,9 @@ import type { Clock } from '../../src/clock.ts';
 interface PendingTimer {
   readonly firesAt: number;
   readonly callback: () => void;
+  isLively: boolean;
+  /** As timers of Node have it: a program that has nothing else to do need not wait for this one. */
+  unref(): void;
 }
 
 /** A clock that moves only when a test says so. */
@@ -27,7 +30,14 @@ export class ManualClock implements Clock {
     this.requestedDelaysMs.push(delayMs);
     // A real timer never fires sooner than after 1 ms.
     const firesAt = this.#nowMs + Math.max(0.5, delayMs - this.earlyByMs);
-    const timer = { firesAt, callback };
+    const timer: PendingTimer = {
+      firesAt,
+      callback,
+      isLively: true,
+      unref: () => {
+        timer.isLively = false;
+      },
+    };
     this.#timers.add(timer);
     return timer;
   }
@@ -38,6 +48,11 @@ export class ManualClock implements Clock {
 
   get timerCount(): number {
     return this.#timers.size;
+  }
+
+  /** Timers that would keep a program alive. */
+  get livelyTimerCount(): number {
+    return [...this.#timers].filter(({ isLively }) => isLively).length;
   }
 
   /** The time of the next timer; undefined when none runs. */

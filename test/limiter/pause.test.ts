@@ -28,6 +28,23 @@ describe('a 429', () => {
     expect(call.state).toBe('granted');
   });
 
+  test.each([
+    ['a timestamp', 1_763_650_000_000],
+    ['the largest number', Number.MAX_VALUE],
+  ])(
+    'with %s as its delay → a pause of one hour, and then the service is asked again',
+    async (_title, ms) => {
+      const { acquire, answered, clock, limiter } = makeLimiter();
+      await answered(1, { status: 429, retryAfterMs: ms });
+      expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 3_600_000);
+      const call = acquire();
+      await clock.advance(3_599_999);
+      expect(call.state).toBe('waiting');
+      await clock.advance(1);
+      expect(call.state).toBe('granted');
+    },
+  );
+
   test('several in flight at once → the latest end counts, whatever the order of the answers', async () => {
     const { acquire, clock, sent } = makeLimiter();
     const tickets = await sent(3);

@@ -60,12 +60,12 @@ describe('the one timer', () => {
     expect((call.doneAt ?? 0) - startedAt).toBeLessThan(1_012);
   });
 
-  test('a pause of 60 days → no delay beyond 2^31 - 1 ms is asked for, and the call goes at its end', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    const pauseMs = 60 * 24 * 3_600_000;
-    await answered(1, { status: 429, retryAfterMs: pauseMs });
+  test('the largest maxUplinkMs → no delay beyond 2^31 - 1 ms is asked for, and the call goes at its end', async () => {
+    const maxUplinkMs = 2 ** 31 - 1;
+    const { acquire, sent, clock } = makeLimiter({ maxUplinkMs });
+    await sent(1, { limit: 1 });
     const call = acquire();
-    await clock.advance(pauseMs - 1);
+    await clock.advance(maxUplinkMs + 1_009);
     expect(call.state).toBe('waiting');
     await clock.advance(1);
     expect(call.state).toBe('granted');

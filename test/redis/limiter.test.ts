@@ -4,7 +4,7 @@ import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts
 import { bucket } from '../limiter/make-limiter.ts';
 import { settled } from '../limiter/manual-clock.ts';
 import { makeRedisLimiter } from './limiter/make-redis-limiter.ts';
-import { ScriptedRedis } from './limiter/scripted-redis.ts';
+import { grantAll, ScriptedRedis } from './limiter/scripted-redis.ts';
 
 describe('options', () => {
   test.each([
@@ -21,6 +21,7 @@ describe('options', () => {
     ['onFallback', 'log'],
     ['logger', {}],
     ['redis', {}],
+    ['clock', {}],
   ])('%s %j → ConfigurationError that names it', (name, value) => {
     // Sound for a test of what callers without types pass.
     const options = { redis: new ScriptedRedis(), [name]: value } as unknown as RedisLimiterOptions;
@@ -33,11 +34,14 @@ describe('options', () => {
     expect(() => new RedisLimiter(options)).toThrow(/`prefix`/);
   });
 
-  test.each(['limit', 'maxLimit', 'maxWaitMs'])('acquire with %s -1 → ConfigurationError', async (name) => {
-    const { limiter } = makeRedisLimiter();
-    const asked = limiter.acquire({ bucket, limit: 10, priority: 'interactive', [name]: -1 });
-    await expect(asked).rejects.toThrow(ConfigurationError);
-  });
+  test.each(['limit', 'maxLimit', 'maxWaitMs', 'maxPauseMs', 'priority'])(
+    'acquire with %s -1 → ConfigurationError',
+    async (name) => {
+      const { limiter } = makeRedisLimiter();
+      const asked = limiter.acquire({ bucket, limit: 10, priority: 'interactive', [name]: -1 });
+      await expect(asked).rejects.toThrow(ConfigurationError);
+    },
+  );
 
   test('a new limiter → sends nothing', async () => {
     const { redis } = makeRedisLimiter();
@@ -60,16 +64,65 @@ describe('snapshot', () => {
     expect(limiter.snapshot(bucket)).toEqual({ limit: 7, inUse: 1, queued: 2, pausedUntil: null });
   });
 
-  test('300 buckets used once each → idle ones are forgotten', async () => {
-    const { limiter, acquire, clock } = makeRedisLimiter();
-    const of = (index: number) => ({ ...bucket, account: `account-${index}` });
-    for (let index = 0; index < 256; index += 1) {
-      const call = acquire({ bucket: of(index) });
+  test('a pause that ends between two milliseconds → told in whole ones', async () => {
+    const { limiter, sent, clock } = makeRedisLimiter();
+    clock.block(0.3);
+    (await sent()).settle({ status: 429, retryAfterMs: 1_000.1 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(Math.round(clock.wallNow() + 1_000.1));
+  });
+});
+
+describe('many accounts', () => {
+  /** So many other accounts, used once each, that the limiter looks for buckets to forget. */
+  async function crowd({ acquire, clock }: ReturnType<typeof makeRedisLimiter>): Promise<void> {
+    for (let account = 0; account < 256; account += 1) {
+      const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
       await settled();
       call.ticket?.cancel();
     }
-    await clock.advance(1_000);
-    acquire({ bucket: of(256) });
-    expect(limiter.snapshot(of(0))).toBeUndefined();
+    await clock.advance(1);
+    acquire({ bucket: { ...bucket, account: 'one more' } });
+  }
+
+  test('nothing out, nobody waiting → forgotten', async () => {
+    const made = makeRedisLimiter();
+    await crowd(made);
+    expect(made.limiter.snapshot({ ...bucket, account: 'account-0-of-the-crowd' })).toBeUndefined();
+  });
+
+  test.each<[string, (made: ReturnType<typeof makeRedisLimiter>) => unknown]>([
+    ['tokens out', ({ sent }) => sent()],
+    [
+      'a call waiting',
+      async ({ acquire, redis }) => {
+        redis.reply = () => ({ askInMs: 900 });
+        acquire();
+        await settled();
+        redis.reply = grantAll;
+      },
+    ],
+    [
+      'a pause',
+      async ({ sent, clock }) => {
+        (await sent()).settle({ status: 429, retryAfterMs: 60_000 });
+        await clock.advance(2_000);
+      },
+    ],
+    [
+      'a question under way',
+      async ({ acquire, redis }) => {
+        redis.reply = () => new Promise(() => {});
+        const abort = new AbortController();
+        acquire({ signal: abort.signal });
+        await settled();
+        abort.abort();
+        redis.reply = grantAll;
+      },
+    ],
+  ])('%s → not forgotten', async (_title, occupy) => {
+    const made = makeRedisLimiter();
+    await occupy(made);
+    await crowd(made);
+    expect(made.limiter.snapshot(bucket)).toBeDefined();
   });
 });

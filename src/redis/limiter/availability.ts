@@ -1,10 +1,11 @@
 import type { Logger } from '../../logger.ts';
 
-/** What a limiter does without Redis. */
+/** What a limiter does without Redis: go on with this process's share of the limit, or reject. */
 export type UnavailablePolicy = 'local' | 'reject';
 
 /** Redis is gone, or answers again. */
 export interface FallbackInfo {
+  /** Which of the two. */
   readonly state: 'unavailable' | 'recovered';
   /** What the limiter does meanwhile. */
   readonly policy: UnavailablePolicy;

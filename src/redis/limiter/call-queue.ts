@@ -1,13 +1,15 @@
 import type { Clock } from '../../clock.ts';
-import { QueueFullError, TimeoutError } from '../../errors.ts';
 import type { AbortGroups } from '../../limiter/abort-groups.ts';
 import type { Priority, Ticket } from '../../limiter/limiter.ts';
+import { LongPauseError } from '../../limiter/long-pause-error.ts';
+import { queueFullError, queueTimeoutError } from '../../limiter/queue-errors.ts';
 import { type Waiter, WaitQueue } from '../../limiter/wait-queue.ts';
 
 /** What a call wants of the queue. */
 export interface WaitOptions {
   readonly priority: Priority;
   readonly maxWaitMs: number | undefined;
+  readonly maxPauseMs: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (ticket: Ticket) => void;
   readonly reject: (reason: unknown) => void;
@@ -62,7 +64,7 @@ export class CallQueue {
    */
   append(owner: QueuedCall['owner'], options: WaitOptions, mustWait: boolean): void {
     if (mustWait && this.size >= this.#maxQueue) {
-      options.reject(this.#fullError());
+      options.reject(queueFullError(this.#name, this.#maxQueue));
       return;
     }
     const { maxWaitMs, priority } = options;
@@ -82,7 +84,8 @@ export class CallQueue {
   /** Rejects the latest calls that turned out to have to wait, as far as they are too many. */
   rejectExcess(): void {
     for (const call of this.#asked.splice(0).reverse()) {
-      if (call.isWaiting && this.size > this.#maxQueue) this.remove(call, this.#fullError());
+      if (call.isWaiting && this.size > this.#maxQueue)
+        this.remove(call, queueFullError(this.#name, this.#maxQueue));
     }
   }
 
@@ -102,13 +105,21 @@ export class CallQueue {
     call.reject(reason);
   }
 
-  /** Rejects every call whose time is over. */
-  expire(now: number): void {
-    for (const call of this.#queue.takeExpired(now)) {
+  /** Rejects every call whose time is over, and tells how many there were. */
+  expire(now: number): number {
+    const expired = this.#queue.takeExpired(now);
+    for (const call of expired) {
       this.#left(call);
-      const timeoutMs = call.maxWaitMs ?? 0;
-      const message = `Expected a free slot for \`${this.#name}\` within ${timeoutMs} ms, got none`;
-      call.reject(new TimeoutError(message, { phase: 'queue', timeoutMs }));
+      call.reject(queueTimeoutError(this.#name, call.maxWaitMs ?? 0));
+    }
+    return expired.length;
+  }
+
+  /** Rejects every call that would not sit a pause out. */
+  refuseImpatient(pausedForMs: number): void {
+    for (const call of this.#queue.takeImpatient(pausedForMs)) {
+      this.#left(call);
+      call.reject(new LongPauseError(pausedForMs));
     }
   }
 
@@ -120,11 +131,5 @@ export class CallQueue {
     call.isWaiting = false;
     if (call.priority === 'interactive') this.#interactive -= 1;
     if (call.signal) this.#aborts.remove(call.signal, call);
-  }
-
-  #fullError(): QueueFullError {
-    return new QueueFullError(
-      `Expected at most ${this.#maxQueue} calls of \`${this.#name}\` to wait for the rate limit, got one more`,
-    );
   }
 }

@@ -1,20 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
+import { bucketKey } from '../../limiter/bucket-registry.ts';
 import type { BucketId } from '../../limiter/limiter.ts';
 import { kindOf } from '../../validation.ts';
 import type { ScriptRunner } from '../redis-client.ts';
 import type { Report } from './lease-book.ts';
 import { EXCHANGE_SCRIPT } from './script.ts';
+import type { Wishes } from './wishes.ts';
 
 /** How much longer than its time an answer may take to be read. */
 const LAST_LOOK_MS = 20;
 
 /** What one exchange tells and asks. */
 export interface Question {
-  readonly limit: number;
-  readonly maxLimit: number;
-  readonly interactive: number;
-  readonly background: number;
+  readonly wishes: Wishes;
   readonly nextNumber: number;
   /** Tokens this process may hold while an outage is not long over. */
   readonly share: number;
@@ -46,6 +45,8 @@ export interface ExchangeOptions {
   readonly keyPrefix: string;
   readonly bucket: BucketId;
   readonly processId: string;
+  readonly limit: number;
+  readonly maxLimit: number;
   readonly reserve: number | undefined;
   readonly maxUplinkMs: number;
   readonly timeoutMs: number;
@@ -100,16 +101,16 @@ export class Exchange {
   }
 
   #argumentsOf(question: Question): string[] {
-    const { processId, reserve = -1, maxUplinkMs, clock } = this.#options;
+    const { processId, limit, maxLimit, reserve = -1, maxUplinkMs, clock } = this.#options;
     const { leases, endpoint } = question.report;
     const now = clock.now();
     const since = (then: number) => Math.max(0, Math.floor(now - then));
     const isRefused = endpoint.pausedUntil !== undefined;
     const values = [
-      question.limit,
-      Number.isFinite(question.maxLimit) ? question.maxLimit : 0,
-      question.interactive,
-      question.background,
+      limit,
+      Number.isFinite(maxLimit) ? maxLimit : 0,
+      question.wishes.interactive,
+      question.wishes.background,
       reserve,
       question.nextNumber,
       question.share,
@@ -133,11 +134,9 @@ export class Exchange {
  * The keys of one bucket. What stands in braces is what a cluster looks at, so they share a slot; the account, which is a
  * hash already, is hashed once more with the rest.
  */
-export function keysOf(keyPrefix: string, { baseUrl, account, endpoint }: BucketId): string[] {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([baseUrl, account, endpoint]))
-    .digest('hex');
-  const tag = `${endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
+export function keysOf(keyPrefix: string, bucket: BucketId): string[] {
+  const hash = createHash('sha256').update(bucketKey(bucket)).digest('hex');
+  const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
   return ['leases', 'waiting', 'state'].map((name) => `${keyPrefix}{${tag}}:${name}`);
 }
 

@@ -1,9 +1,7 @@
 import type { Settlement } from '../../limiter/limiter.ts';
-import { WINDOW_MS } from '../../limiter/token-pool.ts';
+import { pauseMsOf } from '../../limiter/pause.ts';
+import { UNSENT_LEASE_MS } from '../../limiter/token-pool.ts';
 import { RENEW_AHEAD_MS, RENEW_MS, REPORT_WITHIN_MS, RETURN_MS, SEND_WITHIN_MS } from './timing.ts';
-
-/** Someone who neither sends nor cancels holds a token no longer than this. */
-const UNSENT_LEASE_MS = 60_000;
 
 /** One token that this process holds. Only the book writes to it; times are of this process's monotonic clock. */
 export interface Lease {
@@ -110,20 +108,15 @@ export class LeaseBook {
     if (now > lease.sendBy) this.#tell('hold', lease, now);
   }
 
-  /** @param knownLimit - the limit that Redis knows to be announced, or else the configured one */
-  settle(lease: Lease, settlement: Settlement, now: number, knownLimit: number): void {
+  /** @param isNewLimit - whether Redis does not know the limit that the answer announced */
+  settle(lease: Lease, settlement: Settlement, now: number, isNewLimit: boolean): void {
     if (lease.state !== 'sent') return;
     lease.state = 'settled';
     lease.backAt = Math.min(lease.backAt, now + RETURN_MS);
     const isRefused = settlement.status === 429;
     const { announcedLimit: announced } = settlement;
-    const isNewLimit =
-      announced !== undefined &&
-      announced !== knownLimit &&
-      Number.isSafeInteger(announced) &&
-      announced >= 1 &&
-      lease.sentAt >= this.#endpoint.announcedSentAt;
-    if (isNewLimit) {
+    const isLatestLimit = isNewLimit && lease.sentAt >= this.#endpoint.announcedSentAt;
+    if (isLatestLimit) {
       this.#endpoint.announced = announced;
       this.#endpoint.announcedSentAt = lease.sentAt;
     }
@@ -132,7 +125,7 @@ export class LeaseBook {
       this.#endpoint.refusedSentAt = Math.max(this.#endpoint.refusedSentAt, lease.sentAt);
     }
     // What concerns the whole endpoint must be known at once.
-    this.#tell('back', lease, isRefused || isNewLimit ? now : now + REPORT_WITHIN_MS);
+    this.#tell('back', lease, isRefused || isLatestLimit ? now : now + REPORT_WITHIN_MS);
   }
 
   /** Nothing was sent: the token is free at once, or when it would have been. */
@@ -211,12 +204,6 @@ export class LeaseBook {
       if (lease.backAt <= now && !this.#unsent.has(lease)) this.#out.delete(number);
     }
   }
-}
-
-/** How long a refusal pauses the endpoint, in milliseconds: what the service asked for, else one window. */
-export function pauseMsOf({ retryAfterMs }: Settlement): number {
-  const isDelay = retryAfterMs !== undefined && Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
-  return isDelay ? retryAfterMs : WINDOW_MS;
 }
 
 /** A report that says nothing. */

@@ -1,4 +1,9 @@
+import { LARGEST_ANNOUNCED_LIMIT } from '../../limiter/announced-limit.ts';
+import { RESERVE_FROM_LIMIT } from '../../limiter/bucket.ts';
+import { CUT_FACTOR, HOLD_MS, RECOVERY_PER_SECOND, SMALLEST_SHARE } from '../../limiter/pace.ts';
+import { LONGEST_PAUSE_MS } from '../../limiter/pause.ts';
 import { WINDOW_MS } from '../../limiter/token-pool.ts';
+import { LONGEST_INTERACTIVE_RUN } from '../../limiter/wait-queue.ts';
 import { redisScript } from '../redis-client.ts';
 import {
   DIVIDED_MS,
@@ -8,7 +13,14 @@ import {
   LEAD_MS,
   RETURN_MS,
   SEND_WITHIN_MS,
+  SHORTEST_ASK_MS,
 } from './timing.ts';
+
+/** Redis serves nobody else meanwhile, so no limit and no queue makes one exchange look at more coming grants than this. */
+const MOST_TURNS = 1_000;
+
+/** As far as a process of a small limit can be behind the others. */
+const FEWEST_TURNS = 200;
 
 /*
  * One exchange between a process and a bucket: the process tells what became of its leases and what it wants, and is told
@@ -44,11 +56,15 @@ const STATE = `
 local found = redis.call('HMGET', KEYS[3], 'announced', 'announced_for', 'paused_until', 'cut_share', 'cut_at',
   'last_grant_at', 'divided_until', 'virtual', 'run')
 local announced, announced_for = tonumber(found[1] or nil), tonumber(found[2] or 0)
-local paused_until = tonumber(found[3] or 0)
+-- The clock of Redis may have been set back since.
+local paused_until = math.min(tonumber(found[3] or 0), now + ${LONGEST_PAUSE_MS})
 local cut_share, cut_at = tonumber(found[4] or 1), tonumber(found[5] or 0)
 local last_grant_at, divided_until = tonumber(found[6] or 0), tonumber(found[7] or 0)
 local virtual, run = tonumber(found[8] or 0), tonumber(found[9] or 0)
 
+-- A process with a larger configured limit believes in more.
+local believable = math.max(${LARGEST_ANNOUNCED_LIMIT}, tonumber(ARGV[2]))
+if announced and announced > believable then announced = nil end
 local announced_sent_at = now - tonumber(ARGV[14])
 if tonumber(ARGV[13]) > 0 and announced_sent_at >= announced_for then
   announced, announced_for = tonumber(ARGV[13]), announced_sent_at
@@ -56,11 +72,12 @@ end
 local limit = announced or tonumber(ARGV[2])
 if tonumber(ARGV[3]) > 0 then limit = math.min(limit, tonumber(ARGV[3])) end
 
-local share = math.min(1, cut_share + math.max(0, now - cut_at - 30000) / 1000 * 0.005)
+local recovering_ms = math.max(0, now - cut_at - ${HOLD_MS})
+local share = math.min(1, cut_share + recovering_ms / 1000 * ${RECOVERY_PER_SECOND})
 if tonumber(ARGV[11]) >= 0 then
   paused_until = math.max(paused_until, now + tonumber(ARGV[11]))
   if now - tonumber(ARGV[12]) > cut_at then
-    share = math.max(0.1, share * 0.9)
+    share = math.max(${SMALLEST_SHARE}, share * ${CUT_FACTOR})
     cut_share, cut_at = share, now
   end
 end
@@ -100,6 +117,15 @@ end
 `;
 
 const SLOTS = `
+local reserve = tonumber(ARGV[6])
+if reserve < 0 then reserve = limit >= ${RESERVE_FROM_LIMIT} and 1 or 0 end
+reserve = math.min(reserve, limit - 1, ${MOST_TURNS})
+
+local wished = 0
+for _, each in ipairs(contenders) do wished = wished + each.interactive + each.background end
+-- Each turn fulfils one wish or keeps one slot for the reserve, so the slots behind these are never looked at.
+local most_slots = math.min(wished, ${MOST_TURNS}) + reserve
+
 local function slots_of(only_mine, size)
   local out = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
   local slots, taken = {}, {}
@@ -114,28 +140,29 @@ local function slots_of(only_mine, size)
       taken[#taken + 1] = { free_at = free_at, due = due, member = member }
     end
   end
-  for _ = 1, size - #taken do slots[#slots + 1] = { free_at = now, due = now } end
-  for index = math.max(0, #taken - size) + 1, #taken do slots[#slots + 1] = taken[index] end
-  table.sort(slots, function(one, other) return one.due < other.due end)
+  for _ = 1, math.min(size - #taken, most_slots) do slots[#slots + 1] = { free_at = now, due = now } end
+  local usable = {}
+  for index = math.max(0, #taken - size) + 1, #taken do usable[#usable + 1] = taken[index] end
+  table.sort(usable, function(one, other) return one.due < other.due end)
+  for index = 1, math.min(#usable, most_slots - #slots) do slots[#slots + 1] = usable[index] end
   return slots
 end
 `;
 
 const GRANTS = `
-local slots = slots_of(false, limit)
+local is_asking = mine.interactive + mine.background > 0
+local slots = is_asking and slots_of(false, limit)
 local is_divided = divided_until > now
-local own_slots = is_divided and slots_of(true, math.min(limit, tonumber(ARGV[8])))
-local reserve = tonumber(ARGV[6])
-if reserve < 0 then reserve = limit >= 10 and 1 or 0 end
-reserve = math.min(reserve, limit - 1)
+local own_slots = is_asking and is_divided and slots_of(true, math.min(limit, tonumber(ARGV[8])))
+local turns = is_asking and math.min(math.max(${FEWEST_TURNS}, 2 * limit), ${MOST_TURNS}) + reserve or 0
 
 local granted, wake_at = {}, nil
 local free_again_at, kept, coming_run = last_grant_at, 0, run
-for turn = 0, math.max(200, 2 * limit) do
+for turn = 0, turns - 1 do
   local slot, cycle = slots[turn % #slots + 1], math.floor(turn / #slots)
   if turn % #slots == 0 then kept = 0 end
   local interactive, background = foremost('interactive'), foremost('background')
-  local is_forced = background and coming_run >= 19
+  local is_forced = background and coming_run >= ${LONGEST_INTERACTIVE_RUN}
   local lane = (is_forced or not interactive) and 'background' or 'interactive'
   local next_one = lane == 'background' and background or interactive
   if mine.interactive + mine.background == 0 then break end
@@ -166,7 +193,8 @@ for turn = 0, math.max(200, 2 * limit) do
   end
 end
 local wants_more = mine.interactive + mine.background > 0
-if wants_more and not wake_at then wake_at = now + ${WINDOW_MS} end
+-- Who got all that one exchange may give has the rest at once.
+if wants_more and not wake_at then wake_at = #granted > 0 and now or now + ${WINDOW_MS} end
 `;
 
 const ANSWER = `
@@ -178,7 +206,7 @@ for index, grant in ipairs(granted) do
   grants[#grants + 1] = math.ceil(grant.starts_at - now)
   grants[#grants + 1] = grant.lane == 'interactive' and 1 or 0
 end
-local wake_in = wants_more and math.ceil(math.max(10, wake_at - now)) or -1
+local wake_in = wants_more and math.ceil(math.max(${SHORTEST_ASK_MS}, wake_at - now)) or -1
 local loses_turn_at = wants_more and now + wake_in + ${LATE_MS} or 0
 if wants_more or mine.virtual > virtual then
   redis.call('HSET', KEYS[2], me,

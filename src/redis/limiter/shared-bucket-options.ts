@@ -5,8 +5,6 @@ import type { ExchangeOptions } from './exchange.ts';
 
 /** What a shared bucket is made of; see `RedisLimiterOptions`. */
 export interface SharedBucketOptions extends ExchangeOptions {
-  readonly limit: number;
-  readonly maxLimit: number;
   readonly maxQueue: number;
   readonly policy: UnavailablePolicy;
   readonly processes: number;

@@ -1,7 +1,11 @@
 import type { Clock } from '../../clock.ts';
 import { ConnectionError } from '../../errors.ts';
 import type { BucketSnapshot, Ticket } from '../../limiter/limiter.ts';
+import { LongPauseError } from '../../limiter/long-pause-error.ts';
+import { pauseEnd } from '../../limiter/pause.ts';
+import { isTooLong } from '../../limiter/wait-queue.ts';
 import { CallQueue, type QueuedCall, type WaitOptions } from './call-queue.ts';
+import { EndpointView } from './endpoint-view.ts';
 import { type Answer, Exchange } from './exchange.ts';
 import { HeldTokens } from './held-tokens.ts';
 import { emptyReport, type Lease, LeaseBook, type Report } from './lease-book.ts';
@@ -10,13 +14,9 @@ import type { SharedBucketOptions } from './shared-bucket-options.ts';
 import { ticketOf } from './ticket.ts';
 import { SEND_WITHIN_MS } from './timing.ts';
 import { WakeTimer } from './wake-timer.ts';
+import { AskTime, NO_WISHES, type Wishes, wishesOf } from './wishes.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-
-const NO_WISHES = { interactive: 0, background: 0, total: 0 };
-
-/** Two ends of a pause that are no farther apart are one. */
-const SAME_PAUSE_MS = 20;
 
 /** This process's side of one bucket in Redis: who waits here, which tokens are ours, and when to talk with Redis. */
 export class SharedBucket {
@@ -26,15 +26,9 @@ export class SharedBucket {
   readonly #queue: CallQueue;
   readonly #leases: LeaseBook;
   readonly #held = new HeldTokens();
+  readonly #endpoint: EndpointView;
   #local: LocalShare | undefined;
-  #limit: number;
-  /** What the service announced last, or else the configured limit. */
-  #announced: number;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** When our wishes are next put to Redis; never while all are fulfilled. */
-  #askAt = NEVER;
-  /** Interactive calls that Redis knows of and has no token for. */
-  #unmetInteractive = 0;
+  readonly #askTime = new AskTime();
   /** True when Redis failed since we last heard of it. */
   #wasAway = false;
   #isTalking = false;
@@ -47,8 +41,7 @@ export class SharedBucket {
     this.#timer = new WakeTimer(options.clock, () => this.#pump());
     this.#exchange = new Exchange(options);
     this.#leases = new LeaseBook(options.maxUplinkMs);
-    this.#limit = Math.min(options.limit, options.maxLimit);
-    this.#announced = options.limit;
+    this.#endpoint = new EndpointView(options);
     const { maxQueue, clock, aborts } = options;
     this.#queue = new CallQueue({ name: options.bucket.endpoint, maxQueue, clock, aborts });
   }
@@ -56,30 +49,32 @@ export class SharedBucket {
   /** Grants a token to the call now or later, or rejects it. */
   enqueue(options: WaitOptions): void {
     const now = this.#clock.now();
+    const pausedForMs = this.#endpoint.pausedUntil - now;
+    if (isTooLong(pausedForMs, options)) {
+      options.reject(new LongPauseError(pausedForMs));
+      return;
+    }
     const isFirst = this.#wishes().total === 0;
-    const mustWait = this.#askAt !== NEVER && this.#askAt > now && !this.#isTalking;
+    const mustWait = this.#askTime.isToCome(now) && !this.#isTalking;
     this.#queue.append(this, options, this.#local !== undefined || mustWait);
-    // A background call leaves a reserve that an interactive one may have at once.
-    const isNewWish = options.priority === 'interactive' && this.#unmetInteractive === 0;
-    if ((isFirst || isNewWish) && this.#wishes().total > 0 && !this.#local) this.#askAt = now;
+    const isNews = isFirst || this.#askTime.isNews(options.priority);
+    if (isNews && this.#wishes().total > 0 && !this.#local) this.#askTime.setTo(now);
     this.#pumpSoon();
   }
 
   /** Takes a waiting call out of the queue and rejects it. */
   giveUp(call: QueuedCall, reason: unknown): void {
     this.#queue.remove(call, reason);
-    // Others would wait for our turn in vain.
-    if (this.#queue.size === 0 && this.#askAt !== NEVER && !this.#local) this.#askAt = this.#clock.now();
+    this.#leaveTurn(this.#clock.now());
     this.#pumpSoon();
   }
 
   snapshot(): BucketSnapshot {
-    const now = this.#clock.now();
     return {
-      limit: this.#limit,
-      inUse: this.#leases.inUse(now),
+      limit: this.#endpoint.limit,
+      inUse: this.#leases.inUse(this.#clock.now()),
       queued: this.#queue.size,
-      pausedUntil: this.#pausedUntil > now ? this.#clock.wallNow() + (this.#pausedUntil - now) : null,
+      pausedUntil: pauseEnd(this.#endpoint.pausedUntil, this.#clock),
     };
   }
 
@@ -101,7 +96,7 @@ export class SharedBucket {
 
   #pump(): void {
     const now = this.#clock.now();
-    this.#queue.expire(now);
+    if (this.#queue.expire(now) > 0) this.#leaveTurn(now);
     this.#handOut(now);
     this.#leases.renew(now);
     this.#local?.pump(
@@ -115,9 +110,7 @@ export class SharedBucket {
 
   /** Gives every token whose time has come to a call, and back what nobody wants. */
   #handOut(now: number): void {
-    // Tokens that were given out before the pause was known must not be used in it.
-    const usableFrom = this.#pausedUntil - SAME_PAUSE_MS;
-    const unwanted = this.#held.takeUnwanted(this.#queue.size, usableFrom);
+    const unwanted = this.#held.takeUnwanted(this.#queue.size, this.#endpoint.usableFrom);
     for (const { lease } of unwanted) this.#leases.giveBack(lease, now);
     for (let token = this.#held.takeStarted(now); token; token = this.#held.takeStarted(now)) {
       const call = this.#queue.take();
@@ -126,17 +119,20 @@ export class SharedBucket {
     }
   }
 
-  /** What we want of Redis beyond the tokens we hold. */
-  #wishes(): { interactive: number; background: number; total: number } {
-    const total = Math.max(0, this.#queue.size - this.#held.size);
-    const interactive = Math.min(total, Math.max(0, this.#queue.interactive - this.#held.interactive));
-    return { interactive, background: total - interactive, total };
+  /** When the last call has given up, others would wait for our turn in vain. */
+  #leaveTurn(now: number): void {
+    const isInTurn = this.#askTime.at !== NEVER && !this.#local;
+    if (isInTurn && this.#queue.size === 0) this.#askTime.setTo(now);
+  }
+
+  #wishes(): Wishes {
+    return wishesOf(this.#queue, this.#held);
   }
 
   #talkAt(): number {
     if (this.#isTalking) return NEVER;
     if (this.#local) return this.#queue.size > 0 ? this.#local.probeAt : NEVER;
-    return Math.min(this.#askAt, this.#leases.reportBy);
+    return Math.min(this.#askTime.at, this.#leases.reportBy);
   }
 
   async #talk(): Promise<void> {
@@ -149,8 +145,7 @@ export class SharedBucket {
       report = this.#wasAway ? this.#leases.takeAll(askedAt) : this.#leases.takeNews(askedAt);
       await this.#ask(report);
     } catch (error) {
-      const now = this.#clock.now();
-      if (report) this.#leases.putBack(report, now);
+      if (report) this.#leases.putBack(report, this.#clock.now());
       this.#fail(error, askedAt);
     } finally {
       this.#isTalking = false;
@@ -164,14 +159,13 @@ export class SharedBucket {
   async #ask(report: Report | undefined): Promise<void> {
     const askedAt = this.#clock.now();
     this.#queue.noteAsked();
-    const { interactive, background, total } = report ? this.#wishes() : NO_WISHES;
+    const wishes = report ? this.#wishes() : NO_WISHES;
     const nextNumber = this.#leases.nextNumber;
-    this.#leases.setAside(total);
-    const { limit, maxLimit } = this.#options;
-    const share = this.#shareOf(this.#limit);
+    this.#leases.setAside(wishes.total);
+    const share = this.#endpoint.share;
     const isBack = report !== undefined && this.#wasAway;
-    const question = { limit, maxLimit, interactive, background, nextNumber, share, isBack };
-    const answer = await this.#exchange.ask({ ...question, report: report ?? emptyReport() }, (late) => {
+    const question = { wishes, nextNumber, share, isBack, report: report ?? emptyReport() };
+    const answer = await this.#exchange.ask(question, (late) => {
       for (const token of this.#accept(late, askedAt, nextNumber))
         this.#leases.giveBack(token.lease, askedAt);
       this.#pumpSoon();
@@ -182,18 +176,14 @@ export class SharedBucket {
     this.#local?.end();
     this.#local = undefined;
     for (const token of this.#accept(answer, askedAt, nextNumber)) this.#held.add(token);
-    const unmet = this.#wishes();
-    this.#unmetInteractive = Math.min(interactive, unmet.interactive);
-    const isUnheard = answer.askInMs === undefined || (unmet.interactive > 0 && interactive === 0);
-    const now = this.#clock.now();
-    this.#askAt = unmet.total > 0 && isUnheard ? now : now + (answer.askInMs ?? NEVER);
+    this.#askTime.heard(wishes, this.#wishes(), answer, this.#clock.now());
   }
 
   #accept(answer: Answer, askedAt: number, firstNumber: number) {
     const now = this.#clock.now();
-    this.#limit = answer.limit;
-    this.#announced = answer.announced ?? this.#options.limit;
-    if (answer.pausedForMs > 0) this.#pauseUntil(now + answer.pausedForMs);
+    this.#endpoint.hearLimit(answer.limit, answer.announced);
+    // Counted from the question, so that no token that starts at the end of the pause seems to be too early.
+    if (answer.pausedForMs > 0) this.#pauseUntil(askedAt + answer.pausedForMs);
     return answer.grants.map(({ startsInMs, lane }, index) => {
       // The answer took time: counted from its arrival no request is early, counted from the question none is late.
       const startsAt = startsInMs === 0 ? now : now + startsInMs;
@@ -207,7 +197,7 @@ export class SharedBucket {
     const { policy, availability, maxUplinkMs, timeoutMs, bucket } = this.#options;
     availability.failed(error);
     this.#wasAway = true;
-    this.#askAt = NEVER;
+    this.#askTime.stop();
     if (policy === 'reject') {
       const message = 'The rate limiter cannot reach Redis, so nothing was sent';
       this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
@@ -216,15 +206,10 @@ export class SharedBucket {
     this.#local?.failedAgain(askedAt);
     this.#local ??= new LocalShare({
       ...{ bucket, maxUplinkMs, timeoutMs, clock: this.#clock },
-      limit: this.#shareOf(this.#limit),
+      limit: this.#endpoint.share,
       failedAskAt: askedAt,
-      pausedUntil: this.#pausedUntil,
+      pausedUntil: this.#endpoint.pausedUntil,
     });
-  }
-
-  /** What this process may use of a limit by itself. */
-  #shareOf(limit: number): number {
-    return Math.max(1, Math.floor(limit / this.#options.processes));
   }
 
   #grantLocally(ticket: Ticket): boolean {
@@ -236,17 +221,14 @@ export class SharedBucket {
 
   #ticket(lease: Lease, tokensLeft: number, local?: Ticket): Ticket {
     return ticketOf({
-      ...{ lease, tokensLeft, local, leases: this.#leases, clock: this.#clock },
-      knownLimit: () => this.#announced,
-      shareOf: (limit) => this.#shareOf(limit),
+      ...{ lease, tokensLeft, local, leases: this.#leases, endpoint: this.#endpoint, clock: this.#clock },
       onPause: (until) => this.#pauseUntil(until),
       onChange: () => this.#pumpSoon(),
     });
   }
 
-  /** Every answer tells of the same pause, a little later by its way; that must not move it. */
   #pauseUntil(until: number): void {
-    if (until > this.#pausedUntil + SAME_PAUSE_MS) this.#pausedUntil = until;
+    if (this.#endpoint.pauseUntil(until)) this.#queue.refuseImpatient(until - this.#clock.now());
   }
 
   /** One timer for everything that has a time. */

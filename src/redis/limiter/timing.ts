@@ -32,3 +32,6 @@ export const DIVIDED_MS = 3_000;
 
 /** How long the state of a bucket that nobody uses is kept. */
 export const FORGET_AFTER_MS = 60 * 60 * 1_000;
+
+/** A process whose turn is very near is not asked to come back sooner than this. */
+export const SHORTEST_ASK_MS = 10;

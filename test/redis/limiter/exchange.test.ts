@@ -79,6 +79,18 @@ describe('asking', () => {
     ]);
   });
 
+  test('an interactive call while Redis is being asked for a background call → asked for right after', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    redis.reply = ({ interactive }) => ({ starts: interactive > 0 ? [0] : [], askInMs: 900 });
+    acquire({ priority: 'background' });
+    await Promise.resolve();
+    await Promise.resolve();
+    const call = acquire();
+    await settled();
+    expect(redis.asked[0]).toMatchObject({ interactive: 0, background: 1 });
+    expect(call.state).toBe('granted');
+  });
+
   test('an interactive call after another one was served and background calls wait on → asked for at once', async () => {
     const { acquire, redis } = makeRedisLimiter();
     redis.reply = ({ interactive }) => ({ starts: interactive > 0 ? [0] : [], askInMs: 900 });

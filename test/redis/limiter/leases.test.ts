@@ -134,12 +134,23 @@ describe('what concerns all processes', () => {
     expect(redis.asked[1]).toMatchObject({ announced: 5 });
   });
 
-  test.each([10, 0, 2.5, Number.NaN])('an announced limit of %s → no news', async (announcedLimit) => {
+  test.each([10, 0, 2.5, Number.NaN, 1_001])('an announced limit of %s → no news', async (announcedLimit) => {
     const { sent, redis } = makeRedisLimiter();
     const ticket = await sent();
     ticket.settle({ status: 200, announcedLimit });
     await settled();
     expect(redis.asked).toHaveLength(1);
+  });
+
+  test('two answers that overtake each other → the limit of the later request is told', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const older = await sent();
+    await clock.advance(10);
+    const newer = await sent();
+    newer.settle({ status: 200, announcedLimit: 5 });
+    older.settle({ status: 200, announcedLimit: 7 });
+    await settled();
+    expect(redis.asked.at(-1)).toMatchObject({ announced: 5 });
   });
 
   test('a limit that Redis knows, though maxLimit hides it → no news', async () => {

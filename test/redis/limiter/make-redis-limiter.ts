@@ -4,6 +4,9 @@ import { bucket, type Call } from '../../limiter/make-limiter.ts';
 import { ManualClock, settled } from '../../limiter/manual-clock.ts';
 import { ScriptedRedis } from './scripted-redis.ts';
 
+/** From the failed question until every token that Redis gave out is surely back. */
+export const QUIET_MS = 200 + 500 + 1_010;
+
 /** A limiter on a manual clock and a scripted Redis, and short ways to use it. */
 export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
   const clock = new ManualClock();

@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../../src/errors.ts';
-import { bucket, grantedOf } from '../../limiter/make-limiter.ts';
+import { grantedOf } from '../../limiter/make-limiter.ts';
 import { settled } from '../../limiter/manual-clock.ts';
-import { makeRedisLimiter } from './make-redis-limiter.ts';
+import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
 import { grantAll } from './scripted-redis.ts';
 
 const refused = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');
 const silent = () => new Promise<never>(() => {});
-/** From the failed question until every token that Redis gave out is surely back. */
-const QUIET_MS = 200 + 500 + 1_010;
 
 describe('without Redis, onUnavailable local', () => {
   test.each([
@@ -38,19 +36,21 @@ describe('without Redis, onUnavailable local', () => {
     expect(grantedOf(calls)).toBe(1);
   });
 
-  test('an outage → said once, and once that it is over', async () => {
-    const { acquire, redis, clock, fallbacks, lines } = makeRedisLimiter();
+  test.each([
+    ['0, which is no limit', 0],
+    ['1,600, which no service allows in a second', 1_600],
+    ['20, above maxLimit', 20],
+  ])('an announced limit of %s → the share stays', async (_title, announcedLimit) => {
+    const { acquire, redis, clock } = makeRedisLimiter({ processes: 2 });
     redis.reply = refused;
-    acquire();
-    acquire({ bucket: { ...bucket, endpoint: 'couriers.list' } });
-    acquire();
-    await clock.advance(1_200);
-    expect(fallbacks).toEqual(['unavailable']);
-    redis.reply = grantAll;
-    await clock.advance(500);
-    expect(fallbacks).toEqual(['unavailable', 'recovered']);
-    expect(lines).toHaveLength(2);
-    expect(lines[0]).toContain('ECONNREFUSED');
+    const calls = Array.from({ length: 20 }, () => acquire({ maxLimit: 10 }));
+    await clock.advance(QUIET_MS + 30);
+    for (const { ticket } of calls) {
+      ticket?.send();
+      ticket?.settle({ status: 200, announcedLimit });
+    }
+    await clock.advance(1_030);
+    expect(grantedOf(calls)).toBe(10);
   });
 
   test('Redis is back before the share opens → calls get their tokens from Redis', async () => {
@@ -119,6 +119,27 @@ describe('without Redis, onUnavailable local', () => {
     expect(call.state).toBe('waiting');
     await clock.advance(400);
     expect(call.state).toBe('granted');
+  });
+
+  test('news that Redis did not hear → told when it is back', async () => {
+    const { sent, acquire, redis, clock } = makeRedisLimiter();
+    const [refusedOne, unsent] = [await sent(), acquire()];
+    await settled();
+    redis.reply = refused;
+    refusedOne.settle({ status: 429, retryAfterMs: 6_000, announcedLimit: 5 });
+    unsent.ticket?.cancel();
+    acquire();
+    await clock.advance(100);
+    redis.reply = () => ({ askInMs: 900 });
+    await clock.advance(200);
+    const back = redis.asked.find(({ isBack }) => isBack);
+    expect(back).toMatchObject({ announced: 5 });
+    expect(back?.pauseMs).toBeGreaterThan(5_600);
+    // In this order: settled, if Redis still knows it, and then not held longer than that.
+    expect(back?.leases).toEqual([
+      { kind: 'back', number: 0, backInMs: 760 },
+      { kind: 'hold', number: 0, backInMs: 760 },
+    ]);
   });
 
   test('a call after a long quiet outage → Redis is asked before the own share is used', async () => {
@@ -197,24 +218,5 @@ describe('without Redis, onUnavailable reject', () => {
     await clock.advance(30_000);
     expect(redis.asked).toHaveLength(commands);
     expect(clock.timerCount).toBe(0);
-  });
-});
-
-describe('onFallback', () => {
-  test.each([
-    [
-      'throws',
-      () => {
-        throw new Error('broken hook');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('broken hook'))],
-  ])('a hook that %s → logged, the limiter goes on', async (_title, onFallback) => {
-    const { acquire, redis, clock, lines } = makeRedisLimiter({ onFallback });
-    redis.reply = refused;
-    const call = acquire();
-    await clock.advance(QUIET_MS + 30);
-    expect(call.state).toBe('granted');
-    expect(lines.some((line) => line.includes('onFallback'))).toBe(true);
   });
 });

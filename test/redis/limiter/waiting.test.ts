@@ -52,6 +52,14 @@ describe('giving up', () => {
     expect(call.error).toMatchObject({ phase: 'queue', timeoutMs: 300 });
   });
 
+  test('maxWaitMs over for the last waiting call → Redis is told that nobody waits', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = busy;
+    acquire({ maxWaitMs: 300 });
+    await clock.advance(300);
+    expect(redis.asked.map(({ interactive }) => interactive)).toEqual([1, 0]);
+  });
+
   test('maxWaitMs over while Redis is silent → TimeoutError in time', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => new Promise(() => {});
@@ -100,6 +108,18 @@ describe('timers', () => {
     expect(clock.timerCount).toBe(0);
   });
 
+  test('only news left to tell → the timer does not keep a program alive, unless a call waits', async () => {
+    const { sent, acquire, redis, clock } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.settle({ status: 200 });
+    await settled();
+    expect(clock.livelyTimerCount).toBe(0);
+    redis.reply = busy;
+    acquire();
+    await settled();
+    expect(clock.livelyTimerCount).toBe(1);
+  });
+
   test('calls of several endpoints wait → one timer each', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = busy;
@@ -116,25 +136,19 @@ describe('order', () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => ({ starts: [0], askInMs: 100 });
     const order: string[] = [];
-    for (const name of ['background 1', 'background 2', 'interactive 1', 'interactive 2']) {
+    const calls = ['background 1', 'background 2', 'interactive 1', 'interactive 2'].map((name) => {
       const priority = name.startsWith('interactive') ? 'interactive' : 'background';
-      const call = acquire({ priority });
-      const look = () => {
-        if (call.state === 'granted' && !order.includes(name)) order.push(name);
-      };
-      looks.push(look);
-    }
+      return { name, call: acquire({ priority }) };
+    });
     for (let round = 0; round < 6; round += 1) {
       await settled();
-      for (const look of looks) look();
+      const granted = calls.filter(({ name, call }) => call.state === 'granted' && !order.includes(name));
+      order.push(...granted.map(({ name }) => name));
       await clock.advance(100);
     }
-    looks.length = 0;
     expect(order).toEqual(['interactive 1', 'interactive 2', 'background 1', 'background 2']);
   });
 });
-
-const looks: (() => void)[] = [];
 
 /** A signal that counts who listens. */
 function countingSignal() {

@@ -1,0 +1,71 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { createClient, createClientPool } from 'redis';
+import { expect, onTestFinished, test } from 'vitest';
+import type { RedisClient } from '../../../src/redis/index.ts';
+import { describeWithRedis } from '../services.ts';
+import { fleetsOn, take } from './fleets.ts';
+
+await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
+  const { admin, keyPrefix, makeFleet } = fleetsOn(url);
+
+  const connectors: readonly [string, () => Promise<{ redis: RedisClient; close(): unknown }>][] = [
+    [
+      'a client of redis',
+      async () => {
+        const redis = await createClient({ url }).connect();
+        return { redis, close: () => redis.close() };
+      },
+    ],
+    [
+      'a client of redis that gives buffers',
+      async () => {
+        const redis = await createClient({ url }).connect();
+        return { redis: redis.withTypeMapping({ 36: Buffer, 58: String }), close: () => redis.close() };
+      },
+    ],
+    [
+      'a pool of redis',
+      async () => {
+        const redis = createClientPool({ url }, { maximum: 4 });
+        await redis.connect();
+        return { redis, close: () => redis.close() };
+      },
+    ],
+    [
+      'a client of ioredis',
+      async () => {
+        const redis = new Redis(url);
+        return { redis, close: () => redis.quit() };
+      },
+    ],
+  ];
+
+  test.each(connectors)('%s → shares tokens with the others', async (_title, connect) => {
+    const { redis, close } = await connect();
+    onTestFinished(async () => void (await close()));
+    const { join, asked, leases } = makeFleet();
+    const [mine, theirs] = [join(), join({ redis })];
+    await take(theirs, asked(), 2);
+    const [ticket] = await take(mine, asked(), 1);
+    expect(ticket?.tokensLeft).toBe(0);
+    expect(await admin.zcard(leases)).toBe(3);
+  });
+
+  test('scripts that Redis forgot → loaded again', async () => {
+    const { join, asked } = makeFleet();
+    const limiter = join();
+    await limiter.acquire(asked());
+    await admin.script('FLUSH');
+    await expect(limiter.acquire(asked())).resolves.toBeDefined();
+  });
+
+  test('a program that has nothing more to do → ends by itself', async () => {
+    const program = fileURLToPath(new URL('./program.ts', import.meta.url));
+    const input = ['--import', 'tsx', program, url, keyPrefix];
+    const { stdout } = await promisify(execFile)(process.execPath, input, { timeout: 25_000 });
+    expect(stdout.trim()).toBe('end of program');
+  });
+});

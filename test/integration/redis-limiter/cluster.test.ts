@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { Cluster, Redis } from 'ioredis';
+import { createCluster } from 'redis';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { RedisLimiter } from '../../../src/redis/index.ts';
+import { keysOf } from '../../../src/redis/limiter/exchange.ts';
+import { silent } from './fleets.ts';
+import { hasRedisServer, type OwnRedis, startOwnRedis } from './own-redis.ts';
+
+const isInstalled = hasRedisServer();
+if (!isInstalled && process.env['CI'] === 'true') throw new Error('Expected `redis-server` to be installed');
+if (!isInstalled) console.warn('Skipped the cluster of Redis: `redis-server` is not installed.');
+
+describe.skipIf(!isInstalled)('RedisLimiter on a cluster of Redis', () => {
+  const bucket = { baseUrl: 'https://api.example.test/v1', account: 'account-1', endpoint: 'trackers.get' };
+  let cluster: OwnRedis;
+  let node: { host: string; port: number };
+
+  beforeAll(async () => {
+    cluster = await startOwnRedis('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1');
+    node = { host: '127.0.0.1', port: cluster.port };
+    const admin = new Redis(node);
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await vi.waitFor(async () => {
+      expect(String(await admin.call('CLUSTER', 'INFO'))).toContain('cluster_state:ok');
+    }, 10_000);
+    admin.disconnect();
+  });
+  afterAll(() => cluster.stop());
+
+  test('the keys of a bucket → all in one slot', async () => {
+    const admin = new Redis(node);
+    onTestFinished(() => admin.disconnect());
+    const keys = keysOf('tracking-client:limiter:', bucket);
+    const slots = await Promise.all(keys.map((key) => admin.call('CLUSTER', 'KEYSLOT', key)));
+    expect(new Set(slots).size).toBe(1);
+  });
+
+  test('a cluster of ioredis and one of redis → share tokens', async () => {
+    const one = new Cluster([node]);
+    onTestFinished(() => one.disconnect());
+    await once(one, 'ready');
+    const other = createCluster({ rootNodes: [{ socket: node }] });
+    await other.connect();
+    onTestFinished(() => other.destroy());
+    const asked = { bucket, limit: 3, priority: 'interactive' } as const;
+    await new RedisLimiter({ redis: one, logger: silent }).acquire(asked);
+    const ticket = await new RedisLimiter({ redis: other, logger: silent }).acquire(asked);
+    expect(ticket.tokensLeft).toBe(1);
+  });
+});

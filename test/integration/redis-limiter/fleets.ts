@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll } from 'vitest';
+import type { AcquireOptions, Ticket } from '../../../src/limiter/limiter.ts';
+import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
+import { keysOf } from '../../../src/redis/limiter/exchange.ts';
+
+export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Limiters on one real Redis under keys of their own, which go when the suite is over. */
+export function fleetsOn(url: string) {
+  const keyPrefix = `test:${randomUUID()}:`;
+  const admin = new Redis(url, { lazyConnect: true });
+  afterAll(async () => {
+    for await (const keys of admin.scanStream({ match: `${keyPrefix}*`, count: 1_000 })) {
+      if (keys.length > 0) await admin.del(...keys);
+    }
+    admin.disconnect();
+  });
+
+  /** Processes of one account, each with a limiter of its own, on a bucket that no other test uses. */
+  function makeFleet(options: Partial<RedisLimiterOptions> = {}) {
+    const bucket = {
+      baseUrl: 'https://api.example.test/v1',
+      account: randomUUID(),
+      endpoint: 'trackers.get',
+    };
+    const [leases = '', waiting = '', state = ''] = keysOf(keyPrefix, bucket);
+    const join = (own: Partial<RedisLimiterOptions> = {}) =>
+      new RedisLimiter({ redis: admin, keyPrefix, logger: silent, ...options, ...own });
+    const asked = (overrides: Partial<AcquireOptions> = {}): AcquireOptions => ({
+      bucket,
+      limit: 3,
+      priority: 'interactive',
+      ...overrides,
+    });
+    return { join, asked, bucket, leases, waiting, state };
+  }
+
+  return { admin, keyPrefix, makeFleet };
+}
+
+/** Tokens that are granted and sent at once. */
+export async function take(limiter: RedisLimiter, options: AcquireOptions, count: number): Promise<Ticket[]> {
+  const tickets = await Promise.all(Array.from({ length: count }, () => limiter.acquire(options)));
+  for (const ticket of tickets) ticket.send();
+  return tickets;
+}

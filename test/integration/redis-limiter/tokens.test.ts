@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { describeWithRedis } from '../services.ts';
+import { fleetsOn, take } from './fleets.ts';
+
+await describeWithRedis('tokens that processes share', (url) => {
+  const { admin, makeFleet } = fleetsOn(url);
+
+  test('a limit that is used up by one process → the other waits for the first token to come back', async () => {
+    const { join, asked } = makeFleet();
+    const [one, other] = [join(), join()];
+    const tickets = await take(one, asked(), 3);
+    for (const ticket of tickets) ticket.settle({ status: 200 });
+    const settledAt = performance.now();
+    await other.acquire(asked());
+    expect(performance.now() - settledAt).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test('a process that dies after sending → its tokens come back by themselves', async () => {
+    const { join, asked, leases, waiting } = makeFleet();
+    await take(join(), asked(), 3);
+    const sentAt = performance.now();
+    await take(join(), asked(), 3);
+    const waitedMs = performance.now() - sentAt;
+    expect(waitedMs).toBeGreaterThanOrEqual(1_500);
+    expect(waitedMs).toBeLessThan(2_000);
+    expect(await admin.pttl(leases)).toBeGreaterThan(0);
+    expect(await admin.pttl(waiting)).not.toBe(-1);
+  });
+
+  test('a call aborts whose token is about to come back → the token goes to another process in time', async () => {
+    const { join, asked } = makeFleet();
+    const [one, other, third] = [join(), join(), join()];
+    for (const ticket of await take(one, asked({ limit: 1 }), 1)) ticket.settle({ status: 200 });
+    const settledAt = performance.now();
+    const abort = new AbortController();
+    const call = other.acquire(asked({ limit: 1, signal: abort.signal }));
+    call.catch(() => {});
+    await sleep(980);
+    abort.abort();
+    await third.acquire(asked({ limit: 1 }));
+    expect(performance.now() - settledAt).toBeLessThan(1_500);
+  });
+
+  test('cancelled before sending → another process has the token at once', async () => {
+    const { join, asked } = makeFleet();
+    const [one, other] = [join(), join()];
+    const ticket = await one.acquire(asked({ limit: 1 }));
+    ticket.cancel();
+    await sleep(50);
+    const startedAt = performance.now();
+    await other.acquire(asked({ limit: 1 }));
+    expect(performance.now() - startedAt).toBeLessThan(500);
+  });
+
+  test('granted and sent only after 2.5 s → nobody else got the token meanwhile', async () => {
+    const { join, asked } = makeFleet();
+    const [one, other] = [join(), join()];
+    const ticket = await one.acquire(asked({ limit: 1 }));
+    let isGranted = false;
+    const call = other.acquire(asked({ limit: 1 })).then(() => {
+      isGranted = true;
+    });
+    await sleep(2_500);
+    expect(isGranted).toBe(false);
+    ticket.send();
+    ticket.settle({ status: 200 });
+    await call;
+  });
+
+  test.each([
+    ['a limit of half a million', 500_000, 1],
+    ['more waiting calls than one exchange looks at', 5_000, 2_500],
+  ])('%s → all granted by Redis, which is not held up', async (_title, limit, calls) => {
+    const fallbacks: unknown[] = [];
+    const { join, asked } = makeFleet({ onFallback: (info) => fallbacks.push(info) });
+    const tickets = await take(join(), asked({ limit }), calls);
+    expect(tickets).toHaveLength(calls);
+    expect(fallbacks).toEqual([]);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { BucketRegistry } from '../../src/limiter/bucket-registry.ts';
+import type { AcquireOptions } from '../../src/limiter/limiter.ts';
+import { bucket, type Call, makeLimiter } from './make-limiter.ts';
+import { settled } from './manual-clock.ts';
+
+type Acquire = (overrides: Partial<AcquireOptions>) => Call;
+
+/** So many other accounts, used once each, that the limiter looks for buckets to forget. */
+async function crowd(acquire: Acquire): Promise<void> {
+  for (let account = 0; account < 256; account += 1) {
+    const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
+    await settled();
+    call.ticket?.cancel();
+  }
+}
+
+describe('many accounts', () => {
+  test('nothing out, nobody waiting → forgotten', async () => {
+    const { acquire, limiter } = makeLimiter();
+    await crowd(acquire);
+    acquire();
+    expect(limiter.snapshot({ ...bucket, account: 'account-0-of-the-crowd' })).toBeUndefined();
+  });
+
+  test('tokens out though nobody waits → not forgotten, the next call waits', async () => {
+    const { acquire, sent } = makeLimiter();
+    await sent(3);
+    await crowd(acquire);
+    const call = acquire();
+    await settled();
+    expect(call.state).toBe('waiting');
+  });
+
+  test('paused, with all tokens back → not forgotten, the next call waits', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 60_000 });
+    // The spacing after the refusal is over by then.
+    await clock.advance(55_000);
+    await crowd(acquire);
+    const call = acquire();
+    await settled();
+    expect(call.state).toBe('waiting');
+  });
+
+  test('a call waiting whose token came back unnoticed → not forgotten', async () => {
+    const { acquire, answered, clock, limiter } = makeLimiter();
+    await answered(3);
+    acquire();
+    clock.block(2_000);
+    await crowd(acquire);
+    expect(limiter.snapshot(bucket)).toMatchObject({ inUse: 0, queued: 1 });
+  });
+
+  test('spaced because others use the account → not forgotten, the second of two calls waits', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 0 });
+    await clock.advance(2_000);
+    await crowd(acquire);
+    const calls = [acquire(), acquire()];
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['granted', 'waiting']);
+  });
+
+  test('thousands of accounts, one after the other → idle buckets are forgotten, a waiting one is not', async () => {
+    const { acquire, clock, limiter } = makeLimiter();
+    const busy = { ...bucket, account: 'busy' };
+    for (let call = 0; call < 3; call += 1) acquire({ bucket: busy, limit: 1 });
+    for (let account = 0; account < 2_000; account += 1) {
+      const call = acquire({ bucket: { ...bucket, account: `account-${account}` } });
+      await settled();
+      call.ticket?.cancel();
+      if (account === 1_000) await clock.advance(10);
+    }
+    const known = Array.from({ length: 2_000 }, (_, account) =>
+      limiter.snapshot({ ...bucket, account: `account-${account}` }),
+    ).filter((snapshot) => snapshot !== undefined);
+    expect(known.length).toBeLessThan(600);
+    expect(limiter.snapshot(busy)?.queued).toBe(2);
+  });
+});
+
+test('a thousand buckets that stay busy → looked through twice, not for every new one', () => {
+  let looks = 0;
+  const registry = new BucketRegistry<{ isIdle(): boolean }>();
+  const isIdle = () => {
+    looks += 1;
+    return false;
+  };
+  for (let account = 0; account < 1_000; account += 1) {
+    registry.add({ ...bucket, account: `account-${account}` }, { isIdle });
+  }
+  expect(looks).toBe(256 + 512);
+});

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import { bucket } from '../../limiter/make-limiter.ts';
+import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
+import { grantAll } from './scripted-redis.ts';
+
+const refused = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');
+
+test('an outage → said once, and once that it is over', async () => {
+  const { acquire, redis, clock, fallbacks, lines } = makeRedisLimiter();
+  redis.reply = refused;
+  acquire();
+  acquire({ bucket: { ...bucket, endpoint: 'couriers.list' } });
+  acquire();
+  await clock.advance(1_200);
+  expect(fallbacks).toEqual(['unavailable']);
+  redis.reply = grantAll;
+  await clock.advance(500);
+  expect(fallbacks).toEqual(['unavailable', 'recovered']);
+  expect(lines).toHaveLength(2);
+  expect(lines[0]).toContain('ECONNREFUSED');
+});
+
+describe('onFallback', () => {
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('broken hook');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken hook'))],
+  ])('a hook that %s → logged, the limiter goes on', async (_title, onFallback) => {
+    const { acquire, redis, clock, lines } = makeRedisLimiter({ onFallback });
+    redis.reply = refused;
+    const call = acquire();
+    await clock.advance(QUIET_MS + 30);
+    expect(call.state).toBe('granted');
+    expect(lines.some((line) => line.includes('onFallback'))).toBe(true);
+  });
+});
