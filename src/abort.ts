@@ -33,6 +33,19 @@ function listen(signal: AbortSignal): Set<() => void> {
 }
 
 /**
+ * A controller that also aborts when `signal` does, for the same reason.
+ *
+ * @returns the controller, and a function that unties it
+ */
+export function linkedController(signal: AbortSignal): {
+  readonly controller: AbortController;
+  readonly takeBack: () => void;
+} {
+  const controller = new AbortController();
+  return { controller, takeBack: onAbort(signal, () => controller.abort(signal.reason)) };
+}
+
+/**
  * Waits for `ms` milliseconds, or rejects with the signal's own reason.
  *
  * The longest wait is 2^31 - 1 milliseconds, the longest a timer can hold.

@@ -3,7 +3,7 @@ import { type Config, resolveConfig } from './config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import type { ApiPromise } from './http/api-promise.ts';
 import { Caller } from './http/caller.ts';
-import { prepareRawCall, type RawRequest } from './http/prepare.ts';
+import { prepareRawCall, RAW_OPTIONS, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
 import { CouriersResource } from './resources/couriers.ts';
@@ -12,6 +12,10 @@ import { TrackingResource } from './resources/tracking.ts';
 
 /**
  * A client of one account of the service.
+ *
+ * Every call can reject with AuthenticationError, PermissionDeniedError, RateLimitError, ServerError or another ApiError
+ * when the service refuses or fails; ConnectionError; TimeoutError; ResponseValidationError; QueueFullError when too many
+ * calls wait; ConfigurationError when its options make no sense; and the signal's own reason on abort.
  *
  * @example
  * const client = new TrackingClient({ baseUrl: 'https://api.example.com/public/v1', apiKey: process.env.TRACKING_API_KEY });
@@ -47,7 +51,7 @@ export class TrackingClient {
    * @param request - method and path below the base URL, `query`, `body`, a `schema` for the answer; and the options
    * of this call
    * @returns the body of the answer as it is, or what `schema` makes of it
-   * @throws RequestValidationError for a path that could leave the base URL; else what every call throws
+   * @throws RequestValidationError for a path that could leave the base URL; and like every call
    * @example
    * const body = await client.request({ method: 'GET', path: '/couriers', schema: z.object({ data: z.unknown() }) });
    */
@@ -58,10 +62,14 @@ export class TrackingClient {
     const schema = (request.schema ?? z.unknown()) as z.ZodType<z.output<Schema>>;
     const { method, path, query, body, schema: _schema, idempotent, ...options } = request;
     const raw = { method, path, query, body, schema, idempotent };
-    return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), options);
+    return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), options, RAW_OPTIONS);
   }
 
-  /** The state of every endpoint's bucket at this moment. */
+  /**
+   * The state of every endpoint's bucket at this moment.
+   *
+   * @returns a snapshot for each endpoint, by its name
+   */
   rateLimits(): Record<EndpointName, BucketSnapshot> {
     const { baseUrl, account, limiter, limits } = this.#config;
     const entries = ENDPOINT_NAMES.map((endpoint) => {
@@ -81,16 +89,23 @@ export class TrackingClient {
    * A client with other options that shares this one's limiter, so both stay within one allowance.
    *
    * @param options - what differs from this client's options
+   * @returns another client
    * @throws ConfigurationError naming the option that makes no sense
    * @example
    * const patient = client.withOptions({ timeoutMs: 120_000 });
    */
   withOptions(options: TrackingClientOptions): TrackingClient {
-    const { limiter } = this.#config;
-    const isUnlimited = options.rateLimit === false;
     // An option that is given as undefined is one that does not differ.
     const given = Object.entries(options).filter(([, value]) => value !== undefined);
-    const shared = { ...this.#options, limiter: isUnlimited ? undefined : limiter };
+    const { rateLimit = {}, ...others } = this.#options;
+    const isUnlimited =
+      (options.rateLimit ?? (options.limiter === undefined ? rateLimit : undefined)) === false;
+    const shared = {
+      ...others,
+      limiter: isUnlimited ? undefined : this.#config.limiter,
+      // The rest of it set the limiter up, which is there already.
+      rateLimit: isUnlimited ? false : { limits: rateLimit === false ? undefined : rateLimit.limits },
+    } as const;
     return new TrackingClient({ ...shared, ...Object.fromEntries(given) });
   }
 }

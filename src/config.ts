@@ -7,26 +7,16 @@ import type { Limiter } from './limiter/limiter.ts';
 import { TokenBucketLimiter } from './limiter/token-bucket.ts';
 import { checkLogger, LOG_LEVELS, type Logger, leveledLogger } from './logger.ts';
 import {
+  checkBoolean,
   checkCount,
-  checkDelayMs,
   checkHeaders,
   checkKnownOptions,
   checkOneOf,
   checkTimeoutMs,
 } from './option-checks.ts';
-import type { RateLimitOptions, RequestOptions, RetryOptions, TrackingClientOptions } from './options.ts';
-import type { BulkRequestOptions, TrackerRequestOptions } from './resources/request-options.ts';
+import type { RateLimitOptions, TrackingClientOptions } from './options.ts';
+import { DEFAULT_RETRY, type RetryPolicy, resolveRetry } from './retry-policy.ts';
 import { defaultUserAgent } from './user-agent.ts';
-
-/** When a failed attempt is followed by another one; every field is filled. */
-export interface RetryPolicy {
-  readonly retries: number;
-  readonly minDelayMs: number;
-  readonly maxDelayMs: number;
-  readonly maxRetryAfterMs: number;
-  /** Counts for nothing while `retries` is 0. */
-  readonly maxRateLimitRetries: number;
-}
 
 /** The options of a client, checked and completed once. */
 export interface Config {
@@ -45,30 +35,11 @@ export interface Config {
   readonly logger: Logger;
   readonly hooks: Hooks;
   readonly invalidResponse: 'throw' | 'warn';
-}
-
-/** What the options of any method may hold. */
-type EveryCallOption = TrackerRequestOptions & BulkRequestOptions;
-
-/** The options of one call, checked and completed. */
-export interface CallOptions {
-  readonly signal: AbortSignal | undefined;
-  /** Undefined: the client's, by timeout class. */
-  readonly timeoutMs: number | undefined;
-  readonly totalTimeoutMs: number | undefined;
-  readonly retry: RetryPolicy;
-  readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly priority: 'interactive' | 'background';
+  readonly maxAnswerBytes: number;
 }
 
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
-const DEFAULT_RETRY: RetryPolicy = {
-  retries: 3,
-  minDelayMs: 500,
-  maxDelayMs: 30_000,
-  maxRetryAfterMs: 60_000,
-  maxRateLimitRetries: 20,
-};
+const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 // Typed against the options, so an option without an entry here does not compile.
 const KNOWN_OPTIONS = {
@@ -86,6 +57,7 @@ const KNOWN_OPTIONS = {
   logLevel: true,
   hooks: true,
   invalidResponse: true,
+  maxAnswerBytes: true,
   dangerouslyAllowBrowser: true,
   allowInsecureHttp: true,
 } satisfies Record<keyof TrackingClientOptions, true>;
@@ -101,24 +73,6 @@ function environment(name: string): string | undefined {
   return globalThis.process?.env?.[name];
 }
 
-function resolveRetry(value: false | RetryOptions | undefined, base: RetryPolicy): RetryPolicy {
-  if (value === undefined) return base;
-  if (value === false) return { ...base, retries: 0 };
-  checkKnownOptions('retry', value, Object.keys(DEFAULT_RETRY));
-  const pick = <Key extends keyof RetryPolicy>(
-    key: Key,
-    check: (name: string, value: unknown) => number,
-  ): number => (value[key] === undefined ? base[key] : check(`retry.${key}`, value[key]));
-  const count = (name: string, given: unknown) => checkCount(name, given, 0);
-  return {
-    retries: pick('retries', count),
-    minDelayMs: pick('minDelayMs', checkDelayMs),
-    maxDelayMs: pick('maxDelayMs', checkDelayMs),
-    maxRetryAfterMs: pick('maxRetryAfterMs', checkDelayMs),
-    maxRateLimitRetries: pick('maxRateLimitRetries', count),
-  };
-}
-
 function resolveLimits(limits: RateLimitOptions['limits']): Partial<Record<EndpointName, number>> {
   if (limits === undefined) return {};
   checkKnownOptions('rateLimit.limits', limits, ENDPOINT_NAMES);
@@ -128,20 +82,28 @@ function resolveLimits(limits: RateLimitOptions['limits']): Partial<Record<Endpo
   return { ...limits };
 }
 
-function resolveLimiter(options: TrackingClientOptions): Limiter | undefined {
-  const { limiter, rateLimit } = options;
+function checkLimiter(limiter: Limiter): Limiter {
+  // `Object` makes something with properties of null, too: options come from callers without types.
+  const { acquire, snapshot } = Object(limiter);
+  if (typeof acquire === 'function' && typeof snapshot === 'function') return limiter;
+  throw new ConfigurationError('Expected `limiter` to have the methods `acquire` and `snapshot`');
+}
+
+function resolveLimiter({ limiter, rateLimit = {} }: TrackingClientOptions): Limiter | undefined {
   if (rateLimit === false) {
     if (limiter === undefined) return undefined;
     throw new ConfigurationError('Expected `rateLimit` to be left on when a `limiter` is given, got false');
   }
-  if (rateLimit !== undefined)
-    checkKnownOptions('rateLimit', rateLimit, Object.keys(KNOWN_RATE_LIMIT_OPTIONS));
-  if (limiter !== undefined) {
-    if (typeof limiter.acquire === 'function' && typeof limiter.snapshot === 'function') return limiter;
-    throw new ConfigurationError('Expected `limiter` to have the methods `acquire` and `snapshot`');
+  checkKnownOptions('rateLimit', rateLimit, Object.keys(KNOWN_RATE_LIMIT_OPTIONS));
+  const { limits: _limits, ...bucketOptions } = rateLimit;
+  if (limiter === undefined) return new TokenBucketLimiter(bucketOptions);
+  for (const [name, value] of Object.entries(bucketOptions)) {
+    if (value === undefined) continue;
+    throw new ConfigurationError(
+      `Expected \`rateLimit.${name}\` to be left out where the \`limiter\` is given or shared: it is set up on its own`,
+    );
   }
-  const { limits: _limits, ...bucketOptions } = rateLimit ?? {};
-  return new TokenBucketLimiter(bucketOptions);
+  return checkLimiter(limiter);
 }
 
 function resolveHeaders(options: TrackingClientOptions): Readonly<Record<string, string>> {
@@ -170,7 +132,8 @@ function refuseBrowser(isAllowed: boolean): void {
  */
 export function resolveConfig(options: TrackingClientOptions): Config {
   checkKnownOptions('options', options, Object.keys(KNOWN_OPTIONS));
-  refuseBrowser(options.dangerouslyAllowBrowser === true);
+  const { dangerouslyAllowBrowser = false, allowInsecureHttp = false } = options;
+  refuseBrowser(checkBoolean('dangerouslyAllowBrowser', dangerouslyAllowBrowser));
   const apiKey = options.apiKey ?? environment('TRACKING_API_KEY');
   const timeoutMs =
     options.timeoutMs === undefined ? undefined : checkTimeoutMs('timeoutMs', options.timeoutMs);
@@ -180,7 +143,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
   return {
     baseUrl: resolveBaseUrl(
       options.baseUrl ?? environment('TRACKING_BASE_URL'),
-      options.allowInsecureHttp === true,
+      checkBoolean('allowInsecureHttp', allowInsecureHttp),
     ),
     account: accountOf(apiKey),
     apiKey: keySource(apiKey),
@@ -200,53 +163,6 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     ),
     hooks: resolveHooks(options.hooks),
     invalidResponse: checkOneOf('invalidResponse', options.invalidResponse ?? 'throw', ['throw', 'warn']),
+    maxAnswerBytes: checkCount('maxAnswerBytes', options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES, 1, true),
   };
-}
-
-// Typed against the options, so an option without an entry here does not compile.
-const KNOWN_CALL_OPTIONS = Object.keys({
-  signal: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  retry: true,
-  headers: true,
-  priority: true,
-  searchBy: true,
-  retryAmbiguous: true,
-} satisfies Record<keyof EveryCallOption, true>);
-
-function isAbortSignal(value: unknown): value is AbortSignal {
-  // By shape: a test environment may have an AbortSignal of its own.
-  const isObject = typeof value === 'object' && value !== null;
-  return isObject && 'aborted' in value && 'addEventListener' in value;
-}
-
-/**
- * Checks and completes the options of one call.
- *
- * @throws ConfigurationError naming the option that makes no sense
- */
-export function resolveCallOptions(config: Config, options: RequestOptions = {}): CallOptions {
-  const { signal, timeoutMs, totalTimeoutMs, retry, headers, priority } = options;
-  if (signal !== undefined && !isAbortSignal(signal)) {
-    throw new ConfigurationError('Expected `signal` to be an AbortSignal');
-  }
-  return {
-    signal,
-    timeoutMs: timeoutMs === undefined ? undefined : checkTimeoutMs('timeoutMs', timeoutMs),
-    totalTimeoutMs:
-      totalTimeoutMs === undefined ? config.totalTimeoutMs : checkTimeoutMs('totalTimeoutMs', totalTimeoutMs),
-    retry: resolveRetry(retry, config.retry),
-    headers: headers === undefined ? undefined : checkHeaders('headers', headers),
-    priority: checkOneOf('priority', priority ?? 'interactive', ['interactive', 'background']),
-  };
-}
-
-/**
- * Checks that the options of a single call hold nothing unknown, so that a typo does not pass silently.
- *
- * @throws ConfigurationError naming the unknown option and the one that was meant
- */
-export function checkCallOptionNames(options: unknown): void {
-  if (options !== undefined) checkKnownOptions('options', options, KNOWN_CALL_OPTIONS);
 }

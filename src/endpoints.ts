@@ -14,32 +14,52 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook-hist
 
 /**
  * What may be sent again after a failure.
- * - `safe`: repeating changes nothing, or the service reuses what exists (service.md 2.4)
+ * - `safe`: repeating changes nothing, or the service reuses what exists
  * - `bulk`: not idempotent as a whole; ambiguous failures are repeated on request only
  * - `billed`: every call is paid for
  * - `replay`: every call pushes webhooks again
+ *
+ * @specification service.md 1, 2.4; public contract
  */
 export type RetryClass = 'safe' | 'bulk' | 'billed' | 'replay';
 
-/** How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits. */
+/**
+ * How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits.
+ *
+ * @specification service.md 8
+ */
 export type TimeoutClass = 'standard' | 'synchronous';
 
-/** One row of the table: every fact about one endpoint. */
+/**
+ * One row of the table: every fact about one endpoint.
+ *
+ * @specification service.md 4
+ */
 export interface Endpoint {
+  /** HTTP method. */
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** Path below the base URL; `{name}` stands for an entry of `params`. */
   readonly path: `/${string}`;
   /** Requests the service allows in a window of one second (service.md 8). */
   readonly limitPerSecond: number;
+  /** How long one attempt may take. */
   readonly timeoutClass: TimeoutClass;
+  /** What may be sent again after a failure. */
   readonly retryClass: RetryClass;
+  /** What is checked before sending. */
   readonly request: {
+    /** Values of the `{name}`s of the path. */
     readonly params?: z.ZodType<Record<string, string>>;
+    /** Query parameters. */
     readonly query?: z.ZodType<Record<string, string | number | undefined>>;
+    /** JSON body. */
     readonly body?: z.ZodType;
   };
+  /** How the answer is read. */
   readonly response: {
+    /** Takes the payload out of the body. */
     readonly unwrap: Unwrap;
+    /** Checks the payload; its output is the result. */
     readonly schema: z.ZodType;
     /** Statuses outside 2xx whose body is still a result when it has the endpoint's own envelope. */
     readonly resultStatuses?: readonly number[];
@@ -192,9 +212,29 @@ export const endpoints = {
   },
 } as const satisfies Record<string, Endpoint>;
 
-/** The name of an endpoint: the client's method path. */
-export type EndpointName = keyof typeof endpoints;
+function namesOf<Name extends string>(table: Readonly<Record<Name, Endpoint>>): readonly Name[] {
+  // Sound: the keys of a `const` object literal are exactly its `keyof`.
+  return Object.keys(table) as Name[];
+}
 
-/** Every endpoint name, in the order of the table. */
-// Sound: the keys of a `const` object literal are exactly its `keyof`.
-export const ENDPOINT_NAMES = Object.keys(endpoints) as readonly EndpointName[];
+/**
+ * Every endpoint name, in the order of the table.
+ *
+ * @specification service.md 4; public contract
+ */
+export const ENDPOINT_NAMES = namesOf(endpoints);
+
+/**
+ * The name of an endpoint: the client's method path.
+ *
+ * @specification service.md 4; public contract
+ */
+// Read off the list, not the table, so that declarations hold twelve names and not the whole table.
+export type EndpointName = (typeof ENDPOINT_NAMES)[number];
+
+/**
+ * The table for readers: every fact of every endpoint by its name.
+ *
+ * @specification service.md 4, 8; public contract
+ */
+export const endpointTable: Readonly<Record<EndpointName, Endpoint>> = endpoints;

@@ -1,11 +1,15 @@
 import { brandedKinds, ERROR_BRAND, ownKind } from './error-brand.ts';
-import type { ApiErrorItem, ErrorCode } from './schemas/api-error.ts';
+import type { ErrorCode } from './schemas/api-error.ts';
 import type { ValidationIssue } from './validation.ts';
 
 /** Every error this package throws on purpose; a caller's abort rejects with the signal's own reason instead. */
 export class TrackingError extends Error {
   static readonly kind: string = 'TrackingError';
 
+  /**
+   * @param message - what went wrong
+   * @param options - the `cause`
+   */
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     const kinds: string[] = [];
@@ -32,7 +36,11 @@ export class TrackingError extends Error {
       : brandedKinds(value).includes(kind);
   }
 
-  /** What a log may hold: name, message and the error's own facts; never the cause or a header. */
+  /**
+   * What a log may hold.
+   *
+   * @returns name, message and the error's own facts; never the cause or a header
+   */
   toJSON(): Record<string, unknown> {
     return { name: this.name, message: this.message, ...Object.fromEntries(Object.entries(this)) };
   }
@@ -42,14 +50,21 @@ export class TrackingError extends Error {
  * True for every error of this package, also one from another copy of it.
  *
  * @param error - anything that was caught
- * @param code - when given, also asks for this error code, e.g. `shipping_date_outdated`
+ * @returns true when it is one
+ */
+export function isTrackingError(error: unknown): error is TrackingError;
+/**
+ * True for errors of this package with one code.
+ *
+ * @param error - anything that was caught
+ * @param code - the code to ask for, e.g. `shipping_date_outdated`
+ * @returns true when it is one with that code
  * @example
  * try { await client.trackers.get(id); } catch (error) {
  *   if (isTrackingError(error, 'tracker_not_found')) return null;
  *   throw error;
  * }
  */
-export function isTrackingError(error: unknown): error is TrackingError;
 export function isTrackingError<const Code extends ErrorCode>(
   error: unknown,
   code: Code,
@@ -60,108 +75,26 @@ export function isTrackingError(error: unknown, code?: ErrorCode): error is Trac
   return code === undefined || (error as { code?: unknown }).code === code;
 }
 
-/** What the service said when it refused or failed. */
-export interface ApiErrorDetails {
-  readonly status: number;
-  readonly errors: readonly ApiErrorItem[];
-  readonly requestId: string | undefined;
-  readonly method: string;
-  /** Path template, e.g. `/trackers/{trackerId}`. */
-  readonly path: string;
-  readonly headers: Headers;
-  /** Parsed JSON when it was JSON, else the text. */
-  readonly body: unknown;
-  /** How many requests were sent, this one included. */
-  readonly attempts: number;
-  /** How long the service asked to wait, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
-}
+/** A message that tells of every issue of a bulk request would fill a screen. */
+const MOST_ISSUES_TOLD = 3;
 
-/** The service answered, and the answer is not a success (service.md 7). */
-export class ApiError extends TrackingError implements ApiErrorDetails {
-  static override readonly kind: string = 'ApiError';
-  readonly status: number;
-  /** The first error's code; branch on it, never on the message. */
-  readonly code: ErrorCode | undefined;
-  readonly errors: readonly ApiErrorItem[];
-  readonly requestId: string | undefined;
-  readonly method: string;
-  readonly path: string;
-  declare readonly headers: Headers;
-  declare readonly body: unknown;
-  readonly attempts: number;
-  readonly retryAfterMs: number | undefined;
-
-  constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
-    super(message, options);
-    this.status = details.status;
-    this.code = details.errors[0]?.code;
-    this.errors = details.errors;
-    this.requestId = details.requestId;
-    this.method = details.method;
-    this.path = details.path;
-    this.attempts = details.attempts;
-    this.retryAfterMs = details.retryAfterMs;
-    // Kept for the reader, out of logs: a body can be a whole HTML page.
-    Object.defineProperty(this, 'headers', { value: details.headers });
-    Object.defineProperty(this, 'body', { value: details.body });
-  }
-}
-
-/** The key is missing, malformed or unknown (401, `auth_*`). */
-export class AuthenticationError extends ApiError {
-  static override readonly kind: string = 'AuthenticationError';
-}
-/** The key may not do this (403). */
-export class PermissionDeniedError extends ApiError {
-  static override readonly kind: string = 'PermissionDeniedError';
-}
-/** There is no such tracker (404, `tracker_not_found`). */
-export class NotFoundError extends ApiError {
-  static override readonly kind: string = 'NotFoundError';
-}
-/** Another tracker or request stands in the way (`tracker_conflict`, `request_conflict`, 409); see service.md 2.4. */
-export class ConflictError extends ApiError {
-  static override readonly kind: string = 'ConflictError';
-}
-/** The service rejected the request's content (400, 422). */
-export class InvalidRequestError extends ApiError {
-  static override readonly kind: string = 'InvalidRequestError';
-}
-/** `shippingDate` is older than 180 days. */
-export class ShippingDateOutdatedError extends InvalidRequestError {
-  static override readonly kind: string = 'ShippingDateOutdatedError';
-}
-/** A per-call request without an active per-call subscription. */
-export class NoActiveSubscriptionError extends ApiError {
-  static override readonly kind: string = 'NoActiveSubscriptionError';
-}
-/** The plan's quota or creation limit is used up. */
-export class QuotaExceededError extends ApiError {
-  static override readonly kind: string = 'QuotaExceededError';
-}
-/** The service refused with 429 more often than the retries allow, or asked for a longer wait than `maxRetryAfterMs`. */
-export class RateLimitError extends ApiError {
-  static override readonly kind: string = 'RateLimitError';
-}
-/** The service failed (5xx). */
-export class ServerError extends ApiError {
-  static override readonly kind: string = 'ServerError';
-}
-/** The tracker exists and has no results yet (`parcel_not_found`, or an empty list of results); ask again later. */
-export class ResultsNotReadyError extends ApiError {
-  static override readonly kind: string = 'ResultsNotReadyError';
-}
-
-/** The input broke a rule of service.md 2.1; nothing was sent. */
+/**
+ * The input broke a rule; nothing was sent.
+ *
+ * @specification service.md 2.1
+ */
 export class RequestValidationError extends TrackingError {
   static override readonly kind: string = 'RequestValidationError';
+  /** The broken rules, one each. */
   readonly issues: readonly ValidationIssue[];
   /** `shipping_date_outdated` when that is the only broken rule, as the service would say; else `validation_error`. */
   readonly code: ErrorCode;
 
+  /** @param issues - the broken rules, at least one */
   constructor(issues: readonly ValidationIssue[]) {
-    super(issues.map((issue) => issue.message).join('; '));
+    const more = issues.length - MOST_ISSUES_TOLD;
+    const told = issues.slice(0, MOST_ISSUES_TOLD).map((issue) => issue.message);
+    super(`${told.join('; ')}${more > 0 ? ` (and ${more} more)` : ''}`);
     this.issues = issues;
     const codes = new Set(issues.map((issue) => issue.code));
     this.code =
@@ -169,15 +102,23 @@ export class RequestValidationError extends TrackingError {
   }
 }
 
-/** The service answered with success and a body that is not what it promises. */
+/** The service answered with success and a body that is not what it promises; or, with any status, with too long a body. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
+  /** What the body breaks, the first 20 of it; the message tells how many more there are. */
   readonly issues: readonly ValidationIssue[];
-  /** Parsed JSON when it was JSON, else the text. */
+  /** Parsed JSON when it was JSON, else the text; undefined when it was too long. */
   declare readonly body: unknown;
+  /** HTTP status: a success, unless the body was too long to be read. */
   readonly status: number;
+  /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
 
+  /**
+   * @param message - what went wrong
+   * @param details - what the answer held, and what is wrong with it
+   * @param options - the `cause`
+   */
   constructor(
     message: string,
     details: {
@@ -202,22 +143,32 @@ export class ConnectionError extends TrackingError {
   /** True when the request surely never reached the service, so repeating it is safe. */
   readonly neverSent: boolean;
 
+  /**
+   * @param message - what went wrong
+   * @param options - `neverSent`, and the `cause`
+   */
   constructor(message: string, options: ErrorOptions & { neverSent: boolean }) {
     super(message, options);
     this.neverSent = options.neverSent;
   }
 }
 
-/** What a call was doing when its time ran out. */
+/** What a call was doing when its time ran out: it waited for the limiter, the headers, the body, or its next attempt. */
 export type TimeoutPhase = 'queue' | 'headers' | 'body' | 'backoff';
 
 /** `timeoutMs` or `totalTimeoutMs` ran out. */
 export class TimeoutError extends TrackingError {
   static override readonly kind: string = 'TimeoutError';
+  /** What the call was doing. */
   readonly phase: TimeoutPhase;
   /** The time that was allowed, in milliseconds. */
   readonly timeoutMs: number;
 
+  /**
+   * @param message - what went wrong
+   * @param details - what the call was doing, and how many milliseconds it had
+   * @param options - the `cause`
+   */
   constructor(message: string, details: { phase: TimeoutPhase; timeoutMs: number }, options?: ErrorOptions) {
     super(message, options);
     this.phase = details.phase;
@@ -225,7 +176,7 @@ export class TimeoutError extends TrackingError {
   }
 }
 
-/** The limiter's queue is full (`rateLimit.maxQueue`); nothing was sent. */
+/** The limiter's queue is full (`rateLimit.maxQueue`); nothing was sent. A retry that meets a full queue rejects with the failure it follows. */
 export class QueueFullError extends TrackingError {
   static override readonly kind: string = 'QueueFullError';
 }
@@ -233,11 +184,19 @@ export class QueueFullError extends TrackingError {
 export class ConfigurationError extends TrackingError {
   static override readonly kind: string = 'ConfigurationError';
 }
-/** A webhook body is not one; see `tracking-client/webhooks`. */
+/**
+ * A webhook body is not one; see `tracking-client/webhooks`.
+ *
+ * @specification service.md 6
+ */
 export class WebhookParseError extends TrackingError {
   static override readonly kind: string = 'WebhookParseError';
 }
-/** A webhook came without the right secret; see `tracking-client/webhooks`. */
+/**
+ * A webhook came without the right secret; see `tracking-client/webhooks`.
+ *
+ * @specification public contract
+ */
 export class WebhookAuthenticationError extends TrackingError {
   static override readonly kind: string = 'WebhookAuthenticationError';
 }

@@ -1,3 +1,4 @@
+import { callGuarded } from './call-guarded.ts';
 import type { EndpointName } from './endpoints.ts';
 import { ConfigurationError, type TrackingError } from './errors.ts';
 import type { Logger } from './logger.ts';
@@ -7,6 +8,7 @@ import { kindOf } from './validation.ts';
 export interface AttemptInfo {
   /** The endpoint; `request` for a path outside the table. */
   readonly endpoint: EndpointName | 'request';
+  /** HTTP method. */
   readonly method: string;
   /** Path template, e.g. `/trackers/{trackerId}`. */
   readonly path: string;
@@ -22,14 +24,17 @@ export interface RequestInfo extends AttemptInfo {
 
 /** An answer arrived whole. */
 export interface ResponseInfo extends RequestInfo {
+  /** HTTP status. */
   readonly status: number;
   /** From sending to the end of the body, in milliseconds. */
   readonly durationMs: number;
+  /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
 }
 
 /** A failed attempt is followed by another one. */
 export interface RetryInfo extends AttemptInfo {
+  /** Why the attempt failed. */
   readonly error: TrackingError;
   /** How long the call waits before the next attempt, in milliseconds. */
   readonly delayMs: number;
@@ -43,9 +48,13 @@ export interface RateLimitedInfo extends AttemptInfo {
 
 /** Callbacks around every attempt. A hook that throws or rejects never breaks a call. */
 export interface Hooks {
+  /** A request is about to be sent. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
+  /** An answer arrived whole, whatever its status. */
   onResponse?: ((info: ResponseInfo) => void) | undefined;
+  /** A failed attempt will be followed by another one. */
   onRetry?: ((info: RetryInfo) => void) | undefined;
+  /** The service answered 429, and the endpoint pauses. */
   onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
 }
 
@@ -87,11 +96,6 @@ export function callHook<Name extends keyof Hooks>(
   const hook = hooks[name] as ((info: unknown) => unknown) | undefined;
   if (hook === undefined) return;
   const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
-  try {
-    // A copy: what one hook does to it must not reach the next.
-    const returned = hook({ ...info });
-    if (returned instanceof Promise) returned.catch(onFailure);
-  } catch {
-    onFailure();
-  }
+  // A copy: what one hook does to it must not reach the next.
+  callGuarded(() => hook({ ...info }), onFailure);
 }

@@ -1,32 +1,42 @@
-export { TrackingClient } from './client.ts';
-export {
-  ENDPOINT_NAMES,
-  type Endpoint,
-  type EndpointName,
-  endpoints,
-  type RetryClass,
-  type TimeoutClass,
-} from './endpoints.ts';
+/**
+ * The client: create trackers, read and poll their results, look couriers up. Beside it the schemas and types of all
+ * records, the errors, and the limiter that keeps to the service's allowance.
+ *
+ * @module tracking-client
+ */
+
 export {
   ApiError,
   type ApiErrorDetails,
   AuthenticationError,
-  ConfigurationError,
   ConflictError,
-  ConnectionError,
   InvalidRequestError,
-  isTrackingError,
   NoActiveSubscriptionError,
   NotFoundError,
   PermissionDeniedError,
-  QueueFullError,
   QuotaExceededError,
   RateLimitError,
-  RequestValidationError,
-  ResponseValidationError,
   ResultsNotReadyError,
   ServerError,
   ShippingDateOutdatedError,
+} from './api-errors.ts';
+export { TrackingClient } from './client.ts';
+export type { Clock } from './clock.ts';
+export {
+  ENDPOINT_NAMES,
+  type Endpoint,
+  type EndpointName,
+  endpointTable as endpoints,
+  type RetryClass,
+  type TimeoutClass,
+} from './endpoints.ts';
+export {
+  ConfigurationError,
+  ConnectionError,
+  isTrackingError,
+  QueueFullError,
+  RequestValidationError,
+  ResponseValidationError,
   TimeoutError,
   type TimeoutPhase,
   TrackingError,
@@ -46,6 +56,7 @@ export type {
   Settlement,
   Ticket,
 } from './limiter/limiter.ts';
+export { LongPauseError } from './limiter/long-pause-error.ts';
 export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
 export type { Logger, LogLevel } from './logger.ts';
 export type { RateLimitOptions, RequestOptions, RetryOptions, TrackingClientOptions } from './options.ts';

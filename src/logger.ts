@@ -1,11 +1,16 @@
+import { callGuarded } from './call-guarded.ts';
 import { ConfigurationError } from './errors.ts';
 import { kindOf } from './validation.ts';
 
 /** Takes log lines; the console is one, and so are most logging libraries. Fields never hold a secret. */
 export interface Logger {
+  /** Takes a line about what happens inside. */
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Takes a line about a change worth knowing. */
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Takes a line about something to look at. */
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Takes a line about a failure. */
   error(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
@@ -38,15 +43,10 @@ export function leveledLogger(logger: Logger, level: LogLevel): Logger {
     (name: (typeof METHODS)[number]): Logger['debug'] =>
     (message, fields) => {
       if (LOG_LEVELS.indexOf(name) < lowest) return;
-      try {
-        const returned: unknown = logger[name](
-          `[tracking-client] ${message}`,
-          ...(fields === undefined ? [] : [fields]),
-        );
-        if (returned instanceof Promise) returned.catch(() => {});
-      } catch {
-        // A broken logger must not cost the caller an answer.
-      }
+      const print = () =>
+        logger[name](`[tracking-client] ${message}`, ...(fields === undefined ? [] : [fields]));
+      // A broken logger must not cost the caller an answer.
+      callGuarded(print, () => {});
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -1,5 +1,6 @@
 import { MAX_TIMER_MS } from './clock.ts';
 import { ConfigurationError } from './errors.ts';
+import { nearestName } from './nearest-name.ts';
 import { kindOf } from './validation.ts';
 
 /** Headers that describe the transport: the runtime writes them, and a wrong one makes requests hang or fail. */
@@ -45,6 +46,11 @@ export function checkCount(name: string, value: unknown, min: number, allowInfin
   return Number(value);
 }
 
+/** Checks a switch: a truthy value of another kind, as the text "false", would switch it on. */
+export function checkBoolean(name: string, value: unknown): boolean {
+  return typeof value === 'boolean' ? value : refuseOption(name, 'true or false', value);
+}
+
 /** Checks a value against a fixed set of strings. */
 export function checkOneOf<Allowed extends string>(
   name: string,
@@ -60,8 +66,8 @@ export function checkKnownOptions(name: string, value: unknown, known: readonly 
   if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
   for (const key of Object.keys(value)) {
     if (known.includes(key)) continue;
-    const twin = known.find((one) => one.toLowerCase() === key.toLowerCase());
-    const hint = twin === undefined ? `one of ${known.join(', ')}` : `\`${twin}\``;
+    const near = nearestName(key, known);
+    const hint = near === undefined ? `one of ${known.join(', ')}` : `\`${near}\``;
     throw new ConfigurationError(
       `Expected \`${name}\` to hold known options only, got \`${key}\`; did you mean ${hint}?`,
     );
@@ -70,8 +76,8 @@ export function checkKnownOptions(name: string, value: unknown, known: readonly 
 
 /** Checks header names and values without printing a value; the result's names are in lower case. */
 export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {
-  const isBag =
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Headers);
+  // What is read by iterating (an array, a Map, Headers) has no fields, and would pass as empty.
+  const isBag = typeof value === 'object' && value !== null && !(Symbol.iterator in value);
   if (!isBag) return refuseOption(name, 'an object of header names and values', value);
   const headers = new Headers();
   for (const [key, text] of Object.entries(value)) {

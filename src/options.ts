@@ -17,9 +17,12 @@ export interface RetryOptions {
   readonly maxRateLimitRetries?: number | undefined;
 }
 
-/** How the built-in limiter is set up. */
+/** How the built-in limiter is set up; beside a `limiter` of your own only `limits` counts. */
 export interface RateLimitOptions {
-  /** Requests per second by endpoint, where your account's differ from the table. */
+  /**
+   * Requests per second by endpoint, where your account's differ. Of clients that share a limiter, the first call of an
+   * endpoint decides. Default: those of the endpoint table.
+   */
   readonly limits?: Partial<Record<EndpointName, number>> | undefined;
   /** Most calls that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
@@ -45,29 +48,37 @@ export interface TrackingClientOptions {
   readonly timeoutMs?: number | undefined;
   /** Time for the whole call with queueing, attempts and waits, in milliseconds. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Retries, or `false` for none at all. */
+  /** Retries, or `false` for none at all. Default: those of `RetryOptions`. */
   readonly retry?: false | RetryOptions | undefined;
-  /** The built-in limiter, or `false` to send at once and meet the service's 429s. */
+  /** The built-in limiter, or `false` to send at once and meet the service's 429s. Default: on. */
   readonly rateLimit?: false | RateLimitOptions | undefined;
-  /** A limiter to share: one for several clients of an account, or a `RedisLimiter` for several processes. */
+  /**
+   * A limiter to share: one for several clients of an account, or a `RedisLimiter` for several processes. Default: one
+   * of the client's own, set up by `rateLimit`.
+   */
   readonly limiter?: Limiter | undefined;
-  /** A `fetch` to use instead of the global one, e.g. `fake.fetch` in tests. */
+  /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Headers for every request; `authorization` belongs to `apiKey`. */
+  /** Headers for every request; `authorization` belongs to `apiKey`. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Replaces the `User-Agent` header. Default: name and version of this package and of the runtime. */
   readonly userAgent?: string | undefined;
   /** Where log lines go. Default: the console. */
   readonly logger?: Logger | undefined;
-  /** The least urgent lines that are logged. Default `warn`. */
+  /** The least urgent lines that are logged: `debug`, `info`, `warn`, `error` or `silent`. Default `warn`. */
   readonly logLevel?: LogLevel | undefined;
-  /** Callbacks around every attempt; one that throws never breaks a call. */
+  /** Callbacks around every attempt; one that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
    * What to do with a successful answer that breaks its schema: reject with `ResponseValidationError`, or log a
    * warning and hand over what arrived. Default `throw`.
    */
   readonly invalidResponse?: 'throw' | 'warn' | undefined;
+  /**
+   * Longest answer that is read, in bytes after decompression. A longer one rejects with `ResponseValidationError`, and
+   * is not asked for again. Default 67,108,864 (64 MiB).
+   */
+  readonly maxAnswerBytes?: number | undefined;
   /** Allows a key where browser globals exist, where every visitor can read it. Default false. */
   readonly dangerouslyAllowBrowser?: boolean | undefined;
   /** Allows `http:` to hosts other than the loopback interface. Default false. */
@@ -76,16 +87,16 @@ export interface TrackingClientOptions {
 
 /** Options of one call, the last argument of every method. */
 export interface RequestOptions {
-  /** Ends the call in any phase; it rejects with the signal's own reason. */
+  /** Ends the call in any phase; it rejects with the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Time for one attempt, headers and body, in milliseconds. */
+  /** Time for one attempt, headers and body, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
-  /** Time for the whole call, in milliseconds. */
+  /** Time for the whole call, in milliseconds. Default: the client's. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Retries of this call: `false` for none, or what differs from the client's. */
+  /** Retries of this call: `false` for none, or what differs from the client's. Default: the client's. */
   readonly retry?: false | RetryOptions | undefined;
-  /** More headers; they win over the client's. */
+  /** More headers; they win over the client's. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Which of two waiting calls goes first. Default `interactive`. */
+  /** Which of two waiting calls goes first: `interactive` before `background`. Default `interactive`. */
   readonly priority?: Priority | undefined;
 }

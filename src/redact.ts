@@ -1,7 +1,6 @@
-import { inspect } from 'node:util';
+import { showsSecret } from './shows-secret.ts';
 
 const MASK = '[redacted]';
-const DEPTH_READ_FOR_SECRETS = 8;
 /** Deeper than any honest answer; what lies below is masked whole, so a hostile one can't exhaust the stack. */
 const DEEPEST_VALUE = 100;
 const LONGEST_CAUSE_CHAIN = 10;
@@ -33,36 +32,22 @@ export function redactHeaders(headers: Headers, secret: string): Headers {
   return clean;
 }
 
-function shows(value: unknown, secret: string): boolean {
-  const everything = {
-    depth: DEPTH_READ_FOR_SECRETS,
-    showHidden: true,
-    maxStringLength: null,
-    maxArrayLength: null,
-    getters: true,
-  };
-  // Both ways a log prints a value, and past an `inspect` of its own.
-  return [
-    () => inspect(value, everything),
-    () => inspect(value, { ...everything, customInspect: false }),
-    () => JSON.stringify(value) ?? '',
-  ].some((print) => {
-    try {
-      return print().includes(secret);
-    } catch {
-      // What can't be printed this way can't show anything this way.
-      return false;
-    }
-  });
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    // An object without a prototype, or a text beyond what a string can hold.
+    return `a value of type ${typeof value}`;
+  }
 }
 
 /**
- * A cause that may be kept on an error: the original when it does not show the secret anywhere a log would,
+ * A cause that may be kept on an error: the original when it surely does not show the secret anywhere a log would,
  * else a copy with name, message, code and stack, cleaned.
  */
 export function redactCause(cause: unknown, secret: string, chain = 0): unknown {
-  if (!shows(cause, secret)) return cause;
-  if (!(cause instanceof Error)) return redactText(String(cause), secret);
+  if (!showsSecret(cause, secret)) return cause;
+  if (!(cause instanceof Error)) return redactText(textOf(cause), secret);
   const clean = new Error(redactText(cause.message, secret));
   clean.name = redactText(cause.name, secret);
   if (cause.stack !== undefined) clean.stack = redactText(cause.stack, secret);

@@ -6,6 +6,7 @@ export interface ValidationIssue {
   readonly path: readonly (string | number)[];
   /** Stable name of the broken rule, e.g. `too_big`, `invalid_type` or `shipping_date_outdated`. */
   readonly code: string;
+  /** "Expected `field` to be …, got …"; never shows the value. */
   readonly message: string;
 }
 
@@ -73,9 +74,12 @@ function article(noun: string): string {
   return /^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`;
 }
 
-/** Turns zod issues into ours; a `code` given in a custom issue's `params` is the rule's own name. */
-export function toValidationIssues(error: z.core.$ZodError): ValidationIssue[] {
-  return error.issues.map((issue) => {
+/** Turns the first zod issues into ours; a `code` given in a custom issue's `params` is the rule's own name. */
+export function toValidationIssues(
+  error: z.core.$ZodError,
+  most = Number.POSITIVE_INFINITY,
+): ValidationIssue[] {
+  return error.issues.slice(0, most).map((issue) => {
     const named = issue.code === 'custom' ? issue.params?.['code'] : undefined;
     return {
       path: issue.path.map((key) => (typeof key === 'number' ? key : String(key))),

@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { TrackingClient } from '../src/client.ts';
 import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
 import { ConfigurationError } from '../src/errors.ts';
 import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
@@ -91,6 +90,14 @@ describe('a call', () => {
     expect(result.response.url).toBe(`${BASE_URL}/couriers`);
     expect(result.response.headers.get('x-request-id')).toBe('req-1');
     expect(await result.response.json()).toEqual({ data: [] });
+  });
+
+  test('withResponse of an answer without a body → the response with its status', async () => {
+    const { client } = makeClient({ status: 204 });
+    const { data, response } = await client.trackers.resendWebhookEvents('tracker-1').withResponse();
+    expect(data).toEqual({});
+    expect(response.status).toBe(204);
+    expect(await response.text()).toBe('');
   });
 
   test('input that changes after the call → what was there at the call is sent', async () => {
@@ -237,64 +244,6 @@ describe('the limiter of a client', () => {
     const second = makeClient(COURIERS, { rateLimit: undefined, limiter, apiKey: 'another' });
     await first.client.couriers.list();
     expect(second.client.rateLimits()['couriers.list'].inUse).toBe(0);
-  });
-});
-
-describe('withOptions', () => {
-  test('other options → used by the new client, the old one keeps its own', async () => {
-    const { client, requests } = makeClient(COURIERS, { headers: { 'x-a': 'old' } });
-    const other = client.withOptions({ headers: { 'x-a': 'new' } });
-    await other.couriers.list();
-    await client.couriers.list();
-    expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['new', 'old']);
-    expect(other).toBeInstanceOf(TrackingClient);
-  });
-
-  test('options not given → taken over, key and base URL included', async () => {
-    const { client, requests } = makeClient(COURIERS, { userAgent: 'shop/1' });
-    await client.withOptions({ timeoutMs: 5 }).couriers.list();
-    expect(requests[0]?.url).toBe(`${BASE_URL}/couriers`);
-    expect(requests[0]?.headers.get('authorization')).toBe(`Bearer ${API_KEY}`);
-    expect(requests[0]?.headers.get('user-agent')).toBe('shop/1');
-  });
-
-  test('the same account → one allowance with the old client', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {} });
-    const other = client.withOptions({ timeoutMs: 5_000 });
-    await other.couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
-  test('of a client of withOptions → still the one allowance', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {} });
-    await client.withOptions({ timeoutMs: 5_000 }).withOptions({ logLevel: 'silent' }).couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
-  test('rateLimit: false → no limiter, also for clients made from it', async () => {
-    const { client, requests } = makeClient(COURIERS, { rateLimit: {} });
-    const free = client.withOptions({ rateLimit: false }).withOptions({ timeoutMs: 5_000 });
-    await Promise.all([free.couriers.list(), free.couriers.list(), free.couriers.list()]);
-    expect(requests).toHaveLength(3);
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
-  });
-
-  test('rateLimit of a client that had none → a limiter', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: false });
-    const limited = client.withOptions({ rateLimit: {} });
-    await limited.couriers.list();
-    expect(limited.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
-  test('an option that makes no sense → ConfigurationError', () => {
-    const { client } = makeClient(COURIERS);
-    expect(() => client.withOptions({ timeoutMs: 0 })).toThrow(ConfigurationError);
-  });
-
-  test('the options given → not changed', () => {
-    const options = Object.freeze({ timeoutMs: 5_000, headers: Object.freeze({ 'x-a': 'b' }) });
-    const { client } = makeClient(COURIERS);
-    expect(() => client.withOptions(options)).not.toThrow();
   });
 });
 

@@ -1,18 +1,14 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { checkCallOptionNames, resolveCallOptions, resolveConfig } from '../src/config.ts';
+import { resolveConfig } from '../src/config.ts';
 import { ConfigurationError } from '../src/errors.ts';
 import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
-import type { RequestOptions, TrackingClientOptions } from '../src/options.ts';
+import type { TrackingClientOptions } from '../src/options.ts';
 import { VERSION } from '../src/version.ts';
 
 const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
 /** Options as a caller without types could give them. */
 const resolve = (options: Record<string, unknown>) =>
   resolveConfig({ ...base, ...options } as TrackingClientOptions);
-const callOptions = (options: unknown, client: TrackingClientOptions = {}) => {
-  checkCallOptionNames(options);
-  return resolveCallOptions(resolveConfig({ ...base, ...client }), options as RequestOptions);
-};
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -207,6 +203,43 @@ describe('limiter', () => {
   });
 });
 
+describe('a limiter that is set up on its own', () => {
+  test.each(['maxQueue', 'maxUplinkMs', 'reserve'])('rateLimit.%s beside it → ConfigurationError', (name) => {
+    const rateLimit = { [name]: 1 };
+    expect(() => resolve({ limiter: new TokenBucketLimiter(), rateLimit })).toThrow(
+      `Expected \`rateLimit.${name}\` to be left out where the \`limiter\` is given or shared`,
+    );
+  });
+
+  test.each([null, {}, 5])('%j instead of it → ConfigurationError', (limiter) => {
+    expect(() => resolve({ limiter })).toThrow(
+      'Expected `limiter` to have the methods `acquire` and `snapshot`',
+    );
+  });
+});
+
+describe('switches', () => {
+  test.each(['allowInsecureHttp', 'dangerouslyAllowBrowser'])('%s: "true" → ConfigurationError', (name) => {
+    expect(() => resolve({ [name]: 'true' })).toThrow(
+      `Expected \`${name}\` to be true or false, got a string of 4 characters`,
+    );
+  });
+});
+
+describe('maxAnswerBytes', () => {
+  test('none → 64 MiB', () => {
+    expect(resolve({}).maxAnswerBytes).toBe(67_108_864);
+  });
+
+  test.each([1, Number.POSITIVE_INFINITY])('%d → taken', (maxAnswerBytes) => {
+    expect(resolve({ maxAnswerBytes }).maxAnswerBytes).toBe(maxAnswerBytes);
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, '1'])('%j → ConfigurationError', (maxAnswerBytes) => {
+    expect(() => resolve({ maxAnswerBytes })).toThrow(/^Expected `maxAnswerBytes` to be a whole number/);
+  });
+});
+
 describe('browser globals', () => {
   test('window and document → ConfigurationError that says why', () => {
     vi.stubGlobal('window', {});
@@ -225,55 +258,5 @@ describe('browser globals', () => {
   test('only one of them, as some server runtimes have → allowed', () => {
     vi.stubGlobal('window', {});
     expect(() => resolveConfig(base)).not.toThrow();
-  });
-});
-
-describe('options of one call', () => {
-  test('none → what the client has', () => {
-    const config = resolve({ totalTimeoutMs: 5_000, retry: { retries: 1 } });
-    expect(resolveCallOptions(config)).toEqual({
-      signal: undefined,
-      timeoutMs: undefined,
-      totalTimeoutMs: 5_000,
-      retry: config.retry,
-      headers: undefined,
-      priority: 'interactive',
-    });
-  });
-
-  test.each([
-    [{ timeoutMs: 0 }, '`timeoutMs`'],
-    [{ timeoutMs: Number.NaN }, '`timeoutMs`'],
-    [{ timeoutMs: -5 }, '`timeoutMs`'],
-    [{ timeoutMs: 2 ** 31 }, '`timeoutMs`'],
-    [{ totalTimeoutMs: 0 }, '`totalTimeoutMs`'],
-    [{ retry: { retries: -1 } }, '`retry.retries`'],
-    [{ headers: { authorization: 'x' } }, '`headers`'],
-    [{ priority: 'urgent' }, '`priority`'],
-    [{ signal: {} }, '`signal`'],
-    [null, '`options`'],
-    ['trackerId', '`options`'],
-    [{ timeout: 5000 }, '`timeout`'],
-    [{ searchby: 'clientTrackerId' }, 'did you mean `searchBy`'],
-  ])('%j → ConfigurationError that names it', (options, name) => {
-    expect(() => callOptions(options)).toThrow(ConfigurationError);
-    expect(() => callOptions(options)).toThrow(name);
-  });
-
-  test('a signal of another realm → taken', () => {
-    const foreign = { aborted: false, addEventListener: () => {}, removeEventListener: () => {} };
-    expect(callOptions({ signal: foreign }).signal).toBe(foreign);
-  });
-
-  test("retry fields of the call → over the client's", () => {
-    const { retry } = callOptions({ retry: { retries: 1 } }, { retry: { minDelayMs: 7 } });
-    expect(retry).toMatchObject({ retries: 1, minDelayMs: 7 });
-  });
-
-  test('a client without retries, a call with → also those after a 429', () => {
-    expect(callOptions({ retry: { retries: 2 } }, { retry: false }).retry).toMatchObject({
-      retries: 2,
-      maxRateLimitRetries: 20,
-    });
   });
 });

@@ -1,22 +1,25 @@
 import { inspect } from 'node:util';
-import { describe, expect, test } from 'vitest';
-import * as errors from '../src/errors.ts';
+import { describe, expect, test, vi } from 'vitest';
+import * as apiErrors from '../src/api-errors.ts';
 import {
   ApiError,
   type ApiErrorDetails,
   AuthenticationError,
-  ConfigurationError,
-  ConnectionError,
   InvalidRequestError,
-  isTrackingError,
   NotFoundError,
-  QueueFullError,
   RateLimitError,
-  RequestValidationError,
-  ResponseValidationError,
   ResultsNotReadyError,
   ServerError,
   ShippingDateOutdatedError,
+} from '../src/api-errors.ts';
+import * as errors from '../src/errors.ts';
+import {
+  ConfigurationError,
+  ConnectionError,
+  isTrackingError,
+  QueueFullError,
+  RequestValidationError,
+  ResponseValidationError,
   TimeoutError,
   TrackingError,
 } from '../src/errors.ts';
@@ -36,13 +39,13 @@ const details: ApiErrorDetails = {
 const EVERY_API_CLASS = [
   ApiError,
   AuthenticationError,
-  errors.PermissionDeniedError,
+  apiErrors.PermissionDeniedError,
   NotFoundError,
-  errors.ConflictError,
+  apiErrors.ConflictError,
   InvalidRequestError,
   ShippingDateOutdatedError,
-  errors.NoActiveSubscriptionError,
-  errors.QuotaExceededError,
+  apiErrors.NoActiveSubscriptionError,
+  apiErrors.QuotaExceededError,
   RateLimitError,
   ServerError,
   ResultsNotReadyError,
@@ -73,7 +76,7 @@ describe('classes', () => {
   });
 
   test('every exported class → has a kind of its own, which is its name', () => {
-    const classes = Object.entries(errors).filter(
+    const classes = Object.entries({ ...errors, ...apiErrors }).filter(
       ([name]) => name.endsWith('Error') && name !== 'isTrackingError',
     );
     expect(classes).toHaveLength(21);
@@ -222,11 +225,12 @@ describe('a subclass of the user', () => {
 });
 
 describe('two copies of the package', () => {
-  // The query makes another module instance, like the CommonJS build next to the ESM one.
+  // Modules that are loaded anew are other instances, like the CommonJS build next to the ESM one.
   const load = async () => {
-    const path = '../src/errors.ts?second-copy';
-    const other: typeof errors = await import(/* @vite-ignore */ path);
+    vi.resetModules();
+    const other = { ...(await import('../src/errors.ts')), ...(await import('../src/api-errors.ts')) };
     expect(other.TrackingError).not.toBe(TrackingError);
+    expect(other.NotFoundError).not.toBe(NotFoundError);
     return other;
   };
 
@@ -251,5 +255,19 @@ describe('two copies of the package', () => {
     const error: unknown = new other.RateLimitError('x', details);
     expect(error instanceof Mine).toBe(false);
     expect(error instanceof RateLimitError).toBe(true);
+  });
+});
+
+describe('RequestValidationError with many issues', () => {
+  const issue = (index: number) => ({ path: [index], code: 'invalid_value', message: `issue ${index}` });
+
+  test('three → all in the message', () => {
+    expect(new RequestValidationError([0, 1, 2].map(issue)).message).toBe('issue 0; issue 1; issue 2');
+  });
+
+  test('a hundred → three in the message, and how many more; all of them in issues', () => {
+    const error = new RequestValidationError(Array.from({ length: 100 }, (_, index) => issue(index)));
+    expect(error.message).toBe('issue 0; issue 1; issue 2 (and 97 more)');
+    expect(error.issues).toHaveLength(100);
   });
 });

@@ -104,11 +104,14 @@ describe('checkHeaders', () => {
     });
   });
 
-  test.each([null, 5, 'x', [['a', 'b']], new Headers()])('%s → ConfigurationError', (value) => {
-    expect(() => checkHeaders('headers', value)).toThrow(
-      /^Expected `headers` to be an object of header names and values, got /,
-    );
-  });
+  test.each([null, 5, 'x', [['a', 'b']], new Headers(), new Map([['a', 'b']])])(
+    '%s → ConfigurationError',
+    (value) => {
+      expect(() => checkHeaders('headers', value)).toThrow(
+        /^Expected `headers` to be an object of header names and values, got /,
+      );
+    },
+  );
 
   test.each(['authorization', 'Authorization', 'AUTHORIZATION'])('%s → ConfigurationError', (name) => {
     expect(() => checkHeaders('headers', { [name]: 'Bearer hunter2' })).toThrow(

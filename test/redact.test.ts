@@ -120,4 +120,60 @@ describe('redactCause', () => {
     cause.cause = cause;
     expect(shows(redactCause(cause, SECRET))).toBe(false);
   });
+
+  test('the secret in a cyclic cause ten levels down → gone', () => {
+    const deepest: Record<string, unknown> = { key: SECRET };
+    let value: Record<string, unknown> = deepest;
+    for (let depth = 0; depth < 10; depth += 1) value = { value };
+    const cause = Object.assign(new Error('failed'), { value });
+    deepest['cycle'] = cause;
+    expect(redactCause(cause, SECRET)).not.toHaveProperty('value');
+  });
+
+  test.each([
+    ['a map', new Map([['a', { b: SECRET }]])],
+    ['a set', new Set([SECRET])],
+    ['the name of a field', { [SECRET]: 1 }],
+    ['a boxed string', Object(`Bearer ${SECRET}`)],
+    ['a hidden field', Object.defineProperty({}, 'hidden', { value: SECRET, enumerable: false })],
+    ['a field whose name is a symbol', { [Symbol('headers')]: SECRET }],
+    ['headers, which print themselves', new Headers({ authorization: SECRET })],
+    ['a promise, which can not be looked into', Promise.resolve(SECRET)],
+    ['a JSON form of its own', { toJSON: () => SECRET }],
+  ])('the secret in %s → gone', (_what, held) => {
+    const cause = Object.assign(new Error('failed'), { held });
+    expect(redactCause(cause, SECRET)).not.toHaveProperty('held');
+  });
+
+  test('a getter → a copy without it, and it is not run', () => {
+    let runs = 0;
+    const cause = Object.defineProperty(new Error('failed'), 'held', {
+      enumerable: true,
+      get() {
+        runs += 1;
+        return SECRET;
+      },
+    });
+    expect(redactCause(cause, SECRET)).not.toHaveProperty('held');
+    expect(runs).toBe(0);
+  });
+
+  test('twenty megabytes of bytes → not read, the original is kept', () => {
+    const cause = Object.assign(new Error('failed'), { rawBody: new Uint8Array(20_000_000) });
+    expect(redactCause(cause, SECRET)).toBe(cause);
+  });
+
+  test.each([
+    ['a million numbers', Array.from({ length: 1_000_000 }, () => 1)],
+    ['a text of a hundred megabytes', 'x'.repeat(100_000_000)],
+    ['what can not be printed', new Proxy({}, { ownKeys: () => null } as unknown as ProxyHandler<object>)],
+  ])('%s, too much to be sure → a copy without it', (_what, held) => {
+    const cause = Object.assign(new Error('failed'), { held });
+    expect(redactCause(cause, SECRET)).not.toHaveProperty('held');
+  });
+
+  test('an object without a prototype that holds the secret → text without it', () => {
+    const cause = Object.assign(Object.create(null), { key: SECRET });
+    expect(redactCause(cause, SECRET)).toBe('a value of type object');
+  });
 });

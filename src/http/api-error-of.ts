@@ -12,7 +12,7 @@ import {
   ResultsNotReadyError,
   ServerError,
   ShippingDateOutdatedError,
-} from '../errors.ts';
+} from '../api-errors.ts';
 import { type ApiErrorItem, isKnownErrorCode, type KnownErrorCode } from '../schemas/api-error.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 
@@ -90,24 +90,30 @@ function jsonOf(body: unknown): string {
   }
 }
 
+/** One short line: a text of the service may hold line breaks and terminal codes, which would forge lines in a log. */
+function oneLine(text: string): string {
+  const line = text
+    .slice(0, LONGEST_EXCERPT * 4)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT - 1)}…` : line;
+}
+
 /** A body as one short line; a gateway's page is only told by its size. */
 export function excerpt(body: unknown): string {
   const text = typeof body === 'string' ? body : jsonOf(body);
-  if (/^\s*</.test(text)) return `an HTML page of ${text.length} characters`;
-  const line = text
-    .slice(0, LONGEST_EXCERPT * 4)
-    .replace(/\s+/g, ' ')
-    .trim();
-  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT - 1)}…` : line;
+  return /^\s*</.test(text) ? `an HTML page of ${text.length} characters` : oneLine(text);
 }
 
 function describe(details: ApiErrorDetails): string {
   const [first] = details.errors;
   const said =
-    first === undefined ? excerpt(details.body) : [first.code, first.message].filter(Boolean).join(': ');
+    first === undefined
+      ? excerpt(details.body)
+      : oneLine([first.code, first.message].filter(Boolean).join(': '));
   const request = details.requestId === undefined ? '' : ` (request ${details.requestId})`;
   const answered = `${details.method} ${details.path} was answered with ${details.status}`;
-  return `${answered}${said === '' ? '' : `: ${said.slice(0, LONGEST_EXCERPT)}`}${request}`;
+  return `${answered}${said === '' ? '' : `: ${said}`}${request}`;
 }
 
 /** The error for an answer: by code first, by status second. */

@@ -2,11 +2,13 @@ import type { RateLimitInfo } from './response-headers.ts';
 
 /** A result together with what came with it. */
 export interface WithResponse<T> {
+  /** What awaiting the call alone gives. */
   readonly data: T;
   /** The answer; its body can still be read. */
   readonly response: Response;
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
+  /** What the answer's headers say about the allowance. */
   readonly rateLimit: RateLimitInfo;
   /** How many requests were sent for this call. */
   readonly attempts: number;
@@ -31,6 +33,7 @@ export class ApiPromise<T> implements Promise<T> {
   readonly #start: () => Promise<CallOutcome<T>>;
   #outcome: Promise<CallOutcome<T>> | undefined;
 
+  /** @internal */
   constructor(start: () => Promise<CallOutcome<T>>) {
     this.#start = start;
   }
@@ -40,7 +43,11 @@ export class ApiPromise<T> implements Promise<T> {
     return this.#outcome;
   }
 
-  /** Resolves to the data together with the response, its request id, rate limit and number of attempts. */
+  /**
+   * Starts the call, unless it has started, and tells more than the data.
+   *
+   * @returns the data, the response, its request id, rate limit, and the number of attempts
+   */
   async withResponse(): Promise<WithResponse<T>> {
     const outcome = await this.#run();
     return outcome.details();
@@ -66,7 +73,12 @@ export class ApiPromise<T> implements Promise<T> {
     return this.then().finally(onFinally);
   }
 
-  /** Applies a change to the data of this call; still lazy. */
+  /**
+   * Applies a change to the data of this call; still lazy.
+   *
+   * @param change - what to make of the data
+   * @returns a call that resolves to the changed data
+   */
   map<Next>(change: (data: T) => Next): ApiPromise<Next> {
     return new ApiPromise(async () => {
       const outcome = await this.#run();

@@ -1,5 +1,7 @@
-import { type Config, checkCallOptionNames, resolveCallOptions } from '../config.ts';
+import { METHOD_OPTIONS, resolveCallOptions } from '../call-options.ts';
+import type { Config } from '../config.ts';
 import type { EndpointName } from '../endpoints.ts';
+import { checkBoolean, checkKnownOptions } from '../option-checks.ts';
 import type { RequestOptions } from '../options.ts';
 import { ApiPromise } from './api-promise.ts';
 import { type PreparedCall, runCall } from './pipeline.ts';
@@ -19,13 +21,24 @@ export class Caller {
     input: CallInput,
     options: (RequestOptions & { readonly retryAmbiguous?: boolean | undefined }) | undefined,
   ): ApiPromise<EndpointResult<Name>> {
-    return this.start(() => prepareCall(this.config, name, input, options?.retryAmbiguous), options);
+    const { retryAmbiguous = false } = options ?? {};
+    const prepare = () =>
+      prepareCall(this.config, name, input, checkBoolean('retryAmbiguous', retryAmbiguous));
+    return this.start(prepare, options, METHOD_OPTIONS.get(name) ?? []);
   }
 
-  /** A lazy call whose preparation fails only when it is awaited. */
-  start<T>(prepare: () => PreparedCall<T>, options: RequestOptions | undefined): ApiPromise<T> {
+  /**
+   * A lazy call whose preparation fails only when it is awaited.
+   *
+   * @param known - the names that its options may have, so that a typo does not pass silently
+   */
+  start<T>(
+    prepare: () => PreparedCall<T>,
+    options: RequestOptions | undefined,
+    known: readonly string[],
+  ): ApiPromise<T> {
     try {
-      checkCallOptionNames(options);
+      if (options !== undefined) checkKnownOptions('options', options, known);
       const callOptions = resolveCallOptions(this.config, options);
       const prepared = prepare();
       return new ApiPromise(() => runCall(this.config, prepared, callOptions));

@@ -1,13 +1,16 @@
 import pRetry from 'p-retry';
 import type { z } from 'zod';
 import { sleep } from '../abort.ts';
-import type { CallOptions, Config } from '../config.ts';
+import { ApiError } from '../api-errors.ts';
+import type { CallOptions } from '../call-options.ts';
+import type { Config } from '../config.ts';
 import type { Endpoint, EndpointName, RetryClass, TimeoutClass } from '../endpoints.ts';
-import { ApiError, isTrackingError, type TrackingError } from '../errors.ts';
+import { isTrackingError, type TrackingError } from '../errors.ts';
 import { type AttemptInfo, callHook } from '../hooks.ts';
 import type { CallOutcome } from './api-promise.ts';
 import { CallDeadline } from './deadline.ts';
 import { readPayload, requestIdOf, validatePayload } from './read-answer.ts';
+import { rebuiltResponse } from './rebuilt-response.ts';
 import { parseRateLimit } from './response-headers.ts';
 import { decideRetry } from './retry.ts';
 import { settle, waitForToken } from './token.ts';
@@ -39,6 +42,10 @@ interface CallState {
   readonly progress: Progress;
   backoffs: number;
   rateLimits: number;
+  /** When the headers of the last answer arrived, on the monotonic clock. */
+  answeredAt: number;
+  /** When the pause of the last 429 ends; the limiter keeps to it as well, unless it is one that knows no pauses. */
+  notBefore: number;
   /** What the last attempt failed with. */
   lastFailure: TrackingError | undefined;
 }
@@ -55,6 +62,7 @@ async function sendAttempt<T>(
   const ticket = await waitForToken(config, call, options, { ...state, attempts: info.attempt - 1 });
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[call.timeoutClass];
   try {
+    if (state.notBefore > 0) await sitOutPause(state, options);
     return await deadline.runAttempt(
       { timeoutMs, callerSignal: options.signal, phase: () => progress.phase },
       async (signal) => {
@@ -71,14 +79,19 @@ async function sendAttempt<T>(
           {
             url: config.baseUrl + call.target,
             method: call.method,
+            path: call.path,
             headers: requestHeaders(config, options, call.body !== undefined, key),
             body: call.body,
             fetch: config.fetch,
             secret: key,
+            maxAnswerBytes: config.maxAnswerBytes,
             signal,
           },
           progress,
-          (response) => settle(ticket, response),
+          (response) => {
+            state.answeredAt = performance.now();
+            settle(ticket, response);
+          },
         );
         const durationMs = performance.now() - sentAt;
         const requestId = requestIdOf(answer, key);
@@ -95,6 +108,15 @@ async function sendAttempt<T>(
     ticket?.cancel();
     throw error;
   }
+}
+
+async function sitOutPause(state: CallState, options: CallOptions): Promise<void> {
+  const leftMs = Math.ceil(state.notBefore - performance.now());
+  state.notBefore = 0;
+  // A timer may fire a moment early, the limiter's too.
+  if (leftMs <= 1) return;
+  await sleep(leftMs, options.signal);
+  if (state.deadline.remainingMs === 0) throw state.deadline.error('backoff', state.lastFailure);
 }
 
 /** The client's headers, then the call's, then what the pipeline itself answers for. */
@@ -139,17 +161,6 @@ function readOutcome<T>(
   };
 }
 
-/** A response whose body can be read although the pipeline has read it already. */
-function rebuiltResponse(answer: RawAnswer, url: string): Response {
-  const { status, statusText, headers } = answer;
-  const hasNoBody = status === 204 || status === 205;
-  // A reason phrase may hold bytes that `Response` refuses.
-  const init = { status, statusText: /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '', headers };
-  const response = new Response(hasNoBody ? null : answer.text, init);
-  Object.defineProperty(response, 'url', { value: url });
-  return response;
-}
-
 /** Waits for the next attempt, or rethrows when there is none. */
 async function prepareNextAttempt<T>(
   error: unknown,
@@ -160,7 +171,8 @@ async function prepareNextAttempt<T>(
   info: AttemptInfo,
 ): Promise<void> {
   options.signal?.throwIfAborted();
-  if (!isTrackingError(error) || state.deadline.remainingMs === 0) throw error;
+  // A failure that comes back was decided about before: the call did not get as far as another attempt.
+  if (!isTrackingError(error) || error === state.lastFailure || state.deadline.remainingMs === 0) throw error;
   // A call that is refused before its attempt, because of a long pause, got no answer of its own.
   const wasAnswered = error instanceof ApiError && error.attempts === info.attempt;
   if (wasAnswered && error.status === 429) {
@@ -180,8 +192,10 @@ async function prepareNextAttempt<T>(
   if (verdict.kind === 'backoff') state.backoffs += 1;
   else state.rateLimits += 1;
   // The limiter's own pause makes a call wait after a 429; without a limiter the wait is ours.
-  const isPausedByLimiter = verdict.kind === 'rate-limited' && config.limiter !== undefined;
-  if (isPausedByLimiter) return;
+  if (verdict.kind === 'rate-limited' && config.limiter !== undefined) {
+    state.notBefore = state.answeredAt + verdict.delayMs;
+    return;
+  }
   await sleep(verdict.delayMs, options.signal);
   if (state.deadline.remainingMs === 0) throw state.deadline.error('backoff', error);
 }
@@ -202,6 +216,8 @@ export async function runCall<T>(
     progress: { phase: 'queue' },
     backoffs: 0,
     rateLimits: 0,
+    answeredAt: 0,
+    notBefore: 0,
     lastFailure: undefined,
   };
   const infoOf = (attempt: number): AttemptInfo => ({
@@ -210,17 +226,22 @@ export async function runCall<T>(
     path: call.path,
     attempt,
   });
-  return await pRetry(
-    async (attempt) => {
-      const answered = await sendAttempt(config, call, options, state, infoOf(attempt));
-      return readOutcome(config, call, answered, attempt);
-    },
-    {
-      // How often and how long is decided per failure, so p-retry neither counts nor waits by itself.
-      retries: Number.POSITIVE_INFINITY,
-      minTimeout: 0,
-      onFailedAttempt: ({ error, attemptNumber }) =>
-        prepareNextAttempt(error, config, call, options, state, infoOf(attemptNumber)),
-    },
-  );
+  const attempt = async (number: number) => {
+    const answered = await sendAttempt(config, call, options, state, infoOf(number));
+    return readOutcome(config, call, answered, number);
+  };
+  const prepareNext = (error: unknown, failed: number) =>
+    prepareNextAttempt(error, config, call, options, state, infoOf(failed));
+  try {
+    return await attempt(1);
+  } catch (error) {
+    await prepareNext(error, 1);
+  }
+  // Most calls end above and never pay for a retry they do not need.
+  return await pRetry((retry) => attempt(retry + 1), {
+    // How often and how long is decided per failure, so p-retry neither counts nor waits by itself.
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 0,
+    onFailedAttempt: ({ error, attemptNumber }) => prepareNext(error, attemptNumber + 1),
+  });
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { CALL_OPTIONS } from '../call-options.ts';
 import type { Config } from '../config.ts';
 import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
@@ -67,7 +68,7 @@ export function prepareCall<Name extends EndpointName>(
   config: Config,
   name: Name,
   input: CallInput,
-  retryAmbiguous = false,
+  retryAmbiguous: boolean,
 ): PreparedCall<EndpointResult<Name>> {
   const row: Endpoint = endpoints[name];
   const params = row.request.params === undefined ? {} : check(row.request.params, input.params, 'params');
@@ -91,17 +92,32 @@ export function prepareCall<Name extends EndpointName>(
 
 /** A request outside the table, sent through the same pipeline. */
 export interface RawRequest<Schema extends z.ZodType = z.ZodType<unknown>> {
+  /** The HTTP method. */
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below the base URL, starting with `/`; encode variable parts with `encodeURIComponent`. */
   readonly path: string;
+  /** Query parameters; those that are undefined or null are left out. Default: none. */
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
-  /** A JSON value. */
+  /** A JSON value. Default: none. */
   readonly body?: unknown;
-  /** Checks the body of the answer; its output is the result. Default: the body as it is. */
+  /** Checks the body of the answer, without promises; its output is the result. Default: the body as it is. */
   readonly schema?: Schema | undefined;
   /** True when repeating the request does no harm. Default: true for GET and HEAD. */
   readonly idempotent?: boolean | undefined;
 }
+
+// Typed against the request, so a part without an entry here does not compile.
+const RAW_PARTS = Object.keys({
+  method: true,
+  path: true,
+  query: true,
+  body: true,
+  schema: true,
+  idempotent: true,
+} satisfies Record<keyof RawRequest, true>);
+
+/** The names of what `request` takes. */
+export const RAW_OPTIONS: readonly string[] = [...RAW_PARTS, ...CALL_OPTIONS];
 
 /** Requests per second for paths outside the table: what most endpoints allow (service.md 8). */
 const RAW_LIMIT_PER_SECOND = 10;
@@ -119,6 +135,12 @@ function checkRaw(request: RawRequest<z.ZodType>): void {
   const hasBody = request.body !== undefined;
   if (hasBody && (request.method === 'GET' || request.method === 'HEAD'))
     issues.push(issue('body', `to be left out of a ${request.method} request`, request.body));
+  const { idempotent, schema } = request;
+  if (idempotent !== undefined && typeof idempotent !== 'boolean')
+    issues.push(issue('idempotent', 'to be true or false', idempotent));
+  // By shape: the schema may come from another copy of zod.
+  if (schema !== undefined && typeof Object(schema).safeParse !== 'function')
+    issues.push(issue('schema', 'to be a zod schema', schema));
   if (issues.length > 0) throw new RequestValidationError(issues);
 }
 

@@ -1,6 +1,8 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import { type ApiError, ResultsNotReadyError } from '../api-errors.ts';
 import type { Endpoint } from '../endpoints.ts';
-import { type ApiError, ResponseValidationError, ResultsNotReadyError } from '../errors.ts';
+import { ConfigurationError, ResponseValidationError } from '../errors.ts';
+import { hotSchema } from '../hot-schema.ts';
 import { WINDOW_MS } from '../limiter/token-pool.ts';
 import { redactHeaders, redactText, redactValue } from '../redact.ts';
 import { type ApiErrorItem, isKnownErrorCode } from '../schemas/api-error.ts';
@@ -21,6 +23,8 @@ export interface AnsweredCall {
 }
 
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
+/** A page of records that all lack a field would make an error of megabytes, in every log. */
+const MOST_ISSUES_KEPT = 20;
 const BULK_STATUSES = ['success', 'partial', 'error'];
 
 type Parsed = { readonly json: unknown } | { readonly problem: string };
@@ -144,6 +148,17 @@ export function readPayload(call: AnsweredCall, answer: RawAnswer): unknown {
   return unwrapped.payload;
 }
 
+function checkPayload<T>(schema: z.ZodType<T>, payload: unknown): z.ZodSafeParseResult<T> {
+  try {
+    return hotSchema(schema).safeParse(payload, { error: errorMap('data') });
+  } catch (cause) {
+    if (!(cause instanceof z.core.$ZodAsyncError)) throw cause;
+    throw new ConfigurationError('Expected `schema` to check without promises, got an asynchronous one', {
+      cause,
+    });
+  }
+}
+
 /** A payload that matches its schema, or the error that says where it does not. */
 export function validatePayload<T>(
   call: AnsweredCall,
@@ -151,9 +166,9 @@ export function validatePayload<T>(
   payload: unknown,
   schema: z.ZodType<T>,
 ): { readonly data: T } | { readonly error: ResponseValidationError } {
-  const result = schema.safeParse(payload, { error: errorMap('data') });
+  const result = checkPayload(schema, payload);
   if (result.success) return { data: result.data };
-  const issues = toValidationIssues(result.error).map((issue) => ({
+  const issues = toValidationIssues(result.error, MOST_ISSUES_KEPT).map((issue) => ({
     ...issue,
     // The name of a field can come from the answer.
     path: issue.path.map((key) => (typeof key === 'string' ? redactText(key, call.secret) : key)),
@@ -161,7 +176,8 @@ export function validatePayload<T>(
   }));
   const [first] = issues;
   const where = first === undefined ? 'an unknown field' : formatPath(first.path, 'data');
-  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
+  const others = result.error.issues.length - 1;
+  const more = others > 0 ? ` (and ${others} more)` : '';
   const message = `${call.method} ${call.path} was answered with an unexpected \`${where}\`: ${excerpt(first?.message ?? '')}${more}`;
   const error = new ResponseValidationError(message, {
     issues,

@@ -1,4 +1,8 @@
-/** What one answer's headers say about the allowance (service.md 8). */
+/**
+ * What one answer's headers say about the allowance.
+ *
+ * @specification service.md 8
+ */
 export interface RateLimitInfo {
   /** Requests allowed in a window of one second, when announced as a positive integer. */
   readonly limit: number | undefined;
@@ -84,11 +88,16 @@ function integer(text: string | null): number | undefined {
   return text !== null && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
 }
 
+/** The requests a window allows, when announced as a positive integer; the standard header wins. */
+export function announcedLimit(headers: Headers): number | undefined {
+  const limit = integer(headers.get('ratelimit-limit')) ?? integer(headers.get('x-ratelimit-limit'));
+  return limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined;
+}
+
 /** Reads both header sets; the standard one wins. */
 export function parseRateLimit(headers: Headers): RateLimitInfo {
-  const limit = integer(headers.get('ratelimit-limit')) ?? integer(headers.get('x-ratelimit-limit'));
   return {
-    limit: limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined,
+    limit: announcedLimit(headers),
     remaining: integer(headers.get('ratelimit-remaining')) ?? integer(headers.get('x-ratelimit-remaining')),
     resetMs: resetDelayMs(headers),
   };

@@ -1,12 +1,7 @@
-import type { RetryPolicy } from '../config.ts';
+import { ApiError, QuotaExceededError } from '../api-errors.ts';
 import type { RetryClass } from '../endpoints.ts';
-import {
-  ApiError,
-  ConnectionError,
-  QuotaExceededError,
-  TimeoutError,
-  type TrackingError,
-} from '../errors.ts';
+import { ConnectionError, TimeoutError, type TrackingError } from '../errors.ts';
+import type { RetryPolicy } from '../retry-policy.ts';
 
 /** What to do about a failed attempt. */
 export type RetryVerdict =

@@ -1,17 +1,22 @@
 import ky from 'ky';
-import { ConnectionError, type TimeoutPhase } from '../errors.ts';
+import { ConnectionError, ResponseValidationError, type TimeoutPhase } from '../errors.ts';
 import { redactCause, redactText } from '../redact.ts';
+import { causesOf, wasNeverSent } from './never-sent.ts';
+import { readBody } from './read-body.ts';
 
 /** One request, ready to be sent. */
 export interface OutgoingRequest {
   readonly url: string;
   readonly method: string;
+  /** Path template, for errors. */
+  readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** JSON text. */
   readonly body: string | undefined;
   readonly fetch: typeof globalThis.fetch | undefined;
   /** The key, which no error may show. */
   readonly secret: string;
+  readonly maxAnswerBytes: number;
   /** Ends the attempt; its reason is the rejection. */
   readonly signal: AbortSignal;
 }
@@ -29,46 +34,28 @@ export interface Progress {
   phase: TimeoutPhase;
 }
 
-/** Codes of failures before a single byte of the request could have reached the service. */
-const NEVER_SENT_CODES = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'ConnectionRefused',
-]);
-const NEVER_SENT_MESSAGE = /connection refused|dns error|failed to lookup/i;
-const DEEPEST_CAUSE = 5;
-
-function wasNeverSent(error: unknown): boolean {
-  let current = error;
-  for (let depth = 0; depth < DEEPEST_CAUSE && current instanceof Error; depth += 1) {
-    if ('code' in current && typeof current.code === 'string' && NEVER_SENT_CODES.has(current.code))
-      return true;
-    if (NEVER_SENT_MESSAGE.test(current.message)) return true;
-    current = current.cause;
-  }
-  return false;
+function rootMessage(error: unknown): string {
+  const root = causesOf(error).at(-1);
+  if (root === undefined) return 'unknown failure';
+  const code = 'code' in root && typeof root.code === 'string' ? root.code : undefined;
+  return root.message === '' ? (code ?? root.name) : root.message;
 }
 
-function rootMessage(error: unknown): string {
-  let current = error;
-  for (
-    let depth = 0;
-    depth < DEEPEST_CAUSE && current instanceof Error && current.cause instanceof Error;
-    depth += 1
-  ) {
-    current = current.cause;
-  }
-  if (!(current instanceof Error)) return 'unknown failure';
-  const code = 'code' in current && typeof current.code === 'string' ? current.code : undefined;
-  return current.message === '' ? (code ?? current.name) : current.message;
+function tooLong({ method, path, maxAnswerBytes, secret }: OutgoingRequest, response: Response) {
+  const message = `Expected ${method} ${path} to answer with at most ${maxAnswerBytes} bytes (\`maxAnswerBytes\`), got more`;
+  const requestId = response.headers.get('x-request-id');
+  return new ResponseValidationError(message, {
+    issues: [{ path: [], code: 'too_big', message }],
+    body: undefined,
+    status: response.status,
+    requestId: requestId === null ? undefined : redactText(requestId, secret),
+  });
 }
 
 /**
  * Sends one request and reads the whole answer.
  *
- * @throws ConnectionError when no complete answer arrived; the signal's reason on abort
+ * @throws ConnectionError when no complete answer arrived; ResponseValidationError when it is too long; the signal's reason on abort
  */
 export async function sendOnce(
   request: OutgoingRequest,
@@ -99,11 +86,13 @@ export async function sendOnce(
     // A `fetch` that ignores its signal may answer when the attempt is over: then nothing of it counts any more.
     signal.throwIfAborted();
     progress.phase = 'body';
-    const text = await response.text();
+    const text = await readBody(response, request.maxAnswerBytes);
     signal.throwIfAborted();
+    if (text === undefined) throw tooLong(request, response);
     return { status: response.status, statusText: response.statusText, headers: response.headers, text };
   } catch (cause) {
     signal.throwIfAborted();
+    if (cause instanceof ResponseValidationError) throw cause;
     const where = progress.phase === 'body' ? 'The answer broke off' : 'The request got no answer';
     throw new ConnectionError(redactText(`${where}: ${rootMessage(cause)}`, request.secret), {
       cause: redactCause(cause, request.secret),

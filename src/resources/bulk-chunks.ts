@@ -30,6 +30,20 @@ function isJson(value: unknown): boolean {
   }
 }
 
+function invalidEntry(index: number, input: TrackerInput, got: string): ChunkEntry {
+  const message = `Expected \`input\` to be a JSON value, got one that ${got}`;
+  return { index, input, item: undefined, errors: [{ code: 'validation_error', message }] };
+}
+
+/** Checks an input that may run code of its own, as a row of a database does that loads its fields when they are read. */
+function checkSafely(index: number, input: TrackerInput): ChunkEntry {
+  try {
+    return check(index, input);
+  } catch {
+    return invalidEntry(index, input, 'fails when it is read');
+  }
+}
+
 /** Checks one input as the service would (service.md 2.1), so that it can't spoil its chunk. */
 function check(index: number, input: TrackerInput): ChunkEntry {
   const result = trackerInputSchema.safeParse(input, { error: errorMap('input') });
@@ -38,8 +52,7 @@ function check(index: number, input: TrackerInput): ChunkEntry {
     return { index, input, item: undefined, errors };
   }
   if (isJson(result.data)) return { index, input, item: result.data, errors: [] };
-  const message = 'Expected `input` to be a JSON value, got one that JSON can not hold';
-  return { index, input, item: undefined, errors: [{ code: 'validation_error', message }] };
+  return invalidEntry(index, input, 'JSON can not hold');
 }
 
 /** Reads inputs into chunks of at most `chunkSize` valid ones, and no further. */
@@ -71,7 +84,7 @@ export class ChunkReader {
         const next = this.#source.next(signal);
         const read = next instanceof Promise ? await next : next;
         if (read === undefined) break;
-        const entry = check(this.#index, read.item);
+        const entry = checkSafely(this.#index, read.item);
         this.#index += 1;
         chunk.push(entry);
         if (entry.item !== undefined) valid += 1;

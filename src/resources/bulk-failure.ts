@@ -1,13 +1,9 @@
+import { ApiError } from '../api-errors.ts';
 import { endpoints } from '../endpoints.ts';
 import {
-  ApiError,
-  AuthenticationError,
   ConnectionError,
   isTrackingError,
-  NoActiveSubscriptionError,
-  PermissionDeniedError,
   QueueFullError,
-  QuotaExceededError,
   RequestValidationError,
   ResponseValidationError,
   TimeoutError,
@@ -16,16 +12,6 @@ import { apiErrorOf } from '../http/api-error-of.ts';
 import type { WithResponse } from '../http/api-promise.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
-
-/** True for failures that every later request would meet too: the key, its rights, the plan or its quota. */
-export function stopsRun(error: unknown): boolean {
-  return (
-    error instanceof AuthenticationError ||
-    error instanceof PermissionDeniedError ||
-    error instanceof QuotaExceededError ||
-    error instanceof NoActiveSubscriptionError
-  );
-}
 
 function codeOf(error: unknown): string {
   if (error instanceof ApiError) return `http_${error.status}`;

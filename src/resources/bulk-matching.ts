@@ -1,3 +1,4 @@
+import { canonicalJson } from '../canonical-json.ts';
 import type { BulkItem } from '../schemas/bulk.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 import type { TrackerInput } from '../schemas/tracker.ts';
@@ -10,8 +11,14 @@ const IDENTIFYING_FIELDS = ['trackingNumber', 'clientTrackerId', 'shipmentRefere
 /** A value in the form it is compared; null and an empty string say as little as a missing field. */
 function comparable(field: string, value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined;
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? value.trim() : canonicalJson(value);
   return field === 'trackingNumber' ? text.toUpperCase() : text;
+}
+
+/** An input as text that is equal for inputs the service can't tell apart. */
+function contentOf(input: Fields): string {
+  const fields = Object.entries(input).map(([field, value]) => [field, comparable(field, value)]);
+  return canonicalJson(Object.fromEntries(fields));
 }
 
 /** What an item of the answer says about the input it is for. */
@@ -95,8 +102,7 @@ class OpenInputs {
   /** True when it makes no difference which of the inputs is taken. */
   #areTwins(candidates: readonly number[]): boolean {
     return (
-      candidates.length === 1 ||
-      new Set(candidates.map((index) => JSON.stringify(this.#at(index)))).size === 1
+      candidates.length === 1 || new Set(candidates.map((index) => contentOf(this.#at(index)))).size === 1
     );
   }
 }

@@ -4,10 +4,12 @@ import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 /**
  * What became of one input.
  * - `created`: a new tracker
- * - `existing`: the tracker that matches the same payload (service.md 2.4)
+ * - `existing`: the tracker that matches the same payload
  * - `error`: refused, or never sent because the run ended before
- * - `invalid`: broke a rule of service.md 2.1 and was never sent
+ * - `invalid`: broke a rule for creation requests and was never sent
  * - `unknown`: sent, and nothing tells whether it was carried out; sending it again is safe, for what exists is reused
+ *
+ * @specification service.md 2.1, 2.4
  */
 export type BulkStatus = 'created' | 'existing' | 'error' | 'invalid' | 'unknown';
 
@@ -17,6 +19,7 @@ export interface BulkOutcome {
   readonly index: number;
   /** The input as it was given. */
   readonly input: TrackerInput;
+  /** What became of it. */
   readonly status: BulkStatus;
   /** The tracker, where the service sent one. */
   readonly tracker?: Tracker;
@@ -32,10 +35,15 @@ export interface BulkOutcome {
 export interface BulkSummary {
   /** Inputs whose outcome is known, read by you or not. */
   readonly total: number;
+  /** New trackers. */
   readonly created: number;
+  /** Trackers that matched the same payload. */
   readonly existing: number;
+  /** Inputs that were refused, or not sent before the run ended. */
   readonly error: number;
+  /** Inputs that broke a rule and were not sent. */
   readonly invalid: number;
+  /** Inputs of which nothing tells what became of them. */
   readonly unknown: number;
 }
 

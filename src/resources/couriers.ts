@@ -7,15 +7,18 @@ import type { Courier } from '../schemas/courier.ts';
 export class CouriersResource {
   readonly #caller: Caller;
 
+  /** @internal */
   constructor(caller: Caller) {
     this.#caller = caller;
   }
 
   /**
-   * Lists the couriers and their codes (service.md 4; the record is from the public contract).
+   * Lists the couriers and their codes.
    *
    * @param options - signal, timeouts, retries, headers and priority of this call
-   * @throws ApiError and its kinds; ConnectionError; TimeoutError; ResponseValidationError
+   * @returns all couriers
+   * @throws ApiError; and like every call (see `TrackingClient`)
+   * @specification service.md 4; public contract
    * @example
    * const couriers = await client.couriers.list();
    * couriers.find((courier) => courier.courierCode === 'us-post')?.courierName; // 'USPS'

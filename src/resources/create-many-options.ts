@@ -1,10 +1,14 @@
-import { type Config, resolveCallOptions } from '../config.ts';
-import { checkCount, checkKnownOptions, refuseOption } from '../option-checks.ts';
+import { resolveCallOptions } from '../call-options.ts';
+import type { Config } from '../config.ts';
+import { checkBoolean, checkCount, checkKnownOptions, refuseOption } from '../option-checks.ts';
+import type { RetryOptions } from '../options.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
 import type { BulkSummary } from './bulk-outcome.ts';
 import type { BulkRequestOptions } from './request-options.ts';
 
 const DEFAULT_CONCURRENCY = 3;
+/** An import can wait; rows that fail because of a pause have to be fed in again. */
+export const DEFAULT_MAX_RETRY_AFTER_MS = 3_600_000;
 
 /** Options of `trackers.createMany`; those of a request hold for each chunk. */
 export interface CreateManyOptions extends BulkRequestOptions {
@@ -12,6 +16,13 @@ export interface CreateManyOptions extends BulkRequestOptions {
   readonly chunkSize?: number | undefined;
   /** Chunks that are under way or wait to be read, 1 or more. Default 3, as many as go in a second (service.md 8). */
   readonly concurrency?: number | undefined;
+  /**
+   * Retries of each request: `false` for none, or what differs from the client's. A run sits out a pause of up to an hour
+   * that the service asks for (`maxRetryAfterMs` 3,600,000), and so do its later chunks; of a longer one the chunk that met
+   * it comes out as `error`, and the next asks again after that hour. Set `maxRetryAfterMs` to have them all come out at
+   * once. Default: the client's, with that hour where the client has the usual minute.
+   */
+  readonly retry?: false | RetryOptions | undefined;
   /** Called after every chunk with the counts so far. One that throws never breaks the run. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
 }
@@ -63,12 +74,11 @@ export function resolveCreateManyOptions(config: Config, options: CreateManyOpti
   } = options;
   resolveCallOptions(config, { ...request, signal });
   if (typeof onProgress !== 'function') refuseOption('onProgress', 'a function', onProgress);
-  if (typeof retryAmbiguous !== 'boolean') refuseOption('retryAmbiguous', 'true or false', retryAmbiguous);
   return {
     chunkSize: checkChunkSize(chunkSize ?? MAX_BULK_ITEMS),
     concurrency: checkCount('concurrency', concurrency ?? DEFAULT_CONCURRENCY, 1),
     onProgress,
     signal,
-    request: { ...request, retryAmbiguous },
+    request: { ...request, retryAmbiguous: checkBoolean('retryAmbiguous', retryAmbiguous) },
   };
 }

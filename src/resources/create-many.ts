@@ -1,17 +1,21 @@
-import { onAbort } from '../abort.ts';
-import type { Caller } from '../http/caller.ts';
+import { linkedController } from '../abort.ts';
+import { callGuarded } from '../call-guarded.ts';
+import { Caller } from '../http/caller.ts';
+import { DEFAULT_RETRY } from '../retry-policy.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { BulkItem } from '../schemas/bulk.ts';
 import type { TrackerInput } from '../schemas/tracker.ts';
 import { type Chunk, type ChunkEntry, ChunkReader } from './bulk-chunks.ts';
-import { errorItemsOf, refusalOf, stopsRun } from './bulk-failure.ts';
+import { errorItemsOf, refusalOf } from './bulk-failure.ts';
 import { matchItems } from './bulk-matching.ts';
 import { addOutcomes, type BulkOutcome, type BulkSummary, EMPTY_SUMMARY } from './bulk-outcome.ts';
 import {
   type CreateManyOptions,
   type CreateManySettings,
+  DEFAULT_MAX_RETRY_AFTER_MS,
   resolveCreateManyOptions,
 } from './create-many-options.ts';
+import { isHopeless } from './hopeless-failure.ts';
 import { PullStream } from './pull-stream.ts';
 import { SendingWatch } from './sending-watch.ts';
 import { checkIterable } from './source-reader.ts';
@@ -65,6 +69,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   #stop: readonly ApiErrorItem[] | undefined;
   #summary = EMPTY_SUMMARY;
 
+  /** @internal */
   constructor(caller: Caller, inputs: TrackerInputs, settings: CreateManySettings) {
     super(settings.signal);
     this.#caller = caller;
@@ -72,7 +77,11 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     this.#reader = new ChunkReader(inputs, settings.chunkSize);
   }
 
-  /** The counts of all outcomes that are known so far; complete when the stream has ended. */
+  /**
+   * Counts the outcomes so far.
+   *
+   * @returns the counts of all outcomes that are known; complete when the stream has ended
+   */
   summary(): BulkSummary {
     return this.#summary;
   }
@@ -143,8 +152,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const all = (verdict: Verdict) => items.map(() => verdict);
     if (this.#stop !== undefined) return all(failed('error', this.#stop));
     const watch = new SendingWatch();
-    const controller = new AbortController();
-    const takeBack = onAbort(signal, () => controller.abort(signal.reason));
+    const { controller, takeBack } = linkedController(signal);
     this.#unsent.set(watch, controller);
     try {
       const options = { ...this.#settings.request, signal: controller.signal };
@@ -158,7 +166,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
       const status = watch.mayBeDone(error) ? 'unknown' : 'error';
       if (signal.aborted) return all(failed(status, ABORTED));
       const errors = errorItemsOf(error);
-      if (stopsRun(error)) this.#stopRun(errors);
+      if (isHopeless(error)) this.#stopRun(errors);
       return all(failed(status, errors));
     } finally {
       takeBack();
@@ -177,17 +185,21 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   #report(): void {
     const { onProgress } = this.#settings;
     const onFailure = () => this.#caller.config.logger.warn('`onProgress` failed; the run goes on');
-    try {
-      const returned = onProgress(this.#summary);
-      if (returned instanceof Promise) returned.catch(onFailure);
-    } catch {
-      onFailure();
-    }
+    callGuarded(() => onProgress(this.#summary), onFailure);
   }
+}
+
+/** What nobody waits for can wait itself, unless the client was told otherwise. */
+function patientCaller({ config }: Caller): Caller {
+  const { retry } = config;
+  const isDefault = retry.maxRetryAfterMs === DEFAULT_RETRY.maxRetryAfterMs;
+  const maxRetryAfterMs = isDefault ? DEFAULT_MAX_RETRY_AFTER_MS : retry.maxRetryAfterMs;
+  return new Caller({ ...config, retry: { ...retry, maxRetryAfterMs } });
 }
 
 /** What `trackers.createMany` does; see there. */
 export function createMany(caller: Caller, inputs: TrackerInputs, options: CreateManyOptions): BulkCreation {
   checkIterable('inputs', inputs);
-  return new BulkCreation(caller, inputs, resolveCreateManyOptions(caller.config, options));
+  const patient = patientCaller(caller);
+  return new BulkCreation(patient, inputs, resolveCreateManyOptions(patient.config, options));
 }

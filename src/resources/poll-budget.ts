@@ -1,14 +1,22 @@
 import pThrottle from 'p-throttle';
+import { systemClock } from '../clock.ts';
+
+type Throttled = (start: () => void) => Promise<void>;
 
 /** A number of polls per second, evenly spread: each starts at least `1 / maxPerSecond` after the one before. */
 export class PollBudget {
-  readonly #throttled: (start: () => void) => Promise<void>;
+  readonly #intervalMs: number;
+  readonly #signal: AbortSignal;
+  #throttled: Throttled;
+  /** When the last poll started, on both clocks. */
+  #startedAt: { readonly wallMs: number; readonly ms: number } | undefined;
   #isAsked = false;
 
   /** @param signal - takes back what was asked for; no timer is left */
   constructor(maxPerSecond: number, signal: AbortSignal) {
-    const throttle = pThrottle({ limit: 1, interval: 1000 / maxPerSecond, strict: true, signal });
-    this.#throttled = throttle(async (start: () => void) => start());
+    this.#intervalMs = 1000 / maxPerSecond;
+    this.#signal = signal;
+    this.#throttled = this.#throttle();
   }
 
   /** True while somebody waits for the budget. */
@@ -27,6 +35,32 @@ export class PollBudget {
       this.#isAsked = false;
       onAnswer();
     };
+    this.#forgetTheFuture();
     this.#throttled(start).then(answered, answered);
+  }
+
+  #throttle(): Throttled {
+    const throttle = pThrottle({
+      limit: 1,
+      interval: this.#intervalMs,
+      strict: true,
+      signal: this.#signal,
+    });
+    return throttle(async (start: () => void) => {
+      this.#startedAt = { wallMs: systemClock.wallNow(), ms: systemClock.now() };
+      start();
+    });
+  }
+
+  /**
+   * p-throttle remembers the last start by the wall clock. Once that clock is set back behind it, it would wait until the
+   * clock is there again, which can take hours: then a new one takes over.
+   */
+  #forgetTheFuture(): void {
+    const last = this.#startedAt;
+    if (last === undefined || systemClock.wallNow() >= last.wallMs) return;
+    this.#throttled = this.#throttle();
+    // Uses up the new one's first turn, so that no poll comes too early.
+    if (systemClock.now() - last.ms < this.#intervalMs) void this.#throttled(() => {});
   }
 }

@@ -32,6 +32,7 @@ export interface PollManyOptions extends PollOptions {
 export interface TrackerPollUpdate extends PollUpdate {
   /** The id as it was given. */
   readonly id: string;
+  /** Only in a failure. */
   readonly error?: undefined;
 }
 
@@ -41,9 +42,13 @@ export interface TrackerPollFailure {
   readonly id: string;
   /** Why: what `trackers.poll` would have thrown. */
   readonly error: TrackingError;
+  /** Only in an update. */
   readonly tracking?: undefined;
+  /** Only in an update. */
   readonly newEvents?: undefined;
+  /** Only in an update. */
   readonly poll?: undefined;
+  /** Only in an update. */
   readonly stopped?: undefined;
 }
 

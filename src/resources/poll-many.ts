@@ -12,7 +12,7 @@ import {
   type TrackerIds,
 } from './poll-many-options.ts';
 import { contextOf, isLast, pollOnce } from './poll-once.ts';
-import type { PollUpdate } from './poll-options.ts';
+import { checkTrackerId, type PollUpdate } from './poll-options.ts';
 import { nextPollAt, PollClock } from './poll-schedule.ts';
 import { PolledTracker } from './polled-tracker.ts';
 import { PullStream } from './pull-stream.ts';
@@ -39,6 +39,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   /** Ends the reader's wait; undefined while the reader does not wait. */
   #wake: (() => void) | undefined;
 
+  /** @internal */
   constructor(caller: Caller, ids: TrackerIds, settings: PollManySettings) {
     super(settings.signal);
     this.#caller = caller;
@@ -56,13 +57,13 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @returns false when it is polled already
-   * @throws TrackingError when the stream has ended, as it does when no tracker is left
+   * @throws RequestValidationError for an id that can't be one; TrackingError when the stream has ended
    */
   add(id: string): boolean {
     if (this.hasEnded)
       throw new TrackingError('Expected a stream that goes on to add an id to, got one that has ended');
     if (this.#trackers.has(id)) return false;
-    const tracker = new PolledTracker(id);
+    const tracker = new PolledTracker(checkTrackerId(id));
     const { initialDelayMs, intervalMs } = this.#settings;
     tracker.dueAt = this.#clock.now() + (initialDelayMs ?? intervalMs(contextOf(tracker)));
     this.#trackers.set(id, tracker);
@@ -74,6 +75,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   /**
    * Polls a tracker no more, in O(log n); no update of it comes after this, also when its poll is under way.
    *
+   * @param id - the id as it was given
    * @returns false when it was not polled
    */
   delete(id: string): boolean {
@@ -123,7 +125,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     }
   }
 
-  /** Adds an id of the source; a failure of the caller's interval function is that tracker's alone. */
+  /** Adds an id of the source; a wrong id, or a failure of the caller's interval function, is that tracker's alone. */
   #join(id: string): void {
     try {
       this.add(id);
@@ -135,6 +137,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   #fail(id: string, cause: unknown): void {
     const error = isTrackingError(cause) ? cause : new TrackingError(`Polling \`${id}\` failed`, { cause });
     this.#unread.push({ id, error });
+    this.#wake?.();
   }
 
   /** Starts the polls that are due, as far as room and budget allow. */

@@ -1,6 +1,8 @@
-import { NotFoundError, RequestValidationError, ResultsNotReadyError, TrackingError } from '../errors.ts';
+import { NotFoundError, ResultsNotReadyError } from '../api-errors.ts';
+import { ConfigurationError, RequestValidationError, TrackingError } from '../errors.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Tracking } from '../schemas/tracking.ts';
+import { isHopeless } from './hopeless-failure.ts';
 import type { PollContext, PollSettings, PollUpdate } from './poll-options.ts';
 import { NO_EVENTS_SEEN, type SeenEvents, sightEvents } from './seen-events.ts';
 
@@ -40,8 +42,14 @@ function isFinal(error: unknown): boolean {
   );
 }
 
+/** True when no poll has succeeded, and this one says why none will: a key that worked once may do so again. */
+function neverWorked(error: unknown, { polls, errorsInARow }: PollMemory): boolean {
+  const isFirstSeries = polls === errorsInARow + 1;
+  return isFirstSeries && (isHopeless(error) || error instanceof ConfigurationError);
+}
+
 function judgeError(error: unknown, memory: PollMemory, settings: PollSettings, caller: Caller): void {
-  if (isFinal(error)) throw error;
+  if (isFinal(error) || neverWorked(error, memory)) throw error;
   memory.errorsInARow += 1;
   const reason = error instanceof Error ? error.message : 'unknown failure';
   const { errorsInARow, polls, id } = memory;

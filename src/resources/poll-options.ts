@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { resolveCallOptions } from '../call-options.ts';
 import { MAX_TIMER_MS } from '../clock.ts';
-import { type Config, resolveCallOptions } from '../config.ts';
+import type { Config } from '../config.ts';
 import { RequestValidationError } from '../errors.ts';
 import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf, refuseOption } from '../option-checks.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
@@ -46,7 +47,10 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    * tracker that never gets results never says that it has stopped.
    */
   readonly maxDurationMs?: number | undefined;
-  /** Failed polls in a row, after the retries of each, that end it with an error. Default 5. */
+  /**
+   * Failed polls in a row, after the retries of each, that end it with an error. A refused key, plan or quota ends it at
+   * once while no poll has succeeded yet. Default 5.
+   */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
    * Ends it after the update for which this is true.

@@ -1,4 +1,4 @@
-import { onAbort } from '../abort.ts';
+import { linkedController } from '../abort.ts';
 import { MAX_TIMER_MS, systemClock } from '../clock.ts';
 import { TimeoutError } from '../errors.ts';
 import type { Caller } from '../http/caller.ts';
@@ -65,12 +65,11 @@ async function withDeadline<T>(
   poll: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | typeof OUT_OF_TIME> {
   if (remainingMs > MAX_TIMER_MS) return await poll(signal);
-  const controller = new AbortController();
+  const { controller, takeBack } = linkedController(signal);
   const timer = systemClock.setTimeout(
     () => controller.abort(new Error(OUT_OF_TIME)),
     Math.ceil(remainingMs),
   );
-  const takeBack = onAbort(signal, () => controller.abort(signal.reason));
   try {
     return await poll(controller.signal);
   } catch (error) {

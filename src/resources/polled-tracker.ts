@@ -1,4 +1,4 @@
-import { onAbort } from '../abort.ts';
+import { linkedController } from '../abort.ts';
 import type { Due } from './due-heap.ts';
 import type { PollMemory } from './poll-once.ts';
 import { NO_EVENTS_SEEN } from './seen-events.ts';
@@ -22,9 +22,8 @@ export class PolledTracker implements PollMemory, Due {
 
   /** Runs a poll with a signal that also aborts when the tracker leaves. */
   async run<T>(signal: AbortSignal, poll: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = new AbortController();
+    const { controller, takeBack } = linkedController(signal);
     this.#controller = controller;
-    const takeBack = onAbort(signal, () => controller.abort(signal.reason));
     try {
       return await poll(controller.signal);
     } finally {

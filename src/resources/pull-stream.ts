@@ -13,6 +13,7 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
   #takeBack: (() => void) | undefined;
   #wasLeft = false;
 
+  /** @internal */
   constructor(callerSignal: AbortSignal | undefined) {
     this.#callerSignal = callerSignal;
   }

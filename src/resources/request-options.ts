@@ -3,8 +3,13 @@ import type { SearchBy } from '../schemas/identifier.ts';
 
 /** Options of calls that address one tracker. */
 export interface TrackerRequestOptions extends RequestOptions {
-  /** Whether the id is the service's (default) or your own `clientTrackerId`. */
+  /** Whose id it is: the service's `trackerId` (default), or your own `clientTrackerId`. */
   readonly searchBy?: SearchBy | undefined;
+}
+
+/** The input of a call that addresses one tracker. */
+export function addressOf(id: string, options: TrackerRequestOptions | undefined) {
+  return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
 }
 
 /** Options of `trackers.createBulk`. */

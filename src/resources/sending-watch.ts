@@ -1,4 +1,5 @@
-import { ApiError, ConnectionError } from '../errors.ts';
+import { ApiError } from '../api-errors.ts';
+import { ConnectionError } from '../errors.ts';
 import type { Hooks } from '../hooks.ts';
 import { Caller } from '../http/caller.ts';
 

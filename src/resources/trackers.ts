@@ -2,14 +2,12 @@ import type { ApiPromise } from '../http/api-promise.ts';
 import type { Caller } from '../http/caller.ts';
 import type { RequestOptions } from '../options.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
-import {
-  DEFAULT_PAGE,
-  DEFAULT_PAGE_SIZE,
-  type Tracker,
-  type TrackerInput,
-  type TrackerListQuery,
-  type TrackerPage,
-  type TrackerUpdate,
+import type {
+  Tracker,
+  TrackerInput,
+  TrackerListQuery,
+  TrackerPage,
+  TrackerUpdate,
 } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { ResendResult, WebhookHistory } from '../schemas/webhook-history.ts';
@@ -19,25 +17,27 @@ import { pollTracker, waitUntilStopped } from './poll.ts';
 import { pollTrackers, type TrackerPolls } from './poll-many.ts';
 import type { PollManyOptions, TrackerIds } from './poll-many-options.ts';
 import type { PollOptions, PollUpdate } from './poll-options.ts';
-import type { BulkRequestOptions, TrackerRequestOptions } from './request-options.ts';
-
-const LARGEST_PAGE = 500;
+import { addressOf, type BulkRequestOptions, type TrackerRequestOptions } from './request-options.ts';
+import { listAllTrackers, listTrackers } from './tracker-pages.ts';
 
 /** Trackers: one for each shipment the service follows. */
 export class TrackersResource {
   readonly #caller: Caller;
 
+  /** @internal */
   constructor(caller: Caller) {
     this.#caller = caller;
   }
 
   /**
-   * Creates a tracker, or returns the one that matches the same payload without using up quota (service.md 2.1, 2.4).
+   * Creates a tracker, or finds the one that matches the same payload without using up quota.
    *
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
-   * @throws RequestValidationError before anything is sent; ConflictError (`tracker_conflict`);
-   * ShippingDateOutdatedError; QuotaExceededError; ApiError and its other kinds; ConnectionError; TimeoutError
+   * @returns the tracker; store its `trackerId`
+   * @throws RequestValidationError before anything is sent; ConflictError (`tracker_conflict`); ShippingDateOutdatedError;
+   * QuotaExceededError; and like every call (see `TrackingClient`)
+   * @specification service.md 2.1, 2.4, 4
    * @example
    * const tracker = await client.trackers.create({ trackingNumber: 'LA680658838NL', courierCode: 'fr-post' });
    * tracker.trackerId; // store it
@@ -47,17 +47,16 @@ export class TrackersResource {
   }
 
   /**
-   * Lists one page of your trackers (service.md 4; query from the public contract).
+   * Lists one page of your trackers.
    *
    * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort` 1 oldest or -1 newest first; and
    * the options of this call
-   * @throws RequestValidationError before anything is sent; ApiError and its kinds; ConnectionError; TimeoutError
+   * @returns the page; `hasMore` tells whether to ask for the next one
+   * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
+   * @specification service.md 4; public contract
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    const { page = DEFAULT_PAGE, limit = DEFAULT_PAGE_SIZE, sort, ...options } = query;
-    return this.#caller
-      .call('trackers.list', { query: { page, limit, sort } }, options)
-      .map((trackers) => ({ trackers, page, limit, hasMore: trackers.length >= limit }));
+    return listTrackers(this.#caller, query);
   }
 
   /**
@@ -65,42 +64,42 @@ export class TrackersResource {
    *
    * @param query - `limit` trackers a page (1 to 500, default 500), `sort` (default 1, oldest first, so that trackers
    * created meanwhile do not shift the pages); and the options of each call
+   * @returns the trackers, one by one
    * @throws what `list` throws, at the page that fails
+   * @specification service.md 4; public contract
    * @example
    * for await (const tracker of client.trackers.listAll()) console.log(tracker.trackerId);
    */
-  async *listAll(
+  listAll(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
   ): AsyncGenerator<Tracker, void, undefined> {
-    for (let page = 1; ; page += 1) {
-      const { trackers, limit } = await this.list({ limit: LARGEST_PAGE, sort: 1, ...query, page });
-      yield* trackers;
-      // A service that gives smaller pages than it was asked for still gives the usual size while there is more.
-      if (trackers.length < Math.min(limit, DEFAULT_PAGE_SIZE)) return;
-    }
+    return listAllTrackers(this.#caller, query);
   }
 
   /**
-   * Creates 1 to 100 trackers in one request (service.md 4, 8). Also resolves when some or all items failed: read
-   * `status` and each item's `itemStatus`. For any number of inputs use `createMany`.
+   * Creates 1 to 100 trackers in one request. Also resolves when some or all items failed: read `status` and each item's
+   * `itemStatus`. For any number of inputs use `createMany`.
    *
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
-   * @throws RequestValidationError before anything is sent; ApiError and its kinds when the request as a whole failed
-   * with 401, 429 or 5xx; ConnectionError and TimeoutError, after which the items may or may not exist
+   * @returns what became of each item
+   * @throws RequestValidationError before anything is sent; ApiError when the request as a whole failed with 401, 429 or
+   * 5xx; ConnectionError, TimeoutError and ResponseValidationError, after which the items may exist
+   * @specification service.md 4; public contract
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
     return this.#caller.call('trackers.createBulk', { body: items }, options);
   }
 
   /**
-   * Creates any number of trackers, 100 a request (service.md 4, 8), and yields one outcome for each input, in order.
-   * Inputs are read only as fast as chunks are sent, and nothing is sent while you do not read.
+   * Creates any number of trackers, 100 a request, and yields one outcome for each input, in order. Inputs are read only
+   * as fast as chunks are sent, and nothing is sent while you do not read.
    *
    * @param inputs - creation requests; an array, a generator, a stream of rows
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
    * @returns the outcomes; also has `summary()`
    * @throws ConfigurationError at once; after the outcomes of all it read, what `inputs` throws or the signal's reason
+   * @specification service.md 4, 8
    * @example
    * const run = client.trackers.createMany(rows);
    * for await (const { index, status, tracker, errors } of run) save(index, status, tracker?.trackerId, errors);
@@ -111,24 +110,27 @@ export class TrackersResource {
   }
 
   /**
-   * Creates a tracker and fetches its results in the same call, which can take a minute (service.md 1, 4).
+   * Creates a tracker and fetches its results in the same call, which can take a minute.
    *
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns the tracker and its results
    * @throws RequestValidationError before anything is sent; ResultsNotReadyError when the courier can't be asked
-   * synchronously; ConflictError when the courier codes overlap another tracker's (service.md 2.4);
-   * ApiError and its other kinds; ConnectionError; TimeoutError
+   * synchronously; ConflictError also when the courier codes overlap another tracker's; else like `create`
+   * @specification service.md 1, 2.4, 4
    */
   track(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracking> {
     return this.#caller.call('trackers.track', { body: input }, options);
   }
 
   /**
-   * Gets one tracker (service.md 4).
+   * Gets one tracker.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @throws RequestValidationError for an id that can't be one; NotFoundError; ApiError and its other kinds
+   * @returns the tracker
+   * @throws RequestValidationError for an id that can't be one; NotFoundError; and like every call (see `TrackingClient`)
+   * @specification service.md 4
    * @example
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
@@ -137,49 +139,55 @@ export class TrackersResource {
   }
 
   /**
-   * Changes a tracker (public contract); most fields can't change any more once data was gathered.
+   * Changes a tracker; most fields can't change any more once data was gathered.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param patch - at least one field; `isSubscribed: false` archives the tracker
    * @param options - `searchBy`, and the options of this call
-   * @throws RequestValidationError before anything is sent; NotFoundError; InvalidRequestError
-   * (`tracker_not_updatable`); ApiError and its other kinds
+   * @returns the tracker as it is now
+   * @throws InvalidRequestError (`tracker_not_updatable`); RequestValidationError for a wrong `patch`; else like `get`
+   * @specification service.md 4; public contract
    */
   update(id: string, patch: TrackerUpdate, options?: TrackerRequestOptions): ApiPromise<Tracker> {
     return this.#caller.call('trackers.update', { ...addressOf(id, options), body: patch }, options);
   }
 
   /**
-   * Gets the results of every tracker with a tracking number (service.md 4; numbers are not unique, 2.4).
+   * Gets the results of every tracker with a tracking number; numbers are not unique.
    *
    * @param trackingNumber - 5 to 50 characters from `A-Z a-z 0-9 - _ / .`
    * @param options - signal, timeouts, retries, headers and priority of this call
-   * @throws RequestValidationError before anything is sent; ResultsNotReadyError; ApiError and its other kinds
+   * @returns the results of each tracker
+   * @throws RequestValidationError before anything is sent; ResultsNotReadyError; and like every call (see `TrackingClient`)
+   * @specification service.md 4; public contract
    */
   resultsByTrackingNumber(trackingNumber: string, options?: RequestOptions): ApiPromise<Tracking[]> {
     return this.#caller.call('trackers.resultsByTrackingNumber', { params: { trackingNumber } }, options);
   }
 
   /**
-   * Gets the shipment and the full event history of one tracker (service.md 2.3, 4).
+   * Gets the shipment and the full event history of one tracker.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @throws RequestValidationError for an id that can't be one; ResultsNotReadyError while there are none;
-   * NotFoundError; ApiError and its other kinds
+   * @returns the results
+   * @throws ResultsNotReadyError while there are none; NotFoundError; else like `get`
+   * @specification service.md 2.3, 4
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
     return this.#caller.call('trackers.results', addressOf(id, options), options);
   }
 
   /**
-   * Polls one tracker until the service stops tracking it (service.md 1), at background priority. Every poll that got
-   * an answer is an update, also without results.
+   * Polls one tracker until the service stops tracking it, at background priority. Every answer is an update, also one
+   * without results.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `intervalMs` and when to end; see each option
+   * @returns the updates
    * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError
    * (`tracker_not_found`), TrackingError after `maxConsecutiveErrors` failed polls, with the last failure as its cause
+   * @specification service.md 1, 3, 4
    * @example
    * for await (const { newEvents } of client.trackers.poll(trackerId, { intervalMs: 600_000 })) {
    *   for (const event of newEvents) console.log(event.occurrenceDatetime, event.status);
@@ -195,7 +203,9 @@ export class TrackersResource {
    *
    * @param ids - an iterable or async iterable of ids
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
+   * @returns the updates of all trackers as they come
    * @throws ConfigurationError at once; while you read, what `ids` throws, and the signal's reason on abort
+   * @specification service.md 1, 3, 4
    * @example
    * const polls = client.trackers.pollMany(trackerIds, { intervalMs: 1_200_000 });
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
@@ -205,10 +215,13 @@ export class TrackersResource {
   }
 
   /**
-   * Polls one tracker until the service stops tracking it or `until` says so; takes what `poll` takes.
+   * Polls one tracker until the service stops tracking it or `until` says so.
    *
+   * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
+   * @param options - those of `poll`
    * @returns the last results
    * @throws TimeoutError when `maxDurationMs` runs out first; else what `poll` throws
+   * @specification service.md 1, 3, 4
    * @example
    * const { shipment } = await client.trackers.waitUntilStopped(trackerId, { maxDurationMs: 86_400_000 });
    */
@@ -217,30 +230,28 @@ export class TrackersResource {
   }
 
   /**
-   * Has the webhook events of a tracker pushed again, all of them (service.md 4, 6). Never repeated after a failure
-   * that may have carried it out.
+   * Has all webhook events of a tracker pushed again. Never repeated after a failure that may have carried it out.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
    * @returns how many events were queued, when the service tells
-   * @throws NotFoundError; InvalidRequestError (`webhook_url_missing`); ApiError and its other kinds
+   * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
+   * @specification service.md 4, 6; public contract
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
     return this.#caller.call('trackers.resendWebhookEvents', addressOf(id, options), options);
   }
 
   /**
-   * Downloads the webhooks that were sent for a tracker (public contract).
+   * Downloads the webhooks that were sent for a tracker.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @throws NotFoundError; ApiError and its other kinds
+   * @returns the pushes as the service recorded them
+   * @throws NotFoundError; else like `get`
+   * @specification public contract
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
     return this.#caller.call('trackers.webhookHistory', addressOf(id, options), options);
   }
-}
-
-function addressOf(id: string, options: TrackerRequestOptions | undefined) {
-  return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
 }

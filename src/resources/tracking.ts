@@ -7,19 +7,21 @@ import type { PerCallTracking, TrackingSearchInput } from '../schemas/tracking.t
 export class TrackingResource {
   readonly #caller: Caller;
 
+  /** @internal */
   constructor(caller: Caller) {
     this.#caller = caller;
   }
 
   /**
-   * Looks a tracking number up once (service.md 1, 4). Every call is paid for, so a failure after sending is never
-   * repeated; only a 429 or a refused connection is. It can take a minute.
+   * Looks a tracking number up once. Every call is paid for, so a failure after sending is never repeated; only a 429 or
+   * a refused connection is. It can take a minute.
    *
    * @param input - the tracking number and hints about courier and destination
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the shipments found; numbers are not unique
    * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription;
-   * ApiError and its other kinds; ConnectionError; TimeoutError; ResponseValidationError
+   * QuotaExceededError; and like every call (see `TrackingClient`)
+   * @specification service.md 1, 4; public contract
    * @example
    * const [found] = await client.tracking.search({ trackingNumber: '9400115901047177598206' });
    */

@@ -1,7 +1,11 @@
 import { z } from 'zod';
-import { observed, openEnum, record } from './record.ts';
+import { type OpenEnumSchema, observed, openEnum, type RecordSchema, record } from './record.ts';
 
-/** Every error code that is known today (service.md 7 and the public contract). */
+/**
+ * Every error code that is known today.
+ *
+ * @specification service.md 7; public contract
+ */
 export const KNOWN_ERROR_CODES = [
   'validation_error',
   'missing_mandatory_field',
@@ -21,7 +25,11 @@ export const KNOWN_ERROR_CODES = [
   'auth_invalid_header',
   'auth_invalid_api_key',
 ] as const;
-/** An error code that is known today. */
+/**
+ * An error code that is known today.
+ *
+ * @specification service.md 7; public contract
+ */
 export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
 /** True for a code that is known today. */
@@ -29,11 +37,33 @@ export function isKnownErrorCode(code: string): code is KnownErrorCode {
   return KNOWN_ERROR_CODES.some((known) => known === code);
 }
 
-export const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
-/** An error code; one that the service adds later is a plain string. */
+/** The type of `errorCodeSchema`. */
+export interface ErrorCodeSchema extends OpenEnumSchema<KnownErrorCode> {}
+export const errorCodeSchema: ErrorCodeSchema = openEnum(KNOWN_ERROR_CODES);
+/**
+ * An error code; one that the service adds later is a plain string.
+ *
+ * @specification service.md 7
+ */
 export type ErrorCode = z.output<typeof errorCodeSchema>;
 
-/** One error as the service reports it; branch on `code`, never on `message` (service.md 7). */
-export const apiErrorItemSchema = record({ code: errorCodeSchema, message: observed(z.string()) });
-/** One error as the service reports it. */
+const apiErrorItemFields = {
+  /** Stable; branch on it. */
+  code: errorCodeSchema,
+  /** For people; it may change. */
+  message: observed(z.string()),
+};
+/** The type of `apiErrorItemSchema`. */
+export interface ApiErrorItemSchema extends RecordSchema<typeof apiErrorItemFields> {}
+/**
+ * The schema of `ApiErrorItem`.
+ *
+ * @specification service.md 7
+ */
+export const apiErrorItemSchema: ApiErrorItemSchema = record(apiErrorItemFields);
+/**
+ * One error as the service reports it.
+ *
+ * @specification service.md 7
+ */
 export type ApiErrorItem = z.output<typeof apiErrorItemSchema>;

@@ -1,48 +1,84 @@
 import { z } from 'zod';
 import { expected, kindOf } from '../validation.ts';
 import { apiErrorItemSchema } from './api-error.ts';
-import { observed, openEnum, record } from './record.ts';
+import { observed, openEnum, type RecordSchema, record } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';
 
-/** The most trackers one bulk request may create (service.md 8). */
+/**
+ * The most trackers one bulk request may create.
+ *
+ * @specification service.md 4, 8
+ */
 export const MAX_BULK_ITEMS = 100;
 
 function gotItems(input: unknown): string {
   return Array.isArray(input) ? String(input.length) : kindOf(input);
 }
 
-/** Body of a bulk creation: 1 to 100 creation requests. */
+/**
+ * Body of a bulk creation: 1 to 100 creation requests.
+ *
+ * @specification service.md 4, 8; public contract
+ */
 export const bulkInputSchema = z
   .array(trackerInputSchema, expected('to be an array', kindOf, 'items'))
   .min(1, expected(`to have 1 to ${MAX_BULK_ITEMS} items`, gotItems, 'items'))
   .max(MAX_BULK_ITEMS, expected(`to have 1 to ${MAX_BULK_ITEMS} items`, gotItems, 'items'));
 
-/** What became of one item of a bulk request. */
-export const bulkItemSchema = record({
+const bulkItemFields = {
+  /** What became of it. */
   itemStatus: observed(openEnum(['created', 'existing', 'error'])),
   /** The item as the service read it. */
   inputData: z.unknown().optional(),
+  /** The tracker, new or existing. */
   tracker: observed(trackerSchema),
+  /** Why there is none. */
   errors: observed(z.array(apiErrorItemSchema)),
-});
-/** What became of one item of a bulk request. */
+};
+/** The type of `bulkItemSchema`. */
+export interface BulkItemSchema extends RecordSchema<typeof bulkItemFields> {}
+/**
+ * The schema of `BulkItem`.
+ *
+ * @specification service.md 4; public contract
+ */
+export const bulkItemSchema: BulkItemSchema = record(bulkItemFields);
+/**
+ * What became of one item of a bulk request.
+ *
+ * @specification service.md 4; public contract
+ */
 export type BulkItem = z.output<typeof bulkItemSchema>;
 
-/** The envelope of the bulk endpoint (service.md 4), also when some or all items failed. */
+/**
+ * The schema of `BulkResult`.
+ *
+ * @specification service.md 4; public contract
+ */
 export const bulkResultSchema = record({
   /** `success`, `partial` (some items failed) or `error` (none was created). */
   status: openEnum(['success', 'partial', 'error']),
+  /** How many items came out how. */
   summary: observed(
     record({
+      /** All items. */
       totalInputs: observed(z.number()),
+      /** New trackers. */
       totalCreated: observed(z.number()),
+      /** Trackers that matched the same payload. */
       totalExisting: observed(z.number()),
+      /** Items that failed. */
       totalErrors: observed(z.number()),
     }),
   ),
+  /** The items, matched to the inputs by their `inputData`. */
   data: observed(z.array(bulkItemSchema)),
   /** Why the whole request failed, when it did. */
   error: observed(apiErrorItemSchema),
 });
-/** The envelope of the bulk endpoint. */
+/**
+ * The envelope of the bulk endpoint, also when some or all items failed.
+ *
+ * @specification service.md 4; public contract
+ */
 export type BulkResult = z.output<typeof bulkResultSchema>;

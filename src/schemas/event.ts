@@ -1,7 +1,11 @@
 import { z } from 'zod';
-import { observed, openEnum, record } from './record.ts';
+import { type OpenEnumSchema, observed, openEnum, type RecordSchema, record } from './record.ts';
 
-/** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
+/**
+ * The values of `statusMilestone` known today, in the order a shipment usually passes them.
+ *
+ * @specification public contract
+ */
 export const STATUS_MILESTONES = [
   'pending',
   'info_received',
@@ -13,7 +17,11 @@ export const STATUS_MILESTONES = [
   'exception',
 ] as const;
 
-/** The values of `statusCategory` known today. */
+/**
+ * The values of `statusCategory` known today.
+ *
+ * @specification public contract
+ */
 export const STATUS_CATEGORIES = [
   'data',
   'transit',
@@ -23,7 +31,11 @@ export const STATUS_CATEGORIES = [
   'exception',
 ] as const;
 
-/** The values of `statusCode` known today. */
+/**
+ * The values of `statusCode` known today.
+ *
+ * @specification public contract
+ */
 export const STATUS_CODES = [
   'data_order_created',
   'data_order_cancelled',
@@ -47,21 +59,40 @@ export const STATUS_CODES = [
   'exception_discarded',
 ] as const;
 
-export const statusMilestoneSchema = openEnum(STATUS_MILESTONES);
-/** How far a shipment is; a value added later is a plain string. */
+/** The type of `statusMilestoneSchema`. */
+export interface StatusMilestoneSchema extends OpenEnumSchema<(typeof STATUS_MILESTONES)[number]> {}
+export const statusMilestoneSchema: StatusMilestoneSchema = openEnum(STATUS_MILESTONES);
+/**
+ * How far a shipment is; a value added later is a plain string.
+ *
+ * @specification public contract
+ */
 export type StatusMilestone = z.output<typeof statusMilestoneSchema>;
-export const statusCategorySchema = openEnum(STATUS_CATEGORIES);
-/** The family of a status; a value added later is a plain string. */
+/** The type of `statusCategorySchema`. */
+export interface StatusCategorySchema extends OpenEnumSchema<(typeof STATUS_CATEGORIES)[number]> {}
+export const statusCategorySchema: StatusCategorySchema = openEnum(STATUS_CATEGORIES);
+/**
+ * The family of a status; a value added later is a plain string.
+ *
+ * @specification public contract
+ */
 export type StatusCategory = z.output<typeof statusCategorySchema>;
-export const statusCodeSchema = openEnum(STATUS_CODES);
-/** The precise status; a value added later is a plain string. */
+/** The type of `statusCodeSchema`. */
+export interface StatusCodeSchema extends OpenEnumSchema<(typeof STATUS_CODES)[number]> {}
+export const statusCodeSchema: StatusCodeSchema = openEnum(STATUS_CODES);
+/**
+ * The precise status; a value added later is a plain string.
+ *
+ * @specification public contract
+ */
 export type StatusCode = z.output<typeof statusCodeSchema>;
 
-/** One thing that happened to a shipment (service.md 2.3). */
-export const eventSchema = record({
+const eventFields = {
   /** Opaque identifier; deduplicate on it. */
   eventId: z.string(),
+  /** The tracker's number. */
   trackingNumber: observed(z.string()),
+  /** The number under which the courier told of the event. */
   eventTrackingNumber: observed(z.string()),
   /** The courier's own words. */
   status: observed(z.string()),
@@ -72,11 +103,17 @@ export const eventSchema = record({
   occurrenceDatetime: observed(z.string()),
   /** Lower is older; breaks ties between events without a time. */
   order: observed(z.number()),
+  /** Where it happened, in the courier's own words. */
   location: observed(z.string()),
+  /** Where the service has it from. */
   sourceCode: observed(z.string()),
+  /** The courier that told of it. */
   courierCode: observed(z.string()),
+  /** What happened, precisely. */
   statusCode: observed(statusCodeSchema),
+  /** What kind of thing happened. */
   statusCategory: observed(statusCategorySchema),
+  /** How far the shipment was then. */
   statusMilestone: observed(statusMilestoneSchema),
   /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
   datetime: z.unknown().optional(),
@@ -84,6 +121,18 @@ export const eventSchema = record({
   utcOffset: z.unknown().optional(),
   /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
   hasNoTime: z.unknown().optional(),
-});
-/** One thing that happened to a shipment. */
+};
+/** The type of `eventSchema`. */
+export interface EventSchema extends RecordSchema<typeof eventFields> {}
+/**
+ * The schema of `TrackingEvent`.
+ *
+ * @specification service.md 2.3; public contract
+ */
+export const eventSchema: EventSchema = record(eventFields);
+/**
+ * One thing that happened to a shipment.
+ *
+ * @specification service.md 2.3; public contract
+ */
 export type TrackingEvent = z.output<typeof eventSchema>;

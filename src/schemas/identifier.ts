@@ -47,10 +47,18 @@ export const trackingNumberIdentifier = trackingNumberText.refine(
   expected('to be a tracking number', () => 'a dot segment'),
 );
 
-/** How a tracker is addressed (service.md 2.4.5). */
+/**
+ * The schema of `SearchBy`.
+ *
+ * @specification service.md 2.4
+ */
 export const searchBySchema = z.enum(
   ['trackerId', 'clientTrackerId'],
   expected('to be "trackerId" or "clientTrackerId"'),
 );
-/** How a tracker is addressed: by the service's id (default) or by your own. */
+/**
+ * How a tracker is addressed: by the service's id (default) or by your own.
+ *
+ * @specification service.md 2.4
+ */
 export type SearchBy = z.output<typeof searchBySchema>;

@@ -7,7 +7,11 @@ const MAX_SHIPPING_AGE_DAYS = 180;
 const WIDEST_ZONE_MS = 12 * 3_600_000;
 const MAX_COURIER_CODES = 3;
 
-/** One courier code, or up to three of them. */
+/**
+ * One courier code, or up to three of them.
+ *
+ * @specification service.md 2.1, 8
+ */
 export type CourierCodes = string | readonly string[];
 
 /** A string of `min` to `max` characters. */

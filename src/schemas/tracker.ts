@@ -9,13 +9,9 @@ import {
   text,
   trackingNumber,
 } from './input-rules.ts';
-import { observed, record } from './record.ts';
+import { observed, type RecordSchema, record } from './record.ts';
 
-/**
- * What a tracker is created from (service.md 2.1). Only `trackingNumber` is required.
- * Unknown fields do not compile, and are sent as given when they get past the compiler.
- */
-export const trackerInputSchema = record({
+const trackerInputFields = {
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service answers with it in upper case. */
   trackingNumber,
   /** Up to three courier codes; improves the detection of the courier. */
@@ -32,62 +28,113 @@ export const trackerInputSchema = record({
   destinationPostCode: text(1, 32).optional(),
   /** ISO 8601 date, at most 180 days old. */
   shippingDate: shippingDate.optional(),
+  /** The courier's name; takes part in the matching of payloads. */
   courierName: z.string(expected('to be a string')).optional(),
+  /** Where the shipment can be tracked; takes part in the matching of payloads. */
   trackingUrl: z.string(expected('to be a string')).optional(),
+  /** Your order's number. */
   orderNumber: z.string(expected('to be a string')).optional(),
+  /** A title of your own. */
   title: z.string(expected('to be a string')).optional(),
+  /** Who is notified; some couriers tell more when they know the name. */
   recipient: record({
     /** E-mail address, at most 254 characters. */
     email: email.optional(),
     /** At most 100 characters. */
     name: text(0, 100).optional(),
   }).optional(),
+  /** How the service tracks. */
   settings: record({
     /** Track only with the given courier codes; the public contract has a boolean here. Sent as given. */
     restrictTrackingToCourierCode: courierRestriction.optional(),
   }).optional(),
-});
-/** What a tracker is created from. */
+};
+/** The type of `trackerInputSchema`. */
+export interface TrackerInputSchema extends RecordSchema<typeof trackerInputFields> {}
+/**
+ * The schema of `TrackerInput`.
+ *
+ * @specification service.md 2.1; public contract
+ */
+export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields);
+/**
+ * What a tracker is created from; only `trackingNumber` is required.
+ * Unknown fields do not compile, and are sent as given when they get past the compiler.
+ *
+ * @specification service.md 2.1; public contract
+ */
 export type TrackerInput = z.input<typeof trackerInputSchema>;
 
-/** What `trackers.update` may change (public contract); at least one field. */
+/**
+ * The schema of `TrackerUpdate`.
+ *
+ * @specification public contract
+ */
 export const trackerUpdateSchema = record({
   /** `false` archives the tracker and frees its `clientTrackerId`. */
   isSubscribed: z.boolean(expected('to be a boolean')).optional(),
+  /** Up to three courier codes. */
   courierCode: courierCodes.optional(),
+  /** ISO 3166-1 alpha-2 or alpha-3. */
   originCountryCode: countryCode.optional(),
+  /** ISO 3166-1 alpha-2 or alpha-3. */
   destinationCountryCode: countryCode.optional(),
+  /** 1 to 32 characters. */
   destinationPostCode: text(1, 32).optional(),
+  /** ISO 8601 date, at most 180 days old. */
   shippingDate: shippingDate.optional(),
 }).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
   ...expected('to have at least one field', () => 'none', 'patch'),
 });
-/** What `trackers.update` may change. */
+/**
+ * What `trackers.update` may change; at least one field.
+ *
+ * @specification public contract
+ */
 export type TrackerUpdate = z.input<typeof trackerUpdateSchema>;
 
-/** A tracker as the API answers with it (service.md 2.2). */
-export const trackerSchema = record({
+const trackerFields = {
   /** Allocated by the service: store it. */
   trackerId: z.string(),
   /** In upper case, whatever was sent. */
   trackingNumber: z.string(),
   /** `false`: the service has stopped tracking the shipment; stop polling. Compare with `=== false`: it may be missing. */
   isTracked: observed(z.boolean()),
+  /** Your own identifier, if you sent one. */
   clientTrackerId: observed(z.string()),
+  /** As you sent it. */
   shipmentReference: observed(z.string()),
+  /** The couriers that are asked. */
   courierCode: observed(z.union([z.string(), z.array(z.string())])),
+  /** False once the tracker is archived. */
   isSubscribed: observed(z.boolean()),
   /** ISO 8601 date-time. */
   createdAt: observed(z.string()),
-});
-/** A tracker as the API answers with it. */
+};
+/** The type of `trackerSchema`. */
+export interface TrackerSchema extends RecordSchema<typeof trackerFields> {}
+/**
+ * The schema of `Tracker`.
+ *
+ * @specification service.md 2.2; public contract
+ */
+export const trackerSchema: TrackerSchema = record(trackerFields);
+/**
+ * A tracker as the API answers with it.
+ *
+ * @specification service.md 2.2; public contract
+ */
 export type Tracker = z.output<typeof trackerSchema>;
 
 /** The page and page size that `trackers.list` asks for by itself. */
 export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;
 
-/** Query of `trackers.list` (public contract). */
+/**
+ * The schema of `TrackerListQuery`.
+ *
+ * @specification public contract
+ */
 export const trackerListQuerySchema = z.object({
   /** Page number, from 1. Default 1. */
   page: z
@@ -103,11 +150,20 @@ export const trackerListQuerySchema = z.object({
   /** `1` oldest first, `-1` newest first; the service's own order when left out. */
   sort: z.literal([1, -1], expected('to be 1 or -1')).optional(),
 });
-/** Query of `trackers.list`. */
+/**
+ * Query of `trackers.list`.
+ *
+ * @specification public contract
+ */
 export type TrackerListQuery = z.input<typeof trackerListQuerySchema>;
 
-/** One page of trackers. */
+/**
+ * One page of trackers.
+ *
+ * @specification public contract
+ */
 export interface TrackerPage {
+  /** The trackers of the page. */
   readonly trackers: Tracker[];
   /** The page that was asked for, from 1. */
   readonly page: number;

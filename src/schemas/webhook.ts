@@ -1,82 +1,177 @@
 import { z } from 'zod';
 import { eventSchema } from './event.ts';
-import { observed, openEnum, record } from './record.ts';
+import { observed, openEnum, type RecordSchema, record } from './record.ts';
 import { shipmentSchema, statisticsSchema } from './shipment.ts';
 import { trackerSchema } from './tracker.ts';
 
-/** Topic of a push of events; a push without any topic is one too when it has `events` (service.md 6). */
+/**
+ * Topic of a push of events; a push without any topic is one too when it has `events`.
+ *
+ * @specification service.md 6; public contract
+ */
 export const EVENTS_TOPIC = 'tracking/events';
-/** Topic of a push of a proof of delivery, an add-on (public contract). */
+/**
+ * Topic of a push of a proof of delivery, an add-on.
+ *
+ * @specification public contract
+ */
 export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 
-/** One event of a push: as in results, but without a promise that `eventId` is there (service.md 6). */
-export const webhookEventSchema = eventSchema.extend({ eventId: observed(eventSchema.shape.eventId) });
-/** One event of a push. */
+/**
+ * The schema of `WebhookEvent`.
+ *
+ * @specification service.md 2.3, 6; public contract
+ */
+export const webhookEventSchema = eventSchema.extend({
+  /** Opaque identifier; deduplicate on it. */
+  eventId: observed(eventSchema.shape.eventId),
+});
+/**
+ * One event of a push: as in results, but without a promise that `eventId` is there.
+ *
+ * @specification service.md 2.3, 6; public contract
+ */
 export type WebhookEvent = z.output<typeof webhookEventSchema>;
 
-/** The tracker of a push: the flat shape has its ids only (service.md 6), and `isTracked` is never sent. */
-export const webhookTrackerSchema = trackerSchema
-  .omit({ isTracked: true, courierCode: true })
-  .extend({ trackingNumber: observed(trackerSchema.shape.trackingNumber) });
-/** The tracker of a push; match it to your record by `trackerId` or `clientTrackerId`. */
+/**
+ * The schema of `WebhookTracker`.
+ *
+ * @specification service.md 6; public contract
+ */
+export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courierCode: true }).extend({
+  /** In upper case, whatever was sent. */
+  trackingNumber: observed(trackerSchema.shape.trackingNumber),
+});
+/**
+ * The tracker of a push: the flat shape has its ids only, and `isTracked` is never sent. Match it to your record by
+ * `trackerId` or `clientTrackerId`.
+ *
+ * @specification service.md 6; public contract
+ */
 export type WebhookTracker = z.output<typeof webhookTrackerSchema>;
 
-/** What the service says about a push (public contract). */
-export const webhookMetadataSchema = record({
+const webhookMetadataFields = {
   /** ISO 8601 date-time. */
   generatedAt: observed(z.string()),
+  /** Identifies the push. */
   messageId: observed(z.string()),
+  /** What kind of push it is. */
   topic: observed(z.string()),
-});
-/** What the service says about a push. */
+};
+/** The type of `webhookMetadataSchema`. */
+export interface WebhookMetadataSchema extends RecordSchema<typeof webhookMetadataFields> {}
+/**
+ * The schema of `WebhookMetadata`.
+ *
+ * @specification public contract
+ */
+export const webhookMetadataSchema: WebhookMetadataSchema = record(webhookMetadataFields);
+/**
+ * What the service says about a push.
+ *
+ * @specification public contract
+ */
 export type WebhookMetadata = z.output<typeof webhookMetadataSchema>;
 
-const namedTopic = webhookMetadataSchema.extend({ topic: z.string() });
+const namedTopic = webhookMetadataSchema.extend({
+  /** What kind of push it is. */
+  topic: z.string(),
+});
 
 /** Says which member of `Delivery` a push is; the service does not send it. */
 function kind<const Kind extends string>(value: Kind) {
   return z.literal(value).default(value);
 }
 
-/** New events of one tracker, with the shipment as it is now. */
+/**
+ * The schema of `EventsDelivery`.
+ *
+ * @specification service.md 6; public contract
+ */
 export const eventsDeliverySchema = record({
+  /** Tells the members of `Delivery` apart; not sent by the service. */
   kind: kind('events'),
+  /** What the service says about the push. */
   metadata: observed(webhookMetadataSchema),
+  /** The tracker whose events these are. */
   tracker: webhookTrackerSchema,
+  /** The shipment as it is now. */
   shipment: observed(shipmentSchema),
-  /** Only what was discovered since the previous push (service.md 6), in no reliable order. */
+  /** Only what was discovered since the previous push, in no reliable order. */
   events: z.array(webhookEventSchema),
+  /** When each milestone was reached. */
   statistics: observed(statisticsSchema),
 });
-/** New events of one tracker, with the shipment as it is now. */
+/**
+ * New events of one tracker, with the shipment as it is now.
+ *
+ * @specification service.md 6; public contract
+ */
 export type EventsDelivery = z.output<typeof eventsDeliverySchema>;
 
-/** A proof of delivery, or the news that there is none. */
+/**
+ * The schema of `ProofOfDelivery`.
+ *
+ * @specification public contract
+ */
 export const proofOfDeliverySchema = record({
+  /** Tells the members of `Delivery` apart; not sent by the service. */
   kind: kind('proofOfDelivery'),
+  /** What the service says about the push. */
   metadata: namedTopic,
+  /** The tracker whose shipment was delivered. */
   tracker: webhookTrackerSchema,
+  /** The proof. */
   data: record({
+    /** Whether there is one. */
     status: observed(openEnum(['found', 'unavailable'])),
     /** The courier it came from; its shape is not documented. */
     courier: z.unknown().optional(),
+    /** What it holds. */
     content: observed(
-      record({ type: observed(z.string()), text: observed(z.string()), downloadUrl: observed(z.string()) }),
+      record({
+        /** What kind of proof it is. */
+        type: observed(z.string()),
+        /** The proof as text. */
+        text: observed(z.string()),
+        /** Where the proof can be downloaded. */
+        downloadUrl: observed(z.string()),
+      }),
     ),
   }),
 });
-/** A proof of delivery, or the news that there is none. */
+/**
+ * A proof of delivery, or the news that there is none.
+ *
+ * @specification public contract
+ */
 export type ProofOfDelivery = z.output<typeof proofOfDeliverySchema>;
 
-/** A push of a topic that this version does not know, kept as it came. */
+/**
+ * The schema of `OtherDelivery`.
+ *
+ * @specification service.md 6
+ */
 export const otherDeliverySchema = record({
+  /** Tells the members of `Delivery` apart; not sent by the service. */
   kind: kind('other'),
+  /** What the service says about the push. */
   metadata: namedTopic,
+  /** As it came. */
   tracker: z.unknown().optional(),
+  /** As it came. */
   data: z.unknown().optional(),
 });
-/** A push of a topic that this version does not know. */
+/**
+ * A push of a topic that this version does not know, kept as it came.
+ *
+ * @specification service.md 6
+ */
 export type OtherDelivery = z.output<typeof otherDeliverySchema>;
 
-/** One item of a webhook; `kind` tells which. */
+/**
+ * One item of a webhook; `kind` tells which.
+ *
+ * @specification service.md 6; public contract
+ */
 export type Delivery = EventsDelivery | ProofOfDelivery | OtherDelivery;

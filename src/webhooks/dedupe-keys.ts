@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../canonical-json.ts';
 import {
   EVENTS_TOPIC,
   type EventsDelivery,
   type ProofOfDelivery,
   type WebhookEvent,
 } from '../schemas/webhook.ts';
-import { canonicalJson } from './canonical-json.ts';
 
 /**
  * The name under which an event is remembered: `topic:trackerId:eventId`, since two trackers may share an event id.

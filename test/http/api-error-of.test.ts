@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import * as errors from '../../src/errors.ts';
+import * as errors from '../../src/api-errors.ts';
 import { apiErrorOf, excerpt, readErrorItems } from '../../src/http/api-error-of.ts';
 import { KNOWN_ERROR_CODES, type KnownErrorCode } from '../../src/schemas/api-error.ts';
+import { makeClient, rejectionOf } from '../support/make-client.ts';
 
 function errorOf(status: number, code?: string, rest: Partial<errors.ApiErrorDetails> = {}) {
   return apiErrorOf({
@@ -207,5 +208,15 @@ describe('readErrorItems', () => {
     { error: 'a' },
   ])('%j → none', (body) => {
     expect(readErrorItems(body)).toEqual([]);
+  });
+});
+
+describe('a text of the service with line breaks and terminal codes', () => {
+  test('in a message → one line without them', async () => {
+    const errors = [{ code: 'validation_error', message: 'a\n[ERROR] forged line\u001b[2J\u0000b' }];
+    const { client } = makeClient({ status: 400, body: { errors } });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      message: 'GET /couriers was answered with 400: validation_error: a [ERROR] forged line [2J b',
+    });
   });
 });

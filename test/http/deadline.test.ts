@@ -12,6 +12,17 @@ afterEach(() => {
 const never = () => new Promise<never>(() => {});
 const headers = () => 'headers' as const;
 
+describe('runAttempt', () => {
+  test('the call and the attempt end at the same moment → the error is that of the call', async () => {
+    const deadline = new CallDeadline(100);
+    const options = { timeoutMs: 100, callerSignal: undefined, phase: headers };
+    const failing = rejectionOf(deadline.runAttempt(options, never));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await failing).toMatchObject({ message: expect.stringContaining('`totalTimeoutMs`') });
+    expect(deadline.remainingMs).toBe(0);
+  });
+});
+
 describe('remainingMs', () => {
   test('no totalTimeoutMs → no end', () => {
     expect(new CallDeadline(undefined).remainingMs).toBeUndefined();

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
+import { ResultsNotReadyError } from '../../src/api-errors.ts';
+import { ResponseValidationError } from '../../src/errors.ts';
 import { TRACKER, TRACKING } from '../support/calls.ts';
 import { type Answer, makeClient, rejectionOf } from '../support/make-client.ts';
 
@@ -238,5 +239,17 @@ describe('envelopes', () => {
 
   test('a byte order mark before the JSON → read all the same', async () => {
     expect(await list({ body: `\ufeff${COURIERS}` })).toEqual([]);
+  });
+});
+
+describe('a page without a single good record', () => {
+  test('10,000 records → 20 issues, and how many there are in the message', async () => {
+    const couriers = Array.from({ length: 10_000 }, () => ({}));
+    const { client } = makeClient({ body: { data: { couriers } } });
+    const error = await rejectionOf(client.couriers.list());
+    expect(error).toBeInstanceOf(ResponseValidationError);
+    expect(error).toMatchObject({ message: expect.stringMatching(/ \(and \d{4,5} more\)$/) });
+    expect(error).toHaveProperty('issues.length', 20);
+    expect(JSON.stringify(error).length).toBeLessThan(5000);
   });
 });

@@ -156,6 +156,31 @@ describe('other input', () => {
   });
 });
 
+describe('parts that callers without types get wrong', () => {
+  test.each([
+    ['idempotent', 'false', 'to be true or false, got a string of 5 characters'],
+    ['schema', {}, 'to be a zod schema, got an object'],
+    ['schema', 'Tracker', 'to be a zod schema, got a string of 7 characters'],
+  ])('%s: %j → RequestValidationError, nothing is sent', async (name, value, rule) => {
+    const { client, requests } = makeClient(OK);
+    const request = { method: 'POST', path: '/a', [name]: value } as const;
+    expect(await rejectionOf(client.request(request))).toMatchObject({
+      name: 'RequestValidationError',
+      message: `Expected \`${name}\` ${rule}`,
+    });
+    expect(requests).toHaveLength(0);
+  });
+
+  test('a schema that checks with a promise → ConfigurationError that says so', async () => {
+    const { client } = makeClient(OK);
+    const schema = z.unknown().refine(async () => true);
+    expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toMatchObject({
+      name: 'ConfigurationError',
+      message: 'Expected `schema` to check without promises, got an asynchronous one',
+    });
+  });
+});
+
 describe('answers', () => {
   test('a schema → its output', async () => {
     const { client } = makeClient({ body: { total: '5' } });

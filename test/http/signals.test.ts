@@ -159,3 +159,16 @@ test('one signal aborts → calls with other signals go on', async () => {
   answerKept(Response.json({ data: [] }));
   expect(await keptResult).toEqual([]);
 });
+
+describe('an abort inside onRequest', () => {
+  test('with a fetch that ignores signals → nothing is sent, the token is given back', async () => {
+    const controller = new AbortController();
+    const fetch = vi.fn(async () => Response.json({ data: [] }));
+    const onRequest = () => controller.abort('enough');
+    const { client } = makeClient({}, { fetch, rateLimit: undefined, hooks: { onRequest } });
+    const call = client.tracking.search({ trackingNumber: 'LA680658838NL' }, { signal: controller.signal });
+    expect(await rejectionOf(call)).toBe('enough');
+    expect(fetch).not.toHaveBeenCalled();
+    expect(client.rateLimits()['tracking.search'].inUse).toBe(0);
+  });
+});

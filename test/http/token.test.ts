@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { QuotaExceededError, RateLimitError } from '../../src/errors.ts';
+import { QuotaExceededError, RateLimitError } from '../../src/api-errors.ts';
 import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
 
 const LIST: Step = { body: { data: { couriers: [] } } };
@@ -114,32 +114,23 @@ describe('a 429 with a code', () => {
   });
 });
 
-describe('withOptions', () => {
-  test('an option that is given as undefined → inherited, the limiter too', async () => {
-    const { client } = makeClient(LIST, { rateLimit: undefined });
-    const twin = client.withOptions({ limiter: undefined, apiKey: undefined, baseUrl: undefined });
-    await twin.couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-});
+describe('a queue that is full', () => {
+  const full = { rateLimit: { maxQueue: 0 } };
 
-describe('listAll', () => {
-  const page = (count: number): Step => ({
-    body: {
-      data: {
-        trackers: Array.from({ length: count }, (_, index) => ({
-          trackerId: `${index}`,
-          trackingNumber: 'A',
-        })),
-      },
-    },
+  test.each([
+    [503, 'ServerError'],
+    [429, 'RateLimitError'],
+  ])('when a call answered with %d is tried again → its %s', async (status, name) => {
+    const { client, requests } = makeClient({ status, headers: { 'x-request-id': 'req-1' } }, full);
+    const failing = rejectionOf(client.couriers.list());
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await failing).toMatchObject({ name, requestId: 'req-1' });
+    expect(requests).toHaveLength(1);
   });
 
-  test('a service that caps its pages at the usual size → every page is read', async () => {
-    const { client, requests } = makeClient([page(100), page(100), page(30)]);
-    const trackers = [];
-    for await (const tracker of client.trackers.listAll()) trackers.push(tracker);
-    expect(trackers).toHaveLength(230);
-    expect(requests).toHaveLength(3);
+  test('before anything was sent → QueueFullError', async () => {
+    const { client } = makeClient(LIST, full);
+    await client.couriers.list();
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });
   });
 });

@@ -10,17 +10,21 @@ afterEach(() => {
 });
 
 describe('failures of fetch', () => {
-  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'ConnectionRefused'])(
-    '%s → ConnectionError, surely nothing was sent',
-    async (code) => {
-      const { client } = makeClient(networkFailure(code), once);
-      expect(await rejectionOf(client.couriers.list())).toMatchObject({
-        name: 'ConnectionError',
-        neverSent: true,
-        message: `The request got no answer: socket: ${code}`,
-      });
-    },
-  );
+  test.each([
+    'ECONNREFUSED',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'UND_ERR_CONNECT_TIMEOUT',
+    'ConnectionRefused',
+    'FailedToOpenSocket',
+  ])('%s → ConnectionError, surely nothing was sent', async (code) => {
+    const { client } = makeClient(networkFailure(code), once);
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ConnectionError',
+      neverSent: true,
+      message: `The request got no answer: socket: ${code}`,
+    });
+  });
 
   test.each([
     'ECONNRESET',

@@ -30,6 +30,34 @@ describe('bodies', () => {
     });
   });
 
+  test('a small gzip of a huge body → ResponseValidationError, asked for once', async () => {
+    const bomb = gzipSync(Buffer.alloc(50_000_000, ' '));
+    const { server, client } = await wireClientFor(
+      (response) => {
+        const type = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+        response.writeHead(200, { ...type, 'content-length': String(bomb.length) });
+        response.end(bomb);
+      },
+      { maxAnswerBytes: 1_000_000, retry: { minDelayMs: 0 } },
+    );
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ResponseValidationError',
+      message: expect.stringContaining('at most 1000000 bytes'),
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('a length that is announced and too large → ResponseValidationError without reading it', async () => {
+    const { client } = await wireClientFor(
+      (response) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '2000000' });
+        response.write('{');
+      },
+      { maxAnswerBytes: 1_000_000 },
+    );
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ResponseValidationError' });
+  });
+
   test('plain text that claims to be gzip → ConnectionError', async () => {
     const { client } = await wireClientFor(answer(200, COURIERS, { 'content-encoding': 'gzip' }));
     expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });

@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readReadme, typeScriptBlocks } from '../readme/support/readme.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const SECTION = 'Testing your app';
 const TITLES = [
   'my code handles a 429',
   'my webhook endpoint survives duplicates',
   'my poller stops',
   'my import retries what failed',
+  'my app runs on MSW as it is',
 ];
 
 /** Reads the tests of the snippets as an app would: the package's own names, and nothing else of this repository. */
@@ -29,14 +30,6 @@ export default defineConfig({
 interface Ran {
   readonly title: string;
   readonly status: string;
-}
-
-/** The blocks of a section that are tests. */
-function snippetsOf(readme: string): string[] {
-  const [, section = ''] = readme.split(`\n## ${SECTION}\n`);
-  const [text = ''] = section.split('\n## ');
-  const blocks = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code);
-  return blocks.filter((code) => code.includes("from 'vitest'"));
 }
 
 /** Runs test files with vitest and tells how each test ended. */
@@ -58,16 +51,15 @@ async function run(folder: string, files: Readonly<Record<string, string>>): Pro
   );
 }
 
-describe('the README on testing your app', () => {
+describe('a test of the README', () => {
+  const snippets = typeScriptBlocks(readReadme()).tests.map(({ code }) => code);
   let folder = '';
-  let snippets: string[] = [];
   let ran = new Map<string, Ran[]>();
 
   // One run for all of them; each test below reads its part.
   beforeAll(async () => {
     await mkdir(join(root, '.tmp'), { recursive: true });
     folder = await mkdtemp(join(root, '.tmp', 'readme-'));
-    snippets = snippetsOf(await readFile(join(root, 'README.md'), 'utf8'));
     const files = snippets.map((code, index) => [`${index}.test.ts`, code] as const);
     ran = await run(folder, {
       'vitest.config.ts': CONFIG,
@@ -84,11 +76,11 @@ describe('the README on testing your app', () => {
     expect(ran.get(`${index}.test.ts`)).toMatchObject([{ title, status: 'passed' }]);
   });
 
-  it('more snippets than these → none', () => {
+  it('more of them than these → none', () => {
     expect(snippets).toHaveLength(TITLES.length);
   });
 
-  it('a snippet that promises what is not so → seen to fail', () => {
+  it('one that promises what is not so → seen to fail', () => {
     expect(ran.get('broken.test.ts')).toMatchObject([{ title: TITLES[0], status: 'failed' }]);
   });
 });

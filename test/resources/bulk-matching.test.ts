@@ -159,3 +159,48 @@ test('any inputs that differ, any order, any items missing → no input ever get
     }),
   );
 });
+
+describe('inputs that the service can not tell apart', () => {
+  test.each([
+    ['the same number in another case', [{ trackingNumber: 'ABCDE12' }, { trackingNumber: 'abcde12' }]],
+    [
+      'the same fields in another order',
+      [
+        { trackingNumber: 'ABCDE12', courierName: 'x' },
+        { courierName: 'x', trackingNumber: 'ABCDE12' },
+      ],
+    ],
+    [
+      'the same nested fields in another order',
+      [
+        { trackingNumber: 'ABCDE12', recipient: { name: 'a', email: 'b' } },
+        { trackingNumber: 'ABCDE12', recipient: { email: 'b', name: 'a' } },
+      ],
+    ],
+    ['an empty field and none', [{ trackingNumber: 'ABCDE12' }, { trackingNumber: 'ABCDE12', title: '' }]],
+  ])('%s → each has an item', (_what, inputs) => {
+    const items = inputs.map((input) => ({ ...trackerOnly('ABCDE12'), inputData: input }));
+    expect(placesOf(inputs, items).toSorted()).toEqual([0, 1]);
+  });
+
+  test('a reference that comes back trimmed → found', () => {
+    const input = { ...first, shipmentReference: ' order 7 ' };
+    expect(placesOf([input], [echo({ ...input, shipmentReference: 'order 7' })])).toEqual([0]);
+  });
+
+  test('the same number with two references, echoed by its number only → no telling', () => {
+    const inputs = [
+      { ...first, shipmentReference: 'a' },
+      { ...first, shipmentReference: 'b' },
+    ];
+    expect(placesOf(inputs, [echo({ trackingNumber: first.trackingNumber })])).toEqual([-1, -1]);
+  });
+});
+
+describe('a reference alone', () => {
+  test('echoed without the number → no proof that the item is about the input', () => {
+    expect(placesOf([{ ...first, shipmentReference: 'a' }], [echo({ shipmentReference: 'a' })])).toEqual([
+      -1,
+    ]);
+  });
+});

@@ -73,6 +73,15 @@ describe('a chunk that fails', () => {
     expect(outcomes[2]?.errors?.[0]?.code).toBe(code);
   });
 
+  test('an answer with items and an error of its own → the items count', async () => {
+    const { client } = bulkService((inputs) => {
+      const items = inputs.map((input) => itemOf(input));
+      return { status: 207, body: { status: 'partial', data: items, error: { code: 'processing_error' } } };
+    });
+    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2)));
+    expect(countsOf(outcomes)).toEqual({ created: 2 });
+  });
+
   test('a timeout → unknown', async () => {
     vi.useFakeTimers();
     onTestFinished(() => {

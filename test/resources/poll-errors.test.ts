@@ -113,3 +113,49 @@ describe('errors', () => {
     expect(reading.items).toHaveLength(1);
   });
 });
+
+describe('a key, plan or quota that refuses every poll', () => {
+  const refused = (status: number, code: string) => ({
+    status,
+    body: { errors: [{ code, message: 'no' }], data: null },
+  });
+
+  test.each([
+    [401, 'auth_invalid_api_key', 'AuthenticationError'],
+    [403, 'forbidden', 'PermissionDeniedError'],
+    [403, 'quota_limit_reached', 'QuotaExceededError'],
+    [422, 'no_active_subscription', 'NoActiveSubscriptionError'],
+  ])('%d %s at the first poll → rejects at once', async (status, code, name) => {
+    const { client, polls } = polledService(() => refused(status, code));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(1000);
+    expect(reading.end?.error).toMatchObject({ name });
+    expect(polls).toHaveLength(1);
+  });
+
+  test('no key at the first poll → rejects at once', async () => {
+    const { client } = polledService(() => results([]), 0, { apiKey: () => '' });
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(1000);
+    expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError' });
+  });
+
+  test('after errors of another kind, with no success yet → rejects', async () => {
+    const { client, polls } = polledService((poll) =>
+      poll === 1 ? BROKEN : refused(401, 'auth_invalid_api_key'),
+    );
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(2000);
+    expect(reading.end?.error).toMatchObject({ name: 'AuthenticationError' });
+    expect(polls).toHaveLength(2);
+  });
+
+  test('after a success, as while a key is rotated → counts as a failed poll only', async () => {
+    const { client } = polledService((poll) =>
+      poll === 2 ? refused(401, 'auth_invalid_api_key') : results([]),
+    );
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(3000);
+    expect(reading.items.map(({ poll }) => poll)).toEqual([1, 3]);
+  });
+});

@@ -136,3 +136,53 @@ describe('add and delete', () => {
     expect(stream.delete('tracker-1')).toBe(false);
   });
 });
+
+describe('a stream without a tracker yet', () => {
+  test('an id is added while the source has none → polled after its interval', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    async function* ids(): AsyncGenerator<string> {
+      await new Promise(() => {});
+    }
+    const stream = client.trackers.pollMany(ids(), { intervalMs: 1000 });
+    read(stream);
+    await pass(500);
+    stream.add('tracker-1');
+    await pass(1000);
+    expect(startsOf('tracker-1')).toEqual([1500]);
+    await stream.return();
+  });
+});
+
+describe('an id that can not be one', () => {
+  test.each(['', '..', '%2e'])(
+    '%j of the source → its failure at once, and the others are polled',
+    async (id) => {
+      const { client, polls } = polledService(() => results([]));
+      const reading = read(client.trackers.pollMany([id, 'tracker-1'], { intervalMs: 1000 }));
+      await pass(0);
+      expect(reading.items).toMatchObject([{ id, error: { name: 'RequestValidationError' } }]);
+      await pass(1000);
+      expect(polls.map((poll) => poll.id)).toEqual(['tracker-1']);
+    },
+  );
+
+  test('from a source that goes on → its failure at once', async () => {
+    const { client } = polledService(() => results([]));
+    async function* ids(): AsyncGenerator<string> {
+      yield '..';
+      await new Promise(() => {});
+    }
+    const stream = client.trackers.pollMany(ids());
+    const reading = read(stream);
+    await pass(0);
+    expect(reading.items).toHaveLength(1);
+    await stream.return();
+  });
+
+  test('added → throws at once', () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(['tracker-1']);
+    expect(() => stream.add('..')).toThrow(/^Expected `id` /);
+    expect(stream.size).toBe(0);
+  });
+});

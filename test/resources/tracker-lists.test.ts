@@ -30,6 +30,12 @@ describe('list', () => {
     expect(await client.trackers.list({ limit })).toMatchObject({ limit, hasMore });
   });
 
+  test('a service that caps its pages at the usual size → hasMore', async () => {
+    const full = page(...Array.from({ length: 100 }, (_, index) => `id-${index}`));
+    const { client } = makeClient({ body: full });
+    expect(await client.trackers.list({ limit: 500 })).toMatchObject({ limit: 500, hasMore: true });
+  });
+
   test('withResponse → the page and the response', async () => {
     const { client } = makeClient({ body: page('a'), headers: { 'x-request-id': 'req-1' } });
     const { data, requestId } = await client.trackers.list().withResponse();
@@ -110,5 +116,29 @@ describe('listAll', () => {
     await collect(client.trackers.listAll({ limit: 1, sort: -1, headers: { 'x-a': 'b' } }));
     expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['b', 'b']);
     expect(queryOf(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
+  });
+
+  const manyFrom = (start: number, count: number) =>
+    page(...Array.from({ length: count }, (_, index) => `id-${start + index}`));
+
+  test('a service that caps its pages at the usual size → every page is read', async () => {
+    const { client, requests } = makeClient([
+      { body: manyFrom(0, 100) },
+      { body: manyFrom(100, 100) },
+      { body: manyFrom(200, 30) },
+    ]);
+    expect(await collect(client.trackers.listAll())).toHaveLength(230);
+    expect(requests).toHaveLength(3);
+  });
+
+  test('a service that knows no pages and answers with everything → every tracker once, then it ends', async () => {
+    const { client, requests } = makeClient({ body: manyFrom(0, 120) });
+    expect(await collect(client.trackers.listAll())).toHaveLength(120);
+    expect(requests).toHaveLength(2);
+  });
+
+  test('a page that shares trackers with the one before, as when some were deleted meanwhile → goes on', async () => {
+    const { client } = makeClient([{ body: page('a', 'b') }, { body: page('b', 'c') }, { body: page('d') }]);
+    expect(await collect(client.trackers.listAll({ limit: 2 }))).toEqual(['a', 'b', 'b', 'c', 'd']);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../../src/webhooks/canonical-json.ts';
+import { canonicalJson } from '../src/canonical-json.ts';
 
 test('keys in any order, at any depth → the same text', () => {
   expect(canonicalJson({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1}]}');

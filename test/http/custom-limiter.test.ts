@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Limiter, Ticket } from '../../src/limiter/limiter.ts';
+import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+
+const OK: Step = { body: { data: [] } };
+
+/** A limiter of somebody's own: it knows no pauses, no deadlines and no signals. */
+function limiterOf(acquire: (cancel: () => void) => Promise<Ticket>) {
+  const cancel = vi.fn();
+  const limiter: Limiter = { acquire: () => acquire(cancel), snapshot: () => undefined };
+  return { limiter, cancel };
+}
+const ticketOf = (cancel: () => void): Ticket => ({ tokensLeft: 1, send() {}, settle() {}, cancel });
+const setUp = (script: Step | Step[], acquire: (cancel: () => void) => Promise<Ticket>) => {
+  const { limiter, cancel } = limiterOf(acquire);
+  return { ...makeClient(script, { rateLimit: undefined, limiter }), cancel };
+};
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a limiter that knows no pauses', () => {
+  const PAUSE: Step = { status: 429, headers: { 'retry-after': '30' }, body: '' };
+
+  test('429 with Retry-After → the next attempt comes after it', async () => {
+    const { client, requests } = setUp([PAUSE, OK], async (cancel) => ticketOf(cancel));
+    const listing = client.couriers.list().then((couriers) => couriers.length);
+    await vi.advanceTimersByTimeAsync(29_000);
+    expect(requests).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await listing).toBe(0);
+    expect(requests).toHaveLength(2);
+  });
+
+  test('an abort meanwhile → rejects at once, the ticket is given back', async () => {
+    const { client, requests, cancel } = setUp([PAUSE, OK], async (given) => ticketOf(given));
+    const controller = new AbortController();
+    const failing = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    await vi.advanceTimersByTimeAsync(1000);
+    cancel.mockClear();
+    controller.abort('enough');
+    expect(await failing).toBe('enough');
+    expect(cancel).toHaveBeenCalledOnce();
+    expect(requests).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a limiter that never answers', () => {
+  const never = () => new Promise<Ticket>(() => {});
+
+  test('totalTimeoutMs → TimeoutError when it is over', async () => {
+    const { client } = setUp(OK, never);
+    const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await failing).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 100 });
+  });
+
+  test('an abort → the reason at once, no timer left', async () => {
+    const { client } = setUp(OK, never);
+    const controller = new AbortController();
+    const options = { signal: controller.signal, totalTimeoutMs: 1000 };
+    const failing = rejectionOf(client.couriers.list(options));
+    controller.abort('enough');
+    expect(await failing).toBe('enough');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a ticket that comes too late → given back, nothing is sent', async () => {
+    let grant = (_ticket: Ticket) => {};
+    const { client, requests, cancel } = setUp(
+      OK,
+      () =>
+        new Promise((resolve) => {
+          grant = resolve;
+        }),
+    );
+    const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
+    await vi.advanceTimersByTimeAsync(100);
+    await failing;
+    grant(ticketOf(cancel));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(cancel).toHaveBeenCalledOnce();
+    expect(requests).toHaveLength(0);
+  });
+
+  test('a ticket in time → sent, no timer left', async () => {
+    const { client, requests } = setUp(OK, async (cancel) => ticketOf(cancel));
+    await client.couriers.list({ totalTimeoutMs: 100, signal: new AbortController().signal });
+    expect(requests).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseFlags } from '../../src/testing/cli/flags.ts';
+import { parseMarkdown } from './support/readme.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'bench/README.md'];
+
+// Written by npm itself, and looked at by every other test of the package.
+const { scripts } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as {
+  scripts: Record<string, string>;
+};
+
+/** Every command of a document, from its shell blocks and from code in its text. */
+function commandsOf(text: string): string[] {
+  const { blocks, prose } = parseMarkdown(text);
+  const shell = blocks.filter(({ language }) => language === 'sh').flatMap(({ code }) => code.split('\n'));
+  const inline = [...prose.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.replaceAll('\n', ' '));
+  return [...shell, ...inline]
+    .flatMap((line) => line.replace(/#.*/, '').split('&&'))
+    .map((command) => command.trim())
+    .filter((command) => /^(npm|npx) /.test(command));
+}
+
+/** What is wrong with a command; undefined when it can be run as it stands. */
+function complaintAbout(command: string): string | undefined {
+  const [program, name = '', ...rest] = command.split(/\s+/);
+  if (program === 'npm') {
+    if (['ci', 'install'].includes(name)) return undefined;
+    const script = name === 'run' ? (rest[0] ?? '') : name;
+    return script in scripts ? undefined : `${command}: package.json has no script "${script}"`;
+  }
+  if (name === 'tsx')
+    return existsSync(new URL(rest[0] ?? '', ROOT)) ? undefined : `${command}: no such file`;
+  if (name !== 'tracking-client-fake') return `${command}: nobody checks this command`;
+  try {
+    parseFlags(rest);
+    return undefined;
+  } catch (error) {
+    return `${command}: ${error}`;
+  }
+}
+
+describe('the commands of', () => {
+  it.each(DOCUMENTS)('%s → can be run as they stand', (path) => {
+    const commands = commandsOf(readFileSync(new URL(path, ROOT), 'utf8'));
+    expect(commands).not.toEqual([]);
+    const complaints = commands.flatMap((command) => complaintAbout(command) ?? []);
+    expect(complaints, complaints.join('\n')).toEqual([]);
+  });
+
+  it.each([
+    ['npm run nothing', 'package.json has no script "nothing"'],
+    ['npx tsx bench/nothing.ts', 'no such file'],
+    ['npx tracking-client-fake --prot 4010', "Unknown option '--prot'"],
+    ['npx something', 'nobody checks'],
+  ])('a document that says `%s` → named', (command, complaint) => {
+    const [found = ''] = commandsOf(`\`\`\`sh\n${command} # a comment\n\`\`\``);
+    expect(complaintAbout(found)).toContain(complaint);
+  });
+
+  it('a newcomer → finds the two that show it', () => {
+    const readme = readFileSync(new URL('README.md', ROOT), 'utf8');
+    expect(commandsOf(readme)).toEqual(expect.arrayContaining(['npm ci', 'npm run demo', 'npm test']));
+  });
+});
