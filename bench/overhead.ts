@@ -1,70 +1,81 @@
-// CPU time of one `results` call against bare fetch + JSON.parse of the same answer, in one run, rounds interleaved,
-// the server in another process.
-import { fork } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { cpus } from 'node:os';
-import { fileURLToPath } from 'node:url';
+// What the package costs: CPU time of a call against bare fetch, a cold import against zod's, packages and bytes installed.
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { cpus, loadavg } from 'node:os';
+import { markdownTable } from '../scripts/support/markdown-table.ts';
+import { type ColdImport, measureColdImports } from './overhead/cold-import.ts';
+import { type CpuCase, measureCpu } from './overhead/cpu.ts';
+import { installPackage } from './overhead/package.ts';
+import { writeReadmeSection } from './readme-section.ts';
 
-// The build is measured, as users meet it; a computed specifier keeps the type check from asking for a build first.
-const built = new URL('../dist/index.js', import.meta.url).href;
-// The build is made from this very source.
-const { TrackingClient } = (await import(built)) as typeof import('../src/index.ts');
-
-const ROUNDS = 9;
-const CALLS = 400;
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+function verdict(value: number, mustReach: number): string {
+  return value <= mustReach ? 'reached' : 'missed';
 }
 
-async function cpuMicrosecondsPerCall(call: () => Promise<unknown>): Promise<number> {
-  const before = process.cpuUsage();
-  for (let index = 0; index < CALLS; index += 1) await call();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / CALLS;
+function cpuRow({ events, costs }: CpuCase, mustReach: number): string[] {
+  const cells = costs.map(({ microsecondsPerCall, ratio }) =>
+    ratio === 1
+      ? `${microsecondsPerCall.toFixed(0)} µs`
+      : `${microsecondsPerCall.toFixed(0)} µs, ${ratio.toFixed(2)}x`,
+  );
+  const ratio = costs.at(-1)?.ratio ?? Number.NaN;
+  return [`${events} events`, ...cells, `<= ${mustReach.toFixed(2)}x: ${verdict(ratio, mustReach)}`];
 }
 
-const server = fork(fileURLToPath(new URL('./overhead/server.ts', import.meta.url)), {
-  execArgv: ['--import', 'tsx'],
-});
-const port = await new Promise<number>((resolve) =>
-  server.once('message', (address: { port: number }) => resolve(address.port)),
-);
-const rows = [];
-for (const events of [10, 200]) {
-  const baseUrl = `http://127.0.0.1:${port}/${events}`;
-  const headers = { authorization: 'Bearer bench', accept: 'application/json' };
-  const bare = async () =>
-    JSON.parse(await (await fetch(`${baseUrl}/trackers/abc/results`, { headers })).text());
-  const limits = { 'trackers.results': 1_000_000 };
-  const client = new TrackingClient({ baseUrl, apiKey: 'bench', rateLimit: { limits } });
-  const ours = async () => client.trackers.results('abc');
-  const samples = { bare: [] as number[], ours: [] as number[] };
-  for (let round = -1; round < ROUNDS; round += 1) {
-    const bareCost = await cpuMicrosecondsPerCall(bare);
-    const ourCost = await cpuMicrosecondsPerCall(ours);
-    if (round < 0) continue; // The first round warms both up.
-    samples.bare.push(bareCost);
-    samples.ours.push(ourCost);
-  }
-  const ratios = samples.bare.map((cost, index) => (samples.ours[index] ?? Number.NaN) / cost);
-  rows.push({
-    events,
-    bareMicroseconds: median(samples.bare),
-    clientMicroseconds: median(samples.ours),
-    ratio: median(ratios),
-  });
-}
-server.disconnect();
-console.table(
-  rows.map((row) => ({
-    events: row.events,
-    'bare fetch (µs)': row.bareMicroseconds.toFixed(0),
-    'client (µs)': row.clientMicroseconds.toFixed(0),
-    ratio: row.ratio.toFixed(2),
-  })),
-);
+const { app, unpackedBytes, companions } = await installPackage();
+const imports = await measureColdImports(app);
+await rm(app, { recursive: true, force: true });
+const cpu = await measureCpu();
+
+const importOf = (name: string): ColdImport => {
+  const found = imports.find(({ contender }) => contender === name);
+  if (found === undefined) throw new Error(`Expected a measurement of ${name}`);
+  return found;
+};
+const ours = importOf('tracking-client (ESM)');
+const zod = importOf('zod (ESM)');
+const processRatio = ours.processMs / zod.processMs;
+const importRatio = ours.importMs / zod.importMs;
+const machine = `Node ${process.version.slice(1)}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores`;
+
+const section = [
+  markdownTable(
+    ['`results` call', ...(cpu[0]?.costs.map(({ contender }) => contender) ?? []), 'Must reach'],
+    cpu.map((one, index) => cpuRow(one, index === 0 ? 1.4 : 1.2)),
+  ),
+  markdownTable(
+    ['Cold import', 'whole process', 'import alone'],
+    imports.map(({ contender, processMs, importMs }) => [
+      contender,
+      `${processMs.toFixed(0)} ms`,
+      `${importMs.toFixed(1)} ms`,
+    ]),
+  ),
+  markdownTable(
+    ['Figure', 'Must reach', 'Measured'],
+    [
+      [
+        'a process that imports `tracking-client`, against one that imports `zod`',
+        '<= 1.6x',
+        `${processRatio.toFixed(2)}x: ${verdict(processRatio, 1.6)}`,
+      ],
+      ['the same, the import alone', '-', `${importRatio.toFixed(2)}x`],
+      [
+        'packages installed with it',
+        '<= 6',
+        `${companions.length} (${companions.join(', ')}): ${verdict(companions.length, 6)}`,
+      ],
+      [
+        'unpacked size',
+        '<= 600 kB',
+        `${(unpackedBytes / 1000).toFixed(0)} kB: ${verdict(unpackedBytes, 600_000)}`,
+      ],
+    ],
+  ),
+  `Measured with ${machine}. Medians.`,
+].join('\n\n');
+console.log(`${section}\n\nLoad of the machine before the end: ${loadavg()[0]?.toFixed(1)}`);
+
 await mkdir(new URL('./results/', import.meta.url), { recursive: true });
-const report = { node: process.version, cpu: cpus()[0]?.model, rounds: ROUNDS, callsPerRound: CALLS, rows };
+const report = { machine, cpu, imports, companions, unpackedBytes };
 await writeFile(new URL('./results/overhead.json', import.meta.url), `${JSON.stringify(report, null, 2)}\n`);
+writeReadmeSection('overhead figures', section);

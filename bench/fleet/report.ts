@@ -1,4 +1,4 @@
-import { median } from '../limiter/statistics.ts';
+import { median } from '../statistics.ts';
 import type { MeasuredCase } from './cases.ts';
 import type { FleetRun } from './run.ts';
 import { CONTENDER_NAMES } from './task.ts';

@@ -3,7 +3,7 @@ import Bottleneck from 'bottleneck';
 import pThrottle from 'p-throttle';
 import { TrackingClient } from '../../src/client.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { median } from './statistics.ts';
+import { median } from '../statistics.ts';
 
 export interface QueueCost {
   readonly name: string;

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { cpus, totalmem, type } from 'node:os';
+import { max, median } from '../statistics.ts';
 import type { Case } from './cases.ts';
 import type { Run } from './drive.ts';
 import type { QueueCost } from './queue-cost.ts';
 import type { PriorityRun } from './special-cases.ts';
-import { max, median } from './statistics.ts';
 
 /** One cell of the table: a contender in a case, over all rounds. */
 export interface Measurement {

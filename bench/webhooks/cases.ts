@@ -1,5 +1,6 @@
 import { eventKey, MemoryDedupeStore, parseWebhook, WebhookInbox } from '../../src/webhooks/index.ts';
-import { heldBytes, median, microsecondsPerCall } from './measure.ts';
+import { median } from '../statistics.ts';
+import { heldBytes, microsecondsPerCall } from './measure.ts';
 import { EVENTS_PER_TRACKING, webhookBody } from './payload.ts';
 
 const ROUNDS = 15;

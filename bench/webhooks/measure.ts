@@ -1,12 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** The middle one of some values. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
 /** Microseconds one call takes, as the mean of many. */
 export function microsecondsPerCall(call: () => unknown, calls: number): number {
   const startedAt = performance.now();
