@@ -1,6 +1,6 @@
 // Shows a bulk import: 5,000 lines of CSV become trackers, read only as fast as they are sent, with a progress bar, a
 // summary by status, and the failed rows in a CSV that can be fed in again. Without TRACKING_BASE_URL it runs against
-// an embedded fake service that allows 3 requests a second, refuses some rows and loses one answer.
+// an embedded fake service that allows 3 requests a second, refuses some rows and loses one answer; that takes 17 seconds.
 // Run: npx tsx examples/bulk-import.ts [rows.csv]
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';

@@ -2,9 +2,10 @@
 // once, until the service stops tracking. Without TRACKING_BASE_URL an embedded fake service plays a shipment of three
 // days in a few seconds. Run: npx tsx examples/poll-shipment.ts [tracking number]
 import pc from 'picocolors';
-import { type PollUpdate, TrackingClient, type TrackingEvent } from 'tracking-client';
+import { type PollUpdate, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { sortEvents } from 'tracking-client/webhooks';
+import { timelineLine } from './support/screen.ts';
 
 const trackingNumber = process.argv[2] ?? 'RR123456785CN';
 const hasService = process.env['TRACKING_BASE_URL'] !== undefined;
@@ -16,20 +17,6 @@ function makeClient(): TrackingClient {
   if (hasService) return new TrackingClient();
   const fake = createFakeTrackingService({ play: 'delivered', speed: SPEED, resultsDelayMs: 1500 });
   return new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-}
-
-const MARKS: Readonly<Record<string, string>> = {
-  delivered: pc.green('●'),
-  exception: pc.red('●'),
-  failed_attempt: pc.yellow('●'),
-};
-
-function timelineLine(event: TrackingEvent): string {
-  const mark = MARKS[event.statusMilestone ?? ''] ?? pc.cyan('○');
-  const when = pc.dim((event.occurrenceDatetime ?? 'no time').padEnd(25));
-  const what = event.status ?? event.statusCode ?? 'unknown';
-  const where = event.location ? pc.dim(` · ${event.location}`) : '';
-  return `  ${mark} ${when} ${what}${where}`;
 }
 
 /** The last line of a terminal, written over and over; nothing where the output is a file or a pipe. */

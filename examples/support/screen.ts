@@ -7,12 +7,18 @@ export function heading(text: string): void {
   console.log(`\n${pc.bold(text)}`);
 }
 
+const MARKS: Readonly<Record<string, string>> = {
+  delivered: pc.green('●'),
+  exception: pc.red('●'),
+  failed_attempt: pc.yellow('●'),
+};
+
 /** One event of a shipment as a line of its timeline. */
 export function timelineLine(event: TrackingEvent): string {
-  const when = pc.dim((event.occurrenceDatetime ?? '').padEnd(25));
+  const mark = MARKS[event.statusMilestone ?? ''] ?? pc.cyan('○');
+  const when = pc.dim((event.occurrenceDatetime ?? 'no time').padEnd(25));
   const what = event.status ?? event.statusCode ?? 'unknown';
   const where = event.location ? pc.dim(` · ${event.location}`) : '';
-  const mark = event.statusMilestone === 'delivered' ? pc.green('●') : pc.cyan('○');
   return `  ${mark} ${when} ${what}${where}`;
 }
 
