@@ -20,7 +20,7 @@ function step(command: string, ...args: readonly string[]): void {
   if (status !== 0) stop(`\`${command} ${args.join(' ')}\` failed`);
 }
 
-const manifest: { name: string; version: string } = JSON.parse(read('package.json'));
+const manifest: { name: string; version: string; repository?: unknown } = JSON.parse(read('package.json'));
 const [, released = '', date = ''] = /^## (\S+) - (.+)$/m.exec(read('CHANGELOG.md')) ?? [];
 if (manifest.version !== VERSION)
   stop(`package.json says ${manifest.version} and src/version.ts says ${VERSION}`);
@@ -31,10 +31,13 @@ const changed = spawnSync('git', ['status', '--porcelain'], { encoding: 'utf8' }
 if (changed !== '') stop(`these changes are not committed:\n${changed}`);
 
 step('npm', 'ci');
-step('npm', 'run', 'build');
 step('npm', 'test');
 step('npm', 'run', 'test:consumers');
 step('npm', 'run', 'test:typescript');
-step('npm', 'run', 'test:runtimes', '--', '--print');
+step('npm', 'run', 'test:runtimes', '--', '--all', '--print');
 step('npm', 'pack', '--ignore-scripts');
+if (manifest.repository === undefined)
+  console.warn(
+    '\npackage.json names no `repository`: the links of README.md to other files will lead nowhere',
+  );
 console.log(`\nReady: npm publish ${manifest.name}-${manifest.version}.tgz`);

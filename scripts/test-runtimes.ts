@@ -1,6 +1,8 @@
 // Runs the programs under test/runtimes against the packed package on every runtime, each installed from npm, and writes
-// what was run into README.md. Names of runtimes as arguments run only these; then, with `--print`, and when anything
-// failed or was skipped, nothing is written. Ends with the count of programs; a runtime that is missing is one skipped.
+// what was run into README.md. A run that was not whole writes nothing: one of some runtimes only, which the arguments may
+// name, or one in which anything failed or was skipped. With `--print` nothing is written either, but a table of README.md
+// that tells of other checks is a failure. Ends with the count of programs; a runtime that is not to be had is one skipped,
+// and with `--all` a failure.
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +11,7 @@ import { chosen } from './support/chosen.ts';
 import { forEach } from './support/for-each.ts';
 import { install } from './support/install.ts';
 import { code, markdownTable } from './support/markdown-table.ts';
-import { writeSection } from './support/marked-section.ts';
+import { readSection, writeSection } from './support/marked-section.ts';
 import { run } from './support/run.ts';
 import { installRuntime } from './support/runtimes.ts';
 import { Tally } from './support/tally.ts';
@@ -99,8 +101,13 @@ function tableOf(rows: readonly Row[]): string {
   );
 }
 
+/** Newer runtimes come by themselves; they make no table stale. */
+function withoutVersions(text: string): string {
+  return text.replace(/\d+\.\d+\.\d+/g, 'x').trim();
+}
+
 const { values, positionals } = parseArgs({
-  options: { print: { type: 'boolean', default: false } },
+  options: { print: { type: 'boolean', default: false }, all: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 const names = chosen(Object.keys(LINES), positionals);
@@ -123,3 +130,12 @@ const isWhole = positionals.length === 0 && tally.isComplete;
 if (isWhole && !values.print) writeSection(README, SECTION, table);
 else console.log(table);
 tally.end();
+if (
+  isWhole &&
+  values.print &&
+  withoutVersions(readSection(README, SECTION) ?? '') !== withoutVersions(table)
+) {
+  console.error('Stale in README.md: what was run where. Run `npm run test:runtimes` to write it anew.');
+  process.exitCode = 1;
+}
+if (values.all && !tally.isComplete) process.exitCode = 1;

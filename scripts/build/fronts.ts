@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, posix, resolve } from 'node:path';
 import { build } from 'esbuild';
 import type { Options } from 'tsup';
+import { VERSION } from '../../src/version.ts';
 import { HELD_LIBRARIES, heldLibrariesOf, SHIPPED_LIBRARIES } from './libraries.ts';
 
 type Plugin = NonNullable<Options['plugins']>[number];
@@ -29,7 +30,9 @@ async function librariesOf(body: string, seen = new Set<string>()): Promise<Set<
 }
 
 async function writeLibraries(target: string): Promise<void> {
-  await write('libraries/held.cjs', 'module.exports = {};\n');
+  // On the global object, for a test runner may load this file twice: once by itself and once by Node.
+  const holder = `globalThis[Symbol.for('tracking-client ${VERSION} libraries')]`;
+  await write('libraries/held.cjs', `module.exports = ${holder} ??= {};\n`);
   for (const name of HELD_LIBRARIES) {
     const imports = `import held from './held.cjs';\nimport * as library from '${name}';\n`;
     await write(`libraries/${name}.js`, `${imports}held['${name}'] ??= library;\n`);
@@ -44,6 +47,7 @@ async function writeLibraries(target: string): Promise<void> {
       format: 'cjs',
       platform: 'node',
       target,
+      banner: { js: '"use strict";' },
       outfile: resolve(DIST, 'libraries', `${name}.cjs`),
       metafile: true,
     });

@@ -1,6 +1,6 @@
 /**
- * Libraries that exist as ES module and as CommonJS. The bodies take them from `held.cjs`, where the front of an entry
- * point has put them: ES modules for `import`, CommonJS for `require`, so that an app never loads both.
+ * Libraries that exist as ES module and as CommonJS. The bodies take them from `held.cjs`, where the first front that is
+ * loaded puts them: ES modules for `import`, CommonJS for `require`; so an app that does one of the two loads one copy.
  */
 export const HELD_LIBRARIES = ['msw', 'zod'];
 

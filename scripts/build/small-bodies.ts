@@ -19,6 +19,8 @@ async function toCommonjs({ code, map }: Chunk, target: string, libraries: strin
     format: 'cjs',
     platform: 'node',
     target,
+    // As in the ES module it comes from.
+    banner: '"use strict";',
     keepNames: true,
     sourcemap: 'external',
   });

@@ -51,7 +51,7 @@ const overheadSchema = z.object({
       costs: z.array(z.object({ contender: z.string(), microsecondsPerCall: z.number(), ratio: z.number() })),
     }),
   ),
-  imports: z.array(z.object({ contender: z.string(), processMs: z.number() })),
+  imports: z.array(z.object({ contender: z.string(), processMs: z.number(), importMs: z.number() })),
   unpackedBytes: z.number(),
 });
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,6 +50,21 @@ describe('the package', () => {
       .map(({ path }) => path)
       .filter((path) => !/^dist\/.*\.(c?js|cjs\.map|d\.c?ts)$/.test(path));
     expect(others.sort()).toEqual(['LICENSE', 'README.md', 'dist/libraries/LICENSES.txt', 'package.json']);
+  });
+
+  it('every body and library → strict, as the ES module it comes from', async () => {
+    const paths = packed.files.map(({ path }) => path);
+    const scripts = paths.filter((path) =>
+      /^dist\/(body|libraries)\/(?!.*(load|held|zod|msw)\.cjs).*\.cjs$/.test(path),
+    );
+    const texts = await Promise.all(scripts.map((path) => readFile(join(root, path), 'utf8')));
+    expect(scripts.length).toBeGreaterThan(10);
+    expect(scripts.filter((_, index) => !/^(#!.*\n)?"use strict";/.test(texts[index] ?? ''))).toEqual([]);
+  });
+
+  it('the licenses → of every library that is shipped', async () => {
+    const text = await readFile(join(root, 'dist/libraries/LICENSES.txt'), 'utf8');
+    expect(text.match(/^[\w-]+$/gm)).toEqual(['is-network-error', 'ky', 'p-retry', 'p-throttle']);
   });
 
   it('unpacked → at most 600 kB', () => {
