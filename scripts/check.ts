@@ -101,7 +101,7 @@ const steps: readonly Step[] = [
   { name: 'docs', command: bin('tsx', 'scripts/docs/main.ts', '--check') },
   { name: 'build', command: ['npm', 'run', 'build'] },
   { name: 'publint', command: bin('publint', '--strict') },
-  { name: 'attw', command: bin('attw', '--pack', '.', '--profile', 'node16', '--format', 'ascii') },
+  { name: 'attw', command: bin('attw', '--pack', '.', '--format', 'ascii') },
   vitest('types', true),
   vitest('unit'),
   vitest('integration'),

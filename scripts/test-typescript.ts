@@ -45,6 +45,8 @@ interface Mode {
   readonly settings: readonly Setting[];
   /** Sources that this mode has no syntax for. */
   readonly without: readonly string[];
+  /** The lines that know the mode. Default: all. */
+  readonly lines?: readonly string[];
 }
 
 const MODES: readonly Mode[] = [
@@ -53,6 +55,14 @@ const MODES: readonly Mode[] = [
   { module: 'preserve', moduleResolution: 'bundler', settings: [STRICTEST], without: [] },
   // Finds the same declarations as `preserve`. It has no `import … = require(…)`.
   { module: 'esnext', moduleResolution: 'bundler', settings: [], without: ['required.cts'] },
+  // What TypeScript 5 takes by itself for `commonjs`, so many apps have it; it reads `typesVersions`, not `exports`.
+  {
+    module: 'commonjs',
+    moduleResolution: 'node10',
+    settings: [STRICTEST],
+    without: [],
+    lines: ['5.5', '5.9'],
+  },
 ];
 
 interface Combination {
@@ -75,7 +85,8 @@ function exceptionsOf({ line, mode, setting }: Combination): Exception[] {
 
 function combinationsOf(line: string): Combination[] {
   const settingsOf = (mode: Mode) => (line === NATIVE_LINE ? [STRICTEST, WITH_MSW] : mode.settings);
-  return MODES.flatMap((mode) => settingsOf(mode).map((setting) => ({ line, mode, setting })));
+  const known = MODES.filter((mode) => mode.lines?.includes(line) ?? true);
+  return known.flatMap((mode) => settingsOf(mode).map((setting) => ({ line, mode, setting })));
 }
 
 /** Installs what a line needs, and puts every source down twice: as a module and as CommonJS. */
@@ -104,6 +115,8 @@ async function compile(combination: Combination, scratch: string, tally: Tally):
     moduleResolution,
     target: 'ES2022',
     strict: true,
+    // As `tsc --init` sets it; the declarations of zod need it in `commonjs`.
+    esModuleInterop: true,
     skipLibCheck: false,
     noEmit: true,
     types: ['node'],
