@@ -40,7 +40,8 @@ export interface TrackingClientOptions {
    */
   readonly baseUrl?: string | URL | undefined;
   /**
-   * The API key, or a function that gives it and is asked before every attempt, so a rotated key is picked up.
+   * The API key, or a function that gives it and is asked before every attempt, so a rotated key is picked up; the
+   * call holds its token meanwhile, so answer from memory.
    * Default: the environment variable `TRACKING_API_KEY`.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;

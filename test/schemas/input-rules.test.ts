@@ -139,6 +139,10 @@ describe('recipient', () => {
     expect(messages({ recipient: { name: 'x'.repeat(100) } })).toEqual([]);
   });
 
+  test('a name of 100 characters that take two code units each → accepted', () => {
+    expect(messages({ recipient: { name: '📦'.repeat(100) } })).toEqual([]);
+  });
+
   test('a name of 101 characters → rejected with the rule', () => {
     expect(messages({ recipient: { name: 'x'.repeat(101) } })).toEqual([
       'Expected `recipient.name` to have at most 100 characters, got a string of 101 characters',

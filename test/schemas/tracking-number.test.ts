@@ -68,7 +68,7 @@ describe('kind', () => {
 });
 
 describe('dummy values', () => {
-  test.each(['12345', '01234', '123456789', '1234567890', '0123456789', '7890123'])(
+  test.each(['12345', '01234', '123456789', '1234567890', '0123456789', '67890', '01234567890'])(
     '%s → rejected as an ascending run',
     (value) => {
       expect(of(value)).toEqual([
@@ -77,9 +77,12 @@ describe('dummy values', () => {
     },
   );
 
-  test.each(['12346', '54321', '11111', '1234567891', 'A12345', '12345-6'])('%s → accepted', (value) => {
-    expect(of(value)).toEqual([]);
-  });
+  test.each(['12346', '54321', '11111', '1234567891', 'A12345', '12345-6', '7890123', '8901234'])(
+    '%s → accepted',
+    (value) => {
+      expect(of(value)).toEqual([]);
+    },
+  );
 });
 
 describe('for all', () => {
@@ -91,10 +94,10 @@ describe('for all', () => {
     );
   });
 
-  test('every ascending run of 5 to 50 digits → rejected', () => {
+  test('every ascending run that ends with 0 after 9 at the latest → rejected', () => {
     fc.assert(
-      fc.property(fc.nat(9), fc.integer({ min: 5, max: 50 }), (start, length) => {
-        const run = Array.from({ length }, (_, index) => (start + index) % 10).join('');
+      fc.property(fc.nat(6), fc.nat(6), (start, more) => {
+        const run = '01234567890'.slice(start, start + 5 + more);
         expect(trackingNumber.safeParse(run).success).toBe(false);
       }),
     );
