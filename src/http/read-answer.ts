@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ApiError, ResultsNotReadyError } from '../api-errors.ts';
+import { type ApiError, type ApiErrorDetails, ResultsNotReadyError } from '../api-errors.ts';
 import type { Endpoint } from '../endpoints.ts';
 import { ConfigurationError, ResponseValidationError } from '../errors.ts';
 import { hotSchema } from '../hot-schema.ts';
@@ -88,9 +88,9 @@ export function rateLimitDelayMs(headers: Headers): number {
   return parseRetryDelayMs(headers) ?? WINDOW_MS;
 }
 
-function failure(call: AnsweredCall, answer: RawAnswer): ApiError {
-  const body = looseJson(answer);
-  const details = {
+/** What an answer says, as an error may show it: without the key. */
+function detailsOf(call: AnsweredCall, answer: RawAnswer, body: unknown): ApiErrorDetails {
+  return {
     status: answer.status,
     errors: errorItemsOf(body, call.secret),
     requestId: requestIdOf(answer, call.secret),
@@ -101,6 +101,10 @@ function failure(call: AnsweredCall, answer: RawAnswer): ApiError {
     attempts: call.attempts,
     retryAfterMs: retryAfterMsOf(answer),
   };
+}
+
+function failure(call: AnsweredCall, answer: RawAnswer): ApiError {
+  const details = detailsOf(call, answer, looseJson(answer));
   if (answer.status < 300 || answer.status > 399) return apiErrorOf(details);
   const message = `${call.method} ${call.path} was answered with a redirect (${answer.status}), which is never followed: the key would travel with it`;
   return apiErrorOf(details, message);
@@ -115,17 +119,9 @@ function isResult(call: AnsweredCall, answer: RawAnswer): boolean {
 
 function notReady(call: AnsweredCall, answer: RawAnswer, body: unknown): ResultsNotReadyError {
   const message = `${call.method} ${call.path} has no results yet; ask again later`;
-  return new ResultsNotReadyError(message, {
-    status: answer.status,
-    errors: [],
-    requestId: requestIdOf(answer, call.secret),
-    method: call.method,
-    path: call.path,
-    headers: redactHeaders(answer.headers, call.secret),
-    body: redactValue(body, call.secret),
-    attempts: call.attempts,
-    retryAfterMs: undefined,
-  });
+  const details = detailsOf(call, answer, body);
+  // A success complains of nothing, whatever else its body holds.
+  return new ResultsNotReadyError(message, { ...details, errors: [], retryAfterMs: undefined });
 }
 
 /**
