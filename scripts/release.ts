@@ -2,7 +2,7 @@
 // Publishing the tarball stays a decision of a person.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { VERSION } from '../src/version.ts';
+import { VERSION } from '../src/config/config.ts';
 
 function read(path: string): string {
   return readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
@@ -23,7 +23,7 @@ function step(command: string, ...args: readonly string[]): void {
 const manifest: { name: string; version: string; repository?: unknown } = JSON.parse(read('package.json'));
 const [, released = '', date = ''] = /^## (\S+) - (.+)$/m.exec(read('CHANGELOG.md')) ?? [];
 if (manifest.version !== VERSION)
-  stop(`package.json says ${manifest.version} and src/version.ts says ${VERSION}`);
+  stop(`package.json says ${manifest.version} and src/config/config.ts says ${VERSION}`);
 if (released !== VERSION) stop(`the newest entry of CHANGELOG.md is ${released}, not ${VERSION}`);
 if (!/^\d{4}-\d{2}-\d{2}$/.test(date))
   stop(`CHANGELOG.md gives ${released} no date but "${date}"; write the day of the release`);

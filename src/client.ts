@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { type Config, resolveConfig } from './config.ts';
+import { type Config, resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import type { ApiPromise } from './http/api-promise.ts';
 import { Caller } from './http/caller.ts';
 import { prepareRawCall, RAW_OPTIONS, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
-import { CouriersResource } from './resources/couriers.ts';
-import { TrackersResource } from './resources/trackers.ts';
-import { TrackingResource } from './resources/tracking.ts';
+import { CouriersResource } from './trackers/couriers.ts';
+import { TrackersResource } from './trackers/trackers.ts';
+import { TrackingResource } from './trackers/tracking.ts';
 
 /**
  * A client of one account of the service.

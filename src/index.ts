@@ -21,7 +21,9 @@ export {
   ShippingDateOutdatedError,
 } from './api-errors.ts';
 export { TrackingClient } from './client.ts';
-export type { Clock } from './clock.ts';
+export type { Clock } from './common/timing.ts';
+export type { ValidationIssue } from './common/validation.ts';
+export { VERSION } from './config/config.ts';
 export {
   ENDPOINT_NAMES,
   type Endpoint,
@@ -43,7 +45,6 @@ export {
   WebhookAuthenticationError,
   WebhookParseError,
 } from './errors.ts';
-export type { AttemptInfo, Hooks, RateLimitedInfo, RequestInfo, ResponseInfo, RetryInfo } from './hooks.ts';
 export { ApiPromise, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export type { RateLimitInfo } from './http/response-headers.ts';
@@ -58,24 +59,17 @@ export type {
 } from './limiter/limiter.ts';
 export { LongPauseError } from './limiter/long-pause-error.ts';
 export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
-export type { Logger, LogLevel } from './logger.ts';
-export type { RateLimitOptions, RequestOptions, RetryOptions, TrackingClientOptions } from './options.ts';
-export type { BulkOutcome, BulkStatus, BulkSummary } from './resources/bulk-outcome.ts';
-export type { CouriersResource } from './resources/couriers.ts';
-export type { BulkCreation, TrackerInputs } from './resources/create-many.ts';
-export type { CreateManyOptions } from './resources/create-many-options.ts';
-export type { TrackerPolls } from './resources/poll-many.ts';
 export type {
-  PollManyOptions,
-  PollManyUpdate,
-  TrackerIds,
-  TrackerPollFailure,
-  TrackerPollUpdate,
-} from './resources/poll-many-options.ts';
-export type { PollContext, PollOptions, PollUpdate } from './resources/poll-options.ts';
-export type { BulkRequestOptions, TrackerRequestOptions } from './resources/request-options.ts';
-export type { TrackersResource } from './resources/trackers.ts';
-export type { TrackingResource } from './resources/tracking.ts';
+  AttemptInfo,
+  Hooks,
+  Logger,
+  LogLevel,
+  RateLimitedInfo,
+  RequestInfo,
+  ResponseInfo,
+  RetryInfo,
+} from './logging.ts';
+export type { RateLimitOptions, RequestOptions, RetryOptions, TrackingClientOptions } from './options.ts';
 export {
   type ApiErrorItem,
   apiErrorItemSchema,
@@ -134,12 +128,26 @@ export {
   trackingSchema,
   trackingSearchInputSchema,
 } from './schemas/tracking.ts';
+export { unknownFields } from './schemas/unknown-fields.ts';
 export {
   type ResendResult,
   resendResultSchema,
   type WebhookHistory,
   webhookHistorySchema,
 } from './schemas/webhook-history.ts';
-export { unknownFields } from './unknown-fields.ts';
-export type { ValidationIssue } from './validation.ts';
-export { VERSION } from './version.ts';
+export type { BulkOutcome, BulkStatus, BulkSummary } from './trackers/bulk-outcome.ts';
+export type { CouriersResource } from './trackers/couriers.ts';
+export type { BulkCreation, TrackerInputs } from './trackers/create-many.ts';
+export type { CreateManyOptions } from './trackers/create-many-options.ts';
+export type { TrackerPolls } from './trackers/poll-many.ts';
+export type {
+  PollManyOptions,
+  PollManyUpdate,
+  TrackerIds,
+  TrackerPollFailure,
+  TrackerPollUpdate,
+} from './trackers/poll-many-options.ts';
+export type { PollContext, PollOptions, PollUpdate } from './trackers/poll-options.ts';
+export type { BulkRequestOptions, TrackerRequestOptions } from './trackers/request-options.ts';
+export type { TrackersResource } from './trackers/trackers.ts';
+export type { TrackingResource } from './trackers/tracking.ts';

@@ -1,7 +1,6 @@
 import type { EndpointName } from './endpoints.ts';
-import type { Hooks } from './hooks.ts';
 import type { Limiter, Priority } from './limiter/limiter.ts';
-import type { Logger, LogLevel } from './logger.ts';
+import type { Hooks, Logger, LogLevel } from './logging.ts';
 
 /** When and how often a failed request is sent again; which failures count is a fact of each endpoint. */
 export interface RetryOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Hooks } from '../src/hooks.ts';
+import type { Hooks } from '../src/logging.ts';
 import { TRACKER } from './support/calls.ts';
 import { makeClient, rejectionOf, type Step } from './support/make-client.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { LOG_LEVELS, leveledLogger } from '../src/logger.ts';
+import { LOG_LEVELS, leveledLogger } from '../src/logging.ts';
 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, posix, resolve } from 'node:path';
 import { build } from 'esbuild';
 import type { Options } from 'tsup';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/config/config.ts';
 import { HELD_LIBRARIES, heldLibrariesOf, SHIPPED_LIBRARIES } from './libraries.ts';
 
 type Plugin = NonNullable<Options['plugins']>[number];

@@ -30,7 +30,7 @@ export function endpointTable(): string {
  */
 function resultOf(endpoint: EndpointName): string {
   const [resource, method] = endpoint.split('.');
-  const path = `src/resources/${resource}.ts`;
+  const path = `src/trackers/${resource}.ts`;
   const declaration = parseSource(path)
     .statements.filter(ts.isClassDeclaration)
     .flatMap(({ members }) => members.filter(ts.isMethodDeclaration))

@@ -1,7 +1,7 @@
-import { METHOD_OPTIONS, resolveCallOptions } from '../call-options.ts';
-import type { Config } from '../config.ts';
+import { checkBoolean, checkKnownOptions } from '../common/option-checks.ts';
+import { METHOD_OPTIONS, resolveCallOptions } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { checkBoolean, checkKnownOptions } from '../option-checks.ts';
 import type { RequestOptions } from '../options.ts';
 import { ApiPromise } from './api-promise.ts';
 import { type PreparedCall, runCall } from './pipeline.ts';

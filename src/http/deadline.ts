@@ -1,4 +1,4 @@
-import { onAbort } from '../abort.ts';
+import { onAbort } from '../common/timing.ts';
 import { TimeoutError, type TimeoutPhase } from '../errors.ts';
 
 function outOfTime(

@@ -1,12 +1,12 @@
 import pRetry from 'p-retry';
 import type { z } from 'zod';
-import { sleep } from '../abort.ts';
 import { ApiError } from '../api-errors.ts';
-import type { CallOptions } from '../call-options.ts';
-import type { Config } from '../config.ts';
+import { sleep } from '../common/timing.ts';
+import type { CallOptions } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
 import type { Endpoint, EndpointName, RetryClass, TimeoutClass } from '../endpoints.ts';
 import { isTrackingError, type TrackingError } from '../errors.ts';
-import { type AttemptInfo, callHook } from '../hooks.ts';
+import { type AttemptInfo, callHook } from '../logging.ts';
 import type { CallOutcome } from './api-promise.ts';
 import { CallDeadline } from './deadline.ts';
 import { readPayload, requestIdOf, validatePayload } from './read-answer.ts';

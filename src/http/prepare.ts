@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import { CALL_OPTIONS } from '../call-options.ts';
-import type { Config } from '../config.ts';
+import { errorMap, expected, toValidationIssues, type ValidationIssue } from '../common/validation.ts';
+import { CALL_OPTIONS } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
 import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
 import { hasDotSegment } from '../schemas/identifier.ts';
-import { errorMap, expected, toValidationIssues, type ValidationIssue } from '../validation.ts';
 import type { PreparedCall } from './pipeline.ts';
 
 /** What a method hands over; each part is checked against its schema in the table. */

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { type ApiError, type ApiErrorDetails, ResultsNotReadyError } from '../api-errors.ts';
+import { redactHeaders, redactText, redactValue } from '../common/secrets.ts';
+import { errorMap, formatPath, hotSchema, kindOf, toValidationIssues } from '../common/validation.ts';
 import type { Endpoint } from '../endpoints.ts';
 import { ConfigurationError, ResponseValidationError } from '../errors.ts';
-import { hotSchema } from '../hot-schema.ts';
 import { WINDOW_MS } from '../limiter/token-pool.ts';
-import { redactHeaders, redactText, redactValue } from '../redact.ts';
 import { type ApiErrorItem, isKnownErrorCode } from '../schemas/api-error.ts';
 import { isJsonObject, NO_RESULTS_YET } from '../schemas/envelope.ts';
-import { errorMap, formatPath, kindOf, toValidationIssues } from '../validation.ts';
 import { apiErrorOf, excerpt, readErrorItems } from './api-error-of.ts';
 import { parseRetryDelayMs, requestedDelayMs } from './response-headers.ts';
 import type { RawAnswer } from './transport.ts';

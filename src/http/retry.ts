@@ -1,7 +1,7 @@
 import { ApiError, QuotaExceededError } from '../api-errors.ts';
+import type { RetryPolicy } from '../config/call-options.ts';
 import type { RetryClass } from '../endpoints.ts';
 import { ConnectionError, TimeoutError, type TrackingError } from '../errors.ts';
-import type { RetryPolicy } from '../retry-policy.ts';
 
 /** What to do about a failed attempt. */
 export type RetryVerdict =

@@ -1,7 +1,7 @@
-import { onAbort } from '../abort.ts';
 import { RateLimitError } from '../api-errors.ts';
-import type { CallOptions } from '../call-options.ts';
-import type { Config } from '../config.ts';
+import { onAbort } from '../common/timing.ts';
+import type { CallOptions } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
 import { QueueFullError, TimeoutError, type TrackingError } from '../errors.ts';
 import type { Ticket } from '../limiter/limiter.ts';
 import { LongPauseError } from '../limiter/long-pause-error.ts';

@@ -1,6 +1,6 @@
 import ky from 'ky';
+import { redactCause, redactText } from '../common/secrets.ts';
 import { ConnectionError, ResponseValidationError, type TimeoutPhase } from '../errors.ts';
-import { redactCause, redactText } from '../redact.ts';
 import { causesOf, wasNeverSent } from './never-sent.ts';
 import { readBody } from './read-body.ts';
 

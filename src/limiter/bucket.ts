@@ -1,4 +1,4 @@
-import { type Clock, MAX_TIMER_MS } from '../clock.ts';
+import { type Clock, MAX_TIMER_MS } from '../common/timing.ts';
 import type { AbortGroups } from './abort-groups.ts';
 import { isBelievable } from './announced-limit.ts';
 import type { BucketSnapshot, Priority, Settlement, Ticket } from './limiter.ts';

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { checkCount, checkDelayMs, refuseOption } from '../option-checks.ts';
+import { checkCount, checkDelayMs, refuseOption } from '../common/option-checks.ts';
+import { type Clock, systemClock } from '../common/timing.ts';
 import type { AcquireOptions } from './limiter.ts';
 
 const DEFAULT_MAX_UPLINK_MS = 500;

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../common/timing.ts';
 import type { Settlement } from './limiter.ts';
 import { WINDOW_MS } from './token-pool.ts';
 

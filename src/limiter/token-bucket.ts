@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import { checkKnownOptions } from '../option-checks.ts';
+import { checkKnownOptions } from '../common/option-checks.ts';
+import type { Clock } from '../common/timing.ts';
 import { AbortGroups } from './abort-groups.ts';
 import { Bucket, type PendingCall } from './bucket.ts';
 import { BucketRegistry } from './bucket-registry.ts';

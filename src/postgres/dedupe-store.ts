@@ -1,4 +1,4 @@
-import { checkKnownOptions } from '../option-checks.ts';
+import { checkKnownOptions } from '../common/option-checks.ts';
 import type { Claim, DedupeStore } from '../webhooks/dedupe-store.ts';
 import { OUTLASTS_SENDER_MS } from '../webhooks/sender-schedule.ts';
 import { type InboxStatements, inboxStatements } from './inbox-statements.ts';

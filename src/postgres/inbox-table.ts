@@ -1,6 +1,6 @@
+import { checkCount, checkKnownOptions } from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { checkCount, checkKnownOptions } from '../option-checks.ts';
-import { kindOf } from '../validation.ts';
 import type { Queryable } from './queryable.ts';
 
 /** The table that is used when no other is named. */

@@ -1,5 +1,5 @@
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { kindOf } from '../validation.ts';
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
 export interface Queryable {

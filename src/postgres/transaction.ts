@@ -1,5 +1,5 @@
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { kindOf } from '../validation.ts';
 import type { Queryable } from './queryable.ts';
 
 /** A connection lent by a pool. */

@@ -1,4 +1,4 @@
-import { checkKnownOptions } from '../option-checks.ts';
+import { checkKnownOptions } from '../common/option-checks.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
 import { BodyReader } from '../webhooks/body-reader.ts';
 import { toCallbacks } from '../webhooks/callbacks.ts';

@@ -1,6 +1,6 @@
+import { checkKnownOptions } from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { checkKnownOptions } from '../option-checks.ts';
-import { kindOf } from '../validation.ts';
 import type { Claim, DedupeStore } from '../webhooks/dedupe-store.ts';
 import { hashedKey, looksHashed } from '../webhooks/hashed-key.ts';
 import { OUTLASTS_SENDER_MS } from '../webhooks/sender-schedule.ts';

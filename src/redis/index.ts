@@ -4,7 +4,7 @@
  * @module tracking-client/redis
  */
 
-export type { Clock } from '../clock.ts';
+export type { Clock } from '../common/timing.ts';
 export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
 export type { FallbackInfo, UnavailablePolicy } from './limiter/availability.ts';
 export { RedisLimiter, type RedisLimiterOptions } from './limiter.ts';

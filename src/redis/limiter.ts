@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import { checkCount, checkKnownOptions, checkOneOf, checkTimeoutMs } from '../common/option-checks.ts';
+import type { Clock } from '../common/timing.ts';
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import { AbortGroups } from '../limiter/abort-groups.ts';
 import { BucketRegistry } from '../limiter/bucket-registry.ts';
 import type { AcquireOptions, BucketId, BucketSnapshot, Limiter, Ticket } from '../limiter/limiter.ts';
 import { checkLimits, checkQueueSettings, checkWait } from '../limiter/limiter-options.ts';
-import { checkLogger, type Logger, leveledLogger } from '../logger.ts';
-import { checkCount, checkKnownOptions, checkOneOf, checkTimeoutMs } from '../option-checks.ts';
-import { kindOf } from '../validation.ts';
+import { checkLogger, type Logger, leveledLogger } from '../logging.ts';
 import { Availability, type FallbackInfo, type UnavailablePolicy } from './limiter/availability.ts';
 import type { QueuedCall } from './limiter/call-queue.ts';
 import { SharedBucket } from './limiter/shared-bucket.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { kindOf } from '../validation.ts';
 
 /** What this package uses of a client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {

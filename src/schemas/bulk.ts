@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expected, kindOf } from '../validation.ts';
+import { expected, kindOf } from '../common/validation.ts';
 import { apiErrorItemSchema } from './api-error.ts';
 import { observed, openEnum, type RecordSchema, record } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';

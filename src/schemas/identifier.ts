@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expected } from '../validation.ts';
+import { expected } from '../common/validation.ts';
 import { trackingNumberText } from './input-rules.ts';
 
 const MAX_DECODINGS = 8;

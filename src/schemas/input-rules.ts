@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expected, formatPath, kindOf } from '../validation.ts';
+import { expected, formatPath, kindOf } from '../common/validation.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_SHIPPING_AGE_DAYS = 180;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expected } from '../validation.ts';
+import { expected } from '../common/validation.ts';
 import {
   countryCode,
   courierCodes,

@@ -1,4 +1,4 @@
-import { refuseOption } from '../option-checks.ts';
+import { refuseOption } from '../common/option-checks.ts';
 
 /** Checks a switch, whose text would count as true. */
 export function checkBoolean(name: string, value: unknown): boolean {

@@ -1,5 +1,5 @@
-import { sleep } from '../abort.ts';
-import { checkKnownOptions, checkTimeoutMs, refuseOption } from '../option-checks.ts';
+import { checkKnownOptions, checkTimeoutMs, refuseOption } from '../common/option-checks.ts';
+import { sleep } from '../common/timing.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';
 import { checkFunction } from '../webhooks/function-check.ts';
 import { commitCases } from './dedupe-store-contract/commit-cases.ts';

@@ -1,5 +1,5 @@
+import { checkOneOf } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { checkOneOf } from '../option-checks.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import { checkSpeed, type FakeTrackingServiceOptions, resolveOptions } from './options.ts';
 import type { FakeCourier } from './service/couriers.ts';

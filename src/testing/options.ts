@@ -1,7 +1,7 @@
+import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf } from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
-import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf } from '../option-checks.ts';
-import { kindOf } from '../validation.ts';
 import { checkFunction } from '../webhooks/function-check.ts';
 import { checkBoolean, checkSeed } from './checks.ts';
 import type { LimitWindow } from './service/rate-limits.ts';

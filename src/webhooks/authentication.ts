@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError } from '../errors.ts';
-import { kindOf } from '../validation.ts';
 
 /** The account's webhook secret, or several while it is being changed. */
 export type WebhookSecret = string | readonly string[];

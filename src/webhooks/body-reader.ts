@@ -1,5 +1,5 @@
+import { formatPath } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
-import { formatPath } from '../validation.ts';
 import type { ItemIssues } from './issue-log.ts';
 import { type ParsedWebhook, parseWebhook } from './parse.ts';
 import type { RunSettings } from './run-options.ts';

@@ -1,5 +1,5 @@
+import { kindOf } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
-import { kindOf } from '../validation.ts';
 
 const BYTE_ORDER_MARK = 0xfeff;
 // Fatal, since a replacement character inside an id would make two events one. It drops a byte order mark itself.

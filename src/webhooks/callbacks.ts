@@ -1,6 +1,6 @@
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Delivery, EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
-import { kindOf } from '../validation.ts';
 import { checkFunction } from './function-check.ts';
 
 /** What every callback that does work is told. */

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../canonical-json.ts';
+import { canonicalJson } from '../common/canonical-json.ts';
 import { type OccurrenceDatetime, parseOccurrenceDatetime, startOfDayMs } from './occurrence-datetime.ts';
 
 /** What the order of events is read from: events of results and of webhooks both have it. */

@@ -1,5 +1,5 @@
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { kindOf } from '../validation.ts';
 
 /** Checks a callback among the options. */
 export function checkFunction(name: string, value: unknown): void {

@@ -1,4 +1,4 @@
-import { onAbort } from '../abort.ts';
+import { onAbort } from '../common/timing.ts';
 import { TrackingError } from '../errors.ts';
 
 /** A callback under way: can be told to stop, and is given up on after a while. */

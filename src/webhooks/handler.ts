@@ -1,12 +1,12 @@
-import { sleep } from '../abort.ts';
+import { checkCount, checkDelayMs, checkKnownOptions, checkTimeoutMs } from '../common/option-checks.ts';
+import { sleep } from '../common/timing.ts';
+import { kindOf } from '../common/validation.ts';
 import {
   ConfigurationError,
   TrackingError,
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
-import { checkCount, checkDelayMs, checkKnownOptions, checkTimeoutMs } from '../option-checks.ts';
-import { kindOf } from '../validation.ts';
 import { answerWith, type WebhookAnswer } from './answers.ts';
 import { type WebhookSecret, webhookAuthenticator } from './authentication.ts';
 import { toCallbacks, type WebhookCallbacks } from './callbacks.ts';

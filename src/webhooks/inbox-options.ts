@@ -1,7 +1,7 @@
+import { checkCount, checkKnownOptions, checkTimeoutMs } from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { checkCount, checkKnownOptions, checkTimeoutMs } from '../option-checks.ts';
 import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
-import { kindOf } from '../validation.ts';
 import type { DedupeStore } from './dedupe-store.ts';
 import type { StoreOperation } from './key-lease.ts';
 import { type RunSettings, resolveRunOptions } from './run-options.ts';

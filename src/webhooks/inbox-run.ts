@@ -1,4 +1,4 @@
-import { sleep } from '../abort.ts';
+import { sleep } from '../common/timing.ts';
 import { TrackingError } from '../errors.ts';
 import { highest } from './attempts.ts';
 import type { WebhookCallbacks, WorkContext } from './callbacks.ts';

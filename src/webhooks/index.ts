@@ -4,6 +4,7 @@
  * @module tracking-client/webhooks
  */
 
+export type { ValidationIssue } from '../common/validation.ts';
 export {
   ConfigurationError,
   isTrackingError,
@@ -30,7 +31,6 @@ export {
   webhookMetadataSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-export type { ValidationIssue } from '../validation.ts';
 export { type WebhookSecret, webhookAuthenticator } from './authentication.ts';
 export type {
   DeliveryContext,

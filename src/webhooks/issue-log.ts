@@ -1,4 +1,4 @@
-import type { ValidationIssue } from '../validation.ts';
+import type { ValidationIssue } from '../common/validation.ts';
 
 const MOST_ITEMS = 100;
 const MOST_ISSUES_PER_ITEM = 20;

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { hotSchema } from '../hot-schema.ts';
+import {
+  errorMap,
+  hotSchema,
+  kindOf,
+  toValidationIssues,
+  type ValidationIssue,
+} from '../common/validation.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 import {
   type Delivery,
@@ -12,7 +18,6 @@ import {
   webhookEventSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-import { errorMap, kindOf, toValidationIssues, type ValidationIssue } from '../validation.ts';
 import { IssueLog, type ItemIssues } from './issue-log.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sleep } from '../abort.ts';
+import { sleep } from '../common/timing.ts';
 import { TrackingError } from '../errors.ts';
 import type { Claim, DedupeStore } from './dedupe-store.ts';
 

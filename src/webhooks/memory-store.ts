@@ -1,5 +1,5 @@
+import { checkCount, checkKnownOptions } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import { checkCount, checkKnownOptions } from '../option-checks.ts';
 import type { Claim, DedupeStore } from './dedupe-store.ts';
 import { checkFunction } from './function-check.ts';
 import { RecencyMap } from './recency-map.ts';

@@ -1,5 +1,5 @@
+import { checkCount, checkDelayMs, checkTimeoutMs } from '../common/option-checks.ts';
 import { ConfigurationError } from '../errors.ts';
-import { checkCount, checkDelayMs, checkTimeoutMs } from '../option-checks.ts';
 import { checkFunction } from './function-check.ts';
 import type { InboxErrorContext, WebhookInboxOptions } from './inbox-options.ts';
 import { OUTLASTS_SENDER_MS } from './sender-schedule.ts';

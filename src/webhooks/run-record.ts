@@ -1,4 +1,4 @@
-import { checkDelayMs, checkKnownOptions } from '../option-checks.ts';
+import { checkDelayMs, checkKnownOptions } from '../common/option-checks.ts';
 import type { Delivery } from '../schemas/webhook.ts';
 import { type Announced, announce } from './announcements.ts';
 import type { WebhookCallbacks } from './callbacks.ts';

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { RetryPolicy } from '../../src/config/call-options.ts';
 import type { RetryClass } from '../../src/endpoints.ts';
 import {
   ConfigurationError,
@@ -11,7 +12,6 @@ import {
 } from '../../src/errors.ts';
 import { apiErrorOf } from '../../src/http/api-error-of.ts';
 import { backoffDelayMs, decideRetry } from '../../src/http/retry.ts';
-import type { RetryPolicy } from '../../src/retry-policy.ts';
 
 const policy: RetryPolicy = {
   retries: 3,

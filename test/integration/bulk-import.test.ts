@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import type { BulkOutcome } from '../../src/resources/bulk-outcome.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
+import type { BulkOutcome } from '../../src/trackers/bulk-outcome.ts';
 
 /** A client and a fake service that enforces its limits, with real HTTP between them. */
 async function makeService(

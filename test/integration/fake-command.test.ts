@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/config/config.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const NUMBER = 'RR123456785CN';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/common/timing.ts';
 
 interface PendingTimer {
   readonly firesAt: number;

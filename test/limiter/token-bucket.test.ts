@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/common/timing.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { Priority } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { errorMap, toValidationIssues, type ValidationIssue } from '../../src/validation.ts';
+import { errorMap, toValidationIssues, type ValidationIssue } from '../../src/common/validation.ts';
 
 /** The issues of a value, as a method of the client would report them; empty when it is valid. */
 export function issuesOf(schema: z.ZodType, value: unknown, rootName = 'input'): ValidationIssue[] {

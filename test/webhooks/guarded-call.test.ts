@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { GuardedCall } from '../../src/webhooks/guarded-call.ts';
+import { watchTimers } from '../support/watch-timers.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -24,10 +25,10 @@ test('a parent that aborts after the callback ended → not told, so that a long
 });
 
 test('a callback that waits for nothing → its timer does not keep the process alive', async () => {
-  const timers = vi.spyOn(globalThis, 'setTimeout');
-  const running = new GuardedCall().run(() => new Promise(() => {}), 1_000, undefined).catch(() => {});
-  expect(timers.mock.results[0]?.value.hasRef()).toBe(false);
-  await vi.advanceTimersByTimeAsync(1_000);
-  await running;
-  timers.mockRestore();
+  await watchTimers(async (started) => {
+    const running = new GuardedCall().run(() => new Promise(() => {}), 1_000, undefined).catch(() => {});
+    expect(started[0]?.timer.hasRef()).toBe(false);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await running;
+  });
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { watchTimers } from '../support/watch-timers.ts';
 import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
 const LEASE_MS = 60_000;
@@ -153,15 +154,15 @@ describe('heartbeat', () => {
   });
 
   test('under way → its timer does not keep the process alive', async () => {
-    const timers = vi.spyOn(globalThis, 'setTimeout');
-    const work = deferred();
-    const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(1);
-    const beat = timers.mock.calls.findIndex(([, delayMs]) => delayMs === LEASE_MS / 3);
-    expect(timers.mock.results[beat]?.value.hasRef()).toBe(false);
-    work.resolve();
-    await processing;
-    timers.mockRestore();
+    await watchTimers(async (started) => {
+      const work = deferred();
+      const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => work.promise);
+      await vi.advanceTimersByTimeAsync(1);
+      const beat = started.find(({ delayMs }) => delayMs === LEASE_MS / 3);
+      expect(beat?.timer.hasRef()).toBe(false);
+      work.resolve();
+      await processing;
+    });
   });
 
   test('the lease was stolen and the handler succeeds → the late commit still marks the event done', async () => {

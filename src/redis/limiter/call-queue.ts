@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../common/timing.ts';
 import type { AbortGroups } from '../../limiter/abort-groups.ts';
 import type { Priority, Ticket } from '../../limiter/limiter.ts';
 import { LongPauseError } from '../../limiter/long-pause-error.ts';

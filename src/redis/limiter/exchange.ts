@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../common/timing.ts';
+import { kindOf } from '../../common/validation.ts';
 import { bucketKey } from '../../limiter/bucket-registry.ts';
 import type { BucketId } from '../../limiter/limiter.ts';
-import { kindOf } from '../../validation.ts';
 import type { ScriptRunner } from '../redis-client.ts';
 import type { Report } from './lease-book.ts';
 import { EXCHANGE_SCRIPT } from './script.ts';

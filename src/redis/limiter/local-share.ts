@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../common/timing.ts';
 import type { BucketId, Ticket } from '../../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../limiter/token-bucket.ts';
 import { HORIZON_MS, PROBE_EVERY_MS, RETURN_MS } from './timing.ts';

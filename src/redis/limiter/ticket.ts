@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../common/timing.ts';
 import type { Ticket } from '../../limiter/limiter.ts';
 import { pauseMsOf } from '../../limiter/pause.ts';
 import type { EndpointView } from './endpoint-view.ts';

@@ -1,4 +1,4 @@
-import { type Clock, MAX_TIMER_MS } from '../../clock.ts';
+import { type Clock, MAX_TIMER_MS } from '../../common/timing.ts';
 
 /** One timer that is moved as often as its moment changes. */
 export class WakeTimer {

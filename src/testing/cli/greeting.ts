@@ -1,4 +1,4 @@
-import { VERSION } from '../../version.ts';
+import { VERSION } from '../../config/config.ts';
 import type { Flags } from './flags.ts';
 import type { Paint } from './paint.ts';
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { VERSION } from '../../version.ts';
+import { VERSION } from '../../config/config.ts';
 import { type Flags, parseFlags, UsageError } from './flags.ts';
 import { greeting } from './greeting.ts';
 import { HELP, USAGE } from './help.ts';

@@ -1,6 +1,6 @@
+import { kindOf } from '../../common/validation.ts';
 import type { BulkItem } from '../../schemas/bulk.ts';
 import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
-import { kindOf } from '../../validation.ts';
 import { ServiceError } from '../service/replies.ts';
 import { parseJson, validatedTrackerInput } from '../service/validate.ts';
 import { trackerView } from '../service/views.ts';

@@ -1,6 +1,6 @@
+import { checkCount, checkKnownOptions, checkOneOf } from '../../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import { ConfigurationError } from '../../errors.ts';
-import { checkCount, checkKnownOptions, checkOneOf } from '../../option-checks.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
 import { limitHeaders } from './rate-limits.ts';

@@ -1,4 +1,4 @@
-import { sleep } from '../../abort.ts';
+import { sleep } from '../../common/timing.ts';
 import type { EndpointName } from '../../endpoints.ts';
 import { handlers } from '../handlers/handlers.ts';
 import type { World } from '../world.ts';

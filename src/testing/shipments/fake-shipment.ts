@@ -1,8 +1,8 @@
+import { kindOf } from '../../common/validation.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import { trackingNumber as trackingNumberRule } from '../../schemas/input-rules.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
-import { kindOf } from '../../validation.ts';
 import type { World } from '../world.ts';
 import type { EventInput } from './event-defaults.ts';
 import type { ShipmentInput, ShipmentState } from './shipment-state.ts';

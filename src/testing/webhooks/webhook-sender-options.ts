@@ -1,12 +1,12 @@
-import { ConfigurationError } from '../../errors.ts';
 import {
   checkCount,
   checkDelayMs,
   checkKnownOptions,
   checkOneOf,
   refuseOption,
-} from '../../option-checks.ts';
-import { kindOf } from '../../validation.ts';
+} from '../../common/option-checks.ts';
+import { kindOf } from '../../common/validation.ts';
+import { ConfigurationError } from '../../errors.ts';
 import { checkFunction } from '../../webhooks/function-check.ts';
 import { checkBoolean, checkSeed } from '../checks.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';

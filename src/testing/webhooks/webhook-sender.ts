@@ -1,4 +1,4 @@
-import { sleep } from '../../abort.ts';
+import { sleep } from '../../common/timing.ts';
 import { runAll } from './run-all.ts';
 import { type Job, shuffled, toJobs } from './webhook-jobs.ts';
 import type { WebhookPush } from './webhook-queue.ts';

@@ -1,0 +1,109 @@
+/** The longest delay a timer can hold, in milliseconds; a longer one fires after 1 ms, so longer waits are chained. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Where the time comes from; give your own to run without real time. */
+export interface Clock {
+  /**
+   * A clock that only goes forward.
+   *
+   * @returns milliseconds, from whatever zero
+   */
+  now(): number;
+  /**
+   * What people read; this clock can jump.
+   *
+   * @returns milliseconds since the epoch
+   */
+  wallNow(): number;
+  /**
+   * Calls back once.
+   *
+   * @param callback - what to call
+   * @param delayMs - after how many milliseconds, at most 2^31 - 1
+   * @returns what `clearTimeout` takes
+   */
+  setTimeout(callback: () => void, delayMs: number): unknown;
+  /**
+   * Takes a call back.
+   *
+   * @param timer - what `setTimeout` of the same clock returned
+   */
+  clearTimeout(timer: unknown): void;
+}
+
+/** The machine's clocks. They are looked up at every call, so fake timers that a test installs later still count. */
+export const systemClock: Clock = {
+  now: () => globalThis.performance.now(),
+  wallNow: () => globalThis.Date.now(),
+  setTimeout: (callback, delayMs) => globalThis.setTimeout(callback, delayMs),
+  // Sound: only what `setTimeout` above returned comes back here.
+  clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof setTimeout>),
+};
+
+/** The callbacks of each signal; one listener a signal, however many calls share it, so Node never warns of a leak. */
+const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Runs `callback` once when `signal` aborts; at once when it already has.
+ *
+ * @returns a function that takes the callback back
+ */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  if (signal.aborted) {
+    callback();
+    return () => {};
+  }
+  const callbacks = callbacksOf.get(signal) ?? listen(signal);
+  callbacks.add(callback);
+  return () => {
+    callbacks.delete(callback);
+  };
+}
+
+function listen(signal: AbortSignal): Set<() => void> {
+  const callbacks = new Set<() => void>();
+  callbacksOf.set(signal, callbacks);
+  signal.addEventListener(
+    'abort',
+    () => {
+      callbacksOf.delete(signal);
+      for (const callback of callbacks) callback();
+    },
+    { once: true },
+  );
+  return callbacks;
+}
+
+/**
+ * A controller that also aborts when `signal` does, for the same reason.
+ *
+ * @returns the controller, and a function that unties it
+ */
+export function linkedController(signal: AbortSignal): {
+  readonly controller: AbortController;
+  readonly takeBack: () => void;
+} {
+  const controller = new AbortController();
+  return { controller, takeBack: onAbort(signal, () => controller.abort(signal.reason)) };
+}
+
+/**
+ * Waits for `ms` milliseconds, or rejects with the signal's own reason.
+ *
+ * The longest wait is 2^31 - 1 milliseconds, the longest a timer can hold.
+ */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let takeBack = () => {};
+    const timer = setTimeout(() => {
+      takeBack();
+      resolve();
+    }, ms);
+    if (signal !== undefined) {
+      takeBack = onAbort(signal, () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
+    }
+  });
+}

@@ -1,0 +1,162 @@
+import { kindOf } from './common/validation.ts';
+import type { EndpointName } from './endpoints.ts';
+import { ConfigurationError, type TrackingError } from './errors.ts';
+
+/** Takes log lines; the console is one, and so are most logging libraries. Fields never hold a secret. */
+export interface Logger {
+  /** Takes a line about what happens inside. */
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Takes a line about a change worth knowing. */
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Takes a line about something to look at. */
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Takes a line about a failure. */
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+/** From all lines to none. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+/** The least urgent lines that are logged. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const METHODS = ['debug', 'info', 'warn', 'error'] as const;
+
+/**
+ * Checks that a logger has a method for every level.
+ *
+ * @throws ConfigurationError naming the method that is missing
+ */
+export function checkLogger(logger: Logger): Logger {
+  for (const method of METHODS) {
+    // `Object` makes something with properties of null, too: options come from callers without types.
+    const found: unknown = Reflect.get(Object(logger), method);
+    if (typeof found === 'function') continue;
+    throw new ConfigurationError(`Expected \`logger.${method}\` to be a function, got ${kindOf(found)}`);
+  }
+  return logger;
+}
+
+/** A logger that drops lines below `level`, and that never breaks its caller. */
+export function leveledLogger(logger: Logger, level: LogLevel): Logger {
+  const lowest = LOG_LEVELS.indexOf(level);
+  const at =
+    (name: (typeof METHODS)[number]): Logger['debug'] =>
+    (message, fields) => {
+      if (LOG_LEVELS.indexOf(name) < lowest) return;
+      const print = () =>
+        logger[name](`[tracking-client] ${message}`, ...(fields === undefined ? [] : [fields]));
+      // A broken logger must not cost the caller an answer.
+      callGuarded(print, () => {});
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** What every hook is told. */
+export interface AttemptInfo {
+  /** The endpoint; `request` for a path outside the table. */
+  readonly endpoint: EndpointName | 'request';
+  /** HTTP method. */
+  readonly method: string;
+  /** Path template, e.g. `/trackers/{trackerId}`. */
+  readonly path: string;
+  /** Counts from 1. */
+  readonly attempt: number;
+}
+
+/** A request is about to be sent. */
+export interface RequestInfo extends AttemptInfo {
+  /** Tokens left in the endpoint's bucket; undefined without a limiter. */
+  readonly tokensLeft: number | undefined;
+}
+
+/** An answer arrived whole. */
+export interface ResponseInfo extends RequestInfo {
+  /** HTTP status. */
+  readonly status: number;
+  /** From sending to the end of the body, in milliseconds. */
+  readonly durationMs: number;
+  /** Identifies the request when you ask the service's support about it (`x-request-id`). */
+  readonly requestId: string | undefined;
+}
+
+/** A failed attempt is followed by another one. */
+export interface RetryInfo extends AttemptInfo {
+  /** Why the attempt failed. */
+  readonly error: TrackingError;
+  /** How long the call waits before the next attempt, in milliseconds. */
+  readonly delayMs: number;
+}
+
+/** The service answered 429. */
+export interface RateLimitedInfo extends AttemptInfo {
+  /** How long the endpoint pauses, in milliseconds. */
+  readonly delayMs: number;
+}
+
+/** Callbacks around every attempt. A hook that throws or rejects never breaks a call. */
+export interface Hooks {
+  /** A request is about to be sent. */
+  onRequest?: ((info: RequestInfo) => void) | undefined;
+  /** An answer arrived whole, whatever its status. */
+  onResponse?: ((info: ResponseInfo) => void) | undefined;
+  /** A failed attempt will be followed by another one. */
+  onRetry?: ((info: RetryInfo) => void) | undefined;
+  /** The service answered 429, and the endpoint pauses. */
+  onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
+}
+
+// Typed against the hooks, so a hook without an entry here does not compile.
+const HOOK_NAMES = Object.keys({
+  onRequest: true,
+  onResponse: true,
+  onRetry: true,
+  onRateLimit: true,
+} satisfies Record<keyof Hooks, true>);
+
+/**
+ * Checks hooks and ties them to their object, which may be an instance of a class.
+ *
+ * @throws ConfigurationError when one is no function
+ */
+export function resolveHooks(hooks: Hooks | undefined): Hooks {
+  if (hooks === undefined) return {};
+  if (typeof hooks !== 'object' || hooks === null) {
+    throw new ConfigurationError(`Expected \`hooks\` to be an object, got ${kindOf(hooks)}`);
+  }
+  const bound = HOOK_NAMES.map((name) => {
+    const hook: unknown = Reflect.get(hooks, name);
+    if (hook !== undefined && typeof hook !== 'function') {
+      throw new ConfigurationError(`Expected \`hooks.${name}\` to be a function, got ${kindOf(hook)}`);
+    }
+    return [name, hook?.bind(hooks)] as const;
+  });
+  return Object.fromEntries(bound);
+}
+
+/** Calls one hook; a failure of it costs a log line, never the call. */
+export function callHook<Name extends keyof Hooks>(
+  { hooks, logger }: { readonly hooks: Hooks; readonly logger: Logger },
+  name: Name,
+  info: Parameters<NonNullable<Hooks[Name]>>[0],
+): void {
+  // Sound: `info` is typed by the same `Name`; the compiler does not connect the two through the union.
+  const hook = hooks[name] as ((info: unknown) => unknown) | undefined;
+  if (hook === undefined) return;
+  const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
+  // A copy: what one hook does to it must not reach the next.
+  callGuarded(() => hook({ ...info }), onFailure);
+}
+
+/**
+ * Calls a function of the caller's whose failure must not break ours.
+ *
+ * @param onFailure - called when it throws, or when the promise it returns rejects
+ */
+export function callGuarded(callback: () => unknown, onFailure: () => void): void {
+  try {
+    const returned = callback();
+    if (returned instanceof Promise) returned.catch(onFailure);
+  } catch {
+    onFailure();
+  }
+}

@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import {
+  buildCourier,
+  buildDelivery,
+  buildProofOfDelivery,
+  buildTracker,
+  buildTracking,
+} from 'tracking-client/testing';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { errorMap, hotSchema } from '../../src/common/validation.ts';
+import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
+import {
+  eventsDeliverySchema,
+  otherDeliverySchema,
+  proofOfDeliverySchema,
+} from '../../src/schemas/webhook.ts';
+
+/** More uses than any schema stays as it is for. */
+const MANY_USES = 200;
+
+function heated(schema: z.ZodType): z.ZodType {
+  for (let use = 0; use < MANY_USES; use += 1) hotSchema(schema);
+  return hotSchema(schema);
+}
+
+const RECEIVED: Readonly<Record<string, z.ZodType>> = {
+  ...Object.fromEntries(
+    ENDPOINT_NAMES.map((name) => {
+      const { response }: Endpoint = endpoints[name];
+      return [name, response.schema];
+    }),
+  ),
+  'events of a webhook': eventsDeliverySchema,
+  'proof of delivery of a webhook': proofOfDeliverySchema,
+  'other item of a webhook': otherDeliverySchema,
+};
+
+const RECORDS = [buildTracker(), buildTracking(), buildDelivery(), buildProofOfDelivery(), buildCourier()];
+
+/** Records as the service sends them, with a field lost, changed or added somewhere, and anything else JSON holds. */
+const received = fc
+  .record({
+    record: fc.constantFrom<unknown>(...RECORDS, ...RECORDS.map((record) => [record, record])),
+    path: fc.array(fc.nat({ max: 20 }), { maxLength: 5 }),
+    value: fc.oneof(fc.jsonValue(), fc.constant(undefined)),
+  })
+  .map(({ record, path, value }) => {
+    const copy: unknown = structuredClone(record);
+    let place: unknown = copy;
+    for (const step of path) {
+      if (typeof place !== 'object' || place === null) break;
+      const keys = [...Object.keys(place), 'addedLater'];
+      const key = keys[step % keys.length] ?? 'addedLater';
+      const inner: unknown = Reflect.get(place, key);
+      if (typeof inner === 'object' && inner !== null && step % 3 !== 0) place = inner;
+      else Reflect.set(place, key, value);
+    }
+    return copy;
+  });
+
+describe('hotSchema', () => {
+  it('a schema used once → the schema itself', () => {
+    const schema = z.object({ a: z.string() });
+    expect(hotSchema(schema)).toBe(schema);
+  });
+
+  it('a schema used often → another one, and always the same', () => {
+    const schema = z.object({ a: z.string() });
+    const hot = heated(schema);
+    expect(hot).not.toBe(schema);
+    expect(hotSchema(schema)).toBe(hot);
+  });
+
+  it.each(Object.entries(RECEIVED))('%s: any value → the same result, hot or not', (_, schema) => {
+    const hot = heated(schema);
+    fc.assert(
+      fc.property(fc.oneof(received, fc.jsonValue()), (value) => {
+        const options = { error: errorMap('data') };
+        const expected = schema.safeParse(structuredClone(value), options);
+        const found = hot.safeParse(value, options);
+        expect(found.data).toEqual(expected.data);
+        expect(found.error?.issues).toEqual(expected.error?.issues);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest';
+import {
+  checkCount,
+  checkDelayMs,
+  checkHeaders,
+  checkKnownOptions,
+  checkOneOf,
+  checkTimeoutMs,
+} from '../../src/common/option-checks.ts';
+import { MAX_TIMER_MS } from '../../src/common/timing.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+
+const BEYOND_TIMERS = 2 ** 31;
+const BAD_NUMBERS = [Number.NaN, -1, Number.POSITIVE_INFINITY, BEYOND_TIMERS, '5', null, undefined, 5n];
+
+describe('checkTimeoutMs', () => {
+  test.each([0.5, 1, 30_000, MAX_TIMER_MS])('%d → accepted', (value) => {
+    expect(checkTimeoutMs('timeoutMs', value)).toBe(value);
+  });
+
+  test.each([0, -0, ...BAD_NUMBERS])('%s → ConfigurationError', (value) => {
+    expect(() => checkTimeoutMs('timeoutMs', value)).toThrow(ConfigurationError);
+  });
+
+  test('the message → option, rule and value', () => {
+    expect(() => checkTimeoutMs('timeoutMs', 0)).toThrow(
+      'Expected `timeoutMs` to be a number of milliseconds above 0 and at most 2147483647, got 0',
+    );
+  });
+});
+
+describe('checkDelayMs', () => {
+  test.each([0, 1, MAX_TIMER_MS])('%d → accepted', (value) => {
+    expect(checkDelayMs('d', value)).toBe(value);
+  });
+
+  test.each(BAD_NUMBERS)('%s → ConfigurationError', (value) => {
+    expect(() => checkDelayMs('d', value)).toThrow(ConfigurationError);
+  });
+});
+
+describe('checkCount', () => {
+  test.each([0, 1, 1_000_000])('%d → accepted', (value) => {
+    expect(checkCount('retries', value, 0)).toBe(value);
+  });
+
+  test.each([1.5, ...BAD_NUMBERS.filter((value) => value !== BEYOND_TIMERS)])(
+    '%s → ConfigurationError',
+    (value) => {
+      expect(() => checkCount('retries', value, 0)).toThrow(ConfigurationError);
+    },
+  );
+
+  test('below the least → ConfigurationError with the rule', () => {
+    expect(() => checkCount('limit', 0, 1)).toThrow(
+      'Expected `limit` to be a whole number of at least 1, got 0',
+    );
+  });
+
+  test('Infinity where it is allowed → accepted', () => {
+    expect(checkCount('maxQueue', Number.POSITIVE_INFINITY, 0, true)).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
+describe('checkOneOf', () => {
+  test('one of the words → that word', () => {
+    expect(checkOneOf('mode', 'b', ['a', 'b'])).toBe('b');
+  });
+
+  test.each(['c', 'A', undefined, ['a']])('%j → ConfigurationError with the words', (value) => {
+    expect(() => checkOneOf('mode', value, ['a', 'b'])).toThrow(/^Expected `mode` to be "a" or "b", got /);
+  });
+});
+
+describe('checkKnownOptions', () => {
+  test('known names → accepted', () => {
+    expect(() => checkKnownOptions('options', { timeoutMs: 1 }, ['timeoutMs'])).not.toThrow();
+  });
+
+  test('another spelling of a known name → the known one is offered', () => {
+    expect(() => checkKnownOptions('options', { timeoutMS: 1 }, ['timeoutMs'])).toThrow(
+      'Expected `options` to hold known options only, got `timeoutMS`; did you mean `timeoutMs`?',
+    );
+  });
+
+  test('an unknown name → all known ones are offered', () => {
+    expect(() => checkKnownOptions('retry', { times: 1 }, ['retries', 'minDelayMs'])).toThrow(
+      'got `times`; did you mean one of retries, minDelayMs?',
+    );
+  });
+
+  test.each([null, 5, 'x', true])('%j → ConfigurationError', (value) => {
+    expect(() => checkKnownOptions('options', value, [])).toThrow(
+      /^Expected `options` to be an object, got /,
+    );
+  });
+});
+
+describe('checkHeaders', () => {
+  test('names and values → the names in lower case, the values trimmed', () => {
+    expect(checkHeaders('headers', { 'X-Tenant': ' a ', accept: 'b' })).toEqual({
+      accept: 'b',
+      'x-tenant': 'a',
+    });
+  });
+
+  test.each([null, 5, 'x', [['a', 'b']], new Headers(), new Map([['a', 'b']])])(
+    '%s → ConfigurationError',
+    (value) => {
+      expect(() => checkHeaders('headers', value)).toThrow(
+        /^Expected `headers` to be an object of header names and values, got /,
+      );
+    },
+  );
+
+  test.each(['authorization', 'Authorization', 'AUTHORIZATION'])('%s → ConfigurationError', (name) => {
+    expect(() => checkHeaders('headers', { [name]: 'Bearer hunter2' })).toThrow(
+      new ConfigurationError('Expected `headers` to leave `authorization` to `apiKey`'),
+    );
+  });
+
+  test.each([
+    ['x-a', 'hunter2\nx-b: 1'],
+    ['x-a', 'hunter2\u0000'],
+    ['x-a', 'hunter2 €'],
+    ['x a', 'hunter2'],
+    ['', 'hunter2'],
+    ['x-a', 5],
+    ['x-a', undefined],
+  ])('%j: %j → ConfigurationError that does not print the value', (name, value) => {
+    expect(() => checkHeaders('headers', { [name]: value })).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringMatching(/^Expected `headers\..*` to be a valid header, got (?!.*hunter2)/),
+      }),
+    );
+  });
+});
+
+describe('headers that belong to the transport', () => {
+  test.each(['content-length', 'Connection', 'transfer-encoding', 'host', 'expect', 'upgrade', 'keep-alive'])(
+    '%s → ConfigurationError that names it',
+    (header) => {
+      expect(() => checkHeaders('headers', { [header]: '3' })).toThrow(
+        `Expected \`headers\` to leave \`${header.toLowerCase()}\` to the transport`,
+      );
+    },
+  );
+});

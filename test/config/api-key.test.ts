@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest';
+import { accountOf, keySource } from '../../src/config/api-key.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { rejectionOf } from '../support/make-client.ts';
+
+describe('a fixed key', () => {
+  test.each(['key', ' key', 'key\n', '\t key \r\n'])('%j → trimmed', (given) => {
+    expect(keySource(given)()).toBe('key');
+  });
+
+  test.each([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    ['', 'an empty string'],
+    ['  \n', 'a string of 3 characters'],
+    [5, 'a number'],
+    [{}, 'an object'],
+  ])('%j → ConfigurationError that names kind and ways out', (given, kind) => {
+    expect(() => keySource(given)).toThrow(
+      new ConfigurationError(
+        `Expected \`apiKey\` to be a non-empty string, got ${kind}; pass it, or set TRACKING_API_KEY`,
+      ),
+    );
+  });
+
+  test.each([
+    'sec\nret',
+    'sec\u0000ret',
+    'sec\u007fret',
+    'sécret',
+    'sec\u2028ret',
+    'sec😀ret',
+    'sec"ret',
+    'sec\\ret',
+  ])('%j → ConfigurationError that does not print it', (given) => {
+    expect(() => keySource(given)).toThrow(
+      new ConfigurationError(
+        'Expected `apiKey` to hold visible ASCII characters without quotes and backslashes, got others among them',
+      ),
+    );
+  });
+});
+
+describe('a function', () => {
+  test('construction → it is not asked', () => {
+    let asked = 0;
+    keySource(() => {
+      asked += 1;
+      return 'key';
+    });
+    expect(asked).toBe(0);
+  });
+
+  test('each use → asked again, trimmed', async () => {
+    const keys = [' first ', 'second\n'];
+    const source = keySource(() => keys.shift());
+    expect([await source(), await source()]).toEqual(['first', 'second']);
+  });
+
+  test('a promise → awaited', async () => {
+    expect(await keySource(async () => 'key')()).toBe('key');
+  });
+
+  test.each([undefined, '', 5, 'a\nb'])('it gives %j → ConfigurationError', async (given) => {
+    expect(await rejectionOf(Promise.resolve(keySource(() => given)()))).toBeInstanceOf(ConfigurationError);
+  });
+
+  test('it throws → ConfigurationError with the failure as its cause', async () => {
+    const cause = new Error('vault is sealed');
+    const source = keySource(() => {
+      throw cause;
+    });
+    const error = await rejectionOf(Promise.resolve(source()));
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toMatchObject({
+      message: 'Expected the `apiKey` function to give a key, got an error',
+      cause,
+    });
+  });
+});
+
+describe('accountOf', () => {
+  test('the same key with and without spaces → the same account, and not the key', () => {
+    expect(accountOf(' key-1 ')).toBe(accountOf('key-1'));
+    expect(accountOf('key-1')).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('different keys → different accounts', () => {
+    expect(accountOf('key-1')).not.toBe(accountOf('key-2'));
+  });
+
+  test('a function → one account for all of them', () => {
+    expect(accountOf(() => 'a')).toBe('dynamic');
+  });
+});

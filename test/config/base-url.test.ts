@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { resolveBaseUrl } from '../../src/config/base-url.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+
+describe('accepted', () => {
+  test.each([
+    ['https://host.test/public/v1', 'https://host.test/public/v1'],
+    ['https://host.test/public/v1/', 'https://host.test/public/v1'],
+    ['https://host.test/public/v1///', 'https://host.test/public/v1'],
+    ['https://host.test', 'https://host.test'],
+    ['  https://HOST.test:443/v1\n', 'https://host.test/v1'],
+    ['https://host.test:8443/v1', 'https://host.test:8443/v1'],
+    [new URL('https://host.test/v1/'), 'https://host.test/v1'],
+    ['http://localhost:3000/v1', 'http://localhost:3000/v1'],
+    ['http://api.localhost/v1', 'http://api.localhost/v1'],
+    ['http://127.0.0.1:80/v1', 'http://127.0.0.1/v1'],
+    ['http://127.9.9.9/v1', 'http://127.9.9.9/v1'],
+    ['http://[::1]:3000/v1', 'http://[::1]:3000/v1'],
+  ])('%s → %s', (given, resolved) => {
+    expect(resolveBaseUrl(given, false)).toBe(resolved);
+  });
+
+  test('http to another host with allowInsecureHttp → accepted', () => {
+    expect(resolveBaseUrl('http://host.test/v1', true)).toBe('http://host.test/v1');
+  });
+});
+
+describe('refused', () => {
+  test.each([
+    'http://host.test/v1',
+    'http://localhost.evil.test/v1',
+    'http://127.0.0.1.evil.test',
+    'http://128.0.0.1',
+  ])('%s → ConfigurationError: the key would travel in the clear', (given) => {
+    expect(() => resolveBaseUrl(given, false)).toThrow(/^Expected `baseUrl` to be https: .*, got http:$/);
+  });
+
+  test.each(['ftp://host.test', 'file:///etc', 'javascript:alert(1)'])(
+    '%s → ConfigurationError, also with allowInsecureHttp',
+    (given) => {
+      expect(() => resolveBaseUrl(given, true)).toThrow(ConfigurationError);
+    },
+  );
+
+  test.each(['https://user@host.test', 'https://user:hunter2@host.test', 'https://:hunter2@host.test'])(
+    '%s → ConfigurationError that does not print the credentials',
+    (given) => {
+      expect(() => resolveBaseUrl(given, false)).toThrow(
+        new ConfigurationError(
+          'Expected `baseUrl` to hold no credentials, got some; the key goes into `apiKey`',
+        ),
+      );
+    },
+  );
+
+  test.each(['https://host.test/v1?key=hunter2', 'https://host.test/v1#x'])(
+    '%s → ConfigurationError',
+    (given) => {
+      expect(() => resolveBaseUrl(given, false)).toThrow(
+        new ConfigurationError('Expected `baseUrl` to end with its path, got a query or a fragment'),
+      );
+    },
+  );
+
+  test.each([
+    [undefined, 'undefined'],
+    ['', 'an empty string'],
+    ['  ', 'a string of 2 characters'],
+    [5, 'a number'],
+  ])('%j → ConfigurationError that names kind and ways out', (given, kind) => {
+    expect(() => resolveBaseUrl(given, false)).toThrow(
+      new ConfigurationError(
+        `Expected \`baseUrl\` to be a URL, got ${kind}; pass it, or set TRACKING_BASE_URL`,
+      ),
+    );
+  });
+
+  test.each(['host.test/v1', '/public/v1', 'not a url'])('%s → ConfigurationError', (given) => {
+    expect(() => resolveBaseUrl(given, false)).toThrow(
+      new ConfigurationError(
+        'Expected `baseUrl` to be an absolute URL such as https://host/public/v1, got another string',
+      ),
+    );
+  });
+});

@@ -1,0 +1,115 @@
+import { runInNewContext } from 'node:vm';
+import { expect, test, vi } from 'vitest';
+import { checkIterable, SourceReader } from '../../src/trackers/source-reader.ts';
+
+const signal = new AbortController().signal;
+
+test('an array → its items, without a promise', () => {
+  const reader = new SourceReader(['a', 'b']);
+  expect([reader.next(signal), reader.next(signal), reader.next(signal), reader.next(signal)]).toEqual([
+    { item: 'a' },
+    { item: 'b' },
+    undefined,
+    undefined,
+  ]);
+});
+
+test('an async generator → its items', async () => {
+  const reader = new SourceReader(
+    (async function* () {
+      yield 'a';
+      yield undefined;
+    })(),
+  );
+  expect(await reader.next(signal)).toEqual({ item: 'a' });
+  expect(await reader.next(signal)).toEqual({ item: undefined });
+  expect(await reader.next(signal)).toBeUndefined();
+});
+
+test('promises of another realm → are awaited like any other', async () => {
+  const next = (): PromiseLike<IteratorResult<string>> =>
+    runInNewContext("Promise.resolve({ done: false, value: 'a' })");
+  const iterator = { next } as AsyncIterator<string>; // An async iterator may hand out any promise.
+  const reader = new SourceReader({ [Symbol.asyncIterator]: () => iterator });
+  expect(await reader.next(signal)).toEqual({ item: 'a' });
+});
+
+test('a source that throws → its own error once, then the end', async () => {
+  const reader = new SourceReader(
+    (async function* () {
+      yield 'a';
+      throw new Error('mine');
+    })(),
+  );
+  await reader.next(signal);
+  await expect(reader.next(signal)).rejects.toThrow('mine');
+  expect(reader.next(signal)).toBeUndefined();
+});
+
+test('an abort while the source waits → rejects with the reason at once', async () => {
+  const controller = new AbortController();
+  const reader = new SourceReader({
+    [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }),
+  });
+  const pending = reader.next(controller.signal);
+  controller.abort('enough');
+  await expect(pending).rejects.toBe('enough');
+});
+
+test('closed in the middle → the source is told once', () => {
+  const returned = vi.fn();
+  const source = {
+    *[Symbol.iterator]() {
+      try {
+        yield 'a';
+        yield 'b';
+      } finally {
+        returned();
+      }
+    },
+  };
+  const reader = new SourceReader(source);
+  reader.next(signal);
+  reader.close();
+  reader.close();
+  expect(returned).toHaveBeenCalledOnce();
+  expect(reader.next(signal)).toBeUndefined();
+});
+
+test('closed after the end, or before the start → the source is not told', () => {
+  const returned = vi.fn((): IteratorReturnResult<undefined> => ({ done: true, value: undefined }));
+  const empty: Iterable<string> = {
+    [Symbol.iterator]: () => ({ next: () => ({ done: true, value: undefined }), return: returned }),
+  };
+  const ended = new SourceReader(empty);
+  ended.next(signal);
+  ended.close();
+  new SourceReader(empty).close();
+  expect(returned).not.toHaveBeenCalled();
+});
+
+test.each([
+  ['rejects', async () => Promise.reject(new Error('late'))],
+  [
+    'throws',
+    () => {
+      throw new Error('at once');
+    },
+  ],
+])('a source whose return() %s → closing does not', async (_, fail) => {
+  const source: AsyncIterable<number> = {
+    [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: 1 }), return: fail }),
+  };
+  const reader = new SourceReader(source);
+  await reader.next(signal);
+  expect(() => reader.close()).not.toThrow();
+});
+
+test.each([['text'], [undefined], [null], [5], [{}]])(
+  'checkIterable(%j) → names what was expected',
+  (value) => {
+    expect(() => checkIterable('inputs', value)).toThrow(
+      /^Expected `inputs` to be an iterable or async iterable, got/,
+    );
+  },
+);
