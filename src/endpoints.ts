@@ -10,7 +10,7 @@ import {
   trackerUpdateSchema,
 } from './schemas/tracker.ts';
 import { perCallTrackingSchema, trackingSchema, trackingSearchInputSchema } from './schemas/tracking.ts';
-import { resendResultSchema, webhookHistorySchema } from './schemas/webhook-history.ts';
+import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**
  * What may be sent again after a failure.

@@ -85,6 +85,7 @@ export {
   bulkResultSchema,
   MAX_BULK_ITEMS,
 } from './schemas/bulk.ts';
+export type { CourierCodes } from './schemas/courier.ts';
 export { COURIER_REQUIRED_FIELDS, type Courier, courierSchema } from './schemas/courier.ts';
 export {
   eventSchema,
@@ -97,18 +98,7 @@ export {
   type TrackingEvent,
 } from './schemas/event.ts';
 export { type SearchBy, searchBySchema } from './schemas/identifier.ts';
-export type { CourierCodes } from './schemas/input-rules.ts';
 export type { OpenEnum } from './schemas/record.ts';
-export {
-  type Recipient,
-  recipientSchema,
-  type Shipment,
-  type ShipmentDelivery,
-  type Statistics,
-  shipmentDeliverySchema,
-  shipmentSchema,
-  statisticsSchema,
-} from './schemas/shipment.ts';
 export {
   type Tracker,
   type TrackerInput,
@@ -123,6 +113,14 @@ export {
 export {
   type PerCallTracking,
   perCallTrackingSchema,
+  type Recipient,
+  recipientSchema,
+  type Shipment,
+  type ShipmentDelivery,
+  type Statistics,
+  shipmentDeliverySchema,
+  shipmentSchema,
+  statisticsSchema,
   type Tracking,
   type TrackingSearchInput,
   trackingSchema,
@@ -134,7 +132,7 @@ export {
   resendResultSchema,
   type WebhookHistory,
   webhookHistorySchema,
-} from './schemas/webhook-history.ts';
+} from './schemas/webhook.ts';
 export type { BulkOutcome, BulkStatus, BulkSummary } from './trackers/bulk-outcome.ts';
 export type { CouriersResource } from './trackers/couriers.ts';
 export type { BulkCreation, TrackerInputs } from './trackers/create-many.ts';

@@ -1,11 +1,9 @@
+// Specification: service.md 7; public contract
+
 import { z } from 'zod';
 import { type OpenEnumSchema, observed, openEnum, type RecordSchema, record } from './record.ts';
 
-/**
- * Every error code that is known today.
- *
- * @specification service.md 7; public contract
- */
+/** Every error code that is known today. */
 export const KNOWN_ERROR_CODES = [
   'validation_error',
   'missing_mandatory_field',
@@ -25,11 +23,7 @@ export const KNOWN_ERROR_CODES = [
   'auth_invalid_header',
   'auth_invalid_api_key',
 ] as const;
-/**
- * An error code that is known today.
- *
- * @specification service.md 7; public contract
- */
+/** An error code that is known today. */
 export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
 /** True for a code that is known today. */
@@ -40,11 +34,7 @@ export function isKnownErrorCode(code: string): code is KnownErrorCode {
 /** The type of `errorCodeSchema`. */
 export interface ErrorCodeSchema extends OpenEnumSchema<KnownErrorCode> {}
 export const errorCodeSchema: ErrorCodeSchema = openEnum(KNOWN_ERROR_CODES);
-/**
- * An error code; one that the service adds later is a plain string.
- *
- * @specification service.md 7
- */
+/** An error code; one that the service adds later is a plain string. */
 export type ErrorCode = z.output<typeof errorCodeSchema>;
 
 const apiErrorItemFields = {
@@ -55,15 +45,7 @@ const apiErrorItemFields = {
 };
 /** The type of `apiErrorItemSchema`. */
 export interface ApiErrorItemSchema extends RecordSchema<typeof apiErrorItemFields> {}
-/**
- * The schema of `ApiErrorItem`.
- *
- * @specification service.md 7
- */
+/** The schema of `ApiErrorItem`. */
 export const apiErrorItemSchema: ApiErrorItemSchema = record(apiErrorItemFields);
-/**
- * One error as the service reports it.
- *
- * @specification service.md 7
- */
+/** One error as the service reports it. */
 export type ApiErrorItem = z.output<typeof apiErrorItemSchema>;

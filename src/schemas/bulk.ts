@@ -1,25 +1,19 @@
+// Specification: service.md 4, 8; public contract
+
 import { z } from 'zod';
 import { expected, kindOf } from '../common/validation.ts';
 import { apiErrorItemSchema } from './api-error.ts';
 import { observed, openEnum, type RecordSchema, record } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';
 
-/**
- * The most trackers one bulk request may create.
- *
- * @specification service.md 4, 8
- */
+/** The most trackers one bulk request may create. */
 export const MAX_BULK_ITEMS = 100;
 
 function gotItems(input: unknown): string {
   return Array.isArray(input) ? String(input.length) : kindOf(input);
 }
 
-/**
- * Body of a bulk creation: 1 to 100 creation requests.
- *
- * @specification service.md 4, 8; public contract
- */
+/** Body of a bulk creation: 1 to 100 creation requests. */
 export const bulkInputSchema = z
   .array(trackerInputSchema, expected('to be an array', kindOf, 'items'))
   .min(1, expected(`to have 1 to ${MAX_BULK_ITEMS} items`, gotItems, 'items'))
@@ -37,24 +31,12 @@ const bulkItemFields = {
 };
 /** The type of `bulkItemSchema`. */
 export interface BulkItemSchema extends RecordSchema<typeof bulkItemFields> {}
-/**
- * The schema of `BulkItem`.
- *
- * @specification service.md 4; public contract
- */
+/** The schema of `BulkItem`. */
 export const bulkItemSchema: BulkItemSchema = record(bulkItemFields);
-/**
- * What became of one item of a bulk request.
- *
- * @specification service.md 4; public contract
- */
+/** What became of one item of a bulk request. */
 export type BulkItem = z.output<typeof bulkItemSchema>;
 
-/**
- * The schema of `BulkResult`.
- *
- * @specification service.md 4; public contract
- */
+/** The schema of `BulkResult`. */
 export const bulkResultSchema = record({
   /** `success`, `partial` (some items failed) or `error` (none was created). */
   status: openEnum(['success', 'partial', 'error']),
@@ -76,9 +58,5 @@ export const bulkResultSchema = record({
   /** Why the whole request failed, when it did. */
   error: observed(apiErrorItemSchema),
 });
-/**
- * The envelope of the bulk endpoint, also when some or all items failed.
- *
- * @specification service.md 4; public contract
- */
+/** The envelope of the bulk endpoint, also when some or all items failed. */
 export type BulkResult = z.output<typeof bulkResultSchema>;

@@ -1,22 +1,17 @@
+// Specification: service.md 2.1, 4, 8; public contract
+
 import { z } from 'zod';
+import { formatPath, kindOf } from '../common/validation.ts';
 import { observed, openEnum, record } from './record.ts';
 
-/**
- * The hints a courier may ask for, as known today.
- *
- * @specification public contract
- */
+/** The hints a courier may ask for, as known today. */
 export const COURIER_REQUIRED_FIELDS = [
   'destinationPostCode',
   'destinationCountryCode',
   'courierAccount',
 ] as const;
 
-/**
- * The schema of `Courier`.
- *
- * @specification service.md 4; public contract
- */
+/** The schema of `Courier`. */
 export const courierSchema = record({
   /** What requests name it by. */
   courierCode: z.string(),
@@ -33,9 +28,40 @@ export const courierSchema = record({
   /** True when it should no longer be used. */
   isDeprecated: observed(z.boolean()),
 });
-/**
- * A courier the service can ask.
- *
- * @specification service.md 4; public contract
- */
+/** A courier the service can ask. */
 export type Courier = z.output<typeof courierSchema>;
+
+const MAX_COURIER_CODES = 3;
+
+/** One courier code, or up to three of them. */
+export type CourierCodes = string | readonly string[];
+
+function brokenCourierRule(value: unknown): string | undefined {
+  if (typeof value === 'string') return value.trim() === '' ? 'to be a courier code' : undefined;
+  if (!Array.isArray(value)) return 'to be a courier code or an array of them';
+  if (value.length > MAX_COURIER_CODES) return `to have at most ${MAX_COURIER_CODES} codes`;
+  if (!value.every((code) => typeof code === 'string' && code.trim() !== ''))
+    return 'to hold courier codes only';
+  return undefined;
+}
+
+function gotCouriers(value: unknown): string {
+  return Array.isArray(value) && value.length > MAX_COURIER_CODES ? String(value.length) : kindOf(value);
+}
+
+const courierError = {
+  error: (issue: { path?: PropertyKey[] | undefined; input?: unknown }) =>
+    `Expected \`${formatPath(issue.path ?? [])}\` ${brokenCourierRule(issue.input)}, got ${gotCouriers(issue.input)}`,
+};
+
+/** One courier code or an array of at most three (service.md 2.1). */
+export const courierCodes = z.custom<CourierCodes>(
+  (value) => brokenCourierRule(value) === undefined,
+  courierError,
+);
+
+/** Boolean (public contract) or courier codes (service.md 2.1); sent as given. */
+export const courierRestriction = z.custom<boolean | CourierCodes>(
+  (value) => typeof value === 'boolean' || brokenCourierRule(value) === undefined,
+  courierError,
+);

@@ -1,11 +1,9 @@
+// Specification: service.md 2.3; public contract
+
 import { z } from 'zod';
 import { type OpenEnumSchema, observed, openEnum, type RecordSchema, record } from './record.ts';
 
-/**
- * The values of `statusMilestone` known today, in the order a shipment usually passes them.
- *
- * @specification public contract
- */
+/** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
 export const STATUS_MILESTONES = [
   'pending',
   'info_received',
@@ -17,11 +15,7 @@ export const STATUS_MILESTONES = [
   'exception',
 ] as const;
 
-/**
- * The values of `statusCategory` known today.
- *
- * @specification public contract
- */
+/** The values of `statusCategory` known today. */
 export const STATUS_CATEGORIES = [
   'data',
   'transit',
@@ -31,11 +25,7 @@ export const STATUS_CATEGORIES = [
   'exception',
 ] as const;
 
-/**
- * The values of `statusCode` known today.
- *
- * @specification public contract
- */
+/** The values of `statusCode` known today. */
 export const STATUS_CODES = [
   'data_order_created',
   'data_order_cancelled',
@@ -62,29 +52,17 @@ export const STATUS_CODES = [
 /** The type of `statusMilestoneSchema`. */
 export interface StatusMilestoneSchema extends OpenEnumSchema<(typeof STATUS_MILESTONES)[number]> {}
 export const statusMilestoneSchema: StatusMilestoneSchema = openEnum(STATUS_MILESTONES);
-/**
- * How far a shipment is; a value added later is a plain string.
- *
- * @specification public contract
- */
+/** How far a shipment is; a value added later is a plain string. */
 export type StatusMilestone = z.output<typeof statusMilestoneSchema>;
 /** The type of `statusCategorySchema`. */
 export interface StatusCategorySchema extends OpenEnumSchema<(typeof STATUS_CATEGORIES)[number]> {}
 export const statusCategorySchema: StatusCategorySchema = openEnum(STATUS_CATEGORIES);
-/**
- * The family of a status; a value added later is a plain string.
- *
- * @specification public contract
- */
+/** The family of a status; a value added later is a plain string. */
 export type StatusCategory = z.output<typeof statusCategorySchema>;
 /** The type of `statusCodeSchema`. */
 export interface StatusCodeSchema extends OpenEnumSchema<(typeof STATUS_CODES)[number]> {}
 export const statusCodeSchema: StatusCodeSchema = openEnum(STATUS_CODES);
-/**
- * The precise status; a value added later is a plain string.
- *
- * @specification public contract
- */
+/** The precise status; a value added later is a plain string. */
 export type StatusCode = z.output<typeof statusCodeSchema>;
 
 const eventFields = {
@@ -124,15 +102,7 @@ const eventFields = {
 };
 /** The type of `eventSchema`. */
 export interface EventSchema extends RecordSchema<typeof eventFields> {}
-/**
- * The schema of `TrackingEvent`.
- *
- * @specification service.md 2.3; public contract
- */
+/** The schema of `TrackingEvent`. */
 export const eventSchema: EventSchema = record(eventFields);
-/**
- * One thing that happened to a shipment.
- *
- * @specification service.md 2.3; public contract
- */
+/** One thing that happened to a shipment. */
 export type TrackingEvent = z.output<typeof eventSchema>;

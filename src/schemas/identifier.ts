@@ -1,6 +1,8 @@
+// Specification: service.md 2.1, 2.4
+
 import { z } from 'zod';
 import { expected } from '../common/validation.ts';
-import { trackingNumberText } from './input-rules.ts';
+import { text } from './record.ts';
 
 const MAX_DECODINGS = 8;
 
@@ -41,24 +43,36 @@ export const trackerIdentifier = z
   )
   .refine(isWellFormed, expected('to be well-formed Unicode'));
 
+/** Length and character set of a tracking number (service.md 2.1). */
+const trackingNumberText = text(5, 50).regex(
+  /^[A-Za-z0-9\-_/.]*$/,
+  expected('to hold only A-Z, a-z, 0-9, "-", "_", "/" and "."'),
+);
+
+/**
+ * True for one plain ascending run of digits such as `12345` or `1234567890`, which the service rejects as a dummy. A run
+ * that goes on after that 0 may be a real number: the service knows.
+ */
+export function isAscendingDigitRun(value: string): boolean {
+  return value !== '' && '01234567890'.includes(value);
+}
+
+/** A tracking number that may be submitted: right length and characters, and not a dummy digit run. */
+export const trackingNumber = trackingNumberText.refine(
+  (value) => !isAscendingDigitRun(value),
+  expected('to be a real tracking number', () => 'a plain ascending run of digits'),
+);
+
 /** A tracking number in a path; it may hold `/`, but no `.` or `..` between slashes. */
 export const trackingNumberIdentifier = trackingNumberText.refine(
   (value) => !hasDotSegment(value),
   expected('to be a tracking number', () => 'a dot segment'),
 );
 
-/**
- * The schema of `SearchBy`.
- *
- * @specification service.md 2.4
- */
+/** The schema of `SearchBy`. */
 export const searchBySchema = z.enum(
   ['trackerId', 'clientTrackerId'],
   expected('to be "trackerId" or "clientTrackerId"'),
 );
-/**
- * How a tracker is addressed: by the service's id (default) or by your own.
- *
- * @specification service.md 2.4
- */
+/** How a tracker is addressed: by the service's id (default) or by your own. */
 export type SearchBy = z.output<typeof searchBySchema>;

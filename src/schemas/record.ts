@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { expected } from '../common/validation.ts';
 
 /**
  * The schema of a record. Each record that others hold extends it by an interface of its own: declarations then name
@@ -32,3 +33,17 @@ export function openEnum<const Known extends string>(_known: readonly Known[]): 
 export function observed<Schema extends z.ZodType>(schema: Schema): z.ZodOptional<z.ZodNullable<Schema>> {
   return schema.nullish();
 }
+
+/** A string of `min` to `max` characters. */
+export function text(min: number, max: number) {
+  const rule = min === 0 ? `at most ${max} characters` : `${min} to ${max} characters`;
+  return z
+    .string(expected('to be a string'))
+    .min(min, { ...expected(`to have ${rule}`), abort: true })
+    .max(max, expected(`to have ${rule}`));
+}
+
+/** ISO 3166-1 alpha-2 or alpha-3 shape; whether the country exists is the service's to say. */
+export const countryCode = z
+  .string(expected('to be a string'))
+  .regex(/^[A-Za-z]{2,3}$/, expected('to be an ISO 3166-1 alpha-2 or alpha-3 country code'));

@@ -2,10 +2,15 @@ import type { z } from 'zod';
 import { bulkItemSchema, bulkResultSchema } from './bulk.ts';
 import { courierSchema } from './courier.ts';
 import { eventSchema } from './event.ts';
-import { recipientSchema, shipmentDeliverySchema, shipmentSchema, statisticsSchema } from './shipment.ts';
 import { trackerSchema } from './tracker.ts';
-import { trackingSchema } from './tracking.ts';
-import { webhookHistorySchema } from './webhook-history.ts';
+import {
+  recipientSchema,
+  shipmentDeliverySchema,
+  shipmentSchema,
+  statisticsSchema,
+  trackingSchema,
+} from './tracking.ts';
+import { webhookHistorySchema } from './webhook.ts';
 
 /** The records the service sends, told apart by their fields. */
 const RECORDS: readonly z.ZodObject[] = [

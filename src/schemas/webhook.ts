@@ -1,43 +1,25 @@
+// Specification: service.md 2.3, 4, 6; public contract
+
 import { z } from 'zod';
 import { eventSchema } from './event.ts';
 import { observed, openEnum, type RecordSchema, record } from './record.ts';
-import { shipmentSchema, statisticsSchema } from './shipment.ts';
 import { trackerSchema } from './tracker.ts';
+import { shipmentSchema, statisticsSchema } from './tracking.ts';
 
-/**
- * Topic of a push of events; a push without any topic is one too when it has `events`.
- *
- * @specification service.md 6; public contract
- */
+/** Topic of a push of events; a push without any topic is one too when it has `events`. */
 export const EVENTS_TOPIC = 'tracking/events';
-/**
- * Topic of a push of a proof of delivery, an add-on.
- *
- * @specification public contract
- */
+/** Topic of a push of a proof of delivery, an add-on. */
 export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 
-/**
- * The schema of `WebhookEvent`.
- *
- * @specification service.md 2.3, 6; public contract
- */
+/** The schema of `WebhookEvent`. */
 export const webhookEventSchema = eventSchema.extend({
   /** Opaque identifier; deduplicate on it. */
   eventId: observed(eventSchema.shape.eventId),
 });
-/**
- * One event of a push: as in results, but without a promise that `eventId` is there.
- *
- * @specification service.md 2.3, 6; public contract
- */
+/** One event of a push: as in results, but without a promise that `eventId` is there. */
 export type WebhookEvent = z.output<typeof webhookEventSchema>;
 
-/**
- * The schema of `WebhookTracker`.
- *
- * @specification service.md 6; public contract
- */
+/** The schema of `WebhookTracker`. */
 export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courierCode: true }).extend({
   /** In upper case, whatever was sent. */
   trackingNumber: observed(trackerSchema.shape.trackingNumber),
@@ -45,8 +27,6 @@ export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courie
 /**
  * The tracker of a push: the flat shape has its ids only, and `isTracked` is never sent. Match it to your record by
  * `trackerId` or `clientTrackerId`.
- *
- * @specification service.md 6; public contract
  */
 export type WebhookTracker = z.output<typeof webhookTrackerSchema>;
 
@@ -60,17 +40,9 @@ const webhookMetadataFields = {
 };
 /** The type of `webhookMetadataSchema`. */
 export interface WebhookMetadataSchema extends RecordSchema<typeof webhookMetadataFields> {}
-/**
- * The schema of `WebhookMetadata`.
- *
- * @specification public contract
- */
+/** The schema of `WebhookMetadata`. */
 export const webhookMetadataSchema: WebhookMetadataSchema = record(webhookMetadataFields);
-/**
- * What the service says about a push.
- *
- * @specification public contract
- */
+/** What the service says about a push. */
 export type WebhookMetadata = z.output<typeof webhookMetadataSchema>;
 
 const namedTopic = webhookMetadataSchema.extend({
@@ -83,11 +55,7 @@ function kind<const Kind extends string>(value: Kind) {
   return z.literal(value).default(value);
 }
 
-/**
- * The schema of `EventsDelivery`.
- *
- * @specification service.md 6; public contract
- */
+/** The schema of `EventsDelivery`. */
 export const eventsDeliverySchema = record({
   /** Tells the members of `Delivery` apart; not sent by the service. */
   kind: kind('events'),
@@ -102,18 +70,10 @@ export const eventsDeliverySchema = record({
   /** When each milestone was reached. */
   statistics: observed(statisticsSchema),
 });
-/**
- * New events of one tracker, with the shipment as it is now.
- *
- * @specification service.md 6; public contract
- */
+/** New events of one tracker, with the shipment as it is now. */
 export type EventsDelivery = z.output<typeof eventsDeliverySchema>;
 
-/**
- * The schema of `ProofOfDelivery`.
- *
- * @specification public contract
- */
+/** The schema of `ProofOfDelivery`. */
 export const proofOfDeliverySchema = record({
   /** Tells the members of `Delivery` apart; not sent by the service. */
   kind: kind('proofOfDelivery'),
@@ -140,18 +100,10 @@ export const proofOfDeliverySchema = record({
     ),
   }),
 });
-/**
- * A proof of delivery, or the news that there is none.
- *
- * @specification public contract
- */
+/** A proof of delivery, or the news that there is none. */
 export type ProofOfDelivery = z.output<typeof proofOfDeliverySchema>;
 
-/**
- * The schema of `OtherDelivery`.
- *
- * @specification service.md 6
- */
+/** The schema of `OtherDelivery`. */
 export const otherDeliverySchema = record({
   /** Tells the members of `Delivery` apart; not sent by the service. */
   kind: kind('other'),
@@ -162,16 +114,30 @@ export const otherDeliverySchema = record({
   /** As it came. */
   data: z.unknown().optional(),
 });
-/**
- * A push of a topic that this version does not know, kept as it came.
- *
- * @specification service.md 6
- */
+/** A push of a topic that this version does not know, kept as it came. */
 export type OtherDelivery = z.output<typeof otherDeliverySchema>;
 
-/**
- * One item of a webhook; `kind` tells which.
- *
- * @specification service.md 6; public contract
- */
+/** One item of a webhook; `kind` tells which. */
 export type Delivery = EventsDelivery | ProofOfDelivery | OtherDelivery;
+
+/** The schema of `ResendResult`. */
+export const resendResultSchema = record({
+  /** How many webhook events were queued again, when the service tells; declared as a string, seen as a number. */
+  totalResent: z
+    .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
+    .nullish()
+    .transform((total) => total ?? undefined)
+    .optional(),
+});
+/** What `trackers.resendWebhookEvents` answers with. */
+export type ResendResult = z.output<typeof resendResultSchema>;
+
+/** The schema of `WebhookHistory`. */
+export const webhookHistorySchema = record({
+  /** What the service says about the list; its shape is not documented. */
+  metadata: observed(z.record(z.string(), z.unknown())),
+  /** The pushes as the service recorded them; their shape is not documented. */
+  webhooks: z.array(z.unknown()),
+});
+/** The webhooks that were sent for a tracker. */
+export type WebhookHistory = z.output<typeof webhookHistorySchema>;

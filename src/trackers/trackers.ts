@@ -10,7 +10,7 @@ import type {
   TrackerUpdate,
 } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import type { ResendResult, WebhookHistory } from '../schemas/webhook-history.ts';
+import type { ResendResult, WebhookHistory } from '../schemas/webhook.ts';
 import { type BulkCreation, createMany, type TrackerInputs } from './create-many.ts';
 import type { CreateManyOptions } from './create-many-options.ts';
 import { pollTracker, waitUntilStopped } from './poll.ts';

@@ -13,7 +13,7 @@ export {
   WebhookParseError,
 } from '../errors.ts';
 export type { StatusCategory, StatusCode, StatusMilestone } from '../schemas/event.ts';
-export type { Recipient, Shipment, ShipmentDelivery, Statistics } from '../schemas/shipment.ts';
+export type { Recipient, Shipment, ShipmentDelivery, Statistics } from '../schemas/tracking.ts';
 export {
   type Delivery,
   EVENTS_TOPIC,

@@ -4,15 +4,16 @@ import type { z } from 'zod';
 import { bulkResultSchema } from '../../src/schemas/bulk.ts';
 import { courierSchema } from '../../src/schemas/courier.ts';
 import { eventSchema } from '../../src/schemas/event.ts';
+import { trackerSchema } from '../../src/schemas/tracker.ts';
 import {
+  perCallTrackingSchema,
   recipientSchema,
   shipmentDeliverySchema,
   shipmentSchema,
   statisticsSchema,
-} from '../../src/schemas/shipment.ts';
-import { trackerSchema } from '../../src/schemas/tracker.ts';
-import { perCallTrackingSchema, trackingSchema } from '../../src/schemas/tracking.ts';
-import { resendResultSchema, webhookHistorySchema } from '../../src/schemas/webhook-history.ts';
+  trackingSchema,
+} from '../../src/schemas/tracking.ts';
+import { resendResultSchema, webhookHistorySchema } from '../../src/schemas/webhook.ts';
 import { BULK, COURIER, EVENT, HISTORY, TRACKER, TRACKING } from '../support/calls.ts';
 
 const DELIVERY = {

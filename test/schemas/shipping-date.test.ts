@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { latestInstant } from '../../src/schemas/input-rules.ts';
-import { trackerInputSchema } from '../../src/schemas/tracker.ts';
+import { latestInstant, trackerInputSchema } from '../../src/schemas/tracker.ts';
 import { issuesOf } from '../support/parse.ts';
 
 const NOW = Date.parse('2026-07-01T12:00:00Z');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAscendingDigitRun, trackingNumber } from '../../src/schemas/input-rules.ts';
+import { isAscendingDigitRun, trackingNumber } from '../../src/schemas/identifier.ts';
 import { trackerInputSchema } from '../../src/schemas/tracker.ts';
 import { messagesOf } from '../support/parse.ts';
 

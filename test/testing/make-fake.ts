@@ -3,8 +3,8 @@ import type { ApiErrorItem } from '../../src/schemas/api-error.ts';
 import type { BulkItem, BulkResult } from '../../src/schemas/bulk.ts';
 import type { Courier } from '../../src/schemas/courier.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
-import type { Shipment, Statistics } from '../../src/schemas/shipment.ts';
 import type { Tracker } from '../../src/schemas/tracker.ts';
+import type { Shipment, Statistics } from '../../src/schemas/tracking.ts';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
 
 export const NUMBER = 'RR123456785CN';

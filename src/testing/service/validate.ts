@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { errorMap, formatPath } from '../../common/validation.ts';
 import { endpoints } from '../../endpoints.ts';
-import { latestInstant } from '../../schemas/input-rules.ts';
 import type { TrackerInput } from '../../schemas/tracker.ts';
+import { latestInstant } from '../../schemas/tracker.ts';
 import { toAlpha2 } from './countries.ts';
 import { ServiceError, type ServiceErrorItem } from './replies.ts';
 

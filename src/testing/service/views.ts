@@ -1,7 +1,6 @@
 import type { TrackingEvent } from '../../schemas/event.ts';
-import type { Shipment, Statistics } from '../../schemas/shipment.ts';
 import type { Tracker } from '../../schemas/tracker.ts';
-import type { PerCallTracking, Tracking } from '../../schemas/tracking.ts';
+import type { PerCallTracking, Shipment, Statistics, Tracking } from '../../schemas/tracking.ts';
 import type { ShipmentState } from '../shipments/shipment-state.ts';
 import type { TrackerState } from '../trackers/tracker-state.ts';
 

@@ -1,7 +1,7 @@
 import { kindOf } from '../../common/validation.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
-import { trackingNumber as trackingNumberRule } from '../../schemas/input-rules.ts';
+import { trackingNumber as trackingNumberRule } from '../../schemas/identifier.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { World } from '../world.ts';
 import type { EventInput } from './event-defaults.ts';

@@ -1,5 +1,5 @@
 import type { TrackingEvent } from '../../schemas/event.ts';
-import type { Shipment } from '../../schemas/shipment.ts';
+import type { Shipment } from '../../schemas/tracking.ts';
 import type { SeededIds } from '../service/seeded.ts';
 import { type EventInput, statusOf, utcDatetime } from './event-defaults.ts';
 

@@ -1,4 +1,4 @@
-import type { CourierCodes } from '../../schemas/input-rules.ts';
+import type { CourierCodes } from '../../schemas/courier.ts';
 import type { TrackerInput } from '../../schemas/tracker.ts';
 import { toAlpha2 } from '../service/countries.ts';
 import { dayOf } from '../service/validate.ts';
