@@ -6,9 +6,8 @@ import { Caller } from './http/caller.ts';
 import { prepareRawCall, RAW_OPTIONS, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
-import { CouriersResource } from './trackers/couriers.ts';
+import { CouriersResource, TrackingResource } from './trackers/lookups.ts';
 import { TrackersResource } from './trackers/trackers.ts';
-import { TrackingResource } from './trackers/tracking.ts';
 
 /**
  * A client of one account of the service.

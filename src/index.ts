@@ -69,7 +69,14 @@ export type {
   ResponseInfo,
   RetryInfo,
 } from './logging.ts';
-export type { RateLimitOptions, RequestOptions, RetryOptions, TrackingClientOptions } from './options.ts';
+export type {
+  BulkRequestOptions,
+  RateLimitOptions,
+  RequestOptions,
+  RetryOptions,
+  TrackerRequestOptions,
+  TrackingClientOptions,
+} from './options.ts';
 export {
   type ApiErrorItem,
   apiErrorItemSchema,
@@ -133,19 +140,17 @@ export {
   type WebhookHistory,
   webhookHistorySchema,
 } from './schemas/webhook.ts';
-export type { BulkOutcome, BulkStatus, BulkSummary } from './trackers/bulk-outcome.ts';
-export type { CouriersResource } from './trackers/couriers.ts';
-export type { BulkCreation, TrackerInputs } from './trackers/create-many.ts';
-export type { CreateManyOptions } from './trackers/create-many-options.ts';
-export type { TrackerPolls } from './trackers/poll-many.ts';
+export type { BulkOutcome, BulkStatus } from './trackers/bulk-request.ts';
+export type { BulkCreation, BulkSummary, CreateManyOptions, TrackerInputs } from './trackers/create-many.ts';
+export type { CouriersResource, TrackingResource } from './trackers/lookups.ts';
+export type { PollOptions } from './trackers/poll.ts';
 export type {
   PollManyOptions,
   PollManyUpdate,
   TrackerIds,
   TrackerPollFailure,
+  TrackerPolls,
   TrackerPollUpdate,
-} from './trackers/poll-many-options.ts';
-export type { PollContext, PollOptions, PollUpdate } from './trackers/poll-options.ts';
-export type { BulkRequestOptions, TrackerRequestOptions } from './trackers/request-options.ts';
+} from './trackers/poll-many.ts';
+export type { PollContext, PollUpdate } from './trackers/polled-tracker.ts';
 export type { TrackersResource } from './trackers/trackers.ts';
-export type { TrackingResource } from './trackers/tracking.ts';

@@ -1,6 +1,7 @@
 import type { EndpointName } from './endpoints.ts';
 import type { Limiter, Priority } from './limiter/limiter.ts';
 import type { Hooks, Logger, LogLevel } from './logging.ts';
+import type { SearchBy } from './schemas/identifier.ts';
 
 /** When and how often a failed request is sent again; which failures count is a fact of each endpoint. */
 export interface RetryOptions {
@@ -99,4 +100,19 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Which of two waiting calls goes first: `interactive` before `background`. Default `interactive`. */
   readonly priority?: Priority | undefined;
+}
+
+/** Options of calls that address one tracker. */
+export interface TrackerRequestOptions extends RequestOptions {
+  /** Whose id it is: the service's `trackerId` (default), or your own `clientTrackerId`. */
+  readonly searchBy?: SearchBy | undefined;
+}
+
+/** Options of `trackers.createBulk`. */
+export interface BulkRequestOptions extends RequestOptions {
+  /**
+   * Also repeats a request that may have been carried out: after a reset, a timeout or a 5xx. Items that the first
+   * request created then come back as `existing`. Default false.
+   */
+  readonly retryAmbiguous?: boolean | undefined;
 }

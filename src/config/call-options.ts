@@ -8,8 +8,7 @@ import {
 } from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
-import type { RequestOptions, RetryOptions } from '../options.ts';
-import type { BulkRequestOptions } from '../trackers/request-options.ts';
+import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
 import type { Config } from './config.ts';
 
 /** When a failed attempt is followed by another one; every field is filled. */

@@ -1,54 +1,106 @@
-import { linkedController } from '../common/timing.ts';
-import { DEFAULT_RETRY } from '../config/call-options.ts';
+// Specification: service.md 2.1, 2.4, 4, 8
+
+import { checkBoolean, checkCount, checkKnownOptions, refuseOption } from '../common/option-checks.ts';
+import { errorMap, toValidationIssues } from '../common/validation.ts';
+import { DEFAULT_RETRY, resolveCallOptions } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
+import { RequestValidationError } from '../errors.ts';
 import { Caller } from '../http/caller.ts';
 import { callGuarded } from '../logging.ts';
+import type { BulkRequestOptions, RetryOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
-import type { BulkItem } from '../schemas/bulk.ts';
-import type { TrackerInput } from '../schemas/tracker.ts';
-import { type Chunk, type ChunkEntry, ChunkReader } from './bulk-chunks.ts';
-import { errorItemsOf, refusalOf } from './bulk-failure.ts';
-import { matchItems } from './bulk-matching.ts';
-import { addOutcomes, type BulkOutcome, type BulkSummary, EMPTY_SUMMARY } from './bulk-outcome.ts';
+import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
+import { type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
 import {
-  type CreateManyOptions,
-  type CreateManySettings,
-  DEFAULT_MAX_RETRY_AFTER_MS,
-  resolveCreateManyOptions,
-} from './create-many-options.ts';
-import { isHopeless } from './hopeless-failure.ts';
-import { PullStream } from './pull-stream.ts';
-import { SendingWatch } from './sending-watch.ts';
-import { checkIterable } from './source-reader.ts';
+  type BulkOutcome,
+  BulkRequest,
+  type BulkStatus,
+  errorItemsOf,
+  type InputResult,
+} from './bulk-request.ts';
+import { concernsEveryRequest } from './polled-tracker.ts';
+import { checkIterable, PullStream, SourceReader } from './streams.ts';
+
+const DEFAULT_CONCURRENCY = 3;
+/** An import can wait; rows that fail because of a pause have to be fed in again. */
+const DEFAULT_MAX_RETRY_AFTER_MS = 3_600_000;
+const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
 
 /** Any number of creation requests, known now or later. */
 export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>;
 
-/** What is said of inputs that share a fate. */
-type Verdict = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
-
-/** A chunk on its way. */
-interface ChunkRun {
-  readonly done: Promise<void>;
-  /** Undefined until it is done. */
-  outcomes: BulkOutcome[] | undefined;
+/** Options of `trackers.createMany`; those of a request hold for each chunk. */
+export interface CreateManyOptions extends BulkRequestOptions {
+  /** Inputs a request, 1 to 100. Default 100. */
+  readonly chunkSize?: number | undefined;
+  /** Chunks that are under way or wait to be read, 1 or more. Default 3, as many as go in a second (service.md 8). */
+  readonly concurrency?: number | undefined;
+  /**
+   * Retries of each request: `false` for none, or what differs from the client's. A run sits out a pause of up to an hour
+   * that the service asks for (`maxRetryAfterMs` 3,600,000), and so do its later chunks; of a longer one the chunk that met
+   * it comes out as `error`, and the next asks again after that hour. Set `maxRetryAfterMs` to have them all come out at
+   * once. Default: the client's, with that hour where the client has the usual minute.
+   */
+  readonly retry?: false | RetryOptions | undefined;
+  /** Called after every chunk with the counts so far. One that throws never breaks the run. */
+  readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
 }
 
-function failed(status: 'error' | 'unknown', errors: readonly ApiErrorItem[]): Verdict {
-  return { status, errors };
+/** How many inputs came out how. */
+export interface BulkSummary extends Readonly<Record<BulkStatus, number>> {
+  /** Inputs whose outcome is known, read by you or not. */
+  readonly total: number;
+  /** New trackers. */
+  readonly created: number;
+  /** Trackers that matched the same payload. */
+  readonly existing: number;
+  /** Inputs that were refused, or not sent before the run ended. */
+  readonly error: number;
+  /** Inputs that broke a rule and were not sent. */
+  readonly invalid: number;
+  /** Inputs of which nothing tells what became of them. */
+  readonly unknown: number;
 }
 
-const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
-const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
-const NOT_IN_RESPONSE = [{ code: 'not_in_response', message: 'The answer does not tell about this input' }];
+// Typed against the options, so an option without an entry here does not compile.
+const CREATE_MANY_OPTIONS = {
+  chunkSize: true,
+  concurrency: true,
+  onProgress: true,
+  retryAmbiguous: true,
+  signal: true,
+  timeoutMs: true,
+  totalTimeoutMs: true,
+  retry: true,
+  headers: true,
+  priority: true,
+} satisfies Record<keyof CreateManyOptions, true>;
 
-function verdictOf(item: BulkItem | undefined): Verdict {
-  if (item === undefined) return failed('unknown', NOT_IN_RESPONSE);
-  const { itemStatus, tracker, errors } = item;
+function checkChunkSize(value: unknown): number {
+  const isInRange = Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS;
+  return isInRange
+    ? Number(value)
+    : refuseOption('chunkSize', `a whole number from 1 to ${MAX_BULK_ITEMS}`, value);
+}
+
+function resolveCreateManyOptions(config: Config, options: CreateManyOptions) {
+  checkKnownOptions('options', options, Object.keys(CREATE_MANY_OPTIONS));
+  const { chunkSize, concurrency, onProgress = () => {}, retryAmbiguous = false, ...callOptions } = options;
+  resolveCallOptions(config, callOptions);
+  if (typeof onProgress !== 'function') refuseOption('onProgress', 'a function', onProgress);
   return {
-    status: ITEM_STATUSES.find((status) => status === itemStatus) ?? 'unknown',
-    ...(tracker ? { tracker } : {}),
-    ...(errors && errors.length > 0 ? { errors } : {}),
+    chunkSize: checkChunkSize(chunkSize ?? MAX_BULK_ITEMS),
+    concurrency: checkCount('concurrency', concurrency ?? DEFAULT_CONCURRENCY, 1),
+    onProgress,
+    request: { ...callOptions, retryAmbiguous: checkBoolean('retryAmbiguous', retryAmbiguous) },
   };
+}
+
+/** What nobody waits for can wait itself, unless the client was configured otherwise. */
+function patientCaller({ config }: Caller): Caller {
+  const { retry } = config;
+  if (retry.maxRetryAfterMs !== DEFAULT_RETRY.maxRetryAfterMs) return new Caller(config);
+  return new Caller({ ...config, retry: { ...retry, maxRetryAfterMs: DEFAULT_MAX_RETRY_AFTER_MS } });
 }
 
 /**
@@ -58,21 +110,24 @@ function verdictOf(item: BulkItem | undefined): Verdict {
  */
 export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #caller: Caller;
-  readonly #settings: CreateManySettings;
+  readonly #settings: ReturnType<typeof resolveCreateManyOptions>;
   readonly #reader: ChunkReader;
   readonly #runs: ChunkRun[] = [];
-  /** Ends the chunks that have not been sent. */
-  readonly #unsent = new Map<SendingWatch, AbortController>();
+  readonly #requests = new Set<BulkRequest>();
   #reading: Promise<void> | undefined;
   #read: Chunk | undefined;
   #isAtEnd = false;
-  #stop: readonly ApiErrorItem[] | undefined;
-  #summary = EMPTY_SUMMARY;
+  /** Why nothing more is sent. */
+  #stopErrors: readonly ApiErrorItem[] | undefined;
+  #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
   /** @internal */
-  constructor(caller: Caller, inputs: TrackerInputs, settings: CreateManySettings) {
-    super(settings.signal);
-    this.#caller = caller;
+  constructor(caller: Caller, inputs: TrackerInputs, options: CreateManyOptions) {
+    checkIterable('inputs', inputs);
+    const patient = patientCaller(caller);
+    const settings = resolveCreateManyOptions(patient.config, options);
+    super(options.signal);
+    this.#caller = patient;
     this.#settings = settings;
     this.#reader = new ChunkReader(inputs, settings.chunkSize);
   }
@@ -116,8 +171,8 @@ export class BulkCreation extends PullStream<BulkOutcome> {
       this.#runs.push(this.#start(this.#read, signal));
       this.#read = undefined;
     }
-    if (this.#isAtEnd || this.#reading !== undefined || this.#runs.length >= this.#settings.concurrency)
-      return;
+    const hasRoom = this.#runs.length < this.#settings.concurrency;
+    if (this.#isAtEnd || this.#reading !== undefined || !hasRoom) return;
     this.#reading = this.#reader.next(signal).then((chunk) => {
       this.#reading = undefined;
       if (chunk.length === 0) this.#isAtEnd = true;
@@ -130,76 +185,143 @@ export class BulkCreation extends PullStream<BulkOutcome> {
       outcomes: undefined,
       done: this.#carryOut(chunk, signal).then((outcomes) => {
         run.outcomes = outcomes;
-        this.#summary = addOutcomes(this.#summary, outcomes);
-        this.#report();
+        this.#report(outcomes);
       }),
     };
     return run;
   }
 
   async #carryOut(chunk: Chunk, signal: AbortSignal): Promise<BulkOutcome[]> {
-    const items = chunk.flatMap(({ item }) => item ?? []);
-    const verdicts = items.length === 0 ? [] : await this.#create(items, signal);
-    const inOrder = verdicts.values();
-    return chunk.map(({ index, input, item, errors }: ChunkEntry) => {
-      if (item === undefined) return { index, input, status: 'invalid', errors };
-      return { index, input, ...(inOrder.next().value ?? failed('unknown', NOT_IN_RESPONSE)) };
+    const valid = chunk.flatMap(({ item }) => item ?? []);
+    const results = (valid.length === 0 ? [] : await this.#create(valid, signal)).values();
+    return chunk.map(({ index, input, errors }) => {
+      const result = errors === undefined ? results.next().value : undefined;
+      return { index, input, ...(result ?? { status: 'invalid', errors: errors ?? [] }) };
     });
   }
 
   /** Sends one request; never rejects. */
-  async #create(items: readonly TrackerInput[], signal: AbortSignal): Promise<Verdict[]> {
-    const all = (verdict: Verdict) => items.map(() => verdict);
-    if (this.#stop !== undefined) return all(failed('error', this.#stop));
-    const watch = new SendingWatch();
-    const { controller, takeBack } = linkedController(signal);
-    this.#unsent.set(watch, controller);
+  async #create(inputs: readonly TrackerInput[], signal: AbortSignal): Promise<InputResult[]> {
+    const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
+      inputs.map(() => ({ status, errors }));
+    if (this.#stopErrors !== undefined) return all('error', this.#stopErrors);
+    const request = new BulkRequest(signal);
+    this.#requests.add(request);
     try {
-      const options = { ...this.#settings.request, signal: controller.signal };
-      const call = watch.watch(this.#caller).call('trackers.createBulk', { body: items }, options);
-      const answer = await call.withResponse();
-      const refusal = refusalOf(answer);
-      if (refusal !== undefined) throw refusal;
-      return matchItems(items, answer.data.data ?? []).map(verdictOf);
+      return await request.send(this.#caller, inputs, this.#settings.request);
     } catch (error) {
-      if (this.#stop !== undefined && !watch.wasSent) return all(failed('error', this.#stop));
-      const status = watch.mayBeDone(error) ? 'unknown' : 'error';
-      if (signal.aborted) return all(failed(status, ABORTED));
+      if (this.#stopErrors !== undefined && !request.wasSent) return all('error', this.#stopErrors);
+      const status = request.mayBeDone(error) ? 'unknown' : 'error';
+      if (signal.aborted) return all(status, ABORTED);
       const errors = errorItemsOf(error);
-      if (isHopeless(error)) this.#stopRun(errors);
-      return all(failed(status, errors));
+      if (concernsEveryRequest(error)) this.#stopRun(errors);
+      return all(status, errors);
     } finally {
-      takeBack();
-      this.#unsent.delete(watch);
+      this.#requests.delete(request);
     }
   }
 
   /** Every later request would fail alike: those that wait for their turn are not sent any more. */
   #stopRun(errors: readonly ApiErrorItem[]): void {
-    this.#stop ??= errors;
-    for (const [watch, controller] of this.#unsent) {
-      if (!watch.wasSent) controller.abort(new Error('The run was stopped'));
+    this.#stopErrors ??= errors;
+    for (const request of this.#requests) {
+      if (!request.wasSent) request.cancel();
     }
   }
 
-  #report(): void {
-    const { onProgress } = this.#settings;
+  #report(outcomes: readonly BulkOutcome[]): void {
+    const summary = { ...this.#summary, total: this.#summary.total + outcomes.length };
+    for (const { status } of outcomes) summary[status] += 1;
+    this.#summary = summary;
     const onFailure = () => this.#caller.config.logger.warn('`onProgress` failed; the run goes on');
-    callGuarded(() => onProgress(this.#summary), onFailure);
+    callGuarded(() => this.#settings.onProgress(summary), onFailure);
   }
 }
 
-/** What nobody waits for can wait itself, unless the client was told otherwise. */
-function patientCaller({ config }: Caller): Caller {
-  const { retry } = config;
-  const isDefault = retry.maxRetryAfterMs === DEFAULT_RETRY.maxRetryAfterMs;
-  const maxRetryAfterMs = isDefault ? DEFAULT_MAX_RETRY_AFTER_MS : retry.maxRetryAfterMs;
-  return new Caller({ ...config, retry: { ...retry, maxRetryAfterMs } });
+/** A chunk on its way. */
+interface ChunkRun {
+  readonly done: Promise<void>;
+  /** Undefined until it is done. */
+  outcomes: BulkOutcome[] | undefined;
 }
 
-/** What `trackers.createMany` does; see there. */
-export function createMany(caller: Caller, inputs: TrackerInputs, options: CreateManyOptions): BulkCreation {
-  checkIterable('inputs', inputs);
-  const patient = patientCaller(caller);
-  return new BulkCreation(patient, inputs, resolveCreateManyOptions(patient.config, options));
+/** Consecutive inputs that share a request. */
+type Chunk = readonly CheckedInput[];
+
+/** One input: what to send of it, or why it is invalid. */
+type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (
+  | { readonly item: TrackerInput; readonly errors?: undefined }
+  | { readonly item?: undefined; readonly errors: readonly ApiErrorItem[] }
+);
+
+/** Reads inputs into chunks of at most `chunkSize` valid ones, and no further. */
+class ChunkReader {
+  readonly #source: SourceReader<TrackerInput>;
+  readonly #chunkSize: number;
+  #index = 0;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(inputs: TrackerInputs, chunkSize: number) {
+    this.#source = new SourceReader(inputs);
+    this.#chunkSize = chunkSize;
+  }
+
+  /** What ended the reading early: the source's own error, or the signal's reason. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure;
+  }
+
+  /** The next chunk; empty at the end. What was read before a failure is still a chunk; after it there is none. */
+  async next(signal: AbortSignal): Promise<Chunk> {
+    const chunk: CheckedInput[] = [];
+    let valid = 0;
+    // Invalid inputs take up no place in a request, but they take up memory.
+    while (this.#failure === undefined && valid < this.#chunkSize && chunk.length < 2 * this.#chunkSize) {
+      try {
+        const next = this.#source.next(signal);
+        const read = next instanceof Promise ? await next : next;
+        if (read === undefined) break;
+        const checked = checkInput(this.#index, read.item);
+        this.#index += 1;
+        chunk.push(checked);
+        if (checked.item !== undefined) valid += 1;
+      } catch (error) {
+        this.#failure = { error };
+      }
+    }
+    return chunk;
+  }
+
+  close(): void {
+    this.#source.close();
+  }
+}
+
+/** Checks one input as the service would (service.md 2.1), so that it can't spoil its chunk. */
+function checkInput(index: number, input: TrackerInput): CheckedInput {
+  let got = 'one that JSON can not hold';
+  try {
+    const result = trackerInputSchema.safeParse(input, { error: errorMap('input') });
+    if (!result.success) {
+      const errors = toValidationIssues(result.error).map((issue) => {
+        const { code } = new RequestValidationError([issue]);
+        return { code, message: issue.message };
+      });
+      return { index, input, errors };
+    }
+    if (isJson(result.data)) return { index, input, item: result.data };
+  } catch {
+    // An input may run code of its own, as a row of a database does that loads its fields when they are read.
+    got = 'one that fails when it is read';
+  }
+  const message = `Expected \`input\` to be a JSON value, got ${got}`;
+  return { index, input, errors: [{ code: 'validation_error', message }] };
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return typeof JSON.stringify(value) === 'string';
+  } catch {
+    return false;
+  }
 }

@@ -1,105 +1,168 @@
-import { linkedController, MAX_TIMER_MS, systemClock } from '../common/timing.ts';
+// Specification: service.md 1, 3, 4
+
+import {
+  checkCount,
+  checkDelayMs,
+  checkKnownOptions,
+  checkOneOf,
+  refuseOption,
+} from '../common/option-checks.ts';
+import { MAX_TIMER_MS } from '../common/timing.ts';
+import { resolveCallOptions } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
 import { TimeoutError } from '../errors.ts';
 import type { Caller } from '../http/caller.ts';
+import type { TrackerRequestOptions } from '../options.ts';
+import { type SearchBy, searchBySchema } from '../schemas/identifier.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { contextOf, emptyMemory, isLast, pollOnce } from './poll-once.ts';
-import {
-  checkTrackerId,
-  type PollOptions,
-  type PollSettings,
-  type PollUpdate,
-  resolvePollOptions,
-} from './poll-options.ts';
-import { nextPollAt, PollClock } from './poll-schedule.ts';
-import { PullStream } from './pull-stream.ts';
+import { PollEngine, type PollSettings } from './poll-engine.ts';
+import { checkTrackerId, type PollContext, type PollUpdate } from './polled-tracker.ts';
+import { PullStream } from './streams.ts';
 
-/** Polls one tracker for as long as somebody reads. */
-class TrackerPoll extends PullStream<PollUpdate> {
-  readonly #caller: Caller;
+/** Asked for less, a service that updates every few minutes only gets busier. */
+const SHORTEST_INTERVAL_MS = 1000;
+const DEFAULT_INTERVAL_MS = 15 * 60_000;
+const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
+
+/** Options of `trackers.poll` and `trackers.waitUntilStopped`; those of a request hold for each poll. */
+export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
+  /**
+   * Time from one poll to the next, in milliseconds, or a function that is asked after every poll; 1,000 or more.
+   * Default 900,000 (15 minutes).
+   * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
+   */
+  readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
+  /**
+   * Time until the first poll, in milliseconds. Default: the interval, since a new tracker has no results yet
+   * (service.md 1).
+   */
+  readonly initialDelayMs?: number | undefined;
+  /**
+   * Longest time to poll, in milliseconds; it ends at once when the next poll would come later. Default: no bound. A
+   * tracker that never gets results never says that it has stopped.
+   */
+  readonly maxDurationMs?: number | undefined;
+  /**
+   * Failed polls in a row, after the retries of each, that end it with an error. A refused key, plan or quota ends it at
+   * once while no poll has succeeded yet. Default 5.
+   */
+  readonly maxConsecutiveErrors?: number | undefined;
+  /**
+   * Ends it after the update for which this is true.
+   * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
+   */
+  readonly until?: ((tracking: Tracking) => boolean) | undefined;
+}
+
+// Typed against the options, so an option without an entry here does not compile.
+export const POLL_OPTIONS = {
+  intervalMs: true,
+  initialDelayMs: true,
+  maxDurationMs: true,
+  maxConsecutiveErrors: true,
+  until: true,
+  searchBy: true,
+  signal: true,
+  timeoutMs: true,
+  totalTimeoutMs: true,
+  retry: true,
+  headers: true,
+} satisfies Record<keyof PollOptions, true>;
+
+function checkIntervalMs(name: string, value: unknown): number {
+  if (typeof value === 'number' && value >= SHORTEST_INTERVAL_MS && value <= MAX_TIMER_MS) return value;
+  return refuseOption(
+    name,
+    `a number of milliseconds from ${SHORTEST_INTERVAL_MS} to ${MAX_TIMER_MS}`,
+    value,
+  );
+}
+
+/** An interval function that checks what the caller's own returns. */
+function intervalFunction(value: unknown): PollSettings['intervalMs'] {
+  if (typeof value === 'function') return (context) => checkIntervalMs('intervalMs()', value(context));
+  const intervalMs = checkIntervalMs('intervalMs', value);
+  return () => intervalMs;
+}
+
+function checkDurationMs(name: string, value: unknown): number {
+  return typeof value === 'number' && value > 0
+    ? value
+    : refuseOption(name, 'a number of milliseconds above 0', value);
+}
+
+/**
+ * Checks and completes the options of polls.
+ *
+ * @throws ConfigurationError naming the option that makes no sense
+ */
+export function resolvePollOptions(
+  config: Config,
+  options: PollOptions,
+  known: Readonly<Record<string, true>> = POLL_OPTIONS,
+): PollSettings {
+  checkKnownOptions('options', options, Object.keys(known));
+  const { intervalMs = DEFAULT_INTERVAL_MS, initialDelayMs, maxDurationMs, maxConsecutiveErrors } = options;
+  const { until = () => false, searchBy, signal, timeoutMs, totalTimeoutMs, retry, headers } = options;
+  if (typeof until !== 'function') refuseOption('until', 'a function', until);
+  if (searchBy !== undefined) checkOneOf<SearchBy>('searchBy', searchBy, searchBySchema.options);
+  resolveCallOptions(config, { signal, timeoutMs, totalTimeoutMs, retry, headers });
+  return {
+    intervalMs: intervalFunction(intervalMs),
+    initialDelayMs: initialDelayMs === undefined ? undefined : checkDelayMs('initialDelayMs', initialDelayMs),
+    maxDurationMs:
+      maxDurationMs === undefined
+        ? Number.POSITIVE_INFINITY
+        : checkDurationMs('maxDurationMs', maxDurationMs),
+    maxConsecutiveErrors: checkCount(
+      'maxConsecutiveErrors',
+      maxConsecutiveErrors ?? DEFAULT_MAX_CONSECUTIVE_ERRORS,
+      1,
+      true,
+    ),
+    until,
+    request: { searchBy, timeoutMs, totalTimeoutMs, retry, headers, priority: 'background' },
+    concurrency: 1,
+    canGrow: false,
+  };
+}
+
+/** One tracker polled for as long as somebody reads; what `trackers.poll` returns. */
+export class TrackerPoll extends PullStream<PollUpdate> {
   readonly #id: string;
-  readonly #settings: PollSettings;
-  readonly #clock = new PollClock();
+  readonly #engine: PollEngine;
 
-  constructor(caller: Caller, id: string, settings: PollSettings) {
-    super(settings.signal);
-    this.#caller = caller;
+  constructor(caller: Caller, id: string, options: PollOptions) {
+    checkTrackerId(id);
+    const settings = resolvePollOptions(caller.config, options);
+    super(options.signal);
     this.#id = id;
-    this.#settings = settings;
+    this.#engine = new PollEngine(caller, settings);
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<PollUpdate, void, undefined> {
-    const settings = this.#settings;
-    const clock = this.#clock;
-    const memory = emptyMemory(this.#id);
-    const endsAt = clock.now() + settings.maxDurationMs;
-    let dueAt = clock.now() + (settings.initialDelayMs ?? settings.intervalMs(contextOf(memory)));
-    for (;;) {
-      if (dueAt >= endsAt) return;
-      await clock.sleepUntil(dueAt, signal);
-      const startedAt = clock.now();
-      if (startedAt >= endsAt) return;
-      const result = await withDeadline(endsAt - startedAt, signal, (pollSignal) =>
-        pollOnce(this.#caller, memory, settings, pollSignal),
-      );
-      if (result === OUT_OF_TIME) return;
-      if (result !== undefined && isLast(result, settings)) {
-        yield result;
-        return;
-      }
-      dueAt = nextPollAt(
-        { dueAt, startedAt, endedAt: clock.now() },
-        settings.intervalMs(contextOf(memory, result)),
-      );
-      if (result !== undefined) yield result;
+    for await (const { update, failure } of this.#engine.run([this.#id], signal)) {
+      if (failure !== undefined) throw failure.error;
+      yield update;
     }
   }
 }
 
-const OUT_OF_TIME = 'out of time';
-
-/** Runs a poll with a signal that also aborts after `remainingMs`. */
-async function withDeadline<T>(
-  remainingMs: number,
-  signal: AbortSignal,
-  poll: (signal: AbortSignal) => Promise<T>,
-): Promise<T | typeof OUT_OF_TIME> {
-  if (remainingMs > MAX_TIMER_MS) return await poll(signal);
-  const { controller, takeBack } = linkedController(signal);
-  const timer = systemClock.setTimeout(
-    () => controller.abort(new Error(OUT_OF_TIME)),
-    Math.ceil(remainingMs),
-  );
-  try {
-    return await poll(controller.signal);
-  } catch (error) {
-    if (controller.signal.aborted && !signal.aborted) return OUT_OF_TIME;
-    throw error;
-  } finally {
-    systemClock.clearTimeout(timer);
-    takeBack();
-  }
-}
-
-/** What `trackers.poll` does; see there. */
-export function pollTracker(caller: Caller, id: string, options: PollOptions): TrackerPoll {
-  return new TrackerPoll(caller, checkTrackerId(id), resolvePollOptions(caller.config, options));
-}
-
 /** What `trackers.waitUntilStopped` does; see there. */
 export async function waitUntilStopped(caller: Caller, id: string, options: PollOptions): Promise<Tracking> {
-  const { until } = options;
+  const { until, maxDurationMs = Number.POSITIVE_INFINITY } = options;
   let last: Tracking | undefined;
-  const noted = (tracking: Tracking) => {
+  const noteLast = (tracking: Tracking) => {
     const isEnough = until?.(tracking) ?? false;
     if (isEnough) last = tracking;
     return isEnough;
   };
-  const polls = pollTracker(caller, id, typeof until === 'function' ? { ...options, until: noted } : options);
-  for await (const { tracking, stopped } of polls) {
+  // An `until` that is no function goes on, to be refused like any option that makes no sense.
+  const own = typeof until === 'function' ? { ...options, until: noteLast } : options;
+  for await (const { tracking, stopped } of new TrackerPoll(caller, id, own)) {
     if (stopped) last = tracking;
   }
   if (last !== undefined) return last;
-  const { maxDurationMs = Number.POSITIVE_INFINITY } = options;
   throw new TimeoutError(
     `Ran out of \`maxDurationMs\` (${maxDurationMs} ms) while the service was still tracking`,
     { phase: 'backoff', timeoutMs: maxDurationMs },

@@ -1,39 +1,237 @@
-import { linkedController } from '../common/timing.ts';
-import type { Due } from './due-heap.ts';
-import type { PollMemory } from './poll-once.ts';
-import { NO_EVENTS_SEEN } from './seen-events.ts';
+// Specification: service.md 1, 2.3, 3
 
-/** One of many trackers. It holds no promise, timer or listener between its polls. */
-export class PolledTracker implements PollMemory, Due {
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import {
+  AuthenticationError,
+  NoActiveSubscriptionError,
+  NotFoundError,
+  PermissionDeniedError,
+  QuotaExceededError,
+  ResultsNotReadyError,
+} from '../api-errors.ts';
+import { linkedController } from '../common/timing.ts';
+import { errorMap, toValidationIssues } from '../common/validation.ts';
+import { ConfigurationError, RequestValidationError, TrackingError } from '../errors.ts';
+import type { Caller } from '../http/caller.ts';
+import type { TrackerRequestOptions } from '../options.ts';
+import type { TrackingEvent } from '../schemas/event.ts';
+import { trackerIdentifier } from '../schemas/identifier.ts';
+import type { Tracking } from '../schemas/tracking.ts';
+import type { Due } from './poll-schedule.ts';
+
+/** What an interval function is told. */
+export interface PollContext {
+  /** The id as it was given. */
   readonly id: string;
-  polls = 0;
-  errorsInARow = 0;
-  seen = NO_EVENTS_SEEN;
+  /** Polls of this tracker so far, failed ones included; 0 before the first. */
+  readonly poll: number;
+  /** What the last poll brought; undefined before the first, while there are no results, and after an error. */
+  readonly tracking: Tracking | undefined;
+  /** What was new in it. */
+  readonly newEvents: readonly TrackingEvent[];
+  /** Polls that failed since the last success. */
+  readonly errorsInARow: number;
+}
+
+/** What one poll brought. */
+export interface PollUpdate {
+  /** The results; undefined while there are none. */
+  readonly tracking: Tracking | undefined;
+  /** The events that were not yielded before, in the service's order. */
+  readonly newEvents: TrackingEvent[];
+  /** Which poll it was, from 1; failed ones count. */
+  readonly poll: number;
+  /** True when the service has stopped tracking (`isTracked: false`): this update is the last. */
+  readonly stopped: boolean;
+}
+
+/** How one tracker is polled. */
+export interface TrackerPollSettings {
+  readonly maxConsecutiveErrors: number;
+  /** Options of each request. */
+  readonly request: TrackerRequestOptions;
+}
+
+/** 128 bits as one-byte characters: even a billion ids share no digest, and an id costs 16 bytes, however long it is. */
+const DIGEST_LENGTH = 16;
+/** Events remembered for a tracker beyond those of its last response; those that vanished longest ago go first. */
+const MOST_VANISHED_EVENTS = 1000;
+
+/**
+ * The events of one tracker that were yielded, most recently seen first, as one string of digests.
+ *
+ * Ten thousand trackers wait most of their lives, and a flat string is the smallest thing that can remember.
+ */
+type SeenEvents = string;
+
+export const NO_EVENTS_SEEN: SeenEvents = '';
+
+/** One tracker that is polled. It holds no promise, timer or listener between its polls: there may be very many. */
+export class PolledTracker implements Due {
+  readonly id: string;
   dueAt = 0;
   place = -1;
   turn = 0;
-  /** True once nobody wants to know of it any more. */
-  hasLeft = false;
+  #polls = 0;
+  #errorsInARow = 0;
+  #seen = NO_EVENTS_SEEN;
+  #hasLeft = false;
   #controller: AbortController | undefined;
 
+  /** @throws RequestValidationError for an id that can't be one */
   constructor(id: string) {
-    this.id = id;
+    this.id = checkTrackerId(id);
   }
 
-  /** Runs a poll with a signal that also aborts when the tracker leaves. */
-  async run<T>(signal: AbortSignal, poll: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { controller, takeBack } = linkedController(signal);
+  /** True once nobody wants to know of it any more. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** Ends the poll that is under way, and makes its update nobody's. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.#controller?.abort(new Error('The tracker is polled no more'));
+  }
+
+  /** What an interval function is told after a poll, or before the first. */
+  context(update?: PollUpdate): PollContext {
+    return {
+      id: this.id,
+      poll: this.#polls,
+      tracking: update?.tracking,
+      newEvents: update?.newEvents ?? [],
+      errorsInARow: this.#errorsInARow,
+    };
+  }
+
+  /**
+   * Polls once.
+   *
+   * @returns the update; undefined when the poll failed and another one may follow
+   * @throws what ends the polling of this tracker; the signal's own reason on abort
+   */
+  async poll(
+    caller: Caller,
+    settings: TrackerPollSettings,
+    signal: AbortSignal,
+  ): Promise<PollUpdate | undefined> {
+    const { controller, takeBack: unsubscribe } = linkedController(signal);
     this.#controller = controller;
+    this.#polls += 1;
+    let tracking: Tracking | undefined;
     try {
-      return await poll(controller.signal);
+      tracking = await this.#results(caller, settings, controller.signal);
+    } catch (error) {
+      controller.signal.throwIfAborted();
+      this.#countFailure(error, caller, settings);
+      return undefined;
     } finally {
-      takeBack();
+      unsubscribe();
       this.#controller = undefined;
+    }
+    this.#errorsInARow = 0;
+    // With `invalidResponse: 'warn'` the events may be anything.
+    const events = Array.isArray(tracking?.events) ? tracking.events : [];
+    const { newEvents, seen } = diffEvents(this.#seen, events);
+    this.#seen = seen;
+    return { tracking, newEvents, poll: this.#polls, stopped: tracking?.tracker?.isTracked === false };
+  }
+
+  /** The results; undefined while there are none. */
+  async #results(
+    caller: Caller,
+    { request }: TrackerPollSettings,
+    signal: AbortSignal,
+  ): Promise<Tracking | undefined> {
+    const input = { params: { trackerId: this.id }, query: { searchBy: request.searchBy } };
+    try {
+      return await caller.call('trackers.results', input, { ...request, signal });
+    } catch (error) {
+      if (error instanceof ResultsNotReadyError) return undefined;
+      throw error;
     }
   }
 
-  leave(): void {
-    this.hasLeft = true;
-    this.#controller?.abort(new Error('The tracker is polled no more'));
+  #countFailure(error: unknown, caller: Caller, { maxConsecutiveErrors }: TrackerPollSettings): void {
+    this.#errorsInARow += 1;
+    // A key or plan that worked once may do so again; one that never did will not.
+    const neverWorked = this.#polls === this.#errorsInARow;
+    if (isFinal(error)) throw error;
+    if (neverWorked && (concernsEveryRequest(error) || error instanceof ConfigurationError)) throw error;
+    const reason = error instanceof Error ? error.message : 'unknown failure';
+    const [id, errorsInARow] = [this.id, this.#errorsInARow];
+    if (errorsInARow >= maxConsecutiveErrors) {
+      const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
+      throw new TrackingError(`Polling \`${id}\` failed ${times}, at last with: ${reason}`, { cause: error });
+    }
+    const details = { id, poll: this.#polls, errorsInARow, reason };
+    caller.config.logger.warn('A poll failed, the next one follows', details);
   }
+}
+
+/**
+ * Checks an id before the first wait: a poll would say so only when the interval is over.
+ *
+ * @throws RequestValidationError for an id that can't be one
+ */
+export function checkTrackerId(id: string): string {
+  const result = z.object({ id: trackerIdentifier }).safeParse({ id }, { error: errorMap('id') });
+  if (result.success) return result.data.id;
+  throw new RequestValidationError(toValidationIssues(result.error));
+}
+
+/** True when the next poll can only fail the same way. A 404 without a code is a gateway's, not the service's word. */
+function isFinal(error: unknown): boolean {
+  return (
+    error instanceof RequestValidationError || (error instanceof NotFoundError && error.code !== undefined)
+  );
+}
+
+/** True for failures that every later request would meet too: the key, its rights, the plan or its quota. */
+export function concernsEveryRequest(error: unknown): boolean {
+  return (
+    error instanceof AuthenticationError ||
+    error instanceof PermissionDeniedError ||
+    error instanceof QuotaExceededError ||
+    error instanceof NoActiveSubscriptionError
+  );
+}
+
+/**
+ * Finds the events that were not seen before (service.md 2.3). One that vanishes from the responses and comes back is not
+ * new.
+ *
+ * @returns the new events, each once, in the order of the response; and what to remember: the whole response and up to
+ * 1,000 events that vanished, 16 bytes each
+ */
+export function diffEvents(
+  seen: SeenEvents,
+  events: readonly TrackingEvent[],
+): { readonly newEvents: TrackingEvent[]; readonly seen: SeenEvents } {
+  const current = new Map<string, TrackingEvent>();
+  for (const event of events) {
+    const digest = digestOf(event);
+    if (!current.has(digest)) current.set(digest, event);
+  }
+  const digests = [...current.keys()].join('');
+  if (digests === seen) return { newEvents: [], seen };
+  const known = new Set(digestsIn(seen));
+  const newEvents = [...current].flatMap(([digest, event]) => (known.has(digest) ? [] : [event]));
+  const vanished = [...known].filter((digest) => !current.has(digest)).slice(0, MOST_VANISHED_EVENTS);
+  return { newEvents, seen: digests + vanished.join('') };
+}
+
+function digestOf(event: TrackingEvent): string {
+  // With `invalidResponse: 'warn'` an event may have no id; then the whole of it is its identity.
+  const identity = typeof event.eventId === 'string' ? event.eventId : JSON.stringify(event);
+  return createHash('sha256').update(identity).digest('binary').slice(0, DIGEST_LENGTH);
+}
+
+function digestsIn(seen: SeenEvents): string[] {
+  const count = seen.length / DIGEST_LENGTH;
+  return Array.from({ length: count }, (_, index) =>
+    seen.slice(index * DIGEST_LENGTH, (index + 1) * DIGEST_LENGTH),
+  );
 }

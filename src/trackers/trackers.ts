@@ -1,24 +1,36 @@
+// Specification: service.md 1, 2.1, 2.3, 2.4, 3, 4, 6, 8; public contract
+
 import type { ApiPromise } from '../http/api-promise.ts';
 import type { Caller } from '../http/caller.ts';
-import type { RequestOptions } from '../options.ts';
+import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
-import type {
-  Tracker,
-  TrackerInput,
-  TrackerListQuery,
-  TrackerPage,
-  TrackerUpdate,
+import {
+  DEFAULT_PAGE,
+  DEFAULT_PAGE_SIZE,
+  type Tracker,
+  type TrackerInput,
+  type TrackerListQuery,
+  type TrackerPage,
+  type TrackerUpdate,
 } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { ResendResult, WebhookHistory } from '../schemas/webhook.ts';
-import { type BulkCreation, createMany, type TrackerInputs } from './create-many.ts';
-import type { CreateManyOptions } from './create-many-options.ts';
-import { pollTracker, waitUntilStopped } from './poll.ts';
-import { pollTrackers, type TrackerPolls } from './poll-many.ts';
-import type { PollManyOptions, TrackerIds } from './poll-many-options.ts';
-import type { PollOptions, PollUpdate } from './poll-options.ts';
-import { addressOf, type BulkRequestOptions, type TrackerRequestOptions } from './request-options.ts';
-import { listAllTrackers, listTrackers } from './tracker-pages.ts';
+import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './create-many.ts';
+import { type PollOptions, TrackerPoll, waitUntilStopped } from './poll.ts';
+import { type PollManyOptions, type TrackerIds, TrackerPolls } from './poll-many.ts';
+import type { PollUpdate } from './polled-tracker.ts';
+
+const LARGEST_PAGE = 500;
+
+/** The input of a call that addresses one tracker. */
+function addressOf(id: string, options: TrackerRequestOptions | undefined) {
+  return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
+}
+
+/** Full enough for another page to follow: a service may give smaller pages than asked for, down to the usual size. */
+function mayHaveMore(count: number, limit: number): boolean {
+  return count >= Math.min(limit, DEFAULT_PAGE_SIZE);
+}
 
 /** Trackers: one for each shipment the service follows. */
 export class TrackersResource {
@@ -37,7 +49,6 @@ export class TrackersResource {
    * @returns the tracker; store its `trackerId`
    * @throws RequestValidationError before anything is sent; ConflictError (`tracker_conflict`); ShippingDateOutdatedError;
    * QuotaExceededError; and like every call (see `TrackingClient`)
-   * @specification service.md 2.1, 2.4, 4
    * @example
    * const tracker = await client.trackers.create({ trackingNumber: 'LA680658838NL', courierCode: 'fr-post' });
    * tracker.trackerId; // store it
@@ -51,12 +62,13 @@ export class TrackersResource {
    *
    * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort` 1 oldest or -1 newest first; and
    * the options of this call
-   * @returns the page; `hasMore` tells whether to ask for the next one
+   * @returns the page; `hasMore` says whether to ask for the next one
    * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
-   * @specification service.md 4; public contract
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    return listTrackers(this.#caller, query);
+    const { page = DEFAULT_PAGE, limit = DEFAULT_PAGE_SIZE, sort, ...options } = query;
+    const call = this.#caller.call('trackers.list', { query: { page, limit, sort } }, options);
+    return call.map((trackers) => ({ trackers, page, limit, hasMore: mayHaveMore(trackers.length, limit) }));
   }
 
   /**
@@ -66,14 +78,21 @@ export class TrackersResource {
    * created meanwhile do not shift the pages); and the options of each call
    * @returns the trackers, one by one
    * @throws what `list` throws, at the page that fails
-   * @specification service.md 4; public contract
    * @example
    * for await (const tracker of client.trackers.listAll()) console.log(tracker.trackerId);
    */
-  listAll(
+  async *listAll(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
   ): AsyncGenerator<Tracker, void, undefined> {
-    return listAllTrackers(this.#caller, query);
+    let lastIds = new Set<string>();
+    for (let page = 1; ; page += 1) {
+      const { trackers, hasMore } = await this.list({ limit: LARGEST_PAGE, sort: 1, ...query, page });
+      // Paging is observed, not guaranteed: a service without it gives the same page for ever.
+      if (trackers.every(({ trackerId }) => lastIds.has(trackerId))) return;
+      yield* trackers;
+      if (!hasMore) return;
+      lastIds = new Set(trackers.map(({ trackerId }) => trackerId));
+    }
   }
 
   /**
@@ -85,7 +104,6 @@ export class TrackersResource {
    * @returns what became of each item
    * @throws RequestValidationError before anything is sent; ApiError when the request as a whole failed with 401, 429 or
    * 5xx; ConnectionError, TimeoutError and ResponseValidationError, after which the items may exist
-   * @specification service.md 4; public contract
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
     return this.#caller.call('trackers.createBulk', { body: items }, options);
@@ -99,14 +117,13 @@ export class TrackersResource {
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
    * @returns the outcomes; also has `summary()`
    * @throws ConfigurationError at once; after the outcomes of all it read, what `inputs` throws or the signal's reason
-   * @specification service.md 4, 8
    * @example
    * const run = client.trackers.createMany(rows);
    * for await (const { index, status, tracker, errors } of run) save(index, status, tracker?.trackerId, errors);
    * run.summary(); // { total: 5000, created: 4990, existing: 7, error: 1, invalid: 2, unknown: 0 }
    */
   createMany(inputs: TrackerInputs, options: CreateManyOptions = {}): BulkCreation {
-    return createMany(this.#caller, inputs, options);
+    return new BulkCreation(this.#caller, inputs, options);
   }
 
   /**
@@ -117,7 +134,6 @@ export class TrackersResource {
    * @returns the tracker and its results
    * @throws RequestValidationError before anything is sent; ResultsNotReadyError when the courier can't be asked
    * synchronously; ConflictError also when the courier codes overlap another tracker's; else like `create`
-   * @specification service.md 1, 2.4, 4
    */
   track(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracking> {
     return this.#caller.call('trackers.track', { body: input }, options);
@@ -130,7 +146,6 @@ export class TrackersResource {
    * @param options - `searchBy`, and the options of this call
    * @returns the tracker
    * @throws RequestValidationError for an id that can't be one; NotFoundError; and like every call (see `TrackingClient`)
-   * @specification service.md 4
    * @example
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
@@ -146,7 +161,6 @@ export class TrackersResource {
    * @param options - `searchBy`, and the options of this call
    * @returns the tracker as it is now
    * @throws InvalidRequestError (`tracker_not_updatable`); RequestValidationError for a wrong `patch`; else like `get`
-   * @specification service.md 4; public contract
    */
   update(id: string, patch: TrackerUpdate, options?: TrackerRequestOptions): ApiPromise<Tracker> {
     return this.#caller.call('trackers.update', { ...addressOf(id, options), body: patch }, options);
@@ -159,7 +173,6 @@ export class TrackersResource {
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the results of each tracker
    * @throws RequestValidationError before anything is sent; ResultsNotReadyError; and like every call (see `TrackingClient`)
-   * @specification service.md 4; public contract
    */
   resultsByTrackingNumber(trackingNumber: string, options?: RequestOptions): ApiPromise<Tracking[]> {
     return this.#caller.call('trackers.resultsByTrackingNumber', { params: { trackingNumber } }, options);
@@ -172,14 +185,13 @@ export class TrackersResource {
    * @param options - `searchBy`, and the options of this call
    * @returns the results
    * @throws ResultsNotReadyError while there are none; NotFoundError; else like `get`
-   * @specification service.md 2.3, 4
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
     return this.#caller.call('trackers.results', addressOf(id, options), options);
   }
 
   /**
-   * Polls one tracker until the service stops tracking it, at background priority. Every answer is an update, also one
+   * Polls one tracker until the service stops tracking it, at background priority. Every response is an update, also one
    * without results.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
@@ -187,14 +199,13 @@ export class TrackersResource {
    * @returns the updates
    * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError
    * (`tracker_not_found`), TrackingError after `maxConsecutiveErrors` failed polls, with the last failure as its cause
-   * @specification service.md 1, 3, 4
    * @example
    * for await (const { newEvents } of client.trackers.poll(trackerId, { intervalMs: 600_000 })) {
    *   for (const event of newEvents) console.log(event.occurrenceDatetime, event.status);
    * }
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
-    return pollTracker(this.#caller, id, options);
+    return new TrackerPoll(this.#caller, id, options);
   }
 
   /**
@@ -205,13 +216,12 @@ export class TrackersResource {
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
    * @returns the updates of all trackers as they come
    * @throws ConfigurationError at once; while you read, what `ids` throws, and the signal's reason on abort
-   * @specification service.md 1, 3, 4
    * @example
    * const polls = client.trackers.pollMany(trackerIds, { intervalMs: 1_200_000 });
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
   pollMany(ids: TrackerIds, options: PollManyOptions = {}): TrackerPolls {
-    return pollTrackers(this.#caller, ids, options);
+    return new TrackerPolls(this.#caller, ids, options);
   }
 
   /**
@@ -221,7 +231,6 @@ export class TrackersResource {
    * @param options - those of `poll`
    * @returns the last results
    * @throws TimeoutError when `maxDurationMs` runs out first; else what `poll` throws
-   * @specification service.md 1, 3, 4
    * @example
    * const { shipment } = await client.trackers.waitUntilStopped(trackerId, { maxDurationMs: 86_400_000 });
    */
@@ -234,9 +243,8 @@ export class TrackersResource {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns how many events were queued, when the service tells
+   * @returns how many events were queued, when the service says so
    * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
-   * @specification service.md 4, 6; public contract
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
     return this.#caller.call('trackers.resendWebhookEvents', addressOf(id, options), options);
@@ -249,7 +257,6 @@ export class TrackersResource {
    * @param options - `searchBy`, and the options of this call
    * @returns the pushes as the service recorded them
    * @throws NotFoundError; else like `get`
-   * @specification public contract
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
     return this.#caller.call('trackers.webhookHistory', addressOf(id, options), options);

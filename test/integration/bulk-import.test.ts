@@ -3,7 +3,7 @@ import { TrackingClient } from '../../src/client.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
-import type { BulkOutcome } from '../../src/trackers/bulk-outcome.ts';
+import type { BulkOutcome } from '../../src/trackers/bulk-request.ts';
 
 /** A client and a fake service that enforces its limits, with real HTTP between them. */
 async function makeService(

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
-import type { PollManyUpdate } from '../../src/trackers/poll-many-options.ts';
+import type { PollManyUpdate } from '../../src/trackers/poll-many.ts';
 
 /** A client and a fake service that enforces its limits, with real HTTP between them. */
 async function makeService(

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BulkItem } from '../../src/schemas/bulk.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
-import { matchItems } from '../../src/trackers/bulk-matching.ts';
+import { matchItems } from '../../src/trackers/bulk-request.ts';
 import { inputsOf, itemOf } from './bulk-service.ts';
 
 /** An item that tells of its tracker only. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Due, DueHeap } from '../../src/trackers/due-heap.ts';
+import { type Due, DueHeap } from '../../src/trackers/poll-schedule.ts';
 
 interface Item extends Due {
   readonly name: number;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { PullStream } from '../../src/trackers/pull-stream.ts';
+import { PullStream } from '../../src/trackers/streams.ts';
 
 /** Counts up, and notes how it is used. */
 class Counter extends PullStream<number> {

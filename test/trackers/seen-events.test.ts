@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { NO_EVENTS_SEEN, sightEvents } from '../../src/trackers/seen-events.ts';
+import { diffEvents, NO_EVENTS_SEEN } from '../../src/trackers/polled-tracker.ts';
 
 function idsOf(events: readonly { eventId: string }[]): string[] {
   return events.map(({ eventId }) => eventId);
@@ -17,9 +17,9 @@ test('any answers in any order → every event is new exactly once', () => {
       let seen = NO_EVENTS_SEEN;
       const told: string[] = [];
       for (const ids of all) {
-        const sighting = sightEvents(seen, answer(ids));
-        seen = sighting.seen;
-        told.push(...idsOf(sighting.newEvents));
+        const diff = diffEvents(seen, answer(ids));
+        seen = diff.seen;
+        told.push(...idsOf(diff.newEvents));
       }
       expect(told).toEqual([...new Set(all.flat())]);
     }),
@@ -27,7 +27,7 @@ test('any answers in any order → every event is new exactly once', () => {
 });
 
 test('two events of one id in an answer → the first is the one that is new', () => {
-  const { newEvents } = sightEvents(NO_EVENTS_SEEN, [
+  const { newEvents } = diffEvents(NO_EVENTS_SEEN, [
     { eventId: 'a', status: 'first' },
     { eventId: 'a', status: 'second' },
   ]);
@@ -36,27 +36,27 @@ test('two events of one id in an answer → the first is the one that is new', (
 
 test('an event → costs 16 bytes, however long its id is', () => {
   const ids = Array.from({ length: 20 }, (_, index) => `${'x'.repeat(500)}${index}`);
-  expect(sightEvents(NO_EVENTS_SEEN, answer(ids)).seen).toHaveLength(20 * 16);
+  expect(diffEvents(NO_EVENTS_SEEN, answer(ids)).seen).toHaveLength(20 * 16);
 });
 
 test('a service that invents events for ever → what is remembered stays bounded', () => {
   let seen = NO_EVENTS_SEEN;
   for (let poll = 0; poll < 120; poll += 1) {
     const ids = Array.from({ length: 50 }, (_, index) => `${poll}-${index}`);
-    seen = sightEvents(seen, answer(ids)).seen;
+    seen = diffEvents(seen, answer(ids)).seen;
   }
   expect(seen).toHaveLength((50 + 1000) * 16);
 });
 
 test('1,000 events vanish and return → none is new', () => {
   const ids = Array.from({ length: 1000 }, (_, index) => `event-${index}`);
-  const { seen } = sightEvents(NO_EVENTS_SEEN, answer(ids));
-  const without = sightEvents(seen, []);
-  expect(sightEvents(without.seen, answer(ids)).newEvents).toEqual([]);
+  const { seen } = diffEvents(NO_EVENTS_SEEN, answer(ids));
+  const without = diffEvents(seen, []);
+  expect(diffEvents(without.seen, answer(ids)).newEvents).toEqual([]);
 });
 
 test('an answer with more events than are remembered of vanished ones → all of it is remembered', () => {
   const ids = Array.from({ length: 2500 }, (_, index) => `event-${index}`);
-  const { seen } = sightEvents(NO_EVENTS_SEEN, answer(ids));
-  expect(idsOf(sightEvents(seen, answer(['new', ...ids])).newEvents)).toEqual(['new']);
+  const { seen } = diffEvents(NO_EVENTS_SEEN, answer(ids));
+  expect(idsOf(diffEvents(seen, answer(['new', ...ids])).newEvents)).toEqual(['new']);
 });

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
-import { checkIterable, SourceReader } from '../../src/trackers/source-reader.ts';
+import { checkIterable, SourceReader } from '../../src/trackers/streams.ts';
 
 const signal = new AbortController().signal;
 

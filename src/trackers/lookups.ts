@@ -1,7 +1,34 @@
+// Specification: service.md 1, 4; public contract
+
 import type { ApiPromise } from '../http/api-promise.ts';
 import type { Caller } from '../http/caller.ts';
 import type { RequestOptions } from '../options.ts';
+import type { Courier } from '../schemas/courier.ts';
 import type { PerCallTracking, TrackingSearchInput } from '../schemas/tracking.ts';
+
+/** The couriers the service can ask. */
+export class CouriersResource {
+  readonly #caller: Caller;
+
+  /** @internal */
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /**
+   * Lists the couriers and their codes.
+   *
+   * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns all couriers
+   * @throws ApiError; and like every call (see `TrackingClient`)
+   * @example
+   * const couriers = await client.couriers.list();
+   * couriers.find((courier) => courier.courierCode === 'us-post')?.courierName; // 'USPS'
+   */
+  list(options?: RequestOptions): ApiPromise<Courier[]> {
+    return this.#caller.call('couriers.list', {}, options);
+  }
+}
 
 /** The per-call plan: one paid look-up, no tracker. */
 export class TrackingResource {
@@ -21,7 +48,6 @@ export class TrackingResource {
    * @returns the shipments found; numbers are not unique
    * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription;
    * QuotaExceededError; and like every call (see `TrackingClient`)
-   * @specification service.md 1, 4; public contract
    * @example
    * const [found] = await client.tracking.search({ trackingNumber: '9400115901047177598206' });
    */

@@ -1,0 +1,332 @@
+// Specification: service.md 2.1, 2.2, 2.4; public contract
+
+import { ApiError } from '../api-errors.ts';
+import { canonicalJson } from '../common/canonical-json.ts';
+import { linkedController } from '../common/timing.ts';
+import { endpoints } from '../endpoints.ts';
+import {
+  ConnectionError,
+  isTrackingError,
+  QueueFullError,
+  RequestValidationError,
+  ResponseValidationError,
+  TimeoutError,
+} from '../errors.ts';
+import { apiErrorOf } from '../http/api-error-of.ts';
+import type { WithResponse } from '../http/api-promise.ts';
+import { Caller } from '../http/caller.ts';
+import type { Hooks } from '../logging.ts';
+import type { BulkRequestOptions } from '../options.ts';
+import type { ApiErrorItem } from '../schemas/api-error.ts';
+import type { BulkItem, BulkResult } from '../schemas/bulk.ts';
+import { isJsonObject } from '../schemas/envelope.ts';
+import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
+
+/**
+ * What became of one input.
+ * - `created`: a new tracker
+ * - `existing`: the tracker that matches the same payload
+ * - `error`: refused, or never sent because the run ended before
+ * - `invalid`: broke a rule for creation requests and was never sent
+ * - `unknown`: sent, and nothing tells whether it was carried out; sending it again is safe, for what exists is reused
+ */
+export type BulkStatus = 'created' | 'existing' | 'error' | 'invalid' | 'unknown';
+
+/** What became of one input of `trackers.createMany`. */
+export interface BulkOutcome {
+  /** Place of the input among all inputs, from 0. */
+  readonly index: number;
+  /** The input as it was given. */
+  readonly input: TrackerInput;
+  /** What became of it. */
+  readonly status: BulkStatus;
+  /** The tracker, where the service sent one. */
+  readonly tracker?: Tracker;
+  /**
+   * Why there is no tracker. The codes are the service's; where it said nothing they are `http_<status>`,
+   * `connection_failed`, `timeout`, `invalid_response` (a success that can't be read), `not_in_response` (the answer
+   * does not mention the input), `queue_full`, `aborted` or `request_failed`.
+   */
+  readonly errors?: readonly ApiErrorItem[];
+}
+
+/** What became of an input, without the input. */
+export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
+
+/** One request of a run. It watches its attempts, to know afterwards what may have happened at the service. */
+export class BulkRequest {
+  readonly #controller: AbortController;
+  readonly #unsubscribe: () => void;
+  #isResponseDue = false;
+  #wasSent = false;
+  #wasAmbiguous = false;
+
+  /** @param signal - also cancels the request */
+  constructor(signal: AbortSignal) {
+    const { controller, takeBack } = linkedController(signal);
+    this.#controller = controller;
+    this.#unsubscribe = takeBack;
+  }
+
+  /** True once an attempt has left. */
+  get wasSent(): boolean {
+    return this.#wasSent;
+  }
+
+  cancel(): void {
+    this.#controller.abort(new Error('The run was stopped'));
+  }
+
+  /**
+   * Sends the inputs, with retries.
+   *
+   * @returns what became of each input
+   * @throws what failed the request as a whole
+   */
+  async send(
+    caller: Caller,
+    inputs: readonly TrackerInput[],
+    options: BulkRequestOptions,
+  ): Promise<InputResult[]> {
+    const watched = new Caller({ ...caller.config, hooks: this.#watchingHooks(caller.config.hooks) });
+    const callOptions = { ...options, signal: this.#controller.signal };
+    try {
+      const call = watched.call('trackers.createBulk', { body: inputs }, callOptions);
+      const response = await call.withResponse();
+      const error = wholeRequestError(response);
+      if (error !== undefined) throw error;
+      return matchItems(inputs, response.data.data ?? []).map(resultOf);
+    } finally {
+      this.#unsubscribe();
+    }
+  }
+
+  /**
+   * Whether any attempt may have been carried out.
+   *
+   * @param error - what `send` rejected with
+   */
+  mayBeDone(error: unknown): boolean {
+    // A call that ended while it waited for its next attempt was judged by its last one.
+    if (this.#isResponseDue) this.#judgeAttempt(error);
+    return this.#wasAmbiguous;
+  }
+
+  #watchingHooks(hooks: Hooks): Hooks {
+    return {
+      ...hooks,
+      onRequest: (info) => {
+        this.#wasSent = true;
+        this.#isResponseDue = true;
+        return hooks.onRequest?.(info);
+      },
+      onRetry: (info) => {
+        this.#judgeAttempt(info.error);
+        return hooks.onRetry?.(info);
+      },
+    };
+  }
+
+  #judgeAttempt(error: unknown): void {
+    this.#isResponseDue = false;
+    if (!isSurelyNotDone(error)) this.#wasAmbiguous = true;
+  }
+}
+
+/** True when the service surely did not carry the request out. */
+function isSurelyNotDone(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status >= 300 && error.status < 500 && error.status !== 408;
+  return error instanceof ConnectionError && error.neverSent;
+}
+
+/** The error of a bulk response that rejected the request as a whole; undefined when it reports on items. */
+function wholeRequestError({
+  data: result,
+  response,
+  requestId,
+  attempts,
+}: WithResponse<BulkResult>): ApiError | undefined {
+  const hasItems = Array.isArray(result.data) && result.data.length > 0;
+  if (hasItems || !result.error) return undefined;
+  const { method, path } = endpoints['trackers.createBulk'];
+  return apiErrorOf({
+    status: response.status,
+    errors: [result.error],
+    requestId,
+    method,
+    path,
+    headers: response.headers,
+    body: result,
+    attempts,
+    retryAfterMs: undefined,
+  });
+}
+
+/** The errors of a request as those of its items. */
+export function errorItemsOf(error: unknown): readonly ApiErrorItem[] {
+  if (error instanceof ApiError && error.errors.length > 0) return error.errors;
+  const message = isTrackingError(error) ? error.message : 'The request failed';
+  return [{ code: codeOf(error), message }];
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof ApiError) return `http_${error.status}`;
+  if (error instanceof ConnectionError) return 'connection_failed';
+  if (error instanceof TimeoutError) return 'timeout';
+  if (error instanceof ResponseValidationError) return 'invalid_response';
+  if (error instanceof RequestValidationError) return error.code;
+  if (error instanceof QueueFullError) return 'queue_full';
+  return 'request_failed';
+}
+
+const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
+
+function resultOf(item: BulkItem | undefined): InputResult {
+  if (item === undefined) {
+    const error = { code: 'not_in_response', message: 'The answer does not tell about this input' };
+    return { status: 'unknown', errors: [error] };
+  }
+  const { itemStatus, tracker, errors } = item;
+  return {
+    status: ITEM_STATUSES.find((status) => status === itemStatus) ?? 'unknown',
+    ...(tracker ? { tracker } : {}),
+    ...(errors && errors.length > 0 ? { errors } : {}),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields that come back as they were sent, and so tell two inputs apart for certain (service.md 2.1, 2.2). */
+const IDENTIFYING_FIELDS = ['trackingNumber', 'clientTrackerId', 'shipmentReference'] as const;
+
+/** A value in the form it is compared; null and an empty string say as little as a missing field. */
+function comparable(field: string, value: unknown): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined;
+  const text = typeof value === 'string' ? value.trim() : canonicalJson(value);
+  return field === 'trackingNumber' ? text.toUpperCase() : text;
+}
+
+/** An input as text that is equal for inputs the service can't tell apart. */
+function contentOf(input: Fields): string {
+  const fields = Object.entries(input).map(([field, value]) => [field, comparable(field, value)]);
+  return canonicalJson(Object.fromEntries(fields));
+}
+
+/** What an item of the answer says about the input it is for. */
+interface Statement {
+  /** The input as the service read it. */
+  readonly echo: Fields;
+  readonly tracker: Fields;
+}
+
+function statementOf({ inputData, tracker }: BulkItem): Statement {
+  const echo = typeof inputData === 'string' ? { trackingNumber: inputData } : inputData;
+  return { echo: isJsonObject(echo) ? echo : {}, tracker: isJsonObject(tracker) ? tracker : {} };
+}
+
+/** True when the answer names the input by an identifier, and says nothing that contradicts it. */
+function isAbout({ echo, tracker }: Statement, input: Fields): boolean {
+  let isNamed = false;
+  for (const field of IDENTIFYING_FIELDS) {
+    const own = comparable(field, input[field]);
+    const echoed = comparable(field, echo[field]);
+    const stored = comparable(field, tracker[field]);
+    if (echoed !== undefined && echoed !== own) return false;
+    // A tracker may have a value that this input left out: it can be an older one.
+    if (own !== undefined && stored !== undefined && stored !== own) return false;
+    const isSame = own !== undefined && (echoed === own || stored === own);
+    if (isSame && field !== 'shipmentReference') isNamed = true;
+  }
+  return isNamed;
+}
+
+/** How much an input resembles an echo: the echoed fields that agree, minus those that do not. */
+function resemblance({ echo }: Statement, input: Fields): number {
+  let score = 0;
+  for (const [field, value] of Object.entries(echo)) {
+    const echoed = comparable(field, value);
+    if (echoed !== undefined) score += comparable(field, input[field]) === echoed ? 1 : -1;
+  }
+  return score;
+}
+
+/** The inputs of one chunk that have no item yet, found by what an item names. */
+class OpenInputs {
+  readonly #inputs: readonly Fields[];
+  readonly #open: Set<number>;
+  readonly #indexesOf = new Map<string, number[]>();
+
+  constructor(inputs: readonly Fields[]) {
+    this.#inputs = inputs;
+    this.#open = new Set(inputs.keys());
+    for (const [index, input] of inputs.entries()) {
+      for (const name of namesOf(input)) {
+        const named = this.#indexesOf.get(name);
+        if (named === undefined) this.#indexesOf.set(name, [index]);
+        else named.push(index);
+      }
+    }
+  }
+
+  /** Takes the input that the statement is about; undefined when there is none, or no telling which of several. */
+  take(statement: Statement): number | undefined {
+    const [name] = [...namesOf(statement.echo), ...namesOf(statement.tracker)];
+    const named = name === undefined ? [] : (this.#indexesOf.get(name) ?? []);
+    const candidates = named.filter((index) => this.#open.has(index) && isAbout(statement, this.#at(index)));
+    const best = candidates.length > 1 ? this.#mostAlike(statement, candidates) : candidates;
+    const [first] = best;
+    if (first === undefined || !this.#areTwins(best)) return undefined;
+    this.#open.delete(first);
+    return first;
+  }
+
+  #at(index: number): Fields {
+    return this.#inputs[index] ?? {};
+  }
+
+  #mostAlike(statement: Statement, candidates: readonly number[]): number[] {
+    const scores = candidates.map((index) => resemblance(statement, this.#at(index)));
+    const best = Math.max(...scores);
+    return candidates.filter((_, place) => scores[place] === best);
+  }
+
+  /** True when it makes no difference which of the inputs is taken. */
+  #areTwins(candidates: readonly number[]): boolean {
+    return (
+      candidates.length === 1 || new Set(candidates.map((index) => contentOf(this.#at(index)))).size === 1
+    );
+  }
+}
+
+function namesOf(fields: Fields): string[] {
+  return ['trackingNumber', 'clientTrackerId'].flatMap((field) => {
+    const value = comparable(field, fields[field]);
+    return value === undefined ? [] : [`${field} ${value}`];
+  });
+}
+
+/**
+ * Finds the item of a bulk answer that is about each input, by what the item says: the echoed input and the tracker.
+ * The service may answer in another order, or about fewer items; a place in the list proves nothing.
+ *
+ * @returns for each input its item; undefined where no item, or no single one, can be told to be about it
+ */
+export function matchItems(
+  inputs: readonly TrackerInput[],
+  items: readonly BulkItem[],
+): (BulkItem | undefined)[] {
+  const matched: (BulkItem | undefined)[] = inputs.map(() => undefined);
+  const open = new OpenInputs(inputs);
+  let rest = items.map((item) => ({ item, statement: statementOf(item) }));
+  for (let before = -1; before !== rest.length; ) {
+    before = rest.length;
+    // Each match leaves fewer candidates to the items that could not be told yet.
+    rest = rest.filter(({ item, statement }) => {
+      const index = open.take(statement);
+      if (index === undefined) return true;
+      matched[index] = item;
+      return false;
+    });
+  }
+  return matched;
+}
