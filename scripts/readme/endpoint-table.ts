@@ -30,7 +30,7 @@ export function endpointTable(): string {
  */
 function resultOf(endpoint: EndpointName): string {
   const [resource, method] = endpoint.split('.');
-  const path = `src/trackers/${resource}.ts`;
+  const path = resource === 'trackers' ? 'src/trackers/trackers.ts' : 'src/trackers/lookups.ts';
   const declaration = parseSource(path)
     .statements.filter(ts.isClassDeclaration)
     .flatMap(({ members }) => members.filter(ts.isMethodDeclaration))

@@ -1,7 +1,7 @@
-/** Marks an answer that is well-formed and holds no results yet. */
+/** Marks a response that is well-formed and holds no results yet. */
 export const NO_RESULTS_YET = Symbol('no results yet');
 
-/** Why an answer could not be unwrapped, as a rule the reader can check against the body. */
+/** Why a response could not be unwrapped, as a rule the reader can check against the body. */
 export interface EnvelopeMismatch {
   readonly mismatch: string;
 }

@@ -70,7 +70,7 @@ const eventFields = {
   eventId: z.string(),
   /** The tracker's number. */
   trackingNumber: observed(z.string()),
-  /** The number under which the courier told of the event. */
+  /** The number under which the courier reported the event. */
   eventTrackingNumber: observed(z.string()),
   /** The courier's own words. */
   status: observed(z.string()),
@@ -85,7 +85,7 @@ const eventFields = {
   location: observed(z.string()),
   /** Where the service has it from. */
   sourceCode: observed(z.string()),
-  /** The courier that told of it. */
+  /** The courier that reported it. */
   courierCode: observed(z.string()),
   /** What happened, precisely. */
   statusCode: observed(statusCodeSchema),

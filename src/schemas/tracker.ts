@@ -54,13 +54,13 @@ export const shippingDate = z
 export const email = text(0, 254).regex(/^[^\s@]+@[^\s@]+$/, expected('to be an e-mail address'));
 
 const trackerInputFields = {
-  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service answers with it in upper case. */
+  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
   trackingNumber,
   /** Up to three courier codes; improves the detection of the courier. */
   courierCode: courierCodes.optional(),
   /** Your own identifier, at most 100 characters, unique among your active trackers. */
   clientTrackerId: text(0, 100).optional(),
-  /** Free text, at most 100 characters, returned in answers and webhooks. */
+  /** Free text, at most 100 characters, returned in responses and webhooks. */
   shipmentReference: text(0, 100).optional(),
   /** ISO 3166-1 alpha-2 or alpha-3; alpha-2 is returned. */
   originCountryCode: countryCode.optional(),
@@ -78,7 +78,7 @@ const trackerInputFields = {
   orderNumber: z.string(expected('to be a string')).optional(),
   /** A title of your own. */
   title: z.string(expected('to be a string')).optional(),
-  /** Who is notified; some couriers tell more when they know the name. */
+  /** Who is notified; some couriers report more when they know the name. */
   recipient: record({
     /** E-mail address, at most 254 characters. */
     email: email.optional(),
@@ -143,7 +143,7 @@ const trackerFields = {
 export interface TrackerSchema extends RecordSchema<typeof trackerFields> {}
 /** The schema of `Tracker`. */
 export const trackerSchema: TrackerSchema = record(trackerFields);
-/** A tracker as the API answers with it. */
+/** A tracker as the API returns it. */
 export type Tracker = z.output<typeof trackerSchema>;
 
 /** The page and page size that `trackers.list` asks for by itself. */

@@ -29,7 +29,7 @@ const recipientFields = {
 export interface RecipientSchema extends RecordSchema<typeof recipientFields> {}
 /** The schema of `Recipient`. */
 export const recipientSchema: RecipientSchema = record(recipientFields);
-/** Who a shipment goes to, as the courier tells it. */
+/** Who a shipment goes to, as the courier has it. */
 export type Recipient = z.output<typeof recipientSchema>;
 
 const dateRangeSchema = record({
@@ -92,7 +92,7 @@ const shipmentFields = {
 export interface ShipmentSchema extends RecordSchema<typeof shipmentFields> {}
 /** The schema of `Shipment`. */
 export const shipmentSchema: ShipmentSchema = record(shipmentFields);
-/** A shipment as couriers tell of it; none of its fields is promised. */
+/** A shipment as couriers report it; none of its fields is promised. */
 export type Shipment = z.output<typeof shipmentSchema>;
 
 const statisticsFields = {

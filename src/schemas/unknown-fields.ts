@@ -12,7 +12,7 @@ import {
 } from './tracking.ts';
 import { webhookHistorySchema } from './webhook.ts';
 
-/** The records the service sends, told apart by their fields. */
+/** The records the service sends, recognised by their fields. */
 const RECORDS: readonly z.ZodObject[] = [
   trackerSchema,
   trackingSchema,

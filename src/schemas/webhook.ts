@@ -57,7 +57,7 @@ function kind<const Kind extends string>(value: Kind) {
 
 /** The schema of `EventsDelivery`. */
 export const eventsDeliverySchema = record({
-  /** Tells the members of `Delivery` apart; not sent by the service. */
+  /** Which member of `Delivery` it is; not sent by the service. */
   kind: kind('events'),
   /** What the service says about the push. */
   metadata: observed(webhookMetadataSchema),
@@ -75,7 +75,7 @@ export type EventsDelivery = z.output<typeof eventsDeliverySchema>;
 
 /** The schema of `ProofOfDelivery`. */
 export const proofOfDeliverySchema = record({
-  /** Tells the members of `Delivery` apart; not sent by the service. */
+  /** Which member of `Delivery` it is; not sent by the service. */
   kind: kind('proofOfDelivery'),
   /** What the service says about the push. */
   metadata: namedTopic,
@@ -105,7 +105,7 @@ export type ProofOfDelivery = z.output<typeof proofOfDeliverySchema>;
 
 /** The schema of `OtherDelivery`. */
 export const otherDeliverySchema = record({
-  /** Tells the members of `Delivery` apart; not sent by the service. */
+  /** Which member of `Delivery` it is; not sent by the service. */
   kind: kind('other'),
   /** What the service says about the push. */
   metadata: namedTopic,
@@ -117,19 +117,19 @@ export const otherDeliverySchema = record({
 /** A push of a topic that this version does not know, kept as it came. */
 export type OtherDelivery = z.output<typeof otherDeliverySchema>;
 
-/** One item of a webhook; `kind` tells which. */
+/** One item of a webhook; `kind` says which. */
 export type Delivery = EventsDelivery | ProofOfDelivery | OtherDelivery;
 
 /** The schema of `ResendResult`. */
 export const resendResultSchema = record({
-  /** How many webhook events were queued again, when the service tells; declared as a string, seen as a number. */
+  /** How many webhook events were queued again, when the service says so; declared as a string, seen as a number. */
   totalResent: z
     .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
     .nullish()
     .transform((total) => total ?? undefined)
     .optional(),
 });
-/** What `trackers.resendWebhookEvents` answers with. */
+/** What `trackers.resendWebhookEvents` resolves to. */
 export type ResendResult = z.output<typeof resendResultSchema>;
 
 /** The schema of `WebhookHistory`. */

@@ -26,9 +26,9 @@ import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
  * What became of one input.
  * - `created`: a new tracker
  * - `existing`: the tracker that matches the same payload
- * - `error`: refused, or never sent because the run ended before
+ * - `error`: rejected, or never sent because the run ended before
  * - `invalid`: broke a rule for creation requests and was never sent
- * - `unknown`: sent, and nothing tells whether it was carried out; sending it again is safe, for what exists is reused
+ * - `unknown`: sent, and it is not known whether it was carried out; sending it again is safe, for what exists is reused
  */
 export type BulkStatus = 'created' | 'existing' | 'error' | 'invalid' | 'unknown';
 
@@ -44,7 +44,7 @@ export interface BulkOutcome {
   readonly tracker?: Tracker;
   /**
    * Why there is no tracker. The codes are the service's; where it said nothing they are `http_<status>`,
-   * `connection_failed`, `timeout`, `invalid_response` (a success that can't be read), `not_in_response` (the answer
+   * `connection_failed`, `timeout`, `invalid_response` (a success that can't be read), `not_in_response` (the response
    * does not mention the input), `queue_full`, `aborted` or `request_failed`.
    */
   readonly errors?: readonly ApiErrorItem[];
@@ -183,7 +183,7 @@ const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
 
 function resultOf(item: BulkItem | undefined): InputResult {
   if (item === undefined) {
-    const error = { code: 'not_in_response', message: 'The answer does not tell about this input' };
+    const error = { code: 'not_in_response', message: 'The response does not mention this input' };
     return { status: 'unknown', errors: [error] };
   }
   const { itemStatus, tracker, errors } = item;
@@ -196,7 +196,7 @@ function resultOf(item: BulkItem | undefined): InputResult {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields that come back as they were sent, and so tell two inputs apart for certain (service.md 2.1, 2.2). */
+/** The fields that come back as they were sent, and so identify an input for certain (service.md 2.1, 2.2). */
 const IDENTIFYING_FIELDS = ['trackingNumber', 'clientTrackerId', 'shipmentReference'] as const;
 
 /** A value in the form it is compared; null and an empty string say as little as a missing field. */
@@ -206,13 +206,13 @@ function comparable(field: string, value: unknown): string | undefined {
   return field === 'trackingNumber' ? text.toUpperCase() : text;
 }
 
-/** An input as text that is equal for inputs the service can't tell apart. */
+/** An input as text that is equal for inputs that mean the same to the service. */
 function contentOf(input: Fields): string {
   const fields = Object.entries(input).map(([field, value]) => [field, comparable(field, value)]);
   return canonicalJson(Object.fromEntries(fields));
 }
 
-/** What an item of the answer says about the input it is for. */
+/** What an item of the response says about the input it is for. */
 interface Statement {
   /** The input as the service read it. */
   readonly echo: Fields;
@@ -224,7 +224,7 @@ function statementOf({ inputData, tracker }: BulkItem): Statement {
   return { echo: isJsonObject(echo) ? echo : {}, tracker: isJsonObject(tracker) ? tracker : {} };
 }
 
-/** True when the answer names the input by an identifier, and says nothing that contradicts it. */
+/** True when the response names the input by an identifier, and says nothing that contradicts it. */
 function isAbout({ echo, tracker }: Statement, input: Fields): boolean {
   let isNamed = false;
   for (const field of IDENTIFYING_FIELDS) {
@@ -250,54 +250,7 @@ function resemblance({ echo }: Statement, input: Fields): number {
   return score;
 }
 
-/** The inputs of one chunk that have no item yet, found by what an item names. */
-class OpenInputs {
-  readonly #inputs: readonly Fields[];
-  readonly #open: Set<number>;
-  readonly #indexesOf = new Map<string, number[]>();
-
-  constructor(inputs: readonly Fields[]) {
-    this.#inputs = inputs;
-    this.#open = new Set(inputs.keys());
-    for (const [index, input] of inputs.entries()) {
-      for (const name of namesOf(input)) {
-        const named = this.#indexesOf.get(name);
-        if (named === undefined) this.#indexesOf.set(name, [index]);
-        else named.push(index);
-      }
-    }
-  }
-
-  /** Takes the input that the statement is about; undefined when there is none, or no telling which of several. */
-  take(statement: Statement): number | undefined {
-    const [name] = [...namesOf(statement.echo), ...namesOf(statement.tracker)];
-    const named = name === undefined ? [] : (this.#indexesOf.get(name) ?? []);
-    const candidates = named.filter((index) => this.#open.has(index) && isAbout(statement, this.#at(index)));
-    const best = candidates.length > 1 ? this.#mostAlike(statement, candidates) : candidates;
-    const [first] = best;
-    if (first === undefined || !this.#areTwins(best)) return undefined;
-    this.#open.delete(first);
-    return first;
-  }
-
-  #at(index: number): Fields {
-    return this.#inputs[index] ?? {};
-  }
-
-  #mostAlike(statement: Statement, candidates: readonly number[]): number[] {
-    const scores = candidates.map((index) => resemblance(statement, this.#at(index)));
-    const best = Math.max(...scores);
-    return candidates.filter((_, place) => scores[place] === best);
-  }
-
-  /** True when it makes no difference which of the inputs is taken. */
-  #areTwins(candidates: readonly number[]): boolean {
-    return (
-      candidates.length === 1 || new Set(candidates.map((index) => contentOf(this.#at(index)))).size === 1
-    );
-  }
-}
-
+/** What a response may name an input by. */
 function namesOf(fields: Fields): string[] {
   return ['trackingNumber', 'clientTrackerId'].flatMap((field) => {
     const value = comparable(field, fields[field]);
@@ -305,26 +258,57 @@ function namesOf(fields: Fields): string[] {
   });
 }
 
+/** An input and its place in the request. */
+interface Candidate {
+  readonly index: number;
+  readonly input: Fields;
+}
+
+function indexByName(inputs: readonly Fields[]): ReadonlyMap<string, readonly Candidate[]> {
+  const named = new Map<string, Candidate[]>();
+  for (const [index, input] of inputs.entries()) {
+    for (const name of namesOf(input)) {
+      const others = named.get(name);
+      if (others === undefined) named.set(name, [{ index, input }]);
+      else others.push({ index, input });
+    }
+  }
+  return named;
+}
+
+/** The candidate that resembles the echo most; undefined when that can be several, and it makes a difference which. */
+function bestOf(candidates: readonly Candidate[], statement: Statement): Candidate | undefined {
+  if (candidates.length < 2) return candidates[0];
+  const scores = candidates.map(({ input }) => resemblance(statement, input));
+  const highest = Math.max(...scores);
+  const best = candidates.filter((_, place) => scores[place] === highest);
+  const contents = new Set(best.map(({ input }) => contentOf(input)));
+  return contents.size === 1 ? best[0] : undefined;
+}
+
 /**
- * Finds the item of a bulk answer that is about each input, by what the item says: the echoed input and the tracker.
- * The service may answer in another order, or about fewer items; a place in the list proves nothing.
+ * Finds the item of a bulk response that is about each input, by what the item says: the echoed input and the tracker.
+ * The service may list them in another order, or fewer of them; a place in the list proves nothing.
  *
- * @returns for each input its item; undefined where no item, or no single one, can be told to be about it
+ * @returns for each input its item; undefined where no item, or no single one, is certain to be about it
  */
 export function matchItems(
   inputs: readonly TrackerInput[],
   items: readonly BulkItem[],
 ): (BulkItem | undefined)[] {
   const matched: (BulkItem | undefined)[] = inputs.map(() => undefined);
-  const open = new OpenInputs(inputs);
+  const named = indexByName(inputs);
   let rest = items.map((item) => ({ item, statement: statementOf(item) }));
   for (let before = -1; before !== rest.length; ) {
     before = rest.length;
-    // Each match leaves fewer candidates to the items that could not be told yet.
+    // Each match leaves fewer candidates to the items that were not certain yet.
     rest = rest.filter(({ item, statement }) => {
-      const index = open.take(statement);
-      if (index === undefined) return true;
-      matched[index] = item;
+      const [name = ''] = [...namesOf(statement.echo), ...namesOf(statement.tracker)];
+      const isFree = ({ index, input }: Candidate) =>
+        matched[index] === undefined && isAbout(statement, input);
+      const candidate = bestOf((named.get(name) ?? []).filter(isFree), statement);
+      if (candidate === undefined) return true;
+      matched[candidate.index] = item;
       return false;
     });
   }

@@ -54,11 +54,11 @@ export interface BulkSummary extends Readonly<Record<BulkStatus, number>> {
   readonly created: number;
   /** Trackers that matched the same payload. */
   readonly existing: number;
-  /** Inputs that were refused, or not sent before the run ended. */
+  /** Inputs that were rejected, or not sent before the run ended. */
   readonly error: number;
   /** Inputs that broke a rule and were not sent. */
   readonly invalid: number;
-  /** Inputs of which nothing tells what became of them. */
+  /** Inputs of which it is not known what became of them. */
   readonly unknown: number;
 }
 
@@ -111,12 +111,15 @@ function patientCaller({ config }: Caller): Caller {
 export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #caller: Caller;
   readonly #settings: ReturnType<typeof resolveCreateManyOptions>;
-  readonly #reader: ChunkReader;
+  readonly #source: SourceReader<TrackerInput>;
   readonly #runs: ChunkRun[] = [];
   readonly #requests = new Set<BulkRequest>();
+  #inputsRead = 0;
   #reading: Promise<void> | undefined;
   #read: Chunk | undefined;
   #isAtEnd = false;
+  /** What ended the reading early: the source's own error, or the signal's reason. */
+  #readingFailure: { readonly error: unknown } | undefined;
   /** Why nothing more is sent. */
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
@@ -129,7 +132,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     super(options.signal);
     this.#caller = patient;
     this.#settings = settings;
-    this.#reader = new ChunkReader(inputs, settings.chunkSize);
+    this.#source = new SourceReader(inputs);
   }
 
   /**
@@ -158,10 +161,10 @@ export class BulkCreation extends PullStream<BulkOutcome> {
           await Promise.race([first?.done, this.#reading].filter((promise) => promise !== undefined));
         }
       }
-      if (this.#reader.failure !== undefined) throw this.#reader.failure.error;
+      if (this.#readingFailure !== undefined) throw this.#readingFailure.error;
       signal.throwIfAborted();
     } finally {
-      this.#reader.close();
+      this.#source.close();
     }
   }
 
@@ -173,11 +176,33 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
     const hasRoom = this.#runs.length < this.#settings.concurrency;
     if (this.#isAtEnd || this.#reading !== undefined || !hasRoom) return;
-    this.#reading = this.#reader.next(signal).then((chunk) => {
+    this.#reading = this.#readChunk(signal).then((chunk) => {
       this.#reading = undefined;
       if (chunk.length === 0) this.#isAtEnd = true;
       else this.#read = chunk;
     });
+  }
+
+  /** The next chunk; empty at the end. What was read before a failure is still a chunk; after it there is none. */
+  async #readChunk(signal: AbortSignal): Promise<Chunk> {
+    const { chunkSize } = this.#settings;
+    const chunk: CheckedInput[] = [];
+    let valid = 0;
+    // Invalid inputs take up no place in a request, but they take up memory.
+    while (this.#readingFailure === undefined && valid < chunkSize && chunk.length < 2 * chunkSize) {
+      try {
+        const next = this.#source.next(signal);
+        const read = next instanceof Promise ? await next : next;
+        if (read === undefined) break;
+        const checked = checkInput(this.#inputsRead, read.item);
+        this.#inputsRead += 1;
+        chunk.push(checked);
+        if (checked.item !== undefined) valid += 1;
+      } catch (error) {
+        this.#readingFailure = { error };
+      }
+    }
+    return chunk;
   }
 
   #start(chunk: Chunk, signal: AbortSignal): ChunkRun {
@@ -254,52 +279,8 @@ type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (
   | { readonly item?: undefined; readonly errors: readonly ApiErrorItem[] }
 );
 
-/** Reads inputs into chunks of at most `chunkSize` valid ones, and no further. */
-class ChunkReader {
-  readonly #source: SourceReader<TrackerInput>;
-  readonly #chunkSize: number;
-  #index = 0;
-  #failure: { readonly error: unknown } | undefined;
-
-  constructor(inputs: TrackerInputs, chunkSize: number) {
-    this.#source = new SourceReader(inputs);
-    this.#chunkSize = chunkSize;
-  }
-
-  /** What ended the reading early: the source's own error, or the signal's reason. */
-  get failure(): { readonly error: unknown } | undefined {
-    return this.#failure;
-  }
-
-  /** The next chunk; empty at the end. What was read before a failure is still a chunk; after it there is none. */
-  async next(signal: AbortSignal): Promise<Chunk> {
-    const chunk: CheckedInput[] = [];
-    let valid = 0;
-    // Invalid inputs take up no place in a request, but they take up memory.
-    while (this.#failure === undefined && valid < this.#chunkSize && chunk.length < 2 * this.#chunkSize) {
-      try {
-        const next = this.#source.next(signal);
-        const read = next instanceof Promise ? await next : next;
-        if (read === undefined) break;
-        const checked = checkInput(this.#index, read.item);
-        this.#index += 1;
-        chunk.push(checked);
-        if (checked.item !== undefined) valid += 1;
-      } catch (error) {
-        this.#failure = { error };
-      }
-    }
-    return chunk;
-  }
-
-  close(): void {
-    this.#source.close();
-  }
-}
-
 /** Checks one input as the service would (service.md 2.1), so that it can't spoil its chunk. */
 function checkInput(index: number, input: TrackerInput): CheckedInput {
-  let got = 'one that JSON can not hold';
   try {
     const result = trackerInputSchema.safeParse(input, { error: errorMap('input') });
     if (!result.success) {
@@ -309,19 +290,10 @@ function checkInput(index: number, input: TrackerInput): CheckedInput {
       });
       return { index, input, errors };
     }
-    if (isJson(result.data)) return { index, input, item: result.data };
+    if (typeof JSON.stringify(result.data) === 'string') return { index, input, item: result.data };
   } catch {
-    // An input may run code of its own, as a row of a database does that loads its fields when they are read.
-    got = 'one that fails when it is read';
+    // An input may hold itself, or run code of its own, as a row of a database does that loads its fields when read.
   }
-  const message = `Expected \`input\` to be a JSON value, got ${got}`;
+  const message = 'Expected `input` to be a JSON value, got one that can not be read or written as JSON';
   return { index, input, errors: [{ code: 'validation_error', message }] };
-}
-
-function isJson(value: unknown): boolean {
-  try {
-    return typeof JSON.stringify(value) === 'string';
-  } catch {
-    return false;
-  }
 }

@@ -51,7 +51,7 @@ export interface TrackerPollFailure {
   readonly stopped?: undefined;
 }
 
-/** What `trackers.pollMany` yields; `error` tells the two apart. */
+/** What `trackers.pollMany` yields; only a failure has an `error`. */
 export type PollManyUpdate = TrackerPollUpdate | TrackerPollFailure;
 
 /** Any number of ids, known now or later. */

@@ -157,7 +157,7 @@ export async function waitUntilStopped(caller: Caller, id: string, options: Poll
     if (isEnough) last = tracking;
     return isEnough;
   };
-  // An `until` that is no function goes on, to be refused like any option that makes no sense.
+  // An `until` that is no function goes on, to be rejected like any option that makes no sense.
   const own = typeof until === 'function' ? { ...options, until: noteLast } : options;
   for await (const { tracking, stopped } of new TrackerPoll(caller, id, own)) {
     if (stopped) last = tracking;

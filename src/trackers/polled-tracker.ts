@@ -20,7 +20,7 @@ import { trackerIdentifier } from '../schemas/identifier.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { Due } from './poll-schedule.ts';
 
-/** What an interval function is told. */
+/** What an interval function is given. */
 export interface PollContext {
   /** The id as it was given. */
   readonly id: string;
@@ -95,7 +95,7 @@ export class PolledTracker implements Due {
     this.#controller?.abort(new Error('The tracker is polled no more'));
   }
 
-  /** What an interval function is told after a poll, or before the first. */
+  /** What an interval function is given after a poll, or before the first. */
   context(update?: PollUpdate): PollContext {
     return {
       id: this.id,
