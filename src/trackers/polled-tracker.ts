@@ -58,15 +58,6 @@ const DIGEST_LENGTH = 16;
 /** Events remembered for a tracker beyond those of its last response; those that vanished longest ago go first. */
 const MOST_VANISHED_EVENTS = 1000;
 
-/**
- * The events of one tracker that were yielded, most recently seen first, as one string of digests.
- *
- * Ten thousand trackers wait most of their lives, and a flat string is the smallest thing that can remember.
- */
-type SeenEvents = string;
-
-export const NO_EVENTS_SEEN: SeenEvents = '';
-
 /** One tracker that is polled. It holds no promise, timer or listener between its polls: there may be very many. */
 export class PolledTracker implements Due {
   readonly id: string;
@@ -75,7 +66,8 @@ export class PolledTracker implements Due {
   turn = 0;
   #polls = 0;
   #errorsInARow = 0;
-  #seen = NO_EVENTS_SEEN;
+  /** Digests of the events that were yielded: a flat string is the smallest thing that can remember them. */
+  #seen = '';
   #hasLeft = false;
   #controller: AbortController | undefined;
 
@@ -203,13 +195,14 @@ export function concernsEveryRequest(error: unknown): boolean {
  * Finds the events that were not seen before (service.md 2.3). One that vanishes from the responses and comes back is not
  * new.
  *
+ * @param seen - digests of the known events, most recently seen first; empty at first
  * @returns the new events, each once, in the order of the response; and what to remember: the whole response and up to
  * 1,000 events that vanished, 16 bytes each
  */
 export function diffEvents(
-  seen: SeenEvents,
+  seen: string,
   events: readonly TrackingEvent[],
-): { readonly newEvents: TrackingEvent[]; readonly seen: SeenEvents } {
+): { readonly newEvents: TrackingEvent[]; readonly seen: string } {
   const current = new Map<string, TrackingEvent>();
   for (const event of events) {
     const digest = digestOf(event);
@@ -229,7 +222,7 @@ function digestOf(event: TrackingEvent): string {
   return createHash('sha256').update(identity).digest('binary').slice(0, DIGEST_LENGTH);
 }
 
-function digestsIn(seen: SeenEvents): string[] {
+function digestsIn(seen: string): string[] {
   const count = seen.length / DIGEST_LENGTH;
   return Array.from({ length: count }, (_, index) =>
     seen.slice(index * DIGEST_LENGTH, (index + 1) * DIGEST_LENGTH),

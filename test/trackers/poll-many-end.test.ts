@@ -85,6 +85,21 @@ describe('the end', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test('no poll falls due before maxDurationMs ends → stays open, and an id that joins is polled', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(['slow'], {
+      intervalMs: ({ id }) => (id === 'slow' ? 60_000 : 1000),
+      maxDurationMs: 4500,
+    });
+    const reading = read(stream);
+    await pass(2000);
+    expect(reading.end).toBeUndefined();
+    stream.add('fast');
+    await pass(2500);
+    expect(startsOf()).toEqual([3000, 4000]);
+    expect(reading.end).toEqual({});
+  });
+
   test.each([
     ['during a wait', 500],
     ['during requests', 1200],

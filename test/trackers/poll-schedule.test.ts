@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { nextPollAt } from '../../src/trackers/poll-schedule.ts';
+import { type Due, DueHeap, nextPollAt } from '../../src/trackers/poll-schedule.ts';
 
 test.each([
   ['on time', { dueAt: 5000, startedAt: 5000, endedAt: 5200 }, 6000],
@@ -38,4 +38,124 @@ test('any poll → the next is not in the past, and never much sooner than an in
       expect(next).toBeLessThanOrEqual(Math.max(endedAt, startedAt + intervalMs) + intervalMs);
     }),
   );
+});
+
+interface Item extends Due {
+  readonly name: number;
+}
+
+function item(name: number, dueAt: number): Item {
+  return { name, dueAt, place: -1, turn: 0 };
+}
+
+/** Empties the heap in its order. */
+function drain(heap: DueHeap<Item>): Item[] {
+  const order: Item[] = [];
+  for (let { first } = heap; first !== undefined; first = heap.first) {
+    order.push(first);
+    heap.remove(first);
+  }
+  return order;
+}
+
+test('any pushes and removals → comes out sorted, first come first for equal times', () => {
+  const steps = fc.array(
+    fc.record({ dueAt: fc.integer({ min: 0, max: 20 }), removes: fc.option(fc.nat({ max: 60 })) }),
+    { maxLength: 60 },
+  );
+  fc.assert(
+    fc.property(steps, (all) => {
+      const heap = new DueHeap<Item>();
+      const inside: Item[] = [];
+      for (const [name, { dueAt, removes }] of all.entries()) {
+        const pushed = item(name, dueAt);
+        heap.push(pushed);
+        inside.push(pushed);
+        const removed = removes === null ? undefined : inside.splice(removes % inside.length, 1)[0];
+        if (removed !== undefined) heap.remove(removed);
+      }
+      const expected = inside.toSorted((one, other) => one.dueAt - other.dueAt || one.name - other.name);
+      expect(drain(heap)).toEqual(expected);
+    }),
+  );
+});
+
+test('any removals from the middle of a large heap → comes out sorted', () => {
+  const priorities = fc.uniqueArray(fc.nat({ max: 1000 }), { minLength: 10, maxLength: 80 });
+  const cases = priorities.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray([...all.keys()])));
+  fc.assert(
+    fc.property(cases, ([all, removed]) => {
+      const heap = new DueHeap<Item>();
+      const items = all.map((dueAt, name) => item(name, dueAt));
+      for (const one of items) heap.push(one);
+      const gone = new Set(removed);
+      for (const one of items) if (gone.has(one.name)) heap.remove(one);
+      const kept = items.filter(({ name }) => !gone.has(name));
+      expect(drain(heap)).toEqual(kept.toSorted((one, other) => one.dueAt - other.dueAt));
+    }),
+  );
+});
+
+test('removing what is not in → changes nothing', () => {
+  const heap = new DueHeap<Item>();
+  const inside = item(1, 10);
+  heap.push(inside);
+  heap.remove(item(2, 5));
+  heap.remove({ ...item(3, 5), place: 0 });
+  expect(heap.first).toBe(inside);
+});
+
+test('removed twice → the second time does nothing', () => {
+  const heap = new DueHeap<Item>();
+  const [one, other] = [item(1, 10), item(2, 20)];
+  heap.push(one);
+  heap.push(other);
+  heap.remove(one);
+  heap.remove(one);
+  expect(drain(heap)).toEqual([other]);
+});
+
+test('cleared → is empty, and its items can come back', () => {
+  const heap = new DueHeap<Item>();
+  const one = item(1, 10);
+  heap.push(one);
+  heap.clear();
+  expect(heap.first).toBeUndefined();
+  heap.push(one);
+  expect(drain(heap)).toEqual([one]);
+});
+
+test('10,000 items → a push or removal moves no more than 15 of them', () => {
+  let moves = 0;
+  const heap = new DueHeap<Item>();
+  const counted = (dueAt: number): Item => {
+    let place = -1;
+    return {
+      name: dueAt,
+      dueAt,
+      turn: 0,
+      get place() {
+        return place;
+      },
+      set place(next) {
+        moves += 1;
+        place = next;
+      },
+    };
+  };
+  const items = Array.from({ length: 10_000 }, (_, index) => counted((index * 7919) % 10_007));
+  for (const one of items) heap.push(one);
+  const most = { push: 0, remove: 0 };
+  for (const one of items.slice(0, 500)) {
+    moves = 0;
+    heap.remove(one);
+    most.remove = Math.max(most.remove, moves);
+    moves = 0;
+    heap.push(counted(one.dueAt - 5000));
+    most.push = Math.max(most.push, moves);
+  }
+  // 14 levels, and the one that is put down.
+  expect(most.push).toBeLessThanOrEqual(15);
+  // Down and up again, and the one that leaves.
+  expect(most.remove).toBeLessThanOrEqual(17);
 });
