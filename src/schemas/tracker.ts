@@ -39,7 +39,7 @@ function isSurelyOutdated(value: string): boolean {
 }
 
 /** An ISO 8601 date that is not surely older than 180 days (service.md 2.1, code `shipping_date_outdated`). */
-export const shippingDate = z
+const shippingDate = z
   .string(expected('to be a string'))
   .refine((value) => latestInstant(value) !== undefined, {
     ...expected('to be an ISO 8601 date'),
@@ -53,15 +53,10 @@ export const shippingDate = z
 /** An e-mail address of at most 254 characters, checked by shape only. */
 export const email = text(0, 254).regex(/^[^\s@]+@[^\s@]+$/, expected('to be an e-mail address'));
 
-const trackerInputFields = {
-  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
-  trackingNumber,
+/** What helps to find the courier and the shipment; the same wherever a number is given. */
+export const courierHints = {
   /** Up to three courier codes; improves the detection of the courier. */
   courierCode: courierCodes.optional(),
-  /** Your own identifier, at most 100 characters, unique among your active trackers. */
-  clientTrackerId: text(0, 100).optional(),
-  /** Free text, at most 100 characters, returned in responses and webhooks. */
-  shipmentReference: text(0, 100).optional(),
   /** ISO 3166-1 alpha-2 or alpha-3; alpha-2 is returned. */
   originCountryCode: countryCode.optional(),
   /** ISO 3166-1 alpha-2 or alpha-3; some couriers require it. */
@@ -70,6 +65,16 @@ const trackerInputFields = {
   destinationPostCode: text(1, 32).optional(),
   /** ISO 8601 date, at most 180 days old. */
   shippingDate: shippingDate.optional(),
+};
+
+const trackerInputFields = {
+  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
+  trackingNumber,
+  ...courierHints,
+  /** Your own identifier, at most 100 characters, unique among your active trackers. */
+  clientTrackerId: text(0, 100).optional(),
+  /** Free text, at most 100 characters, returned in responses and webhooks. */
+  shipmentReference: text(0, 100).optional(),
   /** The courier's name; takes part in the matching of payloads. */
   courierName: z.string(expected('to be a string')).optional(),
   /** Where the shipment can be tracked; takes part in the matching of payloads. */
@@ -105,16 +110,7 @@ export type TrackerInput = z.input<typeof trackerInputSchema>;
 export const trackerUpdateSchema = record({
   /** `false` archives the tracker and frees its `clientTrackerId`. */
   isSubscribed: z.boolean(expected('to be a boolean')).optional(),
-  /** Up to three courier codes. */
-  courierCode: courierCodes.optional(),
-  /** ISO 3166-1 alpha-2 or alpha-3. */
-  originCountryCode: countryCode.optional(),
-  /** ISO 3166-1 alpha-2 or alpha-3. */
-  destinationCountryCode: countryCode.optional(),
-  /** 1 to 32 characters. */
-  destinationPostCode: text(1, 32).optional(),
-  /** ISO 8601 date, at most 180 days old. */
-  shippingDate: shippingDate.optional(),
+  ...courierHints,
 }).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
   ...expected('to have at least one field', () => 'none', 'patch'),
 });

@@ -1,7 +1,6 @@
 // Specification: service.md 1, 2.3, 4; public contract
 
 import { z } from 'zod';
-import { courierCodes } from './courier.ts';
 import {
   eventSchema,
   statusCategorySchema,
@@ -10,8 +9,8 @@ import {
   type TrackingEvent,
 } from './event.ts';
 import { trackingNumber } from './identifier.ts';
-import { countryCode, observed, type RecordSchema, record, text } from './record.ts';
-import { shippingDate, trackerSchema } from './tracker.ts';
+import { observed, type RecordSchema, record } from './record.ts';
+import { courierHints, trackerSchema } from './tracker.ts';
 
 const recipientFields = {
   /** Name. */
@@ -161,16 +160,7 @@ export type PerCallTracking = z.output<typeof perCallTrackingSchema>;
 export const trackingSearchInputSchema = record({
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
   trackingNumber,
-  /** Up to three courier codes. */
-  courierCode: courierCodes.optional(),
-  /** ISO 3166-1 alpha-2 or alpha-3. */
-  originCountryCode: countryCode.optional(),
-  /** ISO 3166-1 alpha-2 or alpha-3. */
-  destinationCountryCode: countryCode.optional(),
-  /** 1 to 32 characters. */
-  destinationPostCode: text(1, 32).optional(),
-  /** ISO 8601 date, at most 180 days old. */
-  shippingDate: shippingDate.optional(),
+  ...courierHints,
 });
 /** What a per-call search asks for. */
 export type TrackingSearchInput = z.input<typeof trackingSearchInputSchema>;

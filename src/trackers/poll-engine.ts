@@ -262,12 +262,12 @@ export class PollEngine {
  */
 function throttle(maxPerSecond: number, signal: AbortSignal): (start: () => void) => Promise<void> {
   const interval = 1000 / maxPerSecond;
+  let last = { wallMs: 0, ms: Number.NEGATIVE_INFINITY };
   const newThrottle = () =>
     pThrottle({ limit: 1, interval, strict: true, signal })((start: () => void) => {
       last = { wallMs: systemClock.wallNow(), ms: systemClock.now() };
       start();
     });
-  let last = { wallMs: 0, ms: Number.NEGATIVE_INFINITY };
   let throttled = newThrottle();
   return async (start) => {
     if (systemClock.wallNow() < last.wallMs) {

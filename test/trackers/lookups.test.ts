@@ -2,28 +2,30 @@ import { describe, expect, test } from 'vitest';
 import { COURIER, PER_CALL_TRACKING } from '../support/calls.ts';
 import { makeClient, rejectionOf } from '../support/make-client.ts';
 
-test.each([
-  ['shown', { data: { couriers: [COURIER] } }],
-  ['bare', { data: [COURIER] }],
-])('the %s form → the couriers', async (_form, body) => {
-  const { client } = makeClient({ body });
-  expect(await client.couriers.list()).toEqual([COURIER]);
-});
+const input = { trackingNumber: 'LA680658838NL' };
 
-test('a courier with its code only → parsed', async () => {
-  const { client } = makeClient({ body: { data: [{ courierCode: 'us-post' }] } });
-  expect(await client.couriers.list()).toEqual([{ courierCode: 'us-post' }]);
-});
+describe('list', () => {
+  test.each([
+    ['shown', { data: { couriers: [COURIER] } }],
+    ['bare', { data: [COURIER] }],
+  ])('the %s form → the couriers', async (_form, body) => {
+    const { client } = makeClient({ body });
+    expect(await client.couriers.list()).toEqual([COURIER]);
+  });
 
-test('one courier without a code → ResponseValidationError that names it', async () => {
-  const { client } = makeClient({ body: { data: { couriers: [COURIER, { courierName: 'X' }] } } });
-  expect(await rejectionOf(client.couriers.list())).toMatchObject({
-    name: 'ResponseValidationError',
-    issues: [{ path: [1, 'courierCode'] }],
+  test('a courier with its code only → parsed', async () => {
+    const { client } = makeClient({ body: { data: [{ courierCode: 'us-post' }] } });
+    expect(await client.couriers.list()).toEqual([{ courierCode: 'us-post' }]);
+  });
+
+  test('one courier without a code → ResponseValidationError that names it', async () => {
+    const { client } = makeClient({ body: { data: { couriers: [COURIER, { courierName: 'X' }] } } });
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      name: 'ResponseValidationError',
+      issues: [{ path: [1, 'courierCode'] }],
+    });
   });
 });
-
-const input = { trackingNumber: 'LA680658838NL' };
 
 describe('search', () => {
   test.each([
