@@ -47,7 +47,7 @@ export interface CreateManyOptions extends BulkRequestOptions {
 }
 
 /** How many inputs came out how. */
-export interface BulkSummary extends Readonly<Record<BulkStatus, number>> {
+export interface BulkSummary {
   /** Inputs whose outcome is known, read by you or not. */
   readonly total: number;
   /** New trackers. */
