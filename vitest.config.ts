@@ -21,7 +21,15 @@ export default defineConfig({
           name: 'unit',
           isolate: false,
           include: ['test/**/*.test.ts'],
-          exclude: ['test/integration/**', 'test/consumers/**'],
+          exclude: ['test/integration/**', 'test/consumers/**', 'test/contract/**'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'contract',
+          isolate: false,
+          include: ['test/contract/**/*.test.ts'],
         },
       },
       {

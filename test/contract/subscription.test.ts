@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest';
+import { advance, contractFake, DAY_MS, NUMBER } from './support/contract-fake.ts';
+import { fieldsAt } from './support/reach.ts';
+
+/** A tracker with the event `before`, whose push was taken. */
+async function trackedShipment() {
+  const service = contractFake();
+  const { call, createFetched, fake } = service;
+  const id = await createFetched({ clientTrackerId: 'order-1' });
+  fake.shipment(NUMBER).addEvent({ eventId: 'before' });
+  fake.webhooks.take();
+  const shownIds = async () =>
+    fieldsAt(
+      (await call('GET', `/trackers/${id}/results`)).body,
+      'eventId',
+      'data',
+      'trackings',
+      0,
+      'events',
+    );
+  const pushedIds = () => fake.webhooks.take().flatMap(({ item }) => fieldsAt(item, 'eventId', 'events'));
+  return { ...service, id, shownIds, pushedIds };
+}
+
+type Tracked = Awaited<ReturnType<typeof trackedShipment>>;
+
+const STOPS: readonly (readonly [string, (tracked: Tracked) => unknown])[] = [
+  ['isSubscribed: false', ({ client, id }) => client.trackers.update(id, { isSubscribed: false })],
+  ['stopTracking()', ({ fake }) => fake.shipment(NUMBER).stopTracking()],
+];
+
+describe('after tracking has stopped', () => {
+  test.each(STOPS)('%s → results so far stay readable', async (_name, stop) => {
+    const tracked = await trackedShipment();
+    await stop(tracked);
+    expect(await tracked.shownIds()).toEqual(['before']);
+  });
+
+  test.each(STOPS)('%s, then an event → is not shown', async (_name, stop) => {
+    const tracked = await trackedShipment();
+    await stop(tracked);
+    tracked.fake.shipment(NUMBER).addEvent({ eventId: 'after' });
+    await advance(DAY_MS);
+    expect(await tracked.shownIds()).toEqual(['before']);
+  });
+
+  test.each(STOPS)('%s, then an event and a proof of delivery → nothing is pushed', async (_name, stop) => {
+    const tracked = await trackedShipment();
+    await stop(tracked);
+    tracked.fake.shipment(NUMBER).addEvent({ eventId: 'after' }).proveDelivery();
+    await advance(DAY_MS);
+    expect(tracked.fake.webhooks.pending).toEqual([]);
+  });
+
+  test.each(STOPS)('%s, then a delivery → the milestone stays', async (_name, stop) => {
+    const tracked = await trackedShipment();
+    await stop(tracked);
+    tracked.fake.shipment(NUMBER).deliver();
+    const { shipment } = await tracked.client.trackers.results(tracked.id);
+    expect(shipment?.statusMilestone).toBe('in_transit');
+  });
+
+  test.each(STOPS)('%s → isTracked: false on record and results', async (_name, stop) => {
+    const tracked = await trackedShipment();
+    await stop(tracked);
+    expect(await tracked.client.trackers.get(tracked.id)).toMatchObject({ isTracked: false });
+    expect(await tracked.client.trackers.results(tracked.id)).toMatchObject({
+      tracker: { isTracked: false },
+    });
+  });
+});
+
+describe('subscribed again', () => {
+  test('an event from then on → shown and pushed; what was missed is not pushed', async () => {
+    const { client, fake, id, shownIds, pushedIds } = await trackedShipment();
+    await client.trackers.update(id, { isSubscribed: false });
+    fake.shipment(NUMBER).addEvent({ eventId: 'missed' });
+    await client.trackers.update(id, { isSubscribed: true });
+    await advance(1000);
+    fake.shipment(NUMBER).addEvent({ eventId: 'new' });
+    expect(await shownIds()).toEqual(['new', 'before']);
+    expect(pushedIds()).toEqual(['new']);
+  });
+
+  test('isSubscribed: false → frees the clientTrackerId for another tracker', async () => {
+    const { client, id } = await trackedShipment();
+    await client.trackers.update(id, { isSubscribed: false });
+    const other = await client.trackers.create({
+      trackingNumber: 'LA680658838NL',
+      clientTrackerId: 'order-1',
+    });
+    expect(other.trackerId).not.toBe(id);
+    expect(await client.trackers.get('order-1', { searchBy: 'clientTrackerId' })).toMatchObject(other);
+  });
+});
+
+describe('tracking stops by itself', () => {
+  test('three months after delivery → isTracked: false, results stay', async () => {
+    const { client, fake, id, shownIds } = await trackedShipment();
+    fake.shipment(NUMBER).deliver({ eventId: 'delivered' });
+    await advance(90 * DAY_MS);
+    expect(await client.trackers.get(id)).toMatchObject({ isTracked: false, isSubscribed: true });
+    expect(await shownIds()).toEqual(['delivered', 'before']);
+  });
+
+  test('a year without events → isTracked: false', async () => {
+    const { client, id } = await trackedShipment();
+    await advance(365 * DAY_MS);
+    expect(await client.trackers.get(id)).toMatchObject({ isTracked: false });
+  });
+
+  test('a year without any data → isTracked: false', async () => {
+    const { client, createFetched } = contractFake();
+    const id = await createFetched();
+    await advance(365 * DAY_MS);
+    expect(await client.trackers.get(id)).toMatchObject({ isTracked: false });
+  });
+
+  test('an event every week → still tracked after ten', async () => {
+    const { client, fake, id } = await trackedShipment();
+    for (let week = 0; week < 10; week += 1) {
+      await advance(7 * DAY_MS);
+      fake.shipment(NUMBER).addEvent();
+    }
+    expect(await client.trackers.get(id)).toMatchObject({ isTracked: true });
+  });
+
+  test('an hour after delivery → still tracked: a proof of delivery may follow', async () => {
+    const { client, fake, id } = await trackedShipment();
+    fake.shipment(NUMBER).deliver();
+    await advance(3_600_000);
+    expect(await client.trackers.get(id)).toMatchObject({ isTracked: true });
+  });
+});

@@ -1,0 +1,81 @@
+import { breachesOf } from './schemas.ts';
+
+interface ContractEndpoint {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** `{x}` stands for one segment. */
+  readonly path: string;
+  /** The success statuses of the contract's table, its "accept also" included where a switch may ask for it. */
+  readonly success: readonly number[];
+  readonly schema: string;
+}
+
+/** The contract's table of envelopes and status codes. The client has a table of its own; this one must not read it. */
+export const ENDPOINTS: readonly ContractEndpoint[] = [
+  { method: 'POST', path: '/trackers', success: [201, 200], schema: 'tracker-envelope' },
+  { method: 'GET', path: '/trackers', success: [200], schema: 'tracker-page-envelope' },
+  { method: 'POST', path: '/trackers/bulk', success: [201, 207], schema: 'bulk-envelope' },
+  { method: 'POST', path: '/trackers/track', success: [200, 201], schema: 'trackings-envelope' },
+  { method: 'GET', path: '/trackers/{id}', success: [200], schema: 'tracker-envelope' },
+  { method: 'PATCH', path: '/trackers/{id}', success: [200], schema: 'tracker-envelope' },
+  { method: 'GET', path: '/trackers/search/{tn}/results', success: [200], schema: 'trackings-envelope' },
+  { method: 'GET', path: '/trackers/{id}/results', success: [200], schema: 'trackings-envelope' },
+  {
+    method: 'POST',
+    path: '/trackers/{id}/webhook-events/resend',
+    success: [201],
+    schema: 'resend-envelope',
+  },
+  {
+    method: 'GET',
+    path: '/trackers/{id}/webhook-history/download',
+    success: [200],
+    schema: 'webhook-history',
+  },
+  { method: 'POST', path: '/tracking/search', success: [201], schema: 'per-call-envelope' },
+  { method: 'GET', path: '/couriers', success: [200], schema: 'couriers-envelope' },
+];
+
+/** Every known code with the statuses it is documented for; `undefined` where the contract names none. */
+export const ERROR_STATUSES: Readonly<Record<string, readonly number[] | undefined>> = {
+  validation_error: undefined,
+  missing_mandatory_field: undefined,
+  parsing_error: undefined,
+  processing_error: undefined,
+  webhook_url_missing: undefined,
+  shipping_date_outdated: undefined,
+  tracker_conflict: [400],
+  request_conflict: [409],
+  tracker_not_found: [404],
+  parcel_not_found: [404],
+  tracker_not_updatable: [400],
+  no_active_subscription: [422],
+  quota_limit_reached: [403, 405],
+  bulk_create_limit_exceeded: [403],
+  auth_missing_header: [400],
+  auth_invalid_header: [400],
+  auth_invalid_api_key: [401],
+};
+
+function matches(template: string, path: string): boolean {
+  const pattern = template.replaceAll('/', '\\/').replaceAll(/\{\w+\}/g, '[^/]+');
+  return new RegExp(`^${pattern}$`).test(path);
+}
+
+function endpointOf(method: string, path: string): ContractEndpoint {
+  // Fixed segments come before parameters: `/trackers/bulk` is no id.
+  const found = ENDPOINTS.find((each) => each.method === method && matches(each.path, path));
+  if (found === undefined) throw new Error(`The contract has no ${method} ${path}`);
+  return found;
+}
+
+/** Where an answer breaks the contract: its status, and its body against the schema of endpoint and status. */
+export function answerBreaches(method: string, path: string, status: number, body: unknown): string[] {
+  const endpoint = endpointOf(method, path);
+  if (status === 429 && typeof body === 'string') return []; // May be plain text (contract: Errors).
+  const isBulk = endpoint.path === '/trackers/bulk';
+  const isSuccess = status < 400;
+  const schema = isSuccess || isBulk ? endpoint.schema : 'error-envelope';
+  const breaches = breachesOf(schema, body);
+  if (isSuccess && !endpoint.success.includes(status)) breaches.push(`status ${status} is not documented`);
+  return breaches.map((breach) => `${method} ${endpoint.path} ${status}: ${breach}`);
+}

@@ -1,0 +1,45 @@
+import { parseWebhook } from 'tracking-client/webhooks';
+import { describe, expect, test } from 'vitest';
+import * as samples from './support/samples.ts';
+
+describe('documented webhooks through the parser', () => {
+  test('enveloped, tracking/events → one delivery with everything it came with', () => {
+    const { deliveries, rejected, mismatched } = parseWebhook(JSON.stringify(samples.ENVELOPED_WEBHOOK));
+    expect(deliveries).toEqual([{ kind: 'events', ...samples.EVENTS_ITEM }]);
+    expect([rejected, mismatched]).toEqual([[], []]);
+  });
+
+  test('flat → one delivery with the same ids and events', () => {
+    const { deliveries, rejected } = parseWebhook(JSON.stringify(samples.FLAT_WEBHOOK));
+    const { trackerId, clientTrackerId, events } = samples.FLAT_WEBHOOK;
+    expect(deliveries).toMatchObject([{ kind: 'events', tracker: { trackerId, clientTrackerId }, events }]);
+    expect(rejected).toEqual([]);
+  });
+
+  test.each([
+    ['found', samples.PROOF_ITEM.data],
+    ['unavailable', { status: 'unavailable', courier: 'us-post', content: null }],
+  ])('proof of delivery, %s → one proof, no events', (_status, data) => {
+    const { deliveries, mismatched } = parseWebhook({ trackings: [{ ...samples.PROOF_ITEM, data }] });
+    expect(deliveries).toEqual([{ kind: 'proofOfDelivery', ...samples.PROOF_ITEM, data }]);
+    expect(mismatched).toEqual([]);
+  });
+
+  test('a shipment with every null → no mismatch', () => {
+    const item = { ...samples.EVENTS_ITEM, shipment: samples.EMPTY_SHIPMENT, events: [samples.BARE_EVENT] };
+    expect(parseWebhook({ trackings: [item] }).mismatched).toEqual([]);
+  });
+
+  test('an unknown topic → kept as it came', () => {
+    const item = {
+      metadata: { ...samples.EVENTS_ITEM.metadata, topic: 'tracking/insurance' },
+      data: { a: 1 },
+    };
+    expect(parseWebhook({ trackings: [item] }).deliveries).toEqual([{ kind: 'other', ...item }]);
+  });
+
+  test('the request body of a history entry → parses like the push it was', () => {
+    const [entry] = samples.HISTORY.webhooks;
+    expect(parseWebhook(entry?.requestBody).deliveries).toHaveLength(1);
+  });
+});

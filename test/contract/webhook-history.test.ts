@@ -1,0 +1,127 @@
+import { createWebhookSender } from 'tracking-client/testing';
+import { describe, expect, test } from 'vitest';
+import { advance, contractFake, HOUR_MS, NUMBER } from './support/contract-fake.ts';
+import { at, fieldsAt, listAt } from './support/reach.ts';
+import { contractReceiver, SECRET } from './support/receiver.ts';
+import { HISTORY } from './support/samples.ts';
+import { stubClient } from './support/stub-client.ts';
+
+/** Two pushes an hour apart: the first is refused with 500, the second taken. */
+async function twoPushes() {
+  const service = contractFake();
+  const { target, received } = contractReceiver((count) =>
+    count === 1
+      ? new Response('down', { status: 500 })
+      : Response.json({ success: true }, { headers: { 'x-receiver': 'shop' } }),
+  );
+  const id = await service.createFetched({ clientTrackerId: 'order-1' });
+  const sender = createWebhookSender({ target, secret: SECRET, fake: service.fake });
+  for (const eventId of ['first', 'second']) {
+    service.fake.shipment(NUMBER).addEvent({ eventId });
+    await sender.flush();
+    await advance(HOUR_MS);
+  }
+  const history = () => service.call('GET', `/trackers/${id}/webhook-history/download`);
+  return { ...service, id, received, history };
+}
+
+describe('webhook history of the fake', () => {
+  test('two pushes → newest first, each as it went', async () => {
+    const { body } = await (await twoPushes()).history();
+    expect(fieldsAt(body, 'status', 'webhooks')).toEqual(['success', 'failed']);
+    expect(fieldsAt(body, 'responseStatusCode', 'webhooks')).toEqual(['200', '500']);
+    expect(fieldsAt(body, 'pushTimestamp', 'webhooks').map((time) => Date.parse(String(time)))).toEqual([
+      Date.UTC(2026, 2, 10, 13, 0, 10),
+      Date.UTC(2026, 2, 10, 12, 0, 10),
+    ]);
+  });
+
+  test('two pushes → requestBody is what reached the receiver', async () => {
+    const { history, received } = await twoPushes();
+    const { body } = await history();
+    expect(fieldsAt(body, 'requestBody', 'webhooks')).toEqual(received.map((push) => push.body).toReversed());
+  });
+
+  test('two pushes → responseBody and responseHeaders are what the receiver answered', async () => {
+    const { body } = await (await twoPushes()).history();
+    expect(fieldsAt(body, 'responseBody', 'webhooks')).toEqual([{ success: true }, 'down']);
+    expect(at(body, 'webhooks', 0, 'responseHeaders')).toMatchObject({ 'x-receiver': 'shop' });
+  });
+
+  test('two pushes → metadata names the tracker and the last of each kind', async () => {
+    const { history, id } = await twoPushes();
+    const { body } = await history();
+    expect(at(body, 'metadata')).toMatchObject({
+      trackingNumber: NUMBER,
+      trackerId: id,
+      clientTrackerId: 'order-1',
+      lastSuccessfulPushAt: at(body, 'webhooks', 0, 'pushTimestamp'),
+      lastFailedPushAt: at(body, 'webhooks', 1, 'pushTimestamp'),
+    });
+  });
+
+  test('downloaded on 10 March 2026 → the documented file name', async () => {
+    const { headers } = await (await twoPushes()).history();
+    expect(headers.get('content-disposition')).toBe(
+      `attachment; filename="webhook-history-${NUMBER}-20260310.json"`,
+    );
+  });
+
+  test('searchBy clientTrackerId → the same history', async () => {
+    const { call, history } = await twoPushes();
+    const { body } = await call('GET', '/trackers/order-1/webhook-history/download?searchBy=clientTrackerId');
+    expect(body).toEqual((await history()).body);
+  });
+
+  test('what waits and was not pushed → is not history', async () => {
+    const { fake, call, createFetched } = contractFake();
+    const id = await createFetched();
+    fake.shipment(NUMBER).addEvent();
+    const { body } = await call('GET', `/trackers/${id}/webhook-history/download`);
+    expect(listAt(body, 'webhooks')).toEqual([]);
+    expect(at(body, 'metadata')).toMatchObject({ lastSuccessfulPushAt: null, lastFailedPushAt: null });
+  });
+
+  test('a receiver that cannot be reached → failed, without a status', async () => {
+    const { fake, call, createFetched } = contractFake();
+    const id = await createFetched();
+    fake.shipment(NUMBER).addEvent();
+    const target = () => Promise.reject(new TypeError('fetch failed'));
+    await createWebhookSender({ target, secret: SECRET, fake }).flush();
+    const { body } = await call('GET', `/trackers/${id}/webhook-history/download`);
+    expect(at(body, 'webhooks', 0)).toMatchObject({ status: 'failed', responseStatusCode: null });
+  });
+
+  test('a proof of delivery → is history, too', async () => {
+    const { fake, call, createFetched } = contractFake();
+    const { target, received } = contractReceiver();
+    const id = await createFetched();
+    fake.shipment(NUMBER).proveDelivery();
+    await createWebhookSender({ target, secret: SECRET, fake }).flush();
+    const { body } = await call('GET', `/trackers/${id}/webhook-history/download`);
+    expect(at(body, 'webhooks', 0, 'requestBody')).toEqual(received[0]?.body);
+  });
+});
+
+describe('webhook history through the client', () => {
+  test('the documented shape → as it came, typed', async () => {
+    const { client } = stubClient({ body: HISTORY });
+    const { metadata, webhooks } = await client.trackers.webhookHistory('t1');
+    expect(metadata).toEqual(HISTORY.metadata);
+    expect(webhooks).toEqual(HISTORY.webhooks);
+  });
+
+  test('searchBy → is sent', async () => {
+    const { client, requests } = stubClient({ body: HISTORY });
+    await client.trackers.webhookHistory('order-1', { searchBy: 'clientTrackerId' });
+    expect(requests[0]?.query).toEqual({ searchBy: 'clientTrackerId' });
+  });
+
+  test('one entry with a status of another type → kept, the others too', async () => {
+    const [good] = HISTORY.webhooks;
+    const odd = { ...good, responseStatusCode: 200 };
+    const { client } = stubClient({ body: { ...HISTORY, webhooks: [odd, good] } });
+    const { webhooks } = await client.trackers.webhookHistory('t1');
+    expect(webhooks).toEqual([odd, good]);
+  });
+});
