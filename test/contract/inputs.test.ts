@@ -98,10 +98,9 @@ describe('null of a database row', () => {
     expect(await sent({ [field]: null })).toEqual({ trackingNumber: NUMBER });
   });
 
-  test('recipient with nulls → only what is there', async () => {
-    expect(await sent({ recipient: { name: 'Ada', email: null } })).toMatchObject({
-      recipient: { name: 'Ada' },
-    });
+  test('recipient with a null → only what is there', async () => {
+    const recipient = { name: 'Ada', email: null };
+    expect(await sent({ recipient })).toEqual({ trackingNumber: NUMBER, recipient: { name: 'Ada' } });
   });
 
   test('trackingNumber: null → RequestValidationError', async () => {

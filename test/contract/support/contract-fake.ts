@@ -1,6 +1,7 @@
 import { TrackingClient, type TrackingClientOptions } from 'tracking-client';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from 'tracking-client/testing';
-import { expect, onTestFinished, vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
+import { collectBreaches } from './breaches.ts';
 import { answerBreaches } from './endpoints.ts';
 
 export const NUMBER = 'RR123456785CN';
@@ -45,8 +46,7 @@ export function contractFake(
 ) {
   virtualTime();
   const fake = createFakeTrackingService({ limits: false, ...options });
-  const breaches: string[] = [];
-  onTestFinished(() => expect(breaches).toEqual([]));
+  const breaches = collectBreaches();
 
   const fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const request = new Request(input, init);
