@@ -2,11 +2,7 @@ import { checkKnownOptions, checkTimeoutMs, refuseOption } from '../common/optio
 import { sleep } from '../common/timing.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';
 import { checkFunction } from '../webhooks/function-check.ts';
-import { commitCases } from './dedupe-store-contract/commit-cases.ts';
-import { leaseCases } from './dedupe-store-contract/lease-cases.ts';
-import { payloadCases } from './dedupe-store-contract/payload-cases.ts';
-import { releaseCases } from './dedupe-store-contract/release-cases.ts';
-import { Scenario } from './dedupe-store-contract/scenario.ts';
+import { dedupeStoreCases, Scenario } from './dedupe-store-cases.ts';
 
 const OPTION_NAMES = [
   'createStore',
@@ -54,9 +50,11 @@ export function dedupeStoreContract(options: DedupeStoreContractOptions): readon
   if (typeof createStore !== 'function') refuseOption('createStore', 'a function', createStore);
   checkFunction('wait', wait);
   checkTimeoutMs('shortLeaseMs', shortLeaseMs);
-  const cases = [...leaseCases, ...releaseCases, ...commitCases, ...payloadCases];
-  return cases.map(({ name, check }) => ({
+  return Object.entries(dedupeStoreCases).map(([name, steps]) => ({
     name,
-    run: async () => check(new Scenario({ store: await createStore(), wait, shortLeaseMs })),
+    run: async () => {
+      const scenario = new Scenario(await createStore(), shortLeaseMs, wait);
+      for (const step of steps) await step(scenario);
+    },
   }));
 }

@@ -1,19 +1,27 @@
-import { checkOneOf } from '../common/option-checks.ts';
+// Specification: service.md 1, 2, 4, 5, 6, 7, 8; public contract
+import { checkOneOf, refuseOption } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
+import type { TrackingEvent } from '../schemas/event.ts';
+import { trackingNumber as trackingNumberRule } from '../schemas/input-rules.ts';
 import type { Tracker } from '../schemas/tracker.ts';
-import { checkSpeed, type FakeTrackingServiceOptions, resolveOptions } from './options.ts';
+import type { ProofOfDelivery } from '../schemas/webhook.ts';
+import {
+  checkSpeed,
+  type FakeTrackingServiceOptions,
+  type RecordedRequest,
+  resolveOptions,
+} from './options.ts';
 import type { FakeCourier } from './service/couriers.ts';
-import { type Failure, Failures, type PlannedFailure } from './service/failures.ts';
-import { type RecordedRequest, RequestLog } from './service/request-log.ts';
-import { type Outcome, type RawRequest, serve } from './service/serve.ts';
-import type { FakeState } from './service/state.ts';
-import { trackerView } from './service/views.ts';
-import { FakeShipment } from './shipments/fake-shipment.ts';
+import type { Failure, PlannedFailure } from './service/failures.ts';
+import type { Outcome, RawRequest } from './service/http.ts';
+import { serve } from './service/serve.ts';
+import { FakeState } from './service/state.ts';
+import { trackerView } from './service/trackers.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
+import type { EventInput, ShipmentInput, ShipmentState } from './shipments/shipment.ts';
 import { createFetch, type FetchLike } from './transport/fetch.ts';
 import { type FakeServer, type ListenOptions, listen } from './transport/http-server.ts';
-import type { WebhookQueue } from './webhooks/webhook-queue.ts';
-import { World } from './world.ts';
+import type { WebhookQueue } from './webhooks/queue.ts';
 
 /** A tracking service in memory, for tests; see `createFakeTrackingService`. */
 export interface FakeTrackingService {
@@ -75,8 +83,104 @@ export interface FakeTrackingService {
   reset(): void;
 }
 
-function basePathOf({ pathname }: URL): string {
-  return pathname.replace(/\/+$/, '');
+/**
+ * The verbs of a test about one tracking number; each returns the shipment, so they chain.
+ *
+ * What a verb tells is known to every tracker of the number at once. Trackers created later have it
+ * `resultsDelayMs` after their creation.
+ *
+ * @example
+ * fake.shipment('RR123456785CN')
+ *   .addEvent({ statusMilestone: 'in_transit', location: 'Beijing' })
+ *   .deliver()
+ *   .stopTracking();
+ */
+export class FakeShipment {
+  readonly #state: () => FakeState;
+  /** In upper case. */
+  readonly trackingNumber: string;
+
+  /** @internal */
+  constructor(state: () => FakeState, trackingNumber: string) {
+    if (!trackingNumberRule.safeParse(trackingNumber).success)
+      refuseOption('trackingNumber', 'a tracking number as in section 2.1', trackingNumber);
+    this.#state = state;
+    this.trackingNumber = trackingNumber.toUpperCase();
+  }
+
+  /** What happened so far, oldest first. */
+  get events(): readonly TrackingEvent[] {
+    return [...this.#current().events];
+  }
+
+  /** False once the service has given the shipment up. */
+  get isTracked(): boolean {
+    return !this.#current().isStopped;
+  }
+
+  /**
+   * Adds events, which every tracker of the number pushes as one webhook.
+   *
+   * @param events - what to say, oldest first; id, time, order and status are filled in where left out
+   * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
+   */
+  addEvent(...events: readonly EventInput[]): this {
+    return this.#change((shipment, state, nowMs) => {
+      state.addEvents(shipment, events.length === 0 ? [{}] : events, nowMs);
+    });
+  }
+
+  /**
+   * Adds an event that says delivered. Tracking goes on until `stopTracking`.
+   *
+   * @param event - what else it says
+   */
+  deliver(event: EventInput = {}): this {
+    return this.addEvent({ statusMilestone: 'delivered', ...event });
+  }
+
+  /** The service gives the shipment up: `isTracked` turns false for all trackers of the number, also later ones. */
+  stopTracking(): this {
+    return this.#change((shipment, state, nowMs) => state.stopTracking(shipment, nowMs));
+  }
+
+  /**
+   * Sets fields of the shipment, over what events and trackers say.
+   *
+   * @param fields - the fields to set; others stay
+   * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
+   */
+  update(fields: ShipmentInput): this {
+    return this.#change((shipment) => {
+      shipment.fields = { ...shipment.fields, ...fields };
+    });
+  }
+
+  /**
+   * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number.
+   *
+   * @param proof - what it says; a signature to download where left out
+   */
+  proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
+    return this.#change((shipment, state, nowMs) => {
+      const courier = shipment.events.at(-1)?.courierCode ?? 'us-post';
+      const downloadUrl = `https://tracking.test/proofs/${this.trackingNumber}.pdf`;
+      const content = { type: 'signature', text: null, downloadUrl };
+      state.pushProof(shipment, { status: 'found', courier, content, ...proof }, nowMs);
+    });
+  }
+
+  #current(): ShipmentState {
+    this.#state().now();
+    return this.#state().shipment(this.trackingNumber);
+  }
+
+  #change(run: (shipment: ShipmentState, state: FakeState, nowMs: number) => void): this {
+    const shipment = this.#current();
+    shipment.isScripted = true;
+    run(shipment, this.#state(), this.#state().now());
+    return this;
+  }
 }
 
 /**
@@ -86,42 +190,33 @@ function basePathOf({ pathname }: URL): string {
  * @param options - see `FakeTrackingServiceOptions`; every one may be left out
  * @returns the fake
  * @throws ConfigurationError when an option makes no sense
- * @specification service.md 1, 2, 4, 5, 6, 7, 8; public contract
  * @example
  * const fake = createFakeTrackingService();
  * const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
  */
 export function createFakeTrackingService(options: FakeTrackingServiceOptions = {}): FakeTrackingService {
   const resolved = resolveOptions(options);
-  const createState = (): FakeState => ({
-    world: new World(resolved),
-    failures: new Failures(),
-    requests: new RequestLog(resolved.historyLimit),
-  });
-  let state = createState();
-  const basePath = basePathOf(resolved.baseUrl);
+  let state = new FakeState(resolved);
+  const basePath = resolved.baseUrl.pathname.replace(/\/+$/, '');
   const serveRaw = (raw: RawRequest) => serve(state, raw);
-  const shipment = (trackingNumber: string) => new FakeShipment(() => state.world, trackingNumber);
+  const shipment = (trackingNumber: string) => new FakeShipment(() => state, trackingNumber);
   return {
     baseUrl: resolved.baseUrl.origin + basePath,
     apiKey: options.apiKeys?.[0] ?? 'test-api-key',
     fetch: createFetch(serveRaw, basePath),
     serve: serveRaw,
     get requests() {
-      return state.requests.entries;
+      return state.requests;
     },
     get trackers() {
-      const { world } = state;
-      world.now();
-      return world.trackers
-        .all()
-        .map((tracker) => trackerView(tracker, world.shipment(tracker.trackingNumber)));
+      state.now();
+      return state.trackers.all().map(trackerView);
     },
     get couriers() {
-      return state.world.couriers;
+      return state.couriers;
     },
     get webhooks() {
-      return state.world.webhooks;
+      return state.webhooks;
     },
     listen: (listenOptions) => listen(serveRaw, basePath, listenOptions),
     shipment,
@@ -129,12 +224,12 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
       checkOneOf('name', name, PLAY_NAMES);
       checkSpeed(speed);
       const played = shipment(trackingNumber);
-      state.world.play(state.world.shipment(trackingNumber), name, speed);
+      state.play(state.shipment(trackingNumber), name, speed);
       return played;
     },
     fail: (endpoint, failure) => state.failures.plan(endpoint, failure),
     reset() {
-      state = createState();
+      state = new FakeState(resolved);
     },
   };
 }

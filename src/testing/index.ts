@@ -13,31 +13,32 @@ export {
   buildTracker,
   buildTracking,
   type Overrides,
-} from './builders/builders.ts';
+} from './builders.ts';
 export {
   type DedupeStoreContractCase,
   type DedupeStoreContractOptions,
   dedupeStoreContract,
 } from './dedupe-store-contract.ts';
-export { createFakeTrackingService, type FakeTrackingService } from './fake-tracking-service.ts';
-export type { FakePlans, FakeTrackingServiceOptions } from './options.ts';
+export {
+  createFakeTrackingService,
+  type FakeShipment,
+  type FakeTrackingService,
+} from './fake-tracking-service.ts';
+export type { FakePlans, FakeTrackingServiceOptions, RecordedRequest } from './options.ts';
 export type { FakeCourier } from './service/couriers.ts';
 export type { Failure, FailureKind, PlannedFailure } from './service/failures.ts';
+export type { Outcome, RawRequest } from './service/http.ts';
 export type { LimitWindow } from './service/rate-limits.ts';
-export type { RecordedRequest } from './service/request-log.ts';
-export type { Outcome, RawRequest } from './service/serve.ts';
-export type { EventInput } from './shipments/event-defaults.ts';
-export type { FakeShipment } from './shipments/fake-shipment.ts';
 export type { PlayName } from './shipments/plays.ts';
-export type { ShipmentInput } from './shipments/shipment-state.ts';
+export type { EventInput, ShipmentInput } from './shipments/shipment.ts';
 export type { FetchLike } from './transport/fetch.ts';
 export type { FakeServer, ListenOptions } from './transport/http-server.ts';
-export type { PushAttempt, PushItem, WebhookPush, WebhookQueue } from './webhooks/webhook-queue.ts';
-export type { WebhookTarget } from './webhooks/webhook-request.ts';
+export type { WebhookTarget } from './webhooks/delivery.ts';
+export type { PushAttempt, PushItem, WebhookPush, WebhookQueue } from './webhooks/queue.ts';
 export {
   createWebhookSender,
   type SentWebhook,
   type WebhookSender,
+  type WebhookSenderOptions,
   type WebhookSenderReport,
-} from './webhooks/webhook-sender.ts';
-export type { WebhookSenderOptions } from './webhooks/webhook-sender-options.ts';
+} from './webhooks/sender.ts';

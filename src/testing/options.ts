@@ -1,22 +1,23 @@
-import { checkCount, checkDelayMs, checkKnownOptions, checkOneOf } from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
+// Specification: service.md 1, 8; public contract, "Requests"
+import {
+  checkBoolean,
+  checkCount,
+  checkDelayMs,
+  checkKnownOptions,
+  checkOneOf,
+  refuseOption,
+} from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
-import { ConfigurationError } from '../errors.ts';
 import { checkFunction } from '../webhooks/function-check.ts';
-import { checkBoolean, checkSeed } from './checks.ts';
+import type { FailureKind } from './service/failures.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
-import type { RecordedRequest } from './service/request-log.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
 
 const MAX_API_KEYS = 20;
 /** Reserved for tests by RFC 2606, so a request that escapes the fake reaches nobody. */
 const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
 
-/**
- * The subscriptions of the fake's account.
- *
- * @specification service.md 1; public contract
- */
+/** The subscriptions of the fake's account. */
 export interface FakePlans {
   /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the number of trackers it may create. */
   readonly perShipment?: boolean | { readonly quota?: number; readonly bulkCreateLimit?: number };
@@ -67,28 +68,32 @@ export interface FakeTrackingServiceOptions {
   readonly onRequest?: (request: RecordedRequest) => void;
 }
 
-/** The options with every default filled in. */
-export interface ResolvedOptions {
-  readonly seed: string | number;
-  readonly now: () => number;
-  readonly limits: false | Partial<Record<EndpointName, number>>;
-  readonly limitWindow: LimitWindow;
-  readonly apiKeys: ReadonlySet<string> | undefined;
-  readonly hasPerShipmentPlan: boolean;
-  readonly trackerQuota: number;
-  readonly bulkCreateLimit: number;
-  readonly hasPerCallPlan: boolean;
-  readonly searchQuota: number;
-  readonly baseUrl: URL;
-  readonly resultsDelayMs: number;
-  readonly noResults: 'parcel_not_found' | 'empty';
-  readonly latencyMs: (endpoint: EndpointName) => number;
-  readonly webhooks: boolean;
-  readonly plays: readonly PlayName[];
-  readonly speed: number;
-  readonly historyLimit: number;
-  readonly onRequest: (request: RecordedRequest) => void;
+/** One request as the fake saw it. */
+export interface RecordedRequest {
+  /** The endpoint of the table; `undefined` when none answers at that path and method. */
+  readonly endpoint: EndpointName | undefined;
+  /** HTTP method. */
+  readonly method: string;
+  /** Path with the base, percent-encoded as it was sent. */
+  readonly path: string;
+  /** Query parameters by name. */
+  readonly query: Readonly<Record<string, string>>;
+  /** Parsed when it was JSON, else the text; `undefined` when there was none. */
+  readonly body: unknown;
+  /** Names in lower case; never the key. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Milliseconds since the epoch on the fake's clock. */
+  readonly receivedAtMs: number;
+  /** The answer's `x-request-id`. */
+  readonly requestId: string;
+  /** The answer's status; `null` while there is none, or when the connection broke. */
+  readonly status: number | null;
+  /** How the request was made to fail, unless by a status alone. */
+  readonly failure: FailureKind | undefined;
 }
+
+/** The options with every default filled in. */
+export type ResolvedOptions = ReturnType<typeof resolveOptions>;
 
 const OPTION_NAMES = [
   'seed',
@@ -109,28 +114,29 @@ const OPTION_NAMES = [
 ] as const satisfies readonly (keyof FakeTrackingServiceOptions)[];
 
 /** Throws `ConfigurationError` unless a speed is at least 1. */
-export function checkSpeed(speed: unknown): void {
-  if (typeof speed === 'number' && speed >= 1) return;
-  throw new ConfigurationError(`Expected \`speed\` to be a number of at least 1, got ${kindOf(speed)}`);
+export function checkSpeed(speed: unknown): number {
+  return typeof speed === 'number' && speed >= 1
+    ? speed
+    : refuseOption('speed', 'a number of at least 1', speed);
+}
+
+/** Checks a seed; an object would be the same seed as any other object. */
+export function checkSeed(value: unknown): string | number {
+  return typeof value === 'string' || typeof value === 'number'
+    ? value
+    : refuseOption('seed', 'a string or a number', value);
 }
 
 function checkKeys(apiKeys: unknown): void {
   const isKey = (key: unknown) => typeof key === 'string' && /^\S+$/.test(key);
   const isList = Array.isArray(apiKeys) && apiKeys.length >= 1 && apiKeys.length <= MAX_API_KEYS;
-  const isValid = isList && apiKeys.every(isKey);
-  if (isValid) return;
-  throw new ConfigurationError(
-    `Expected \`apiKeys\` to be 1 to ${MAX_API_KEYS} keys without spaces, got ${kindOf(apiKeys)}`,
-  );
+  if (!isList || !apiKeys.every(isKey))
+    refuseOption('apiKeys', `1 to ${MAX_API_KEYS} keys without spaces`, apiKeys);
 }
 
 function checkLimits(limits: Partial<Record<EndpointName, number>>): void {
   checkKnownOptions('limits', limits, ENDPOINT_NAMES);
   for (const [name, limit] of Object.entries(limits)) checkCount(`limits.${name}`, limit, 0);
-}
-
-function checkPlays(play: FakeTrackingServiceOptions['play'] = []): readonly PlayName[] {
-  return [play].flat().map((name) => checkOneOf('play', name, PLAY_NAMES));
 }
 
 function quota(name: string, value = Number.POSITIVE_INFINITY): number {
@@ -154,34 +160,30 @@ function resolvePlans(plans: FakePlans) {
 }
 
 /** Checks the options and fills the defaults in; throws `ConfigurationError`. */
-export function resolveOptions(options: FakeTrackingServiceOptions): ResolvedOptions {
+export function resolveOptions(options: FakeTrackingServiceOptions) {
   checkKnownOptions('options', options, OPTION_NAMES);
-  const { latencyMs = 0, limits = {}, speed = 1, apiKeys, baseUrl = DEFAULT_BASE_URL } = options;
+  const { latencyMs = 0, limits = {}, apiKeys, baseUrl = DEFAULT_BASE_URL } = options;
   if (apiKeys !== undefined) checkKeys(apiKeys);
   if (limits !== false) checkLimits(limits);
   if (typeof latencyMs !== 'function') checkDelayMs('latencyMs', latencyMs);
-  checkSpeed(speed);
   checkFunction('now', options.now);
   checkFunction('onRequest', options.onRequest);
-  if (!URL.canParse(baseUrl))
-    throw new ConfigurationError(`Expected \`baseUrl\` to be an absolute URL, got ${kindOf(baseUrl)}`);
+  if (!URL.canParse(baseUrl)) refuseOption('baseUrl', 'an absolute URL', baseUrl);
+  const noResults = options.noResults ?? 'parcel_not_found';
   return {
     seed: checkSeed(options.seed ?? 1),
     now: options.now ?? (() => Date.now()),
     limits,
-    limitWindow: checkOneOf('limitWindow', options.limitWindow ?? 'fixed', ['fixed', 'sliding']),
+    limitWindow: checkOneOf<LimitWindow>('limitWindow', options.limitWindow ?? 'fixed', ['fixed', 'sliding']),
     apiKeys: apiKeys === undefined ? undefined : new Set(apiKeys),
     ...resolvePlans(options.plans ?? {}),
     baseUrl: new URL(baseUrl),
     resultsDelayMs: checkDelayMs('resultsDelayMs', options.resultsDelayMs ?? 2000),
-    noResults: checkOneOf('noResults', options.noResults ?? 'parcel_not_found', [
-      'parcel_not_found',
-      'empty',
-    ]),
+    noResults: checkOneOf('noResults', noResults, ['parcel_not_found', 'empty']),
     latencyMs: typeof latencyMs === 'function' ? latencyMs : () => latencyMs,
     webhooks: checkBoolean('webhooks', options.webhooks ?? true),
-    plays: checkPlays(options.play),
-    speed,
+    plays: [options.play ?? []].flat().map((name) => checkOneOf('play', name, PLAY_NAMES)),
+    speed: checkSpeed(options.speed ?? 1),
     historyLimit: checkCount('historyLimit', options.historyLimit ?? Number.POSITIVE_INFINITY, 0, true),
     onRequest: options.onRequest ?? (() => {}),
   };

@@ -35,9 +35,36 @@ const FLAGS = {
   version: { type: 'boolean', short: 'v', default: false },
 } as const;
 
-const HIGHEST_PORT = 65_535;
+/** The shape of the command on one line. */
+export const USAGE =
+  'tracking-client-fake [--port 4010] [--webhook-url <url>] [--speed 60] [--play delivered]';
+
+/** What `--help` prints. */
+export const HELP = `Usage: ${USAGE}
+
+Serves a fake tracking service over HTTP, for programs in any language. It keeps
+everything in memory, and prints each request and each webhook in one line.
+
+  -p, --port <number>         Port; 0 for any free one. Default 4010
+      --host <address>        Address to bind. Default 127.0.0.1
+      --play <name>           What happens to each new tracking number. Give it again,
+                              and the plays take turns. Default delivered
+                              ${PLAY_NAMES.join(', ')}
+      --speed <number>        How many times faster than real time. Default 1; the play
+                              delivered takes 77 hours, at 60 about 77 minutes
+      --webhook-url <url>     Where to push webhooks. Default: no webhooks
+      --webhook-secret <s>    Sent with each push as "Authorization: Bearer <s>"
+      --duplicates <number>   Sends each push so many times more. Default 0
+      --shuffle               Sends what waits in another order
+      --api-key <key>         A key to accept; up to 20. Default: any key
+      --per-call              Gives the account the per-call plan, too
+      --seed <text>           Decides every id. Default 1
+  -h, --help                  Prints this
+  -v, --version               Prints the version
+
+Stop it with Ctrl-C.`;
+
 const MOST_API_KEYS = 20;
-const MOST_DUPLICATES = 100;
 
 function expected(flag: keyof typeof FLAGS, rule: string, got: string): UsageError {
   return new UsageError(`Expected \`--${flag}\` to be ${rule}, got ${JSON.stringify(got)}`);
@@ -48,24 +75,10 @@ function wholeNumber(flag: 'port' | 'duplicates', text: string, max: number): nu
   throw expected(flag, `a whole number from 0 to ${max}`, text);
 }
 
-function hostOf(text: string): string {
-  // An empty host would bind every address.
-  if (/^[\w.:-]+$/.test(text)) return text;
-  throw expected('host', 'an address or a host name', text);
-}
-
-function speedOf(text: string): number {
-  const speed = Number(text);
-  if (text.trim() !== '' && speed >= 1) return speed;
-  throw expected('speed', 'a number of at least 1', text);
-}
-
-function playsOf(names: readonly string[]): readonly PlayName[] {
-  return names.map((name) => {
-    const play = PLAY_NAMES.find((known) => known === name);
-    if (play === undefined) throw expected('play', PLAY_NAMES.join(', '), name);
-    return play;
-  });
+function playOf(name: string): PlayName {
+  const play = PLAY_NAMES.find((known) => known === name);
+  if (play === undefined) throw expected('play', PLAY_NAMES.join(', '), name);
+  return play;
 }
 
 /** Its value is not shown: it may hold a password. */
@@ -80,12 +93,6 @@ function webhookUrlOf(text: string): string {
 function secretOf(flag: 'webhook-secret' | 'api-key', text: string): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
   throw new UsageError(`Expected \`--${flag}\` to be visible ASCII characters without spaces`);
-}
-
-function apiKeysOf(keys: readonly string[]): readonly string[] {
-  if (keys.length > MOST_API_KEYS)
-    throw new UsageError(`Expected \`--api-key\` at most ${MOST_API_KEYS} times, got ${keys.length}`);
-  return keys.map((key) => secretOf('api-key', key));
 }
 
 function valuesOf(args: readonly string[]) {
@@ -108,18 +115,29 @@ export function parseFlags(args: readonly string[]): Flags | 'help' | 'version' 
   const values = valuesOf(args);
   if (values.help) return 'help';
   if (values.version) return 'version';
-  const { 'webhook-url': webhookUrl, 'webhook-secret': webhookSecret } = values;
+  const {
+    host,
+    'webhook-url': webhookUrl,
+    'webhook-secret': webhookSecret,
+    'api-key': apiKeys = [],
+  } = values;
+  // An empty host would bind every address.
+  if (!/^[\w.:-]+$/.test(host)) throw expected('host', 'an address or a host name', host);
+  const speed = Number(values.speed);
+  if (!(speed >= 1)) throw expected('speed', 'a number of at least 1', values.speed);
+  if (apiKeys.length > MOST_API_KEYS)
+    throw new UsageError(`Expected \`--api-key\` at most ${MOST_API_KEYS} times, got ${apiKeys.length}`);
   return {
-    host: hostOf(values.host),
-    port: wholeNumber('port', values.port, HIGHEST_PORT),
-    apiKeys: apiKeysOf(values['api-key'] ?? []),
-    plays: playsOf(values.play ?? ['delivered']),
-    speed: speedOf(values.speed),
+    host,
+    port: wholeNumber('port', values.port, 65_535),
+    apiKeys: apiKeys.map((key) => secretOf('api-key', key)),
+    plays: (values.play ?? ['delivered']).map(playOf),
+    speed,
     seed: values.seed,
     hasPerCallPlan: values['per-call'],
     webhookUrl: webhookUrl === undefined ? undefined : webhookUrlOf(webhookUrl),
     webhookSecret: webhookSecret === undefined ? undefined : secretOf('webhook-secret', webhookSecret),
-    duplicates: wholeNumber('duplicates', values.duplicates, MOST_DUPLICATES),
+    duplicates: wholeNumber('duplicates', values.duplicates, 100),
     shuffle: values.shuffle,
   };
 }

@@ -1,9 +1,7 @@
 #!/usr/bin/env node
 import { VERSION } from '../../config/config.ts';
-import { type Flags, parseFlags, UsageError } from './flags.ts';
-import { greeting } from './greeting.ts';
-import { HELP, USAGE } from './help.ts';
-import { paintFor } from './paint.ts';
+import { type Flags, HELP, parseFlags, USAGE, UsageError } from './flags.ts';
+import { greeting, paintFor } from './output.ts';
 import { runFake } from './run.ts';
 
 const EXIT_FAILED = 1;

@@ -1,8 +1,8 @@
-import { createFakeTrackingService, type FakeTrackingService } from '../fake-tracking-service.ts';
-import { createWebhookSender, type WebhookSender } from '../webhooks/webhook-sender.ts';
+import { sleep } from '../../common/timing.ts';
+import { createFakeTrackingService } from '../fake-tracking-service.ts';
+import { createWebhookSender } from '../webhooks/sender.ts';
 import type { Flags } from './flags.ts';
-import { pushLine, requestLine } from './lines.ts';
-import type { Paint } from './paint.ts';
+import { type Paint, pushLine, requestLine } from './output.ts';
 
 /** What is remembered of requests and pushes, so that a run of days stays small. */
 const HISTORY_LIMIT = 1000;
@@ -27,53 +27,43 @@ export interface Screen {
   readonly paint: Paint;
 }
 
-function senderOf(flags: Flags, fake: FakeTrackingService, screen: Screen): WebhookSender | undefined {
-  const { webhookUrl, webhookSecret, duplicates, shuffle, seed } = flags;
-  if (webhookUrl === undefined) return undefined;
-  return createWebhookSender({
-    target: webhookUrl,
-    fake,
-    ...(webhookSecret === undefined ? {} : { secret: webhookSecret }),
-    duplicates,
-    shuffle,
-    seed,
-    concurrency: PUSHES_AT_ONCE,
-    until2xx: { maxAttempts: MAX_ATTEMPTS, delayMs: RETRY_DELAY_MS },
-    onSent: (sent, pushes) => {
-      const { paint } = screen;
-      screen.print(pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, paint }));
-    },
-  });
-}
-
-function grace(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
-}
-
 /**
  * Starts the fake service of the command.
  *
  * @throws the error of the socket, e.g. `EADDRINUSE`
  */
-export async function runFake(flags: Flags, screen: Screen): Promise<RunningFake> {
-  const { apiKeys, plays, speed, seed, hasPerCallPlan, webhookUrl, host, port } = flags;
+export async function runFake(flags: Flags, { print, paint }: Screen): Promise<RunningFake> {
+  const { apiKeys, plays, speed, seed, hasPerCallPlan, webhookUrl, webhookSecret } = flags;
   const fake = createFakeTrackingService({
-    ...(apiKeys.length === 0 ? {} : { apiKeys }),
+    ...(apiKeys.length > 0 && { apiKeys }),
     play: plays,
     speed,
     seed,
     plans: { perShipment: true, perCall: hasPerCallPlan },
     webhooks: webhookUrl !== undefined,
     historyLimit: HISTORY_LIMIT,
-    onRequest: (request) => screen.print(requestLine(request, screen.paint)),
+    onRequest: (request) => print(requestLine(request, paint)),
   });
-  const server = await fake.listen({ host, port });
-  const stopSender = senderOf(flags, fake, screen)?.start();
+  const server = await fake.listen({ host: flags.host, port: flags.port });
+  let stopSender = async () => {};
+  if (webhookUrl !== undefined)
+    stopSender = createWebhookSender({
+      target: webhookUrl,
+      fake,
+      ...(webhookSecret !== undefined && { secret: webhookSecret }),
+      duplicates: flags.duplicates,
+      shuffle: flags.shuffle,
+      seed,
+      concurrency: PUSHES_AT_ONCE,
+      until2xx: { maxAttempts: MAX_ATTEMPTS, delayMs: RETRY_DELAY_MS },
+      onSent: (sent, pushes) =>
+        print(pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, paint })),
+    }).start();
   return {
     url: server.url,
     async stop() {
       await server.close();
-      await Promise.race([stopSender?.(), grace(STOP_GRACE_MS)]);
+      await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);
     },
   };
 }

@@ -1,5 +1,6 @@
+// Specification: service.md 1, 4; public contract, "Records"
 import type { Courier } from '../../schemas/courier.ts';
-import type { TrackerPayload } from '../trackers/tracker-state.ts';
+import type { TrackerPayload } from './trackers.ts';
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
@@ -7,33 +8,23 @@ export interface FakeCourier extends Courier {
   readonly supportsSynchronousFetch?: boolean;
 }
 
-function courier(
-  courierCode: string,
-  courierName: string,
-  countryCode: string,
-  isPost: boolean,
-): FakeCourier {
-  return {
+/** The couriers every fake starts with. */
+export function defaultCouriers(): FakeCourier[] {
+  const courier = (courierCode: string, courierName: string, countryCode: string): FakeCourier => ({
     courierCode,
     courierName,
     website: null,
-    isPost,
+    isPost: true,
     countryCode,
     requiredFields: null,
     isDeprecated: false,
-  };
-}
-
-/** The couriers every fake starts with. */
-export function defaultCouriers(): FakeCourier[] {
+  });
+  const requiredFields = ['destinationPostCode', 'destinationCountryCode'];
   return [
-    courier('us-post', 'USPS', 'US', true),
-    courier('fr-post', 'La Poste', 'FR', true),
-    { ...courier('cn-post', 'China Post', 'CN', true), supportsSynchronousFetch: false },
-    {
-      ...courier('nl-post', 'PostNL', 'NL', true),
-      requiredFields: ['destinationPostCode', 'destinationCountryCode'],
-    },
+    courier('us-post', 'USPS', 'US'),
+    courier('fr-post', 'La Poste', 'FR'),
+    { ...courier('cn-post', 'China Post', 'CN'), supportsSynchronousFetch: false },
+    { ...courier('nl-post', 'PostNL', 'NL'), requiredFields },
   ];
 }
 
@@ -42,21 +33,18 @@ export function publicCourier({ supportsSynchronousFetch: _, ...courier }: FakeC
   return courier;
 }
 
-/** What a caller told of a shipment. */
+/** What a caller said of a shipment. */
 type Hints = Pick<TrackerPayload, 'courierCodes' | 'destinationPostCode' | 'destinationCountryCode'>;
 
-/** An account with the courier is not something a request can give. */
-function lacksRequiredField({ requiredFields }: FakeCourier, hints: Hints): boolean {
-  const isLacking = (field: 'destinationPostCode' | 'destinationCountryCode') =>
-    requiredFields?.includes(field) === true && hints[field] === null;
-  return isLacking('destinationPostCode') || isLacking('destinationCountryCode');
-}
-
-/** False when every courier that was named asks for a field that was not given, so none of them answers. */
+/** False when every courier that was named asks for a field that was not given, so none of them responds. */
 export function canAnswer(couriers: readonly FakeCourier[], hints: Hints): boolean {
-  const named = couriers.filter((candidate) => hints.courierCodes.includes(candidate.courierCode));
+  const named = couriers.filter(({ courierCode }) => hints.courierCodes.includes(courierCode));
   const areAllKnown = named.length > 0 && named.length === hints.courierCodes.length;
-  return !areAllKnown || named.some((candidate) => !lacksRequiredField(candidate, hints));
+  // An account with the courier, the third field that one may ask for, is not something a request can give.
+  const lacksField = ({ requiredFields }: FakeCourier) =>
+    (hints.destinationPostCode === null && requiredFields?.includes('destinationPostCode') === true) ||
+    (hints.destinationCountryCode === null && requiredFields?.includes('destinationCountryCode') === true);
+  return !areAllKnown || !named.every(lacksField);
 }
 
 /** False when none of the couriers can be asked while the caller waits. */

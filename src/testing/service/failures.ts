@@ -1,10 +1,10 @@
-import { checkCount, checkKnownOptions, checkOneOf } from '../../common/option-checks.ts';
+// Specification: service.md 7, 8; public contract, "Errors"
+import { checkCount, checkKnownOptions, checkOneOf, refuseOption } from '../../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
-import { ConfigurationError } from '../../errors.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
-import { limitHeaders } from './rate-limits.ts';
-import { errorReply, type Reply } from './replies.ts';
+import { errorReply, type Reply } from './http.ts';
+import { limitHeaders, tooManyRequests } from './rate-limits.ts';
 
 /** Ways to fail that no status can tell. */
 export const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
@@ -54,105 +54,80 @@ export interface PlannedFailure {
   cancel(): void;
 }
 
-class Plan implements PlannedFailure {
-  readonly endpoint: EndpointName | '*';
-  readonly failure: Failure;
-  remaining: number;
-
-  constructor(endpoint: EndpointName | '*', failure: Failure) {
-    this.endpoint = endpoint;
-    this.failure = failure;
-    this.remaining = failure.times ?? 1;
-  }
-
-  cancel(): void {
-    this.remaining = 0;
-  }
-}
-
 const STATUS_FIELDS = ['status', 'code', 'message', 'retryAfter', 'headers', 'body', 'times'];
 const KIND_FIELDS = ['kind', 'status', 'times'];
 
-/** The statuses a final answer can have. */
-function checkStatus(status: unknown): void {
-  if (checkCount('status', status, 200) <= 599) return;
-  throw new ConfigurationError(`Expected \`status\` to be at most 599, got ${String(status)}`);
-}
-
-function check(endpoint: string, failure: Failure): void {
+function checkFailure(endpoint: string, failure: Failure): void {
   checkOneOf('endpoint', endpoint, [...ENDPOINT_NAMES, '*']);
   const hasKind = typeof failure === 'object' && failure !== null && 'kind' in failure;
   checkKnownOptions('failure', failure, hasKind ? KIND_FIELDS : STATUS_FIELDS);
   if ('kind' in failure) checkOneOf('kind', failure.kind, FAILURE_KINDS);
   const { status, times = 1 } = failure;
-  if (status !== undefined || !('kind' in failure)) checkStatus(status);
+  if (status !== undefined || !('kind' in failure)) {
+    const isFinal = checkCount('status', status, 200) <= 599;
+    if (!isFinal) refuseOption('status', 'at most 599', status);
+  }
   checkCount('times', times, 1, true);
 }
 
 /** The failures that wait for their requests; the one planned first is used first. */
 export class Failures {
-  #plans: Plan[] = [];
+  #plans: { readonly endpoint: string; readonly failure: Failure; remaining: number }[] = [];
 
   plan(endpoint: EndpointName | '*', failure: Failure): PlannedFailure {
-    check(endpoint, failure);
-    const plan = new Plan(endpoint, failure);
+    checkFailure(endpoint, failure);
+    const plan = { endpoint, failure, remaining: failure.times ?? 1 };
     this.#plans.push(plan);
-    return plan;
+    return {
+      get remaining() {
+        return plan.remaining;
+      },
+      cancel() {
+        plan.remaining = 0;
+      },
+    };
   }
 
   /** The failure of one request, if it is to fail. */
-  take(endpoint: EndpointName | undefined): Failure | undefined {
-    this.#plans = this.#plans.filter((plan) => plan.remaining > 0);
-    const plan = this.#plans.find(({ endpoint: planned }) => planned === '*' || planned === endpoint);
-    if (plan === undefined) return undefined;
-    plan.remaining -= 1;
-    return plan.failure;
+  take(endpoint: EndpointName): Failure | undefined {
+    this.#plans = this.#plans.filter(({ remaining }) => remaining > 0);
+    const plan = this.#plans.find((candidate) => ['*', endpoint].includes(candidate.endpoint));
+    if (plan !== undefined) plan.remaining -= 1;
+    return plan?.failure;
   }
 }
 
-const CODES: Readonly<Record<number, KnownErrorCode>> = {
+const DEFAULT_CODES: Readonly<Record<number, KnownErrorCode>> = {
   401: 'auth_invalid_api_key',
   403: 'quota_limit_reached',
   404: 'tracker_not_found',
   409: 'request_conflict',
 };
 
-function codeOf(status: number): KnownErrorCode {
-  return CODES[status] ?? (status < 500 ? 'validation_error' : 'processing_error');
-}
-
 /**
- * The answer of a failure that has a status. A 429 is plain text unless it has a code, as in the service, and announces
- * the `limit` that all other answers announce.
+ * The response of a failure that has a status. A 429 is plain text unless it has a code, as in the service, and announces
+ * the `limit` that all other responses announce.
  */
 export function failureReply(
   failure: Extract<Failure, { status: number }>,
-  { isBulk, limit, nowMs }: { isBulk: boolean; limit: number | undefined; nowMs: number },
+  endpoint: EndpointName,
+  limit: number | undefined,
+  nowMs: number,
 ): Reply {
-  const { status, code, message = `Injected failure ${status}.`, retryAfter, headers = {}, body } = failure;
+  const { status, message = `Injected failure ${status}.`, retryAfter, body } = failure;
   const waitMs = Number(retryAfter) * 1000;
-  const limitSet =
-    status === 429 && limit !== undefined
-      ? limitHeaders(limit, 0, Number.isFinite(waitMs) ? waitMs : 1000, nowMs)
-      : {};
-  const extra = {
-    ...limitSet,
-    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
-    ...headers,
+  const resetInMs = Number.isFinite(waitMs) ? waitMs : 1000;
+  const headers = {
+    ...(status === 429 && limit !== undefined && limitHeaders(limit, 0, resetInMs, nowMs)),
+    ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    ...failure.headers,
   };
-  if (body !== undefined) return { status, headers: extra, body };
-  if (status === 429 && code === undefined) return tooManyRequests(extra);
-  const reply = errorReply(isBulk, status, [{ code: code ?? codeOf(status), message }]);
-  return { ...reply, headers: { ...reply.headers, ...extra } };
-}
-
-/** The service's refusal of a request too many is plain text (public contract). */
-export function tooManyRequests(headers: Reply['headers']): Reply {
-  return {
-    status: 429,
-    headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
-    body: 'Too many requests in this second.',
-  };
+  if (body !== undefined) return { status, headers, body };
+  if (status === 429 && failure.code === undefined) return tooManyRequests(headers);
+  const code =
+    failure.code ?? DEFAULT_CODES[status] ?? (status < 500 ? 'validation_error' : 'processing_error');
+  const reply = errorReply(endpoint, { status, errors: [{ code, message }] });
+  return { ...reply, headers: { ...reply.headers, ...headers } };
 }
 
 /** A page as a gateway in front of the service sends it. */

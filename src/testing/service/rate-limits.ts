@@ -1,22 +1,13 @@
+// Specification: service.md 8; public contract, "Errors"
 import { type EndpointName, endpoints } from '../../endpoints.ts';
+import type { Reply } from './http.ts';
 
 const WINDOW_MS = 1000;
 
-/**
- * How the service counts: windows that start each second, or the second before each request.
- *
- * @specification service.md 8
- */
+/** How the service counts: windows that start each second, or the second before each request. */
 export type LimitWindow = 'fixed' | 'sliding';
 
-/** What counting one request told. */
-export interface Allowance {
-  readonly allowed: boolean;
-  /** Both header sets of service.md 8, and `retry-after` with a refusal. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Counts requests per endpoint in windows of one second (service.md 8). */
+/** Counts requests per endpoint in windows of one second. */
 export class RateLimits {
   readonly #overrides: Partial<Record<EndpointName, number>>;
   readonly #window: LimitWindow;
@@ -32,22 +23,24 @@ export class RateLimits {
     return this.#overrides[endpoint] ?? endpoints[endpoint].limitPerSecond;
   }
 
-  /** Counts one request, unless its window is full: a refused request uses nothing up. */
-  take(endpoint: EndpointName, nowMs: number): Allowance {
+  /**
+   * Counts one request, unless its window is full: a rejected request uses nothing up.
+   *
+   * @returns both header sets, and `retry-after` with a rejection
+   */
+  take(endpoint: EndpointName, nowMs: number): { allowed: boolean; headers: Record<string, string> } {
     const limit = this.limitOf(endpoint);
-    const windowStart =
-      this.#window === 'fixed' ? Math.floor(nowMs / WINDOW_MS) * WINDOW_MS : nowMs - WINDOW_MS;
-    const isInWindow = (at: number) => (this.#window === 'fixed' ? at >= windowStart : at > windowStart);
+    const isFixed = this.#window === 'fixed';
+    const windowStart = isFixed ? Math.floor(nowMs / WINDOW_MS) * WINDOW_MS : nowMs - WINDOW_MS;
+    const isInWindow = (at: number) => (isFixed ? at >= windowStart : at > windowStart);
+    // A clock that stepped back must not lock anybody out.
     const accepted = (this.#accepted.get(endpoint) ?? []).filter((at) => isInWindow(at) && at <= nowMs);
     const allowed = accepted.length < limit;
     if (allowed) accepted.push(nowMs);
     this.#accepted.set(endpoint, accepted);
-    const resetAt = this.#window === 'fixed' ? windowStart + WINDOW_MS : (accepted[0] ?? nowMs) + WINDOW_MS;
-    const headers = limitHeaders(limit, limit - accepted.length, resetAt - nowMs, nowMs);
-    return {
-      allowed,
-      headers: allowed ? headers : { ...headers, 'retry-after': secondsUp(resetAt - nowMs) },
-    };
+    const resetInMs = (isFixed ? windowStart : (accepted[0] ?? nowMs)) + WINDOW_MS - nowMs;
+    const headers = limitHeaders(limit, limit - accepted.length, resetInMs, nowMs);
+    return { allowed, headers: allowed ? headers : { ...headers, 'retry-after': secondsUp(resetInMs) } };
   }
 }
 
@@ -55,7 +48,7 @@ function secondsUp(milliseconds: number): string {
   return String(Math.max(1, Math.ceil(milliseconds / 1000)));
 }
 
-/** Both header sets, which say the same (service.md 8). */
+/** Both header sets, which say the same. */
 export function limitHeaders(
   limit: number,
   remaining: number,
@@ -69,5 +62,14 @@ export function limitHeaders(
     'x-ratelimit-limit': String(limit),
     'x-ratelimit-remaining': String(remaining),
     'x-ratelimit-reset': String(Math.ceil((nowMs + resetInMs) / 1000)),
+  };
+}
+
+/** The service rejects a request too many in plain text. */
+export function tooManyRequests(headers: Reply['headers']): Reply {
+  return {
+    status: 429,
+    headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
+    body: 'Too many requests in this second.',
   };
 }

@@ -1,101 +1,90 @@
+// Specification: service.md 4, 5, 7, 8; public contract, "Base URL and authentication", "Errors"
 import { sleep } from '../../common/timing.ts';
 import type { EndpointName } from '../../endpoints.ts';
-import { handlers } from '../handlers/handlers.ts';
-import type { World } from '../world.ts';
-import { authenticate } from './authentication.ts';
-import { cutOffReply, type Failure, failureReply, htmlReply, tooManyRequests } from './failures.ts';
-import { errorReply, jsonReply, type Reply, ServiceError } from './replies.ts';
-import { headersWithoutKey, type RecordedRequest, readableBody } from './request-log.ts';
-import { findRoute, type Route } from './routes.ts';
+import type { RecordedRequest } from '../options.ts';
+import { cutOffReply, type Failure, failureReply, htmlReply } from './failures.ts';
+import { handlers } from './handlers.ts';
+import {
+  errorReply,
+  findRoute,
+  jsonReply,
+  type NoRoute,
+  type Outcome,
+  type RawRequest,
+  type Reply,
+  type Route,
+  rejection,
+  ServiceError,
+} from './http.ts';
+import { tooManyRequests } from './rate-limits.ts';
 import type { FakeState } from './state.ts';
 
-/** A request of any transport. */
-export interface RawRequest {
-  /** HTTP method. */
-  readonly method: string;
-  /** Path and query, percent-encoded. */
-  readonly target: string;
-  /** All headers, the key's included. */
-  readonly headers: Headers;
-  /** Text of the body; empty when there is none. */
-  readonly body: string;
-  /** Path of the base URL; when left out, it ends with the version segment. */
-  readonly basePath?: string | undefined;
-}
-
-/** What the transport has to do. */
-export type Outcome =
-  | {
-      /** Answer. */
-      readonly kind: 'answer';
-      /** What to send. */
-      readonly reply: Reply;
-    }
-  | {
-      /** Break the connection. */
-      readonly kind: 'reset';
-    }
-  | {
-      /** Never answer. */
-      readonly kind: 'silence';
-    }
-  | {
-      /** Send the headers and half of the body, then nothing. */
-      readonly kind: 'stall';
-      /** What to send half of. */
-      readonly reply: Reply;
-    };
-
-/** A log entry that learns its status when the answer is ready. */
+/** A log entry that learns its status when the response is ready. */
 type OpenEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
 
-function isBulk(endpoint: EndpointName | undefined): boolean {
-  return endpoint === 'trackers.createBulk';
+/** A body as a reader wants to see it. */
+function readableBody(text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
-/** The refusal of a request that no endpoint of the table takes. */
-function noRouteReply(allowedMethods: readonly string[]): Reply {
+function noRouteReply({ allowedMethods }: NoRoute): Reply {
   if (allowedMethods.length === 0)
-    return errorReply(false, 404, [{ code: 'path_not_found', message: 'Nothing answers at this path.' }]);
+    return errorReply(undefined, rejection(404, 'path_not_found', 'Nothing answers at this path.'));
   const allow = allowedMethods.join(', ');
-  const reply = errorReply(false, 405, [{ code: 'method_not_allowed', message: `Use ${allow} here.` }]);
+  const reply = errorReply(undefined, rejection(405, 'method_not_allowed', `Use ${allow} here.`));
   return { ...reply, headers: { ...reply.headers, allow } };
 }
 
-function checkPlan(world: World, endpoint: EndpointName): void {
+function checkKey(header: string | null, apiKeys: ReadonlySet<string> | undefined): void {
+  if (header === null || header.trim() === '')
+    throw rejection(400, 'auth_missing_header', 'The Authorization header is missing.');
+  const key = /^Bearer +(\S+)$/i.exec(header.trim())?.[1];
+  if (key === undefined) {
+    const message = 'The Authorization header must read: Bearer <API key>.';
+    throw rejection(400, 'auth_invalid_header', message);
+  }
+  const isKnown = apiKeys === undefined || apiKeys.has(key);
+  if (!isKnown) throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
+}
+
+function checkPlan(
+  { hasPerCallPlan, hasPerShipmentPlan }: FakeState['options'],
+  endpoint: EndpointName,
+): void {
   if (endpoint === 'couriers.list') return;
   const isPerCall = endpoint === 'tracking.search';
-  const { hasPerCallPlan, hasPerShipmentPlan } = world.options;
   if (isPerCall ? hasPerCallPlan : hasPerShipmentPlan) return;
-  throw new ServiceError(isPerCall ? 422 : 403, {
-    code: 'no_active_subscription',
-    message: `There is no active ${isPerCall ? 'per-call' : 'per-shipment'} subscription.`,
-  });
+  const message = `There is no active ${isPerCall ? 'per-call' : 'per-shipment'} subscription.`;
+  throw rejection(isPerCall ? 422 : 403, 'no_active_subscription', message);
 }
 
 /** Runs one request through authentication, limits, plan and handler. */
-function carryOut(world: World, raw: RawRequest, { endpoint, params }: Route, query: URLSearchParams): Reply {
+function carryOut(state: FakeState, raw: RawRequest, route: Route, query: RecordedRequest['query']): Reply {
+  const { endpoint, params } = route;
   let limitHeaders: Reply['headers'] = {};
   try {
-    authenticate(raw.headers.get('authorization') ?? undefined, world.options.apiKeys);
-    const allowance = world.limits?.take(endpoint, world.now());
+    checkKey(raw.headers.get('authorization'), state.options.apiKeys);
+    const allowance = state.limits?.take(endpoint, state.now());
     limitHeaders = allowance?.headers ?? {};
     if (allowance?.allowed === false) return tooManyRequests(limitHeaders);
-    checkPlan(world, endpoint);
-    const call = { params, query: Object.fromEntries(query), bodyText: raw.body };
-    const { status, body, headers } = handlers[endpoint](call, world);
+    checkPlan(state.options, endpoint);
+    const { status, body, headers } = handlers[endpoint]({ params, query, bodyText: raw.body }, state);
     return jsonReply(status, body, { ...limitHeaders, ...headers });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const reply = errorReply(isBulk(endpoint), error.status, error.errors);
+    const reply = errorReply(endpoint, error);
     return { ...reply, headers: { ...limitHeaders, ...reply.headers } };
   }
 }
 
-function fail(failure: Failure, world: World, endpoint: EndpointName | undefined, run: () => Reply): Outcome {
+function fail(failure: Failure, state: FakeState, endpoint: EndpointName, run: () => Reply): Outcome {
   if (!('kind' in failure)) {
-    const limit = endpoint === undefined ? undefined : world.limits?.limitOf(endpoint);
-    const reply = failureReply(failure, { isBulk: isBulk(endpoint), limit, nowMs: world.now() });
+    const reply = failureReply(failure, endpoint, state.limits?.limitOf(endpoint), state.now());
     return { kind: 'answer', reply };
   }
   switch (failure.kind) {
@@ -115,52 +104,50 @@ function fail(failure: Failure, world: World, endpoint: EndpointName | undefined
   }
 }
 
-/**
- * Answers one request: this is the fake service, without a transport.
- *
- * @param state - the fake's world, log and planned failures; the request changes all three
- */
+function outcomeOf(state: FakeState, raw: RawRequest, pathname: string, entry: OpenEntry): Outcome {
+  try {
+    const route = findRoute(raw.method, pathname, raw.basePath);
+    if (!('endpoint' in route)) return { kind: 'answer', reply: noRouteReply(route) };
+    entry.endpoint = route.endpoint;
+    const run = () => carryOut(state, raw, route, entry.query);
+    const failure = state.failures.take(route.endpoint);
+    if (failure === undefined) return { kind: 'answer', reply: run() };
+    entry.failure = 'kind' in failure ? failure.kind : undefined;
+    return fail(failure, state, route.endpoint, run);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { kind: 'answer', reply: errorReply(undefined, error) };
+  }
+}
+
+/** Responds to one request: this is the fake service, without a transport. */
 export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome> {
-  const { world } = state;
   // Joined, not resolved: a target that starts with `//` must stay a path.
   const url = new URL(raw.target.startsWith('/') ? `http://fake${raw.target}` : 'http://fake/');
+  const { authorization: _key, ...headers } = Object.fromEntries(raw.headers);
   const entry: OpenEntry = {
     endpoint: undefined,
     method: raw.method,
     path: url.pathname,
     query: Object.fromEntries(url.searchParams),
     body: readableBody(raw.body),
-    headers: headersWithoutKey(raw.headers),
-    receivedAtMs: world.now(),
-    requestId: world.ids.next('request'),
+    headers,
+    receivedAtMs: state.now(),
+    requestId: state.ids.next('request'),
     status: null,
     failure: undefined,
   };
-  state.requests.add(entry);
-  const outcome = outcomeOf(state, raw, url, entry);
-  const { endpoint } = entry;
-  const latencyMs = endpoint === undefined ? 0 : world.options.latencyMs(endpoint);
+  state.remember(entry);
+  const outcome = outcomeOf(state, raw, url.pathname, entry);
+  const latencyMs = entry.endpoint === undefined ? 0 : state.options.latencyMs(entry.endpoint);
   if (latencyMs > 0) await sleep(latencyMs);
   if ('reply' in outcome) entry.status = outcome.reply.status;
-  world.options.onRequest(entry);
+  state.options.onRequest(entry);
   if (!('reply' in outcome)) return outcome;
-  const headers = { date: new Date(world.now()).toUTCString(), 'x-request-id': entry.requestId };
-  return { ...outcome, reply: { ...outcome.reply, headers: { ...headers, ...outcome.reply.headers } } };
-}
-
-function outcomeOf(state: FakeState, raw: RawRequest, url: URL, entry: OpenEntry): Outcome {
-  const { world } = state;
-  try {
-    const found = findRoute(raw.method, url.pathname, raw.basePath);
-    if (!('endpoint' in found)) return { kind: 'answer', reply: noRouteReply(found.allowedMethods) };
-    entry.endpoint = found.endpoint;
-    const run = () => carryOut(world, raw, found, url.searchParams);
-    const failure = state.failures.take(found.endpoint);
-    if (failure === undefined) return { kind: 'answer', reply: run() };
-    entry.failure = 'kind' in failure ? failure.kind : undefined;
-    return fail(failure, world, found.endpoint, run);
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    return { kind: 'answer', reply: errorReply(false, error.status, error.errors) };
-  }
+  const { reply } = outcome;
+  const date = new Date(state.now()).toUTCString();
+  return {
+    ...outcome,
+    reply: { ...reply, headers: { date, 'x-request-id': entry.requestId, ...reply.headers } },
+  };
 }

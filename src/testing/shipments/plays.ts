@@ -1,8 +1,7 @@
-import type { EventInput } from './event-defaults.ts';
+// Specification: service.md 2.3
+import type { EventInput } from './shipment.ts';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+const HOUR_MS = 3_600_000;
 
 /** How a step's time is written; real couriers mix all of these (service.md 2.3). */
 export type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
@@ -12,109 +11,89 @@ export interface PlayStep {
   /** Milliseconds since the play's start, at normal speed. */
   readonly afterMs: number;
   /** The event to add, or the end of tracking. */
-  readonly event?: EventInput;
+  readonly event: EventInput | 'stop';
   readonly timeStyle?: TimeStyle;
-  readonly stopsTracking?: boolean;
 }
 
-const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
-const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
 const CHINA_TIME = { offsetHours: 8 };
 
-const posting: readonly PlayStep[] = [
-  { afterMs: 0, event: { ...BEIJING, statusMilestone: 'info_received' }, timeStyle: CHINA_TIME },
-  {
-    afterMs: 5 * HOUR_MS,
-    event: { ...BEIJING, statusMilestone: 'in_transit', status: 'Accepted at the post office' },
-    timeStyle: CHINA_TIME,
-  },
-  {
-    afterMs: 14 * HOUR_MS,
-    event: {
-      ...BEIJING,
-      statusMilestone: 'in_transit',
-      statusCode: 'transit_origin_country_departure',
-      status: 'Left the country of origin',
-    },
-    timeStyle: 'local',
-  },
-];
-
-const arrival: PlayStep = {
-  afterMs: 40 * HOUR_MS,
-  event: {
-    ...SAN_RAFAEL,
-    statusMilestone: 'in_transit',
-    statusCode: 'destination_arrival',
-    statusCategory: 'destination',
-    status: 'Arrived in the country of destination',
-  },
-  timeStyle: 'date',
-};
-
-function delivery(startMs: number): readonly PlayStep[] {
-  return [
-    {
-      afterMs: startMs,
-      event: { ...SAN_RAFAEL, statusMilestone: 'out_for_delivery' },
-      timeStyle: 'utc',
-    },
-    {
-      afterMs: startMs + 4 * HOUR_MS,
-      event: { ...SAN_RAFAEL, statusMilestone: 'delivered' },
-      timeStyle: 'utc',
-    },
-    { afterMs: startMs + 5 * HOUR_MS, stopsTracking: true },
-  ];
+function inBeijing(hours: number, timeStyle: TimeStyle, event: EventInput): PlayStep {
+  return {
+    afterMs: hours * HOUR_MS,
+    event: { courierCode: 'cn-post', location: 'Beijing', ...event },
+    timeStyle,
+  };
 }
 
-function customs(afterMs: number, statusCode: string, status: string): PlayStep {
-  const event = {
-    ...SAN_RAFAEL,
-    statusMilestone: 'in_transit',
-    statusCategory: 'customs',
-    statusCode,
-    status,
+function inSanRafael(hours: number, timeStyle: TimeStyle, event: EventInput): PlayStep {
+  return {
+    afterMs: hours * HOUR_MS,
+    event: { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901', ...event },
+    timeStyle,
   };
-  return { afterMs, event, timeStyle: 'local' };
+}
+
+function inTransit(statusCategory: string, statusCode: string, status: string): EventInput {
+  return { statusMilestone: 'in_transit', statusCategory, statusCode, status };
+}
+
+function stop(hours: number): PlayStep {
+  return { afterMs: hours * HOUR_MS, event: 'stop' };
+}
+
+/** From Beijing to the country of destination in 40 hours. */
+const journey: readonly PlayStep[] = [
+  inBeijing(0, CHINA_TIME, { statusMilestone: 'info_received' }),
+  inBeijing(5, CHINA_TIME, { statusMilestone: 'in_transit', status: 'Accepted at the post office' }),
+  inBeijing(14, 'local', {
+    statusMilestone: 'in_transit',
+    statusCode: 'transit_origin_country_departure',
+    status: 'Left the country of origin',
+  }),
+  inSanRafael(
+    40,
+    'date',
+    inTransit('destination', 'destination_arrival', 'Arrived in the country of destination'),
+  ),
+];
+
+function delivery(hours: number): readonly PlayStep[] {
+  return [
+    inSanRafael(hours, 'utc', { statusMilestone: 'out_for_delivery' }),
+    inSanRafael(hours + 4, 'utc', { statusMilestone: 'delivered' }),
+    stop(hours + 5),
+  ];
 }
 
 const scripts = {
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
-  delivered: [...posting, arrival, ...delivery(3 * DAY_MS)],
+  delivered: [...journey, ...delivery(72)],
   /** A failed delivery, then the shipment is lost; tracking stops. */
   exception: [
-    ...posting,
-    arrival,
-    { afterMs: 3 * DAY_MS, event: { ...SAN_RAFAEL, statusMilestone: 'out_for_delivery' }, timeStyle: 'utc' },
-    {
-      afterMs: 3 * DAY_MS + 3 * HOUR_MS,
-      event: { ...SAN_RAFAEL, statusMilestone: 'failed_attempt' },
-      timeStyle: 'utc',
-    },
-    {
-      afterMs: 5 * DAY_MS,
-      event: {
-        ...SAN_RAFAEL,
-        statusMilestone: 'exception',
-        statusCode: 'exception_lost',
-        status: 'The shipment is lost',
-      },
-      timeStyle: 'utc',
-    },
-    { afterMs: 5 * DAY_MS + HOUR_MS, stopsTracking: true },
+    ...journey,
+    inSanRafael(72, 'utc', { statusMilestone: 'out_for_delivery' }),
+    inSanRafael(75, 'utc', { statusMilestone: 'failed_attempt' }),
+    inSanRafael(120, 'utc', {
+      statusMilestone: 'exception',
+      statusCode: 'exception_lost',
+      status: 'The shipment is lost',
+    }),
+    stop(121),
   ],
   /** Held by customs for two days, cleared, then delivered; tracking stops. */
   customs: [
-    ...posting,
-    arrival,
-    customs(44 * HOUR_MS, 'customs_received', 'Handed to customs'),
-    customs(2 * DAY_MS, 'customs_exception', 'Held by customs, papers are missing'),
-    customs(4 * DAY_MS, 'customs_cleared', 'Cleared by customs'),
-    ...delivery(5 * DAY_MS),
+    ...journey,
+    inSanRafael(44, 'local', inTransit('customs', 'customs_received', 'Handed to customs')),
+    inSanRafael(
+      48,
+      'local',
+      inTransit('customs', 'customs_exception', 'Held by customs, papers are missing'),
+    ),
+    inSanRafael(96, 'local', inTransit('customs', 'customs_cleared', 'Cleared by customs')),
+    ...delivery(120),
   ],
   /** No courier ever knows the number; after 30 days the service gives up. */
-  'never-found': [{ afterMs: 30 * DAY_MS, stopsTracking: true }],
+  'never-found': [stop(720)],
 } satisfies Record<string, readonly PlayStep[]>;
 
 /** The name of a play that the fake ships with. */

@@ -1,5 +1,4 @@
-import type { Reply } from '../service/replies.ts';
-import type { Outcome, RawRequest } from '../service/serve.ts';
+import type { Outcome, RawRequest, Reply } from '../service/http.ts';
 
 /** Statuses whose answers carry no body, and for which `Response` refuses one. */
 const BODILESS_STATUSES = new Set([204, 205, 304]);

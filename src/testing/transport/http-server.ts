@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Outcome, RawRequest } from '../service/serve.ts';
+import type { Outcome, RawRequest } from '../service/http.ts';
 
 /** Options of `fake.listen`. */
 export interface ListenOptions {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Timeline } from '../../../src/testing/service/timeline.ts';
+import { Timeline } from '../../../src/testing/service/state.ts';
 
 describe('Timeline', () => {
   it('any plan → run in the order of time, and of planning within an instant', () => {

@@ -131,7 +131,7 @@ describe('the scripts', () => {
     const steps = stepsOf(name);
     const times = steps.map((step) => step.afterMs);
     expect(times).toEqual([...times].sort((one, other) => one - other));
-    expect(steps.at(-1)?.stopsTracking).toBe(true);
+    expect(steps.at(-1)?.event).toBe('stop');
   });
 });
 

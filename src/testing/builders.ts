@@ -1,25 +1,24 @@
-import type { Courier } from '../../schemas/courier.ts';
-import type { TrackingEvent } from '../../schemas/event.ts';
-import type { Tracker } from '../../schemas/tracker.ts';
-import type { Tracking } from '../../schemas/tracking.ts';
+// Specification: service.md 2.2, 2.3, 4, 6; public contract, "Records", "Webhooks"
+import type { Courier } from '../schemas/courier.ts';
+import type { TrackingEvent } from '../schemas/event.ts';
+import type { Tracker } from '../schemas/tracker.ts';
+import type { Tracking } from '../schemas/tracking.ts';
 import {
   EVENTS_TOPIC,
   type EventsDelivery,
   PROOF_OF_DELIVERY_TOPIC,
   type ProofOfDelivery,
-} from '../../schemas/webhook.ts';
-import { defaultCouriers, publicCourier } from '../service/couriers.ts';
-import { SeededIds, seededRandom } from '../service/seeded.ts';
+} from '../schemas/webhook.ts';
+import { defaultCouriers, publicCourier } from './service/couriers.ts';
+import { SeededIds, seededRandom } from './service/seeded.ts';
 import {
-  shipmentView,
-  statisticsView,
+  type TrackerState,
+  toPayload,
   trackerView,
   trackingView,
   webhookTrackerView,
-} from '../service/views.ts';
-import type { EventInput } from '../shipments/event-defaults.ts';
-import { ShipmentState } from '../shipments/shipment-state.ts';
-import { type TrackerState, toPayload } from '../trackers/tracker-state.ts';
+} from './service/trackers.ts';
+import { type EventInput, resultsView, ShipmentState } from './shipments/shipment.ts';
 
 /** The fields of a record that a test cares about; the others are filled in. */
 export type Overrides<Built> = { readonly [Field in keyof Built]?: Built[Field] };
@@ -51,16 +50,17 @@ function material(seed: string | number = 1, trackingNumber?: string) {
   const random = seededRandom(seed);
   const pick = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(random() * items.length)];
   const input = { trackingNumber: trackingNumber ?? pick(TRACKING_NUMBERS) ?? 'RR123456785CN' };
+  const shipment = new ShipmentState(input.trackingNumber.toUpperCase(), ids);
   const tracker: TrackerState = {
     ...toPayload(input),
     trackerId: ids.next('tracker'),
     createdAtMs: CREATED_AT_MS,
+    shipment,
     isSubscribed: true,
     isFetched: true,
   };
-  const shipment = new ShipmentState(tracker.trackingNumber, ids);
   for (const event of HISTORY) shipment.add(event, ids, CREATED_AT_MS);
-  return { ids, pick, tracker, shipment };
+  return { ids, pick, tracker };
 }
 
 /**
@@ -69,12 +69,11 @@ function material(seed: string | number = 1, trackingNumber?: string) {
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid tracker
- * @specification service.md 2.2; public contract
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
 export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: BuildOptions = {}): Tracker {
-  const { tracker, shipment } = material(seed, overrides.trackingNumber);
-  return { ...trackerView(tracker, shipment), ...overrides };
+  const { tracker } = material(seed, overrides.trackingNumber);
+  return { ...trackerView(tracker), ...overrides };
 }
 
 /**
@@ -83,7 +82,6 @@ export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: Build
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid event
- * @specification service.md 2.3; public contract
  */
 export function buildEvent(
   overrides: Overrides<TrackingEvent> = {},
@@ -100,12 +98,11 @@ export function buildEvent(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns valid tracking results
- * @specification service.md 2.3; public contract
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
 export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: BuildOptions = {}): Tracking {
-  const { tracker, shipment } = material(seed, overrides.tracker?.trackingNumber);
-  return { ...trackingView(tracker, shipment, shipment.events), ...overrides };
+  const { tracker } = material(seed, overrides.tracker?.trackingNumber);
+  return { ...trackingView(tracker, tracker.shipment.events), ...overrides };
 }
 
 /**
@@ -115,20 +112,17 @@ export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: Bui
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid delivery
- * @specification service.md 6; public contract
  */
 export function buildDelivery(
   overrides: Overrides<EventsDelivery> = {},
   { seed }: BuildOptions = {},
 ): EventsDelivery {
-  const { ids, tracker, shipment } = material(seed, overrides.tracker?.trackingNumber ?? undefined);
+  const { ids, tracker } = material(seed, overrides.tracker?.trackingNumber ?? undefined);
   return {
     kind: 'events',
     metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: EVENTS_TOPIC },
     tracker: webhookTrackerView(tracker),
-    shipment: shipmentView(shipment, tracker, shipment.events),
-    events: [...shipment.events].reverse(),
-    statistics: statisticsView(shipment.events),
+    ...resultsView(tracker.shipment, tracker, tracker.shipment.events),
     ...overrides,
   };
 }
@@ -139,7 +133,6 @@ export function buildDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid proof of delivery
- * @specification public contract
  */
 export function buildProofOfDelivery(
   overrides: Overrides<ProofOfDelivery> = {},
@@ -162,7 +155,6 @@ export function buildProofOfDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid courier
- * @specification service.md 4; public contract
  */
 export function buildCourier(overrides: Overrides<Courier> = {}, { seed }: BuildOptions = {}): Courier {
   const courier = material(seed).pick(defaultCouriers()) ?? { courierCode: 'us-post' };

@@ -1,3 +1,4 @@
+// Specification: service.md 6; public contract, "Webhooks"
 import type { EventsDelivery, ProofOfDelivery } from '../../schemas/webhook.ts';
 
 /** An item of `trackings[]` as it is sent: `kind` is what a reader makes of it. */

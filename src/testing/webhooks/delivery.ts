@@ -1,3 +1,5 @@
+// Specification: service.md 6; public contract, "Webhooks"
+
 /** Where webhooks go: a URL, or a function with the shape of a Fetch API handler. */
 export type WebhookTarget = string | URL | ((request: Request) => Response | Promise<Response>);
 
@@ -9,9 +11,9 @@ export interface Answered {
   readonly succeeded: boolean;
 }
 
-/** A request to the receiver; without a body it is a probe. */
-export interface WebhookRequest {
-  readonly body?: string;
+/** What is the same in every request to one receiver. */
+interface Receiver {
+  readonly target: WebhookTarget;
   readonly secret: string | undefined;
   readonly timeoutMs: number;
 }
@@ -19,7 +21,7 @@ export interface WebhookRequest {
 /** Stands in the URL of the request when the receiver is a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
-function toRequest(target: WebhookTarget, { body, secret }: WebhookRequest, signal: AbortSignal): Request {
+function toRequest({ target, secret }: Receiver, body: string | undefined, signal: AbortSignal): Request {
   const headers = new Headers(secret === undefined ? {} : { authorization: `Bearer ${secret}` });
   const url = typeof target === 'function' ? FUNCTION_URL : target;
   if (body === undefined) return new Request(url, { method: 'HEAD', headers, signal });
@@ -36,25 +38,23 @@ function saysNo(text: string): boolean {
   }
 }
 
-async function ask(target: WebhookTarget, request: Request): Promise<Answered> {
+async function send({ target }: Receiver, request: Request): Promise<Answered> {
   const response = await (typeof target === 'function' ? target(request) : globalThis.fetch(request));
   const text = await response.text();
   return { status: response.status, succeeded: response.ok && !saysNo(text) };
 }
 
-/** Sends one request to the receiver; never rejects. */
-export async function deliver(target: WebhookTarget, webhook: WebhookRequest): Promise<Answered> {
-  const controller = new AbortController();
+/** Sends one request to the receiver, a probe where there is no body; never rejects. */
+export async function deliver(receiver: Receiver, body?: string): Promise<Answered> {
   const unanswered: Answered = { status: null, succeeded: false };
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const controller = new AbortController();
+  const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
+  // A receiver that is a function may never look at the signal.
   const tooLate = new Promise<Answered>((resolve) => {
-    timer = globalThis.setTimeout(() => {
-      controller.abort();
-      resolve(unanswered);
-    }, webhook.timeoutMs);
+    controller.signal.addEventListener('abort', () => resolve(unanswered));
   });
   const answered = Promise.resolve()
-    .then(() => ask(target, toRequest(target, webhook, controller.signal)))
+    .then(() => send(receiver, toRequest(receiver, body, controller.signal)))
     .catch(() => unanswered);
   try {
     return await Promise.race([answered, tooLate]);

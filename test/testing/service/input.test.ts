@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toAlpha2 } from '../../../src/testing/service/countries.ts';
+import { toAlpha2 } from '../../../src/testing/service/input.ts';
 
 describe('toAlpha2', () => {
   it.each([

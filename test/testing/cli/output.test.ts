@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { pushLine, requestLine } from '../../../src/testing/cli/lines.ts';
-import { paintFor } from '../../../src/testing/cli/paint.ts';
+import { type Flags, parseFlags } from '../../../src/testing/cli/flags.ts';
+import { greeting, paintFor, pushLine, requestLine } from '../../../src/testing/cli/output.ts';
 import {
   buildDelivery,
   buildEvent,
@@ -108,5 +108,54 @@ describe('pushLine', () => {
 
   it('200 with success: false → says why it counts as refused', () => {
     expect(push({ succeeded: false })).toMatch(/→ 200 but success: false, attempt 1 of 10$/);
+  });
+});
+
+const URL = 'http://127.0.0.1:4010/public/v1';
+
+function greet(...args: string[]): string {
+  const flags = parseFlags(args);
+  if (typeof flags === 'string') throw new Error(`Expected flags, got ${flags}`);
+  return greeting(URL, flags satisfies Flags, paintFor(false, {}));
+}
+
+describe('greeting', () => {
+  it('no flags → where to send requests, and what will happen', () => {
+    const text = greet();
+    expect(text).toContain(`Base URL  ${URL}`);
+    expect(text).toContain('any key is accepted');
+    expect(text).toContain('none; --webhook-url turns them on');
+    expect(text).toContain('delivered, in real time');
+  });
+
+  it('a secret and keys → counted, never shown', () => {
+    const text = greet('--webhook-url', 'http://h/', '--webhook-secret', 'hush-1', '--api-key', 'key-1');
+    expect(text).toContain('http://h/, with the secret');
+    expect(text).toContain('one key is accepted');
+    expect(text).not.toMatch(/hush-1|key-1/);
+  });
+
+  it('two plays at a speed → in turn', () => {
+    expect(greet('--play', 'customs', '--play', 'delivered', '--speed', '60')).toContain(
+      'customs, then delivered, 60 times faster than real time',
+    );
+  });
+
+  it('speed Infinity → all at once', () => {
+    expect(greet('--speed', 'Infinity')).toContain('delivered, all at once');
+  });
+});
+
+describe('paintFor', () => {
+  it('a terminal → coloured', () => {
+    expect(paintFor(true, { TERM: 'xterm', NO_COLOR: '' })('green', '200')).toBe('\u001b[32m200\u001b[39m');
+  });
+
+  it.each([
+    ['no terminal', false, {}],
+    ['NO_COLOR', true, { NO_COLOR: '1' }],
+    ['a dumb terminal', true, { TERM: 'dumb' }],
+  ])('%s → plain', (_, isTerminal, environment) => {
+    expect(paintFor(isTerminal, environment)('red', '500')).toBe('500');
   });
 });

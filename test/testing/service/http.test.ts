@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findRoute } from '../../../src/testing/service/routes.ts';
+import { findRoute } from '../../../src/testing/service/http.ts';
 
 describe('findRoute', () => {
   it.each([

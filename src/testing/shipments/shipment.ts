@@ -1,0 +1,135 @@
+// Specification: service.md 2.3; public contract, "Records"
+import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
+import type { Shipment, Statistics } from '../../schemas/shipment.ts';
+import type { PerCallTracking } from '../../schemas/tracking.ts';
+import type { SeededIds } from '../service/seeded.ts';
+
+/** An event without the parts that belong to one shipment. */
+export type EventInput = { readonly [Field in keyof TrackingEvent]?: TrackingEvent[Field] };
+
+/** Fields of a shipment that a test may set. */
+export type ShipmentInput = { readonly [Field in keyof Shipment]?: Shipment[Field] };
+
+type StatusDefaults = readonly [StatusCode | null, StatusCategory | null, status: string];
+
+/** What an event of each milestone says unless the test says otherwise; the status is what a courier would write. */
+const STATUS_DEFAULTS: Readonly<Record<(typeof STATUS_MILESTONES)[number], StatusDefaults>> = {
+  pending: [null, null, 'Waiting for the courier'],
+  info_received: ['data_order_created', 'data', 'Shipping label created'],
+  in_transit: ['transit_handover', 'transit', 'In transit'],
+  out_for_delivery: ['delivery_out_for_delivery', 'delivery', 'Out for delivery'],
+  failed_attempt: ['delivery_attempted', 'delivery', 'Delivery attempted, nobody at home'],
+  available_for_pickup: ['delivery_available_for_pickup', 'delivery', 'Ready for collection'],
+  delivered: ['delivery_delivered', 'delivery', 'Delivered'],
+  exception: ['delivery_exception', 'exception', 'Delivery exception'],
+};
+
+/** What an event says about its status, filled up from its milestone (default `in_transit`). */
+function statusOf(input: EventInput): EventInput {
+  const statusMilestone = input.statusMilestone ?? 'in_transit';
+  const known = new Map<string, StatusDefaults>(Object.entries(STATUS_DEFAULTS));
+  const [statusCode, statusCategory, status] = known.get(statusMilestone) ?? STATUS_DEFAULTS.in_transit;
+  return { statusMilestone, statusCode, statusCategory, status };
+}
+
+/** What couriers know of a shipment. */
+export class ShipmentState {
+  readonly trackingNumber: string;
+  readonly shipmentId: string;
+  /** Oldest first. */
+  readonly events: TrackingEvent[] = [];
+  /** True once the service has given it up. */
+  isStopped = false;
+  /** True once somebody decided what happens to it, so the play of the options leaves it alone. */
+  isScripted = false;
+  /** What a test set by hand; it wins over what events and trackers say. */
+  fields: ShipmentInput = {};
+
+  constructor(trackingNumber: string, ids: SeededIds) {
+    this.trackingNumber = trackingNumber;
+    this.shipmentId = ids.next('shipment');
+  }
+
+  /** The couriers that know it, each once. */
+  get courierCodes(): string[] {
+    return [...new Set(this.events.flatMap((event) => event.courierCode ?? []))];
+  }
+
+  /** Adds an event, filled up with defaults, and returns it. */
+  add(input: EventInput, ids: SeededIds, atMs: number): TrackingEvent {
+    const courierCode = input.courierCode ?? this.events.at(-1)?.courierCode ?? null;
+    const event: TrackingEvent = {
+      eventId: input.eventId ?? ids.next('event'),
+      trackingNumber: this.trackingNumber,
+      eventTrackingNumber: this.trackingNumber,
+      // As the service writes UTC: whole seconds.
+      occurrenceDatetime: new Date(atMs).toISOString().replace(/\.\d{3}Z$/, 'Z'),
+      order: this.events.length,
+      location: null,
+      sourceCode: courierCode,
+      courierCode,
+      ...statusOf(input),
+      ...input,
+    };
+    this.events.push(event);
+    return event;
+  }
+}
+
+/** Where a caller said that a shipment comes from and goes to. */
+interface Places {
+  readonly originCountryCode: string | null;
+  readonly destinationCountryCode: string | null;
+}
+
+/** The shipment as of its latest visible event; add-ons are absent unless a test set them. */
+function shipmentView(state: ShipmentState, places: Places, events: readonly TrackingEvent[]): Shipment {
+  const latest = events.at(-1);
+  return {
+    shipmentId: state.shipmentId,
+    statusCode: latest?.statusCode ?? null,
+    statusCategory: latest?.statusCategory ?? null,
+    statusMilestone: latest?.statusMilestone ?? 'pending',
+    originCountryCode: places.originCountryCode,
+    destinationCountryCode: places.destinationCountryCode,
+    trackingNumbers: [{ tn: state.trackingNumber }],
+    recipient: null,
+    ...state.fields,
+    delivery: {
+      estimatedDeliveryDate: null,
+      courierEstimatedDeliveryDate: null,
+      service: null,
+      ...state.fields.delivery,
+    },
+  };
+}
+
+/** When each milestone was first reached. */
+function statisticsView(events: readonly TrackingEvent[]): Statistics {
+  const first = (milestone: string): string | null =>
+    events.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;
+  return {
+    timestamps: {
+      infoReceivedDatetime: first('info_received'),
+      inTransitDatetime: first('in_transit'),
+      outForDeliveryDatetime: first('out_for_delivery'),
+      failedAttemptDatetime: first('failed_attempt'),
+      availableForPickupDatetime: first('available_for_pickup'),
+      exceptionDatetime: first('exception'),
+      deliveredDatetime: first('delivered'),
+    },
+  };
+}
+
+/** Results without a tracker, newest event first. */
+export function resultsView(
+  state: ShipmentState,
+  places: Places,
+  events: readonly TrackingEvent[],
+): PerCallTracking {
+  return {
+    shipment: shipmentView(state, places, events),
+    events: [...events].reverse(),
+    statistics: statisticsView(events),
+  };
+}
