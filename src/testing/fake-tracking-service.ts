@@ -19,8 +19,7 @@ import { FakeState } from './service/state.ts';
 import { trackerView } from './service/trackers.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
 import type { EventInput, ShipmentInput, ShipmentState } from './shipments/shipment.ts';
-import { createFetch, type FetchLike } from './transport/fetch.ts';
-import { type FakeServer, type ListenOptions, listen } from './transport/http-server.ts';
+import { createFetch, type FakeServer, type FetchLike, type ListenOptions, listen } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
 
 /** A tracking service in memory, for tests; see `createFakeTrackingService`. */

@@ -31,8 +31,7 @@ export type { Outcome, RawRequest } from './service/http.ts';
 export type { LimitWindow } from './service/rate-limits.ts';
 export type { PlayName } from './shipments/plays.ts';
 export type { EventInput, ShipmentInput } from './shipments/shipment.ts';
-export type { FetchLike } from './transport/fetch.ts';
-export type { FakeServer, ListenOptions } from './transport/http-server.ts';
+export type { FakeServer, FetchLike, ListenOptions } from './transports.ts';
 export type { WebhookTarget } from './webhooks/delivery.ts';
 export type { PushAttempt, PushItem, WebhookPush, WebhookQueue } from './webhooks/queue.ts';
 export {

@@ -6,7 +6,7 @@
 
 import { type HttpHandler, HttpResponse, http } from 'msw';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
-import { toRawRequest, toResponse, toStalledResponse } from './transport/fetch.ts';
+import { toRawRequest, toResponse, toStalledResponse } from './transports.ts';
 
 /** Options of `trackingHandlers`. */
 export interface TrackingHandlersOptions {
@@ -15,34 +15,27 @@ export interface TrackingHandlersOptions {
 }
 
 /** Requests that wait for their caller to give up; MSW 2 loses the signal of a request that nothing holds. */
-class WaitingRequests {
-  readonly #requests = new Set<Request>();
+const waiting = new Set<Request>();
 
-  hold(request: Request): void {
-    this.#requests.add(request);
-    request.signal.addEventListener('abort', () => this.#requests.delete(request), { once: true });
-  }
+function hold(request: Request): void {
+  waiting.add(request);
+  request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
 }
 
-/** Answers a request below one base URL with a fake service. */
-async function respond(
-  fake: FakeTrackingService,
-  request: Request,
-  basePath: string,
-  waiting: WaitingRequests,
-): Promise<Response> {
+/** Responds to a request below one base URL with a fake service. */
+async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
   const outcome = await fake.serve(await toRawRequest(request, basePath));
   switch (outcome.kind) {
     case 'answer':
       return toResponse(outcome.reply);
     case 'stall':
-      waiting.hold(request);
+      hold(request);
       return toStalledResponse(outcome.reply, request.signal);
     case 'reset':
       // MSW 2 makes this answer the cause of the rejection, so the code is found where Node's `fetch` has it.
       return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
     case 'silence':
-      waiting.hold(request);
+      hold(request);
       // MSW itself gives the request up when its signal aborts.
       return new Promise(() => {});
   }
@@ -66,6 +59,5 @@ export function trackingHandlers(
 ): HttpHandler[] {
   const { origin, pathname } = new URL(baseUrl);
   const basePath = pathname.replace(/\/+$/, '');
-  const waiting = new WaitingRequests();
-  return [http.all(`${origin}${basePath}/*`, ({ request }) => respond(fake, request, basePath, waiting))];
+  return [http.all(`${origin}${basePath}/*`, ({ request }) => respond(fake, request, basePath))];
 }

@@ -11,6 +11,7 @@ import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import { checkFunction } from '../webhooks/function-check.ts';
 import type { FailureKind } from './service/failures.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
+import { checkSeed } from './service/seeded.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
 
 const MAX_API_KEYS = 20;
@@ -118,13 +119,6 @@ export function checkSpeed(speed: unknown): number {
   return typeof speed === 'number' && speed >= 1
     ? speed
     : refuseOption('speed', 'a number of at least 1', speed);
-}
-
-/** Checks a seed; an object would be the same seed as any other object. */
-export function checkSeed(value: unknown): string | number {
-  return typeof value === 'string' || typeof value === 'number'
-    ? value
-    : refuseOption('seed', 'a string or a number', value);
 }
 
 function checkKeys(apiKeys: unknown): void {

@@ -1,17 +1,29 @@
 #!/usr/bin/env node
+import { sleep } from '../../common/timing.ts';
 import { VERSION } from '../../config/config.ts';
+import { createFakeTrackingService } from '../fake-tracking-service.ts';
+import { createWebhookSender } from '../webhooks/sender.ts';
 import { type Flags, HELP, parseFlags, USAGE, UsageError } from './flags.ts';
-import { greeting, paintFor } from './output.ts';
-import { runFake } from './run.ts';
+import { greeting, paintFor, pushLine, requestLine } from './output.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
+/** What is remembered of requests and pushes, so that a run of days stays small. */
+const HISTORY_LIMIT = 1000;
+/** Long enough for a receiver that is being restarted. */
+const MAX_ATTEMPTS = 10;
+const RETRY_DELAY_MS = 1000;
+const PUSHES_AT_ONCE = 4;
+/** What a push under way gets to end well. */
+const STOP_GRACE_MS = 1000;
+
 const { stdout, stderr } = process;
-const screen = {
-  print: (line: string) => void stdout.write(`${line}\n`),
-  paint: paintFor(stdout.isTTY === true, process.env),
-};
+const paint = paintFor(stdout.isTTY === true, process.env);
+
+function print(line: string): void {
+  stdout.write(`${line}\n`);
+}
 
 function leave(message: string, exitCode: number): never {
   stderr.write(`tracking-client-fake: ${message}\n`);
@@ -34,16 +46,53 @@ function whyNotListening(error: unknown, { host, port }: Flags): string {
   return `Could not listen on port ${port} of ${host}: ${error instanceof Error ? error.message : error}`;
 }
 
+/** Starts the fake service of the command; rejects with the error of the socket, e.g. `EADDRINUSE`. */
+async function runFake(flags: Flags) {
+  const { apiKeys, plays, speed, seed, hasPerCallPlan, webhookUrl, webhookSecret } = flags;
+  const fake = createFakeTrackingService({
+    ...(apiKeys.length > 0 && { apiKeys }),
+    play: plays,
+    speed,
+    seed,
+    plans: { perShipment: true, perCall: hasPerCallPlan },
+    webhooks: webhookUrl !== undefined,
+    historyLimit: HISTORY_LIMIT,
+    onRequest: (request) => print(requestLine(request, paint)),
+  });
+  const server = await fake.listen({ host: flags.host, port: flags.port });
+  let stopSender = async () => {};
+  if (webhookUrl !== undefined)
+    stopSender = createWebhookSender({
+      target: webhookUrl,
+      fake,
+      ...(webhookSecret !== undefined && { secret: webhookSecret }),
+      duplicates: flags.duplicates,
+      shuffle: flags.shuffle,
+      seed,
+      concurrency: PUSHES_AT_ONCE,
+      until2xx: { maxAttempts: MAX_ATTEMPTS, delayMs: RETRY_DELAY_MS },
+      onSent: (sent, pushes) =>
+        print(pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, paint })),
+    }).start();
+  return {
+    url: server.url,
+    async stop() {
+      await server.close();
+      await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);
+    },
+  };
+}
+
 async function serve(flags: Flags): Promise<void> {
-  const running = await runFake(flags, screen).catch((error: unknown) =>
+  const running = await runFake(flags).catch((error: unknown) =>
     leave(whyNotListening(error, flags), EXIT_FAILED),
   );
-  screen.print(greeting(running.url, flags, screen.paint));
+  print(greeting(running.url, flags, paint));
   const stop = () => {
     // A second Ctrl-C does not wait.
     process.once('SIGINT', () => process.exit(0));
     void running.stop().then(() => {
-      screen.print('Stopped.');
+      print('Stopped.');
       process.exit(0);
     });
   };
@@ -55,6 +104,6 @@ async function serve(flags: Flags): Promise<void> {
 stdout.on('error', () => process.exit(0));
 
 const flags = readFlags();
-if (flags === 'help') screen.print(HELP);
-else if (flags === 'version') screen.print(VERSION);
+if (flags === 'help') print(HELP);
+else if (flags === 'version') print(VERSION);
 else void serve(flags);

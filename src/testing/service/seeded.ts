@@ -1,4 +1,12 @@
 import { createHash } from 'node:crypto';
+import { refuseOption } from '../../common/option-checks.ts';
+
+/** Checks a seed; an object would be the same seed as any other object. */
+export function checkSeed(value: unknown): string | number {
+  return typeof value === 'string' || typeof value === 'number'
+    ? value
+    : refuseOption('seed', 'a string or a number', value);
+}
 
 function digest(seed: string, kind: string, count: number): Buffer {
   return createHash('sha256').update(`${seed}\n${kind}\n${count}`).digest();

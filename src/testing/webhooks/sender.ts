@@ -10,8 +10,7 @@ import {
 import { sleep } from '../../common/timing.ts';
 import { checkFunction } from '../../webhooks/function-check.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
-import { checkSeed } from '../options.ts';
-import { seededRandom } from '../service/seeded.ts';
+import { checkSeed, seededRandom } from '../service/seeded.ts';
 import { type Answered, deliver, type WebhookTarget } from './delivery.ts';
 import type { WebhookPush } from './queue.ts';
 
