@@ -64,7 +64,7 @@ function material(seed: string | number = 1, trackingNumber?: string) {
 }
 
 /**
- * Builds a tracker as the API answers with it.
+ * Builds a tracker as the API responds with it.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1

@@ -26,7 +26,7 @@ export interface DedupeStoreContractOptions {
 export interface DedupeStoreContractCase {
   /** Reads "input → outcome"; unique in the list. */
   readonly name: string;
-  /** Rejects with an error that says what was expected and what the store answered. */
+  /** Rejects with an error that says what was expected and what the store responded. */
   readonly run: () => Promise<void>;
 }
 

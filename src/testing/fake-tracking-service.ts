@@ -57,10 +57,10 @@ export interface FakeTrackingService {
    */
   shipment(trackingNumber: string): FakeShipment;
   /**
-   * Lets a story happen to a shipment, on the fake's clock.
+   * Lets events happen to a shipment one after the other, on the fake's clock.
    *
    * @param trackingNumber - whose shipment
-   * @param name - which story
+   * @param name - which play
    * @param options - `speed`: how many times faster than real time, at least 1; default the fake's `speed`; `Infinity` for at once
    * @returns the shipment
    * @throws ConfigurationError for an unknown play or a speed below 1
@@ -85,7 +85,7 @@ export interface FakeTrackingService {
 /**
  * The verbs of a test about one tracking number; each returns the shipment, so they chain.
  *
- * What a verb tells is known to every tracker of the number at once. Trackers created later have it
+ * Every tracker of the number knows what a verb adds at once. Trackers created later have it
  * `resultsDelayMs` after their creation.
  *
  * @example

@@ -32,7 +32,7 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
       hold(request);
       return toStalledResponse(outcome.reply, request.signal);
     case 'reset':
-      // MSW 2 makes this answer the cause of the rejection, so the code is found where Node's `fetch` has it.
+      // MSW 2 makes this response the cause of the rejection, so the code is found where Node's `fetch` has it.
       return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
     case 'silence':
       hold(request);
@@ -42,7 +42,7 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
 }
 
 /**
- * Request handlers for MSW 2 and 3 that answer everything below a base URL with a fake service,
+ * Request handlers for MSW 2 and 3 that let a fake service respond to everything below a base URL,
  * wrong paths and methods and injected failures included.
  *
  * @param fake - from `createFakeTrackingService`

@@ -71,7 +71,7 @@ export interface FakeTrackingServiceOptions {
 
 /** One request as the fake saw it. */
 export interface RecordedRequest {
-  /** The endpoint of the table; `undefined` when none answers at that path and method. */
+  /** The endpoint of the table; `undefined` when none has that path and method. */
   readonly endpoint: EndpointName | undefined;
   /** HTTP method. */
   readonly method: string;
@@ -85,9 +85,9 @@ export interface RecordedRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch on the fake's clock. */
   readonly receivedAtMs: number;
-  /** The answer's `x-request-id`. */
+  /** The response's `x-request-id`. */
   readonly requestId: string;
-  /** The answer's status; `null` while there is none, or when the connection broke. */
+  /** The response's status; `null` while there is none, or when the connection broke. */
   readonly status: number | null;
   /** How the request was made to fail, unless by a status alone. */
   readonly failure: FailureKind | undefined;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { onAbort } from '../common/timing.ts';
 import type { Outcome, RawRequest, Reply } from './service/http.ts';
 
-/** Statuses whose answers carry no body, and for which `Response` refuses one. */
+/** Statuses whose responses carry no body, and for which `Response` rejects one. */
 const BODILESS_STATUSES = new Set([204, 205, 304]);
 
 /** Runs a request of the Fetch API, and rejects as `fetch` does when the connection fails. */
@@ -45,7 +45,7 @@ export function toStalledResponse(
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 
-/** The answer as a `Response`. */
+/** The reply as a `Response`. */
 export function toResponse({ status, headers, body }: Reply): Response {
   return new Response(BODILESS_STATUSES.has(status) ? null : body, { status, headers });
 }
@@ -78,10 +78,10 @@ export function createFetch(serve: (raw: RawRequest) => Promise<Outcome>, ownBas
       if (signal !== undefined) onAbort(signal, () => reject(signal.reason));
     });
     const isOwnBase = new URL(request.url).pathname.startsWith(`${ownBasePath}/`);
-    const answered = toRawRequest(request, isOwnBase ? ownBasePath : undefined)
+    const response = toRawRequest(request, isOwnBase ? ownBasePath : undefined)
       .then(serve)
       .then((outcome) => settle(outcome, signal));
-    return Promise.race([answered, aborted]);
+    return Promise.race([response, aborted]);
   };
 }
 
@@ -135,13 +135,13 @@ export async function listen(
   basePath: string,
   { port = 0, host = '127.0.0.1' }: ListenOptions = {},
 ): Promise<FakeServer> {
-  const answer = async (message: IncomingMessage, response: ServerResponse) => {
+  const respond = async (message: IncomingMessage, response: ServerResponse) => {
     const body = await readText(message);
     const { method = 'GET', url: target = '/' } = message;
     send(await serve({ method, target, headers: toHeaders(message), body, basePath }), response);
   };
   const server = createServer((message, response) => {
-    answer(message, response).catch((error: unknown) => {
+    respond(message, response).catch((error: unknown) => {
       // The caller is gone in the middle of its request, or `latencyMs` of the test threw, which it should see.
       if (message.destroyed && !message.complete) response.destroy();
       else response.writeHead(500).end(String(error));

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { PLAY_NAMES, type PlayName } from '../shipments/plays.ts';
 
-/** What the command was asked to do. */
+/** What the command has to do. */
 export interface Flags {
   readonly host: string;
   readonly port: number;
@@ -108,7 +108,7 @@ function valuesOf(args: readonly string[]) {
 /**
  * Reads the arguments of the command.
  *
- * @returns the flags, or what else was asked for
+ * @returns the flags, or what else to print
  * @throws UsageError for an unknown flag or a value that makes no sense
  */
 export function parseFlags(args: readonly string[]): Flags | 'help' | 'version' {

@@ -50,7 +50,7 @@ function statusText(status: number | null, isGood: boolean, paint: Paint): strin
   return paint(status < 500 ? 'yellow' : 'red', String(status));
 }
 
-/** `what` is padded to the longest method that answers. */
+/** `what` is padded to the longest method of an endpoint. */
 function line(atMs: number, what: string, text: string, end: string, paint: Paint): string {
   const time = new Date(atMs).toTimeString().slice(0, 8);
   return `${paint('dim', time)} ${paint('bold', what.padEnd(6))} ${text} ${paint('dim', '→')} ${end}`;

@@ -37,7 +37,7 @@ export function publicCourier({ supportsSynchronousFetch: _, ...courier }: FakeC
 type Hints = Pick<TrackerPayload, 'courierCodes' | 'destinationPostCode' | 'destinationCountryCode'>;
 
 /** False when every courier that was named asks for a field that was not given, so none of them responds. */
-export function canAnswer(couriers: readonly FakeCourier[], hints: Hints): boolean {
+export function canRespond(couriers: readonly FakeCourier[], hints: Hints): boolean {
   const named = couriers.filter(({ courierCode }) => hints.courierCodes.includes(courierCode));
   const areAllKnown = named.length > 0 && named.length === hints.courierCodes.length;
   // An account with the courier, the third field that one may ask for, is not something a request can give.
@@ -48,7 +48,7 @@ export function canAnswer(couriers: readonly FakeCourier[], hints: Hints): boole
 }
 
 /** False when none of the couriers can be asked while the caller waits. */
-export function canAnswerAtOnce(couriers: readonly FakeCourier[], courierCodes: readonly string[]): boolean {
+export function canRespondAtOnce(couriers: readonly FakeCourier[], courierCodes: readonly string[]): boolean {
   const isSynchronous = (code: string) =>
     couriers.find((candidate) => candidate.courierCode === code)?.supportsSynchronousFetch ?? true;
   return courierCodes.length === 0 || courierCodes.some(isSynchronous);

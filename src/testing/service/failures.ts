@@ -6,12 +6,12 @@ import type { OpenEnum } from '../../schemas/record.ts';
 import { errorReply, type Reply } from './http.ts';
 import { limitHeaders, tooManyRequests } from './rate-limits.ts';
 
-/** Ways to fail that no status can tell. */
+/** Ways to fail beyond a status. */
 export const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
 /**
- * Ways to fail that no status can tell.
+ * Ways to fail beyond a status.
  * - `reset`: the connection breaks, and nothing was carried out
- * - `timeout`: no answer ever comes, and nothing was carried out
+ * - `timeout`: no response ever comes, and nothing was carried out
  * - `stall`: the request is carried out, headers and half a body come, then nothing
  * - `badJson`: 200 with JSON that is cut off
  * - `html`: a gateway's error page, 502 unless `status` says otherwise
@@ -22,7 +22,7 @@ export type FailureKind = (typeof FAILURE_KINDS)[number];
 /** What goes wrong, and how often. */
 export type Failure =
   | {
-      /** HTTP status of the answer. */
+      /** HTTP status of the response. */
       readonly status: number;
       /** Error code; default one that fits the status. */
       readonly code?: OpenEnum<KnownErrorCode>;
@@ -30,7 +30,7 @@ export type Failure =
       readonly message?: string;
       /** `Retry-After`: seconds, or any text to send as it is. */
       readonly retryAfter?: number | string;
-      /** More headers of the answer. Default: none. */
+      /** More headers of the response. Default: none. */
       readonly headers?: Readonly<Record<string, string>>;
       /** Body to send instead of the service's error body. */
       readonly body?: string;
@@ -40,7 +40,7 @@ export type Failure =
   | {
       /** How it goes wrong. */
       readonly kind: FailureKind;
-      /** HTTP status of the kinds that answer. Default: theirs. */
+      /** HTTP status of the kinds that respond. Default: theirs. */
       readonly status?: number;
       /** How many requests fail. Default 1; `Infinity` for all. */
       readonly times?: number;
@@ -130,7 +130,7 @@ export function failureReply(
   return { ...reply, headers: { ...reply.headers, ...headers } };
 }
 
-/** A page as a gateway in front of the service sends it. */
+/** A page as a gateway before the service sends it. */
 export function htmlReply(status = 502): Reply {
   return {
     status,

@@ -4,7 +4,7 @@ import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type BulkItem, MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
 import type { TrackerUpdate } from '../../schemas/tracker.ts';
 import { resultsView } from '../shipments/shipment.ts';
-import { canAnswer, canAnswerAtOnce, publicCourier } from './couriers.ts';
+import { canRespond, canRespondAtOnce, publicCourier } from './couriers.ts';
 import { rejection, ServiceError } from './http.ts';
 import { dayOf, parseJson, validated, validatedAt, validatedTrackerInput } from './input.ts';
 import type { FakeState } from './state.ts';
@@ -114,7 +114,7 @@ const track: Handler = ({ bodyText }, state) => {
   const input = validatedTrackerInput(nowMs, parseJson(bodyText));
   const { tracker, isNew } = state.createTracker(input, 'trackers.track');
   const asked = tracker.courierCodes.length > 0 ? tracker.courierCodes : tracker.shipment.courierCodes;
-  if (canAnswerAtOnce(state.couriers, asked)) state.fetchResults(tracker, nowMs);
+  if (canRespondAtOnce(state.couriers, asked)) state.fetchResults(tracker, nowMs);
   return success(isNew ? 201 : 200, { trackings: [trackingView(tracker, state.visibleEvents(tracker))] });
 };
 
@@ -212,8 +212,8 @@ const search: Handler = ({ bodyText }, state) => {
   };
   const shipment = state.askedShipment(input.trackingNumber);
   const asked = hints.courierCodes.length > 0 ? hints.courierCodes : shipment.courierCodes;
-  const isAnswered = canAnswer(state.couriers, hints) && canAnswerAtOnce(state.couriers, asked);
-  return success(201, { trackings: [resultsView(shipment, hints, isAnswered ? shipment.events : [])] });
+  const hasResponse = canRespond(state.couriers, hints) && canRespondAtOnce(state.couriers, asked);
+  return success(201, { trackings: [resultsView(shipment, hints, hasResponse ? shipment.events : [])] });
 };
 
 /** On every plan: service.md 1 names it for none, and a client needs it for either. */

@@ -28,7 +28,7 @@ export interface Reply {
 /** What the transport has to do. */
 export type Outcome =
   | {
-      /** Answer. */
+      /** Send a response. */
       readonly kind: 'answer';
       /** What to send. */
       readonly reply: Reply;
@@ -38,7 +38,7 @@ export type Outcome =
       readonly kind: 'reset';
     }
   | {
-      /** Never answer. */
+      /** Never respond. */
       readonly kind: 'silence';
     }
   | {

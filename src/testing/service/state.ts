@@ -12,7 +12,7 @@ import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import { type PlayName, stepsOf, writeTime } from '../shipments/plays.ts';
 import { type EventInput, resultsView, ShipmentState } from '../shipments/shipment.ts';
 import { type PushItem, WebhookQueue } from '../webhooks/queue.ts';
-import { canAnswer, defaultCouriers, type FakeCourier } from './couriers.ts';
+import { canRespond, defaultCouriers, type FakeCourier } from './couriers.ts';
 import { Failures } from './failures.ts';
 import { rejection, ServiceError } from './http.ts';
 import { validatedTrackerInput } from './input.ts';
@@ -149,7 +149,7 @@ export class FakeState {
     if (!hadEvents) this.#pushEvents(tracker, this.visibleEvents(tracker), this.now());
   }
 
-  /** The couriers answer for a tracker for the first time. */
+  /** The couriers respond for a tracker for the first time. */
   fetchResults(tracker: TrackerState, atMs: number): void {
     if (tracker.isFetched) return;
     tracker.isFetched = true;
@@ -158,7 +158,7 @@ export class FakeState {
 
   /** The events that a tracker shows. */
   visibleEvents(tracker: TrackerState): readonly TrackingEvent[] {
-    return tracker.isFetched && canAnswer(this.couriers, tracker) ? tracker.shipment.events : [];
+    return tracker.isFetched && canRespond(this.couriers, tracker) ? tracker.shipment.events : [];
   }
 
   /** New events of a shipment: every tracker of it has them at once, and pushes them. */
@@ -166,7 +166,7 @@ export class FakeState {
     const events = inputs.map((input) => shipment.add(input, this.ids, atMs));
     for (const tracker of this.#trackersOf(shipment)) {
       if (!tracker.isFetched) this.fetchResults(tracker, atMs);
-      else if (canAnswer(this.couriers, tracker)) this.#pushEvents(tracker, events, atMs);
+      else if (canRespond(this.couriers, tracker)) this.#pushEvents(tracker, events, atMs);
     }
   }
 

@@ -94,30 +94,23 @@ export function trackingView(tracker: TrackerState, events: readonly TrackingEve
   return { tracker: trackerView(tracker), ...resultsView(tracker.shipment, tracker, events) };
 }
 
-/** The fields that must all match for a tracker to be reused; courier codes besides. */
-const MATCHED_FIELDS = [
-  'shippingDay',
-  'originCountryCode',
-  'destinationCountryCode',
-  'destinationPostCode',
-  'shipmentReference',
-  'courierName',
-  'trackingUrl',
-  'restriction',
-] as const satisfies readonly (keyof TrackerPayload)[];
+/** The fields that must all match for a tracker to be reused, courier codes besides, as one comparable text. */
+function matchedFields(payload: TrackerPayload): string {
+  const { shippingDay, originCountryCode, destinationCountryCode, destinationPostCode } = payload;
+  const { shipmentReference, courierName, trackingUrl, restriction } = payload;
+  const places = [originCountryCode, destinationCountryCode, destinationPostCode];
+  return JSON.stringify([shippingDay, places, shipmentReference, courierName, trackingUrl, restriction]);
+}
 
 function sameCouriers(one: TrackerPayload, other: TrackerPayload): boolean {
-  // Codes have no comma, and both lists are in the same order.
-  return one.courierCodes.join() === other.courierCodes.join();
+  return JSON.stringify(one.courierCodes) === JSON.stringify(other.courierCodes);
 }
 
 function matches(payload: TrackerPayload, candidate: TrackerPayload): boolean {
-  return (
-    sameCouriers(payload, candidate) && MATCHED_FIELDS.every((field) => payload[field] === candidate[field])
-  );
+  return sameCouriers(payload, candidate) && matchedFields(payload) === matchedFields(candidate);
 }
 
-/** Couriers overlap without matching, and neither date nor destination tells the two shipments apart. */
+/** Couriers overlap without matching, and the two shipments have the same date and destination. */
 function collides(payload: TrackerPayload, candidate: TrackerPayload): boolean {
   return (
     payload.courierCodes.some((code) => candidate.courierCodes.includes(code)) &&

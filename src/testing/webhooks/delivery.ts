@@ -4,7 +4,7 @@
 export type WebhookTarget = string | URL | ((request: Request) => Response | Promise<Response>);
 
 /** How a request to the receiver ended. */
-export interface Answered {
+export interface DeliveryResult {
   /** The receiver's status; `null` when it threw, could not be reached or took too long. */
   readonly status: number | null;
   /** True for any 2xx whose JSON does not say `success: false` (public contract). */
@@ -29,7 +29,7 @@ function toRequest({ target, secret }: Receiver, body: string | undefined, signa
   return new Request(url, { method: 'POST', headers, body, signal });
 }
 
-function saysNo(text: string): boolean {
+function saysFailure(text: string): boolean {
   try {
     const body: unknown = JSON.parse(text);
     return typeof body === 'object' && body !== null && 'success' in body && body.success === false;
@@ -38,26 +38,26 @@ function saysNo(text: string): boolean {
   }
 }
 
-async function send({ target }: Receiver, request: Request): Promise<Answered> {
+async function send({ target }: Receiver, request: Request): Promise<DeliveryResult> {
   const response = await (typeof target === 'function' ? target(request) : globalThis.fetch(request));
   const text = await response.text();
-  return { status: response.status, succeeded: response.ok && !saysNo(text) };
+  return { status: response.status, succeeded: response.ok && !saysFailure(text) };
 }
 
 /** Sends one request to the receiver, a probe where there is no body; never rejects. */
-export async function deliver(receiver: Receiver, body?: string): Promise<Answered> {
-  const unanswered: Answered = { status: null, succeeded: false };
+export async function deliver(receiver: Receiver, body?: string): Promise<DeliveryResult> {
+  const noResponse: DeliveryResult = { status: null, succeeded: false };
   const controller = new AbortController();
   const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
   // A receiver that is a function may never look at the signal.
-  const tooLate = new Promise<Answered>((resolve) => {
-    controller.signal.addEventListener('abort', () => resolve(unanswered));
+  const tooLate = new Promise<DeliveryResult>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve(noResponse));
   });
-  const answered = Promise.resolve()
+  const result = Promise.resolve()
     .then(() => send(receiver, toRequest(receiver, body, controller.signal)))
-    .catch(() => unanswered);
+    .catch(() => noResponse);
   try {
-    return await Promise.race([answered, tooLate]);
+    return await Promise.race([result, tooLate]);
   } finally {
     globalThis.clearTimeout(timer);
   }

@@ -8,7 +8,7 @@ export type PushItem = Omit<EventsDelivery, 'kind'> | Omit<ProofOfDelivery, 'kin
 export interface PushAttempt {
   /** ISO 8601, on the fake's clock. */
   readonly sentAt: string;
-  /** The receiver's answer; `null` when there was none. */
+  /** The receiver's status; `null` when there was none. */
   readonly status: number | null;
   /** True when the receiver took it. */
   readonly succeeded: boolean;
@@ -16,11 +16,11 @@ export interface PushAttempt {
 
 /** One item of `trackings[]` that waits for the receiver, or has been with it. */
 export interface WebhookPush {
-  /** Whose news it is. */
+  /** Whose tracker it is about. */
   readonly trackerId: string;
   /** What is sent. */
   readonly item: PushItem;
-  /** True when a resend queued it, not news. */
+  /** True when a resend queued it, not a new event. */
   readonly isReplay: boolean;
   /** The tries so far. */
   readonly attempts: readonly PushAttempt[];
@@ -71,7 +71,7 @@ export class WebhookQueue {
    * Notes how a try to send a push ended, for the webhook history of its tracker.
    *
    * @param push - what was sent
-   * @param attempt - the answer
+   * @param attempt - what the receiver responded
    */
   record(push: WebhookPush, attempt: Omit<PushAttempt, 'sentAt'>): void {
     this.#attempts.get(push)?.push({ sentAt: new Date(this.#now()).toISOString(), ...attempt });
@@ -80,7 +80,7 @@ export class WebhookQueue {
   /**
    * Queues a push; the fake calls this.
    *
-   * @param trackerId - whose news it is
+   * @param trackerId - which tracker it is about
    * @param item - what to send
    * @param isReplay - true for a resend; default false
    */

@@ -11,7 +11,7 @@ import { sleep } from '../../common/timing.ts';
 import { checkFunction } from '../../webhooks/function-check.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { checkSeed, seededRandom } from '../service/seeded.ts';
-import { type Answered, deliver, type WebhookTarget } from './delivery.ts';
+import { type DeliveryResult, deliver, type WebhookTarget } from './delivery.ts';
 import type { WebhookPush } from './queue.ts';
 
 /** The service gives up after as many attempts (public contract). */
@@ -46,13 +46,13 @@ export interface WebhookSenderOptions {
   readonly shape?: 'enveloped' | 'flat';
   /** Milliseconds until an unanswered request counts as failed. Default 15000. */
   readonly timeoutMs?: number;
-  /** Told of each request when it is answered, and of what it held. */
+  /** Told of each request when it is result, and of what it held. */
   readonly onSent?: (sent: SentWebhook, pushes: readonly WebhookPush[]) => void;
 }
 
 /** One request to the receiver. */
-export interface SentWebhook extends Answered {
-  /** The messages it held. */
+export interface SentWebhook extends DeliveryResult {
+  /** The messages in it. */
   readonly messageIds: readonly string[];
   /** From 1; above 1 for repeats after a failure. */
   readonly attempt: number;
@@ -66,7 +66,7 @@ export interface WebhookSenderReport {
   readonly accepted: number;
   /** Items never accepted: the service would have lost them by now. */
   readonly lost: number;
-  /** Every request in the order of its answer, duplicates and repeats included. */
+  /** Every request in the order of its response, duplicates and repeats included. */
   readonly sent: readonly SentWebhook[];
 }
 
@@ -136,7 +136,7 @@ function resolveOptions(options: WebhookSenderOptions) {
   const isFlat = checkOneOf('shape', options.shape ?? 'enveloped', ['enveloped', 'flat']) === 'flat';
   return {
     receiver: { target, secret, timeoutMs: checkDelayMs('timeoutMs', options.timeoutMs ?? TIMEOUT_MS) },
-    webhooks: fake.webhooks,
+    fake,
     duplicates: checkCount('duplicates', options.duplicates ?? 0, 0),
     random: checkBoolean('shuffle', options.shuffle ?? false) ? seededRandom(seed) : undefined,
     concurrency: checkCount('concurrency', options.concurrency ?? 1, 1),
@@ -181,18 +181,18 @@ function shuffled(jobs: readonly Job[], random: () => number): Job[] {
  * const report = await sender.flush(); // { items: 1, accepted: 1, lost: 0, sent: [three requests] }
  */
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
-  const { receiver, webhooks, duplicates, random, concurrency, ...rules } = resolveOptions(options);
+  const { receiver, fake, duplicates, random, concurrency, ...rules } = resolveOptions(options);
 
   async function send({ pushes, body }: Job, sent: SentWebhook[], accepted: Set<WebhookPush>): Promise<void> {
     const messageIds = pushes.flatMap(({ item }) => item.metadata?.messageId ?? []);
     for (let attempt = 1; attempt <= rules.maxAttempts; attempt += 1) {
       if (attempt > 1) await sleep(rules.delayMs);
-      const answered = await deliver(receiver, body);
-      const request = { messageIds, attempt, ...answered };
+      const result = await deliver(receiver, body);
+      const request = { messageIds, attempt, ...result };
       sent.push(request);
-      for (const push of pushes) webhooks.record(push, answered);
+      for (const push of pushes) fake.webhooks.record(push, result);
       rules.onSent?.(request, pushes);
-      if (!answered.succeeded) continue;
+      if (!result.succeeded) continue;
       for (const push of pushes) accepted.add(push);
       return;
     }
@@ -200,7 +200,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
 
   /** Sends what waits now. */
   async function sendWaiting(): Promise<WebhookSenderReport> {
-    const pushes = webhooks.take();
+    // Looked up each time: a reset of the fake makes a new queue.
+    const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += rules.itemsPerRequest) {
       const group = pushes.slice(start, start + rules.itemsPerRequest);

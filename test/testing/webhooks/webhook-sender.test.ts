@@ -46,6 +46,15 @@ describe('sender.flush', () => {
     expect(sentIds()).toEqual(['0']);
   });
 
+  it('a fake that was reset after the sender was made → what is queued from then on is sent', async () => {
+    const { fake, sender, sentIds, createId } = await makeSender(accept, 1);
+    fake.reset();
+    await createId();
+    fake.shipment(NUMBER).addEvent({ eventId: '5' });
+    await sender.flush();
+    expect(sentIds()).toEqual(['5']);
+  });
+
   it('a push that is queued while another is handled → sent too', async () => {
     const { sender, sentIds, queue } = await makeSender((request) => {
       if (sentIds().length === 1) queue('7');
