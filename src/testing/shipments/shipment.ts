@@ -29,7 +29,7 @@ function statusOf(input: EventInput): EventInput {
   const statusMilestone = input.statusMilestone ?? 'in_transit';
   const known = new Map<string, StatusDefaults>(Object.entries(STATUS_DEFAULTS));
   const [statusCode, statusCategory, status] = known.get(statusMilestone) ?? STATUS_DEFAULTS.in_transit;
-  return { statusMilestone, statusCode, statusCategory, status };
+  return { statusCode, statusCategory, status, statusMilestone };
 }
 
 /** What couriers know of a shipment. */
