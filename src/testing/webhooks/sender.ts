@@ -46,7 +46,7 @@ export interface WebhookSenderOptions {
   readonly shape?: 'enveloped' | 'flat';
   /** Milliseconds until an unanswered request counts as failed. Default 15000. */
   readonly timeoutMs?: number;
-  /** Told of each request when it is result, and of what it held. */
+  /** Told of each request when it is answered, and of what it held. */
   readonly onSent?: (sent: SentWebhook, pushes: readonly WebhookPush[]) => void;
 }
 
