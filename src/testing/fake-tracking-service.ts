@@ -2,7 +2,7 @@
 import { checkOneOf, refuseOption } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
-import { trackingNumber as trackingNumberRule } from '../schemas/input-rules.ts';
+import { trackingNumber as trackingNumberRule } from '../schemas/identifier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { ProofOfDelivery } from '../schemas/webhook.ts';
 import {

@@ -2,8 +2,7 @@
 import type { z } from 'zod';
 import { errorMap, formatPath } from '../../common/validation.ts';
 import { endpoints } from '../../endpoints.ts';
-import { latestInstant } from '../../schemas/input-rules.ts';
-import type { TrackerInput } from '../../schemas/tracker.ts';
+import { latestInstant, type TrackerInput } from '../../schemas/tracker.ts';
 import { rejection, ServiceError, type ServiceErrorItem } from './http.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,8 @@
 // Specification: service.md 2.2, 2.4; public contract, "Records"
+
+import type { CourierCodes } from '../../schemas/courier.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { SearchBy } from '../../schemas/identifier.ts';
-import type { CourierCodes } from '../../schemas/input-rules.ts';
 import type { Tracker, TrackerInput } from '../../schemas/tracker.ts';
 import type { Tracking } from '../../schemas/tracking.ts';
 import { resultsView, type ShipmentState } from '../shipments/shipment.ts';
