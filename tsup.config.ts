@@ -1,36 +1,23 @@
-import { defineConfig } from 'tsup';
-import { compactSourceMaps } from './scripts/build/compact-source-maps.ts';
-import { fronts } from './scripts/build/fronts.ts';
-import { HELD_LIBRARIES, SHIPPED_LIBRARIES } from './scripts/build/libraries.ts';
-import { smallBodies } from './scripts/build/small-bodies.ts';
+import { defineConfig, type Options } from 'tsup';
 import { ENTRY_POINTS } from './scripts/support/entry-points.ts';
 
-const command = 'tracking-client-fake';
-const target = 'es2022';
+const shared: Options = { target: 'es2022', splitting: true, removeNodeProtocol: false };
 
-// The code exists once, as CommonJS, with a front for `import` and one for `require`: a process that uses both has one
-// class of each error and one copy in memory, and the package is half as large as with two builds.
 export default defineConfig([
+  { ...shared, entry: ENTRY_POINTS, format: 'esm' },
   {
-    entry: { ...ENTRY_POINTS, [command]: 'src/testing/cli/main.ts' },
-    outDir: 'dist/body',
-    outExtension: () => ({ js: '.cjs' }),
+    ...shared,
+    entry: { ...ENTRY_POINTS, 'tracking-client-fake': 'src/testing/cli/main.ts' },
+    // Becomes CommonJS in the second step of `npm run build`: esbuild splits ES modules only, and what tsup itself makes of
+    // them (by sucrase) nobody can read: `?.` and class fields turn into calls of helpers.
     format: 'esm',
-    platform: 'node',
-    target,
-    splitting: true,
-    sourcemap: true,
-    removeNodeProtocol: false,
-    external: [...HELD_LIBRARIES, ...SHIPPED_LIBRARIES],
-    plugins: [
-      smallBodies(target),
-      compactSourceMaps(),
-      fronts({ entries: Object.keys(ENTRY_POINTS), commands: [command], target }),
-    ],
+    outExtension: () => ({ js: '.cjs' }),
+    // ESM only, and jest cannot `require` that. THIRD-PARTY-LICENSES.txt has their terms.
+    noExternal: ['ky', 'p-retry', 'p-throttle'],
   },
   {
     entry: ENTRY_POINTS,
-    format: 'cjs',
+    format: ['esm', 'cjs'],
     // Internal constructors would drag the declarations of everything behind them along.
     dts: { only: true, compilerOptions: { stripInternal: true } },
   },

@@ -1,8 +1,7 @@
 import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { install } from '../../scripts/support/install.ts';
-import { packInto } from '../../scripts/support/pack.ts';
+import { install, packInto } from '../../scripts/support/packed.ts';
 
 /** What an install of the package puts on a disk. */
 export interface InstalledPackage {
@@ -27,7 +26,7 @@ export async function installPackage(): Promise<InstalledPackage> {
   const app = await mkdtemp(join(tmpdir(), 'tracking-client-app-'));
   await packInto(app);
   await writeFile(join(app, 'package.json'), '{ "private": true }');
-  const { isGood, output } = await install(app, { packages: ['./tracking-client.tgz'] });
+  const { isGood, output } = await install(app, ['./tracking-client.tgz']);
   if (!isGood) throw new Error(`The package could not be installed:\n${output}`);
   const modules = join(app, 'node_modules');
   const lock: { packages: Record<string, unknown> } = JSON.parse(

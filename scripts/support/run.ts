@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { delimiter } from 'node:path';
-
-const DEFAULT_TIMEOUT_MS = 300_000;
 
 /** A command that ended, well or not. */
 export interface Ran {
@@ -14,30 +12,20 @@ export interface RunOptions {
   readonly cwd: string;
   /** Searched for programs before all others, as for another Node. */
   readonly binFolder?: string | undefined;
-  /** The command is ended after this time, and its output says so. Default 300,000. */
-  readonly timeoutMs?: number | undefined;
+  /** The command is ended after this time. Default 300,000. */
+  readonly timeoutMs?: number;
 }
 
 /** Runs a command to its end; what it wrote to both streams comes back as one text. Never rejects. */
 export function run(command: string, args: readonly string[], options: RunOptions): Promise<Ran> {
-  const { cwd, binFolder, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const { PATH = '', ...rest } = process.env;
-  const env = { ...rest, PATH: binFolder === undefined ? PATH : binFolder + delimiter + PATH };
+  const { cwd, binFolder, timeoutMs: timeout = 300_000 } = options;
+  const { PATH = '' } = process.env;
+  const env = { ...process.env, PATH: binFolder === undefined ? PATH : binFolder + delimiter + PATH };
   return new Promise((resolve) => {
-    // Not the `timeout` of spawn: its timer outlives a program that cannot be started, and the whole script waits for it.
-    const signal = AbortSignal.timeout(timeoutMs);
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], signal });
-    let output = '';
-    const collect = (chunk: Buffer) => {
-      output += chunk.toString();
-    };
-    child.stdout.on('data', collect);
-    child.stderr.on('data', collect);
-    child.on('error', (error) => {
-      const reason = signal.aborted ? `Ended, for it took longer than ${timeoutMs} ms` : String(error);
-      resolve({ isGood: false, output: `${output}${reason}` });
-    });
-    child.on('close', (code) => resolve({ isGood: code === 0, output }));
+    execFile(command, args, { cwd, env, timeout, maxBuffer: Infinity }, (error, stdout, stderr) => {
+      const reason = error?.killed ? `Ended, for it took longer than ${timeout} ms\n` : '';
+      resolve({ isGood: error === null, output: `${stdout}${stderr}${reason}` || (error?.message ?? '') });
+    }).stdin?.end();
   });
 }
 

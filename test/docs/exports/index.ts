@@ -1,11 +1,8 @@
 /**
- * Exports whose comments say too little, each in one way.
+ * Exports whose comments say too little, each in one way, and some whose comments say enough.
  *
  * @module exports
  */
-
-import { z } from 'zod';
-import type { EndpointName } from '../../../src/endpoints.ts';
 
 export function withoutComment(): void {}
 
@@ -27,75 +24,32 @@ export function withoutReturns(): number {
 /** no sentence */
 export function withoutSentence(): void {}
 
-/**
- * Checks its options.
- *
- * @param options - see `WaitOptions`
- */
-export function withoutThrows(options: WaitOptions): void {
-  void options;
+export const withoutWords = 1;
+
+/** A parcel. */
+export interface Parcel {
+  readonly withoutText: number;
+  /** How long to wait. */
+  readonly withoutUnitMs: number;
+  /** How long to wait, in milliseconds. */
+  readonly withUnitMs: number;
 }
 
-/**
- * Checks its options.
- *
- * @param options - see `WaitOptions`
- * @throws when something is wrong
- */
-export function withoutClass(options: WaitOptions): void {
-  void options;
+/** Trackers. */
+export class Trackers {
+  withoutMethodComment(): void {}
+
+  [Symbol.iterator](): Iterator<number> {
+    return [1].values();
+  }
 }
 
 /**
  * Is well described.
  *
- * @param options - see `WaitOptions`
- * @returns a parcel
- * @throws TypeError when an option makes no sense
+ * @param parcel - which one
+ * @returns its number
  */
-export function complete(options: WaitOptions): Parcel {
-  return { weight: options.withDefault ?? 1 };
-}
-
-/** Options of `complete`. */
-export interface WaitOptions {
-  /** How long to wait. Default 5. */
-  readonly withoutUnitMs?: number;
-  /** How many. */
-  readonly withoutDefault?: number;
-  /** How many. Default 1. */
-  readonly withDefault?: number;
-}
-
-/**
- * The schema of `Parcel`.
- *
- * @specification service.md 2.9
- */
-export const parcelSchema = z.object({
-  /** In grams. */
-  weight: z.number(),
-});
-/**
- * A parcel.
- *
- * @specification service.md 2.3; public contract
- */
-export type Parcel = z.output<typeof parcelSchema>;
-
-/** Trackers. */
-export class TrackersResource {
-  /** Which endpoint it asks. */
-  readonly endpoint: EndpointName = 'trackers.get';
-
-  /**
-   * Gets a tracker.
-   *
-   * @param id - which one
-   * @returns its name
-   * @specification service.md 3
-   */
-  get(id: string): string {
-    return id;
-  }
+export function complete(parcel: Parcel): number {
+  return parcel.withUnitMs;
 }

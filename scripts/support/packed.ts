@@ -1,0 +1,86 @@
+// What the proofs of the packed package share: the tarball, installs, and the count at the end.
+import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { mustRun, type Ran, run } from './run.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** When a file was written; 0 when there is none. */
+async function writtenAt(file: string): Promise<number> {
+  const found = await stat(join(ROOT, file)).catch(() => undefined);
+  return found?.mtimeMs ?? 0;
+}
+
+/** Packs the package into a folder as `tracking-client.tgz`, built first when a source is newer than what was built. */
+export async function packInto(folder: string): Promise<void> {
+  const sources = (await readdir(join(ROOT, 'src'), { recursive: true })).map((name) => join('src', name));
+  const changes = await Promise.all(['package.json', 'tsup.config.ts', ...sources].map(writtenAt));
+  // The last file of a build.
+  if ((await writtenAt('dist/testing/msw.cjs')) < Math.max(...changes))
+    await mustRun('npm', ['run', 'build'], { cwd: ROOT });
+  await mustRun('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
+  const name = (await readdir(folder)).find((file) => file.endsWith('.tgz')) ?? '';
+  await rename(join(folder, name), join(folder, 'tracking-client.tgz'));
+}
+
+/** Packs the package into a new folder, calls back with it, and removes it whatever happens. */
+export async function withTarball(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'tracking-client-packed-'));
+  try {
+    await packInto(folder);
+    await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Installs what a folder's `package.json` names, and more packages. Install scripts are not run: npm may deny them by its
+ * own default, so nothing here may depend on them.
+ */
+export function install(folder: string, packages: readonly string[] = [], binFolder?: string): Promise<Ran> {
+  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline'];
+  return run('npm', ['install', ...flags, ...packages], { cwd: folder, binFolder });
+}
+
+/** What the command line names, or everything when it names nothing. */
+export function chosen(all: readonly string[], named: readonly string[]): readonly string[] {
+  const unknown = named.find((name) => !all.includes(name));
+  if (unknown !== undefined) throw new Error(`Expected some of ${all.join(', ')}, got ${unknown}`);
+  return named.length > 0 ? all.filter((name) => named.includes(name)) : all;
+}
+
+/** Works through a list, two items at a time. */
+export async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items.values();
+  const workThrough = async () => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all([workThrough(), workThrough()]);
+}
+
+const count = { passed: 0, failed: 0, skipped: 0 };
+
+/** Notes a check that ran; the output of a failed one is printed. */
+export function noteRun(title: string, { isGood, output }: Ran, startedAt: number): void {
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  count[isGood ? 'passed' : 'failed'] += 1;
+  console.log(`${isGood ? 'ok    ' : 'FAILED'} ${seconds.padStart(6)} s  ${title}`);
+  if (!isGood) console.log(output);
+}
+
+/** Notes a check that could not run here, and why. */
+export function noteSkipped(reason: string): void {
+  count.skipped += 1;
+  console.log(`skipped: ${reason}`);
+}
+
+/** Prints the count, and sets the exit code: a run that could prove nothing is no success. True when all ran and passed. */
+export function endRun(): boolean {
+  const { passed, failed, skipped } = count;
+  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
+  process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+  return failed === 0 && skipped === 0;
+}
