@@ -1,10 +1,11 @@
 // Runs the programs under test/runtimes against the packed package on every runtime, each installed from npm, and prints
 // what was run. Names of runtimes as arguments run only these. Ends with the count of programs; a runtime that is not to be
-// had is one skipped, and with `--all` a failure.
+// had is one skipped, and with `--all` a failure. With `--print` the same as a table of Markdown, too.
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { markdownTable } from './support/markdown-table.ts';
 import { chosen, endRun, forEach, install, noteRun, noteSkipped, withTarball } from './support/packed.ts';
 import { run } from './support/run.ts';
 import { installRuntime } from './support/runtimes.ts';
@@ -33,21 +34,25 @@ const PROGRAMS: Readonly<Record<string, (start: CommandLine) => CommandLine>> = 
   [COMMAND]: (start) => [process.execPath, 'command.mjs', ...start, `node_modules/.bin/${COMMAND}`],
 };
 
-/** Runs every program on one runtime; each says in its last line what it checked. */
-async function runAll(title: string, start: CommandLine, cwd: string): Promise<void> {
+/** Runs every program on one runtime. Returns what each said it checked, in its last line. */
+async function runAll(title: string, start: CommandLine, cwd: string): Promise<string[]> {
+  const results: string[] = [];
   for (const [name, commandLine] of Object.entries(PROGRAMS)) {
     const startedAt = performance.now();
     const [program = '', ...args] = commandLine(start);
     const ran = await run(program, args, { cwd, timeoutMs: PROGRAM_TIMEOUT_MS });
-    const said = ran.isGood ? (ran.output.trim().split('\n').at(-1) ?? '') : '';
+    const said = ran.isGood ? (ran.output.trim().split('\n').at(-1) ?? '') : 'failed';
+    results.push(said);
     noteRun(`${title.padEnd(13)}  ${name.padEnd(COMMAND.length)}  ${said}`, ran, startedAt);
   }
+  return results;
 }
 
 const { values, positionals } = parseArgs({
-  options: { all: { type: 'boolean', default: false } },
+  options: { all: { type: 'boolean' }, print: { type: 'boolean' } },
   allowPositionals: true,
 });
+const rows: string[][] = [];
 await withTarball(async (scratch) => {
   const folder = join(scratch, 'app');
   await cp(APP, folder, { recursive: true });
@@ -57,7 +62,11 @@ await withTarball(async (scratch) => {
     const [name = '', line = '', ...args] = RUNTIMES[key] ?? [];
     const runtime = await installRuntime(name, line);
     if (typeof runtime === 'string') noteSkipped(`${key}: ${runtime}`);
-    else await runAll(`${name} ${runtime.version}`, [runtime.program, ...args], folder);
+    else {
+      const title = `${name} ${runtime.version}`;
+      rows.push([title, ...(await runAll(title, [runtime.program, ...args], folder))]);
+    }
   });
 });
+if (values.print) console.log(markdownTable(['Runtime', ...Object.keys(PROGRAMS)], rows));
 if (!endRun() && values.all) process.exitCode = 1;

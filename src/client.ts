@@ -105,8 +105,13 @@ export class TrackingClient {
       // The rest of it set the limiter up, which is there already.
       rateLimit: isUnlimited ? false : { limits: rateLimit === false ? undefined : rateLimit.limits },
     } as const;
-    return new TrackingClient({ ...shared, ...Object.fromEntries(given) });
+    return createClient({ ...shared, ...Object.fromEntries(given) });
   }
+}
+
+// Outside of the class: a bundler renames a class that names itself, and stack traces would show `_TrackingClient`.
+function createClient(options: TrackingClientOptions): TrackingClient {
+  return new TrackingClient(options);
 }
 
 type MethodPath<Resource extends 'trackers' | 'tracking' | 'couriers'> =

@@ -80,10 +80,15 @@ export class ApiPromise<T> implements Promise<T> {
    * @returns a call that resolves to the changed data
    */
   map<Next>(change: (data: T) => Next): ApiPromise<Next> {
-    return new ApiPromise(async () => {
+    return createApiPromise(async () => {
       const outcome = await this.#run();
       const data = change(outcome.data);
       return { data, details: () => ({ ...outcome.details(), data }) };
     });
   }
+}
+
+// Outside of the class, as in client.ts: stack traces would show `_ApiPromise`.
+function createApiPromise<T>(start: () => Promise<CallOutcome<T>>): ApiPromise<T> {
+  return new ApiPromise(start);
 }

@@ -75,6 +75,10 @@ describe('the package', () => {
     expect([...libraries].filter((name) => !name?.startsWith('node:')).sort()).toEqual(['msw', 'zod']);
   });
 
+  it('a class of ours → keeps its name, which stack traces show', async () => {
+    expect((await scripts('.js')).match(/class _\w+/g)).toBe(null);
+  });
+
   it('unpacked → at most 1.5 MB', () => {
     expect(packed.unpackedSize).toBeLessThanOrEqual(1_500_000);
   });

@@ -25,7 +25,7 @@ async function bundle(entry, format) {
 }
 
 /** The files that a program needs which makes HTTP calls. */
-const clientFile = /tracking-client\/dist\/(libraries\/ky\.cjs|body\/index\.cjs)$/;
+const clientFile = /^node_modules\/(tracking-client\/dist\/index\.c?js$|ky\/)/;
 
 test('a webhook receiver as an ES module → runs, without the HTTP client', async () => {
   const { printed, files } = await bundle('receiver', 'esm');
@@ -39,7 +39,8 @@ test('a webhook receiver as an ES module → runs, without the HTTP client', asy
 test('a client of all entry points as an ES module → runs, with one zod', async () => {
   const { printed, files } = await bundle('client', 'esm');
   assert.equal(printed, 'LA680658838NL function function');
-  assert.equal(files.filter((file) => clientFile.test(file)).length, 2);
+  assert.ok(files.includes('node_modules/tracking-client/dist/index.js'));
+  assert.ok(files.some((file) => file.startsWith('node_modules/ky/')));
   assert.ok(files.some((file) => file.endsWith('zod/index.js')));
   assert.ok(!files.some((file) => file.endsWith('zod/index.cjs')));
 });
