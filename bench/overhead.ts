@@ -1,9 +1,9 @@
-// What the package costs: CPU time of a call against bare fetch, a cold import against zod's, packages and bytes installed.
+// What the package costs: CPU time of a call against one by hand, a cold import against zod's, packages and bytes installed.
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
 import { type ColdImport, measureColdImports } from './overhead/cold-import.ts';
-import { BASELINE, type CpuCase, measureCpu, SUBJECT } from './overhead/cpu.ts';
+import { BY_HAND, type CpuCase, measureCpu, SUBJECT } from './overhead/cpu.ts';
 import { installPackage } from './overhead/package.ts';
 import { writeReadmeSection } from './readme-section.ts';
 
@@ -11,13 +11,13 @@ function verdict(value: number, mustReach: number): string {
   return value <= mustReach ? 'reached' : 'missed';
 }
 
-/** What a call may cost at most against bare fetch, by the number of its events. */
+/** What a call may cost at most against the one by hand, by the number of its events. */
 const MOST_CPU: Readonly<Record<number, number>> = { 10: 1.4, 200: 1.2 };
 
 function cpuRow({ events, costs }: CpuCase): string[] {
   const mustReach = MOST_CPU[events] ?? Number.NaN;
   const cells = costs.map(({ contender, microsecondsPerCall, ratio }) =>
-    contender === BASELINE
+    contender === BY_HAND
       ? `${microsecondsPerCall.toFixed(0)} µs`
       : `${microsecondsPerCall.toFixed(0)} µs, ${ratio.toFixed(2)}x`,
   );

@@ -1,11 +1,13 @@
+// Specification: service.md 1, 2.1, 2.4, 5, 7, 8; public contract
+
 import { TrackingError } from './errors.ts';
 import type { ApiErrorItem, ErrorCode } from './schemas/api-error.ts';
 
-/** What the service said when it refused or failed. */
+/** What the service said when it rejected the request or failed. */
 export interface ApiErrorDetails {
   /** HTTP status. */
   readonly status: number;
-  /** What the service complained of; empty when its body did not tell. */
+  /** What the service complained of; empty when its body did not say. */
   readonly errors: readonly ApiErrorItem[];
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
@@ -13,7 +15,7 @@ export interface ApiErrorDetails {
   readonly method: string;
   /** Path template, e.g. `/trackers/{trackerId}`. */
   readonly path: string;
-  /** Headers of the answer. */
+  /** Headers of the response. */
   readonly headers: Headers;
   /** Parsed JSON when it was JSON, else the text. */
   readonly body: unknown;
@@ -24,9 +26,7 @@ export interface ApiErrorDetails {
 }
 
 /**
- * The service answered, and the answer is not a success. The code decides the class, and the status where it does not.
- *
- * @specification service.md 7
+ * The service answered, and the response is not a success. The code decides the class, and the status where it does not.
  */
 export class ApiError extends TrackingError implements ApiErrorDetails {
   static override readonly kind: string = 'ApiError';
@@ -44,7 +44,7 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
 
   /**
    * @param message - what went wrong
-   * @param details - what the answer said
+   * @param details - what the response said
    * @param options - the `cause`
    */
   constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
@@ -63,91 +63,49 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
   }
 }
 
-/**
- * The key is missing, malformed or unknown (401, `auth_*`).
- *
- * @specification service.md 5, 7; public contract
- */
+/** The key is missing, malformed or unknown (401, `auth_*`). */
 export class AuthenticationError extends ApiError {
   static override readonly kind: string = 'AuthenticationError';
 }
-/**
- * The key may not do this (403).
- *
- * @specification service.md 5, 7
- */
+/** The key may not do this (403). */
 export class PermissionDeniedError extends ApiError {
   static override readonly kind: string = 'PermissionDeniedError';
 }
-/**
- * There is no such tracker (404, `tracker_not_found`).
- *
- * @specification public contract
- */
+/** There is no such tracker (404, `tracker_not_found`). */
 export class NotFoundError extends ApiError {
   static override readonly kind: string = 'NotFoundError';
 }
-/**
- * Another tracker or request stands in the way (`tracker_conflict`, `request_conflict`, 409).
- *
- * @specification service.md 2.4, 7; public contract
- */
+/** Another tracker or request stands in the way (`tracker_conflict`, `request_conflict`, 409). */
 export class ConflictError extends ApiError {
   static override readonly kind: string = 'ConflictError';
 }
-/**
- * The service rejected the request's content (400, 422).
- *
- * @specification service.md 7; public contract
- */
+/** The service rejected the request's content (400, 422). */
 export class InvalidRequestError extends ApiError {
   static override readonly kind: string = 'InvalidRequestError';
 }
-/**
- * `shippingDate` is older than 180 days (`shipping_date_outdated`).
- *
- * @specification service.md 2.1, 7
- */
+/** `shippingDate` is older than 180 days (`shipping_date_outdated`). */
 export class ShippingDateOutdatedError extends InvalidRequestError {
   static override readonly kind: string = 'ShippingDateOutdatedError';
 }
-/**
- * A per-call request without an active per-call subscription (`no_active_subscription`).
- *
- * @specification service.md 1, 7
- */
+/** A per-call request without an active per-call subscription (`no_active_subscription`). */
 export class NoActiveSubscriptionError extends ApiError {
   static override readonly kind: string = 'NoActiveSubscriptionError';
 }
-/**
- * The plan's quota or creation limit is used up (`quota_limit_reached`, `bulk_create_limit_exceeded`).
- *
- * @specification public contract
- */
+/** The plan's quota or creation limit is used up (`quota_limit_reached`, `bulk_create_limit_exceeded`). */
 export class QuotaExceededError extends ApiError {
   static override readonly kind: string = 'QuotaExceededError';
 }
 /**
- * The service refused with 429 more often than the retries allow, or asked for a longer wait than `maxRetryAfterMs`.
- *
- * @specification service.md 7, 8
+ * The service answered 429 more often than the retries allow, or asked for a longer wait than `maxRetryAfterMs`.
  */
 export class RateLimitError extends ApiError {
   static override readonly kind: string = 'RateLimitError';
 }
-/**
- * The service failed (5xx).
- *
- * @specification service.md 7
- */
+/** The service failed (5xx). */
 export class ServerError extends ApiError {
   static override readonly kind: string = 'ServerError';
 }
-/**
- * The tracker exists and has no results yet (`parcel_not_found`, or an empty list of results); ask again later.
- *
- * @specification service.md 1; public contract
- */
+/** The tracker exists and has no results yet (`parcel_not_found`, or an empty list of results); ask again later. */
 export class ResultsNotReadyError extends ApiError {
   static override readonly kind: string = 'ResultsNotReadyError';
 }

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { type Config, resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import type { ApiPromise } from './http/api-promise.ts';
-import { Caller } from './http/caller.ts';
-import { prepareRawCall, RAW_OPTIONS, type RawRequest } from './http/prepare.ts';
+import { Caller } from './http/call.ts';
+import { prepareRawCall, type RawRequest } from './http/request.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
 import { CouriersResource, TrackingResource } from './trackers/lookups.ts';
@@ -13,7 +13,7 @@ import { TrackersResource } from './trackers/trackers.ts';
  * A client of one account of the service.
  *
  * Every call can reject with AuthenticationError, PermissionDeniedError, RateLimitError, ServerError or another ApiError
- * when the service refuses or fails; ConnectionError; TimeoutError; ResponseValidationError; QueueFullError when too many
+ * when the service rejects the request or fails; ConnectionError; TimeoutError; ResponseValidationError; QueueFullError when too many
  * calls wait; ConfigurationError when its options make no sense; and the signal's own reason on abort.
  *
  * @example
@@ -47,9 +47,9 @@ export class TrackingClient {
   /**
    * Sends any other request through the same pipeline: key, limiter, deadlines, retries and errors.
    *
-   * @param request - method and path below the base URL, `query`, `body`, a `schema` for the answer; and the options
+   * @param request - method and path below the base URL, `query`, `body`, a `schema` for the response; and the options
    * of this call
-   * @returns the body of the answer as it is, or what `schema` makes of it
+   * @returns the body of the response as it is, or what `schema` makes of it
    * @throws RequestValidationError for a path that could leave the base URL; and like every call
    * @example
    * const body = await client.request({ method: 'GET', path: '/couriers', schema: z.object({ data: z.unknown() }) });
@@ -61,7 +61,7 @@ export class TrackingClient {
     const schema = (request.schema ?? z.unknown()) as z.ZodType<z.output<Schema>>;
     const { method, path, query, body, schema: _schema, idempotent, ...options } = request;
     const raw = { method, path, query, body, schema, idempotent };
-    return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), options, RAW_OPTIONS);
+    return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), 'request', options);
   }
 
   /**

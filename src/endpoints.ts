@@ -1,3 +1,5 @@
+// Specification: service.md 1, 2.4, 4, 8; public contract
+
 import { z } from 'zod';
 import { bulkInputSchema, bulkResultSchema } from './schemas/bulk.ts';
 import { courierSchema } from './schemas/courier.ts';
@@ -18,23 +20,13 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
  * - `bulk`: not idempotent as a whole; ambiguous failures are repeated on request only
  * - `billed`: every call is paid for
  * - `replay`: every call pushes webhooks again
- *
- * @specification service.md 1, 2.4; public contract
  */
 export type RetryClass = 'safe' | 'bulk' | 'billed' | 'replay';
 
-/**
- * How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits.
- *
- * @specification service.md 8
- */
+/** How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits. */
 export type TimeoutClass = 'standard' | 'synchronous';
 
-/**
- * One row of the table: every fact about one endpoint.
- *
- * @specification service.md 4
- */
+/** One row of the table: every fact about one endpoint. */
 export interface Endpoint {
   /** HTTP method. */
   readonly method: 'GET' | 'POST' | 'PATCH';
@@ -55,7 +47,7 @@ export interface Endpoint {
     /** JSON body. */
     readonly body?: z.ZodType;
   };
-  /** How the answer is read. */
+  /** How the response is read. */
   readonly response: {
     /** Takes the payload out of the body. */
     readonly unwrap: Unwrap;
@@ -63,7 +55,7 @@ export interface Endpoint {
     readonly schema: z.ZodType;
     /** Statuses outside 2xx whose body is still a result when it has the endpoint's own envelope. */
     readonly resultStatuses?: readonly number[];
-    /** True where an answer without a body (204) is a success. */
+    /** True where a response without a body (204) is a success. */
     readonly mayBeEmpty?: boolean;
   };
   /** One line for the documentation. */
@@ -217,24 +209,12 @@ function namesOf<Name extends string>(table: Readonly<Record<Name, Endpoint>>): 
   return Object.keys(table) as Name[];
 }
 
-/**
- * Every endpoint name, in the order of the table.
- *
- * @specification service.md 4; public contract
- */
+/** Every endpoint name, in the order of the table. */
 export const ENDPOINT_NAMES = namesOf(endpoints);
 
-/**
- * The name of an endpoint: the client's method path.
- *
- * @specification service.md 4; public contract
- */
+/** The name of an endpoint: the client's method path. */
 // Read off the list, not the table, so that declarations hold twelve names and not the whole table.
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];
 
-/**
- * The table for readers: every fact of every endpoint by its name.
- *
- * @specification service.md 4, 8; public contract
- */
+/** The table for readers: every fact of every endpoint by its name. */
 export const endpointTable: Readonly<Record<EndpointName, Endpoint>> = endpoints;

@@ -1,3 +1,5 @@
+// Specification: service.md 2.1, 6; public contract
+
 import type { ValidationIssue } from './common/validation.ts';
 import type { ErrorCode } from './schemas/api-error.ts';
 
@@ -92,14 +94,10 @@ export function isTrackingError(error: unknown, code?: ErrorCode): error is Trac
   return code === undefined || (error as { code?: unknown }).code === code;
 }
 
-/** A message that tells of every issue of a bulk request would fill a screen. */
-const MOST_ISSUES_TOLD = 3;
+/** A message with every issue of a bulk request would fill a screen. */
+const MOST_ISSUES_SHOWN = 3;
 
-/**
- * The input broke a rule; nothing was sent.
- *
- * @specification service.md 2.1
- */
+/** The input broke a rule; nothing was sent. */
 export class RequestValidationError extends TrackingError {
   static override readonly kind: string = 'RequestValidationError';
   /** The broken rules, one each. */
@@ -109,9 +107,9 @@ export class RequestValidationError extends TrackingError {
 
   /** @param issues - the broken rules, at least one */
   constructor(issues: readonly ValidationIssue[]) {
-    const more = issues.length - MOST_ISSUES_TOLD;
-    const told = issues.slice(0, MOST_ISSUES_TOLD).map((issue) => issue.message);
-    super(`${told.join('; ')}${more > 0 ? ` (and ${more} more)` : ''}`);
+    const more = issues.length - MOST_ISSUES_SHOWN;
+    const shown = issues.slice(0, MOST_ISSUES_SHOWN).map((issue) => issue.message);
+    super(`${shown.join('; ')}${more > 0 ? ` (and ${more} more)` : ''}`);
     this.issues = issues;
     const codes = new Set(issues.map((issue) => issue.code));
     this.code =
@@ -122,7 +120,7 @@ export class RequestValidationError extends TrackingError {
 /** The service answered with success and a body that is not what it promises; or, with any status, with too long a body. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
-  /** What the body breaks, the first 20 of it; the message tells how many more there are. */
+  /** What the body breaks, the first 20 of it; the message says how many more there are. */
   readonly issues: readonly ValidationIssue[];
   /** Parsed JSON when it was JSON, else the text; undefined when it was too long. */
   declare readonly body: unknown;
@@ -133,7 +131,7 @@ export class ResponseValidationError extends TrackingError {
 
   /**
    * @param message - what went wrong
-   * @param details - what the answer held, and what is wrong with it
+   * @param details - what the response held, and what is wrong with it
    * @param options - the `cause`
    */
   constructor(
@@ -154,7 +152,7 @@ export class ResponseValidationError extends TrackingError {
   }
 }
 
-/** No complete answer arrived: refused, reset, DNS failure, or a body that broke off. */
+/** No complete response arrived: connection refused, reset, DNS failure, or a body that broke off. */
 export class ConnectionError extends TrackingError {
   static override readonly kind: string = 'ConnectionError';
   /** True when the request surely never reached the service, so repeating it is safe. */
@@ -201,19 +199,11 @@ export class QueueFullError extends TrackingError {
 export class ConfigurationError extends TrackingError {
   static override readonly kind: string = 'ConfigurationError';
 }
-/**
- * A webhook body is not one; see `tracking-client/webhooks`.
- *
- * @specification service.md 6
- */
+/** A webhook body is not one; see `tracking-client/webhooks`. */
 export class WebhookParseError extends TrackingError {
   static override readonly kind: string = 'WebhookParseError';
 }
-/**
- * A webhook came without the right secret; see `tracking-client/webhooks`.
- *
- * @specification public contract
- */
+/** A webhook came without the right secret; see `tracking-client/webhooks`. */
 export class WebhookAuthenticationError extends TrackingError {
   static override readonly kind: string = 'WebhookAuthenticationError';
 }

@@ -45,9 +45,8 @@ export {
   WebhookAuthenticationError,
   WebhookParseError,
 } from './errors.ts';
-export { ApiPromise, type WithResponse } from './http/api-promise.ts';
-export type { RawRequest } from './http/prepare.ts';
-export type { RateLimitInfo } from './http/response-headers.ts';
+export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
+export type { RawRequest } from './http/request.ts';
 export type {
   AcquireOptions,
   BucketId,

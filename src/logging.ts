@@ -45,13 +45,13 @@ export function leveledLogger(logger: Logger, level: LogLevel): Logger {
       if (LOG_LEVELS.indexOf(name) < lowest) return;
       const print = () =>
         logger[name](`[tracking-client] ${message}`, ...(fields === undefined ? [] : [fields]));
-      // A broken logger must not cost the caller an answer.
+      // A broken logger must not cost the caller a response.
       callGuarded(print, () => {});
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** What every hook is told. */
+/** What every hook gets. */
 export interface AttemptInfo {
   /** The endpoint; `request` for a path outside the table. */
   readonly endpoint: EndpointName | 'request';
@@ -69,7 +69,7 @@ export interface RequestInfo extends AttemptInfo {
   readonly tokensLeft: number | undefined;
 }
 
-/** An answer arrived whole. */
+/** A response arrived whole. */
 export interface ResponseInfo extends RequestInfo {
   /** HTTP status. */
   readonly status: number;
@@ -97,7 +97,7 @@ export interface RateLimitedInfo extends AttemptInfo {
 export interface Hooks {
   /** A request is about to be sent. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
-  /** An answer arrived whole, whatever its status. */
+  /** A response arrived whole, whatever its status. */
   onResponse?: ((info: ResponseInfo) => void) | undefined;
   /** A failed attempt will be followed by another one. */
   onRetry?: ((info: RetryInfo) => void) | undefined;
@@ -114,37 +114,28 @@ const HOOK_NAMES = Object.keys({
 } satisfies Record<keyof Hooks, true>);
 
 /**
- * Checks hooks and ties them to their object, which may be an instance of a class.
+ * Checks hooks and ties them to their object, which may be an instance of a class. A failure of one costs a log line,
+ * never the call.
  *
  * @throws ConfigurationError when one is no function
  */
-export function resolveHooks(hooks: Hooks | undefined): Hooks {
+export function resolveHooks(hooks: Hooks | undefined, logger: Logger): Hooks {
   if (hooks === undefined) return {};
   if (typeof hooks !== 'object' || hooks === null) {
     throw new ConfigurationError(`Expected \`hooks\` to be an object, got ${kindOf(hooks)}`);
   }
-  const bound = HOOK_NAMES.map((name) => {
+  const guarded = HOOK_NAMES.flatMap((name) => {
     const hook: unknown = Reflect.get(hooks, name);
-    if (hook !== undefined && typeof hook !== 'function') {
+    if (hook === undefined) return [];
+    if (typeof hook !== 'function') {
       throw new ConfigurationError(`Expected \`hooks.${name}\` to be a function, got ${kindOf(hook)}`);
     }
-    return [name, hook?.bind(hooks)] as const;
+    const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
+    // A copy: what one hook does to it must not reach the next.
+    const call = (info: object) => callGuarded(() => hook.call(hooks, { ...info }), onFailure);
+    return [[name, call]];
   });
-  return Object.fromEntries(bound);
-}
-
-/** Calls one hook; a failure of it costs a log line, never the call. */
-export function callHook<Name extends keyof Hooks>(
-  { hooks, logger }: { readonly hooks: Hooks; readonly logger: Logger },
-  name: Name,
-  info: Parameters<NonNullable<Hooks[Name]>>[0],
-): void {
-  // Sound: `info` is typed by the same `Name`; the compiler does not connect the two through the union.
-  const hook = hooks[name] as ((info: unknown) => unknown) | undefined;
-  if (hook === undefined) return;
-  const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
-  // A copy: what one hook does to it must not reach the next.
-  callGuarded(() => hook({ ...info }), onFailure);
+  return Object.fromEntries(guarded);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { SearchBy } from './schemas/identifier.ts';
 
 /** When and how often a failed request is sent again; which failures count is a fact of each endpoint. */
 export interface RetryOptions {
-  /** Retries with back-off, 0 or more; answers of 429 have their own cap. Default 3. */
+  /** Retries with back-off, 0 or more; responses of 429 have their own cap. Default 3. */
   readonly retries?: number | undefined;
   /** Upper bound of the first back-off, in milliseconds; it doubles with every retry. Default 500. */
   readonly minDelayMs?: number | undefined;
@@ -13,7 +13,7 @@ export interface RetryOptions {
   readonly maxDelayMs?: number | undefined;
   /** Longest wait the service may ask for, in milliseconds; beyond it the call rejects at once. Default 60,000. */
   readonly maxRetryAfterMs?: number | undefined;
-  /** Retries after an answer of 429, which use up none of `retries`; none when `retries` is 0. Default 20. */
+  /** Retries after a response of 429, which use up none of `retries`; none when `retries` is 0. Default 20. */
   readonly maxRateLimitRetries?: number | undefined;
 }
 
@@ -71,12 +71,12 @@ export interface TrackingClientOptions {
   /** Callbacks around every attempt; one that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
-   * What to do with a successful answer that breaks its schema: reject with `ResponseValidationError`, or log a
+   * What to do with a successful response that breaks its schema: reject with `ResponseValidationError`, or log a
    * warning and hand over what arrived. Default `throw`.
    */
   readonly invalidResponse?: 'throw' | 'warn' | undefined;
   /**
-   * Longest answer that is read, in bytes after decompression. A longer one rejects with `ResponseValidationError`, and
+   * Longest response that is read, in bytes after decompression. A longer one rejects with `ResponseValidationError`, and
    * is not asked for again. Default 67,108,864 (64 MiB).
    */
   readonly maxAnswerBytes?: number | undefined;

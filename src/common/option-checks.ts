@@ -1,6 +1,146 @@
+import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './timing.ts';
 import { kindOf } from './validation.ts';
+
+/** A schema for every option of an interface, so that an option without one does not compile. */
+export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
+
+/**
+ * Checks options against their schema.
+ *
+ * @param schema - mostly a `z.strictObject` whose shape `satisfies OptionShape`
+ * @param name - what the options are called; other names than `options` stand before the names in them: `retry.retries`
+ * @returns what the schema makes of the options
+ * @throws ConfigurationError "Expected `name` to be …, got …"; of values other than numbers it shows the kind only
+ */
+export function checkOptions<Schema extends z.ZodType>(
+  schema: Schema,
+  options: unknown,
+  name = 'options',
+): z.output<Schema> {
+  const result = schema.safeParse(options, { error: (issue) => messageOf(issue, name) });
+  if (result.success) return result.data;
+  const { issues } = result.error;
+  // A misspelt name explains why another option is missing.
+  const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  throw new ConfigurationError(first?.message ?? `Expected \`${name}\` to make sense`);
+}
+
+function messageOf(issue: z.core.$ZodRawIssue, root: string): string {
+  const name = nameOf(issue.path ?? [], root);
+  if (issue.code === 'unrecognized_keys')
+    return unknownNameMessage(name, issue.keys[0] ?? '', namesOf(issue.inst));
+  const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
+  if (typeof rule === 'string') return ruleMessage(name, rule, issue.input);
+  return ruleMessage(name, issue.code === 'invalid_type' ? 'an object' : 'valid', issue.input);
+}
+
+/** Writes a path as code would: `rateLimit.limits["couriers.list"]`. */
+function nameOf(path: readonly PropertyKey[], root: string): string {
+  const steps = path.map((key) =>
+    /^\w+$/.test(String(key)) ? `.${String(key)}` : `[${JSON.stringify(key)}]`,
+  );
+  // The options of a call are its own words; a part of them is named with where it stands.
+  const isNamed = root !== 'options' || path.length === 0;
+  return `${isNamed ? root : ''}${steps.join('')}`.replace(/^\./, '');
+}
+
+function namesOf(schema: unknown): string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}
+
+function unknownNameMessage(name: string, given: string, known: readonly string[]): string {
+  const near = nearestName(given, known);
+  const hint = near === undefined ? `one of ${known.join(', ')}` : `\`${near}\``;
+  return `Expected \`${name}\` to hold known options only, got \`${given}\`; did you mean ${hint}?`;
+}
+
+function ruleMessage(name: string, rule: string, value: unknown): string {
+  return `Expected \`${name}\` to be ${rule}, got ${typeof value === 'number' ? String(value) : kindOf(value)}`;
+}
+
+/** An option with one rule, which reads on from "to be". */
+export function option<T>(rule: string, isValid: (value: unknown) => boolean): z.ZodType<T> {
+  return z.custom<T>(isValid, { params: { rule } });
+}
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+
+/** A timeout: a number above 0 that a timer can hold. */
+export const timeoutOption = option<number>(
+  `a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`,
+  (value) => isNumber(value) && value > 0 && value <= MAX_TIMER_MS,
+);
+
+/** A delay: a number of 0 or more that a timer can hold. */
+export const delayOption = option<number>(
+  `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
+  (value) => isNumber(value) && value >= 0 && value <= MAX_TIMER_MS,
+);
+
+/** A whole number from `min`; Infinity where `allowInfinity` says so. */
+export const countOption = (min: number, allowInfinity = false) =>
+  option<number>(`a whole number of at least ${min}`, (value) => {
+    if (allowInfinity && value === Number.POSITIVE_INFINITY) return true;
+    return isNumber(value) && Number.isSafeInteger(value) && value >= min;
+  });
+
+/** A switch: a truthy value of another kind, as the text "false", would switch it on. */
+export const switchOption = option<boolean>('true or false', (value) => typeof value === 'boolean');
+
+/** One of a fixed set of strings. */
+export const choiceOption = <Allowed extends string>(allowed: readonly Allowed[]) =>
+  option<Allowed>(allowed.map((one) => `"${one}"`).join(' or '), (value) =>
+    allowed.some((one) => one === value),
+  );
+
+/** A function; what it is called with is the type's business. */
+export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
+
+/** Header names and values; the result's names are in lower case. */
+export const headersOption = (name: string) => z.unknown().transform((value) => checkHeaders(name, value));
+
+/** Rejects an option: "Expected `name` to be rule, got value"; of other values than numbers only the kind is shown. */
+export function refuseOption(name: string, rule: string, value: unknown): never {
+  throw new ConfigurationError(ruleMessage(name, rule, value));
+}
+
+/** Checks one timeout. */
+export function checkTimeoutMs(name: string, value: unknown): number {
+  return checkOptions(timeoutOption, value, name);
+}
+
+/** Checks one delay. */
+export function checkDelayMs(name: string, value: unknown): number {
+  return checkOptions(delayOption, value, name);
+}
+
+/** Checks one whole number. */
+export function checkCount(name: string, value: unknown, min: number, allowInfinity = false): number {
+  return checkOptions(countOption(min, allowInfinity), value, name);
+}
+
+/** Checks one switch. */
+export function checkBoolean(name: string, value: unknown): boolean {
+  return checkOptions(switchOption, value, name);
+}
+
+/** Checks one value against a fixed set of strings. */
+export function checkOneOf<Allowed extends string>(
+  name: string,
+  value: unknown,
+  allowed: readonly Allowed[],
+): Allowed {
+  return checkOptions(choiceOption(allowed), value, name);
+}
+
+/** Checks that a value is a plain bag of options with known names only, so that a typo does not pass silently. */
+export function checkKnownOptions(name: string, value: unknown, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new ConfigurationError(unknownNameMessage(name, unknown, known));
+}
 
 /** Headers that describe the transport: the runtime writes them, and a wrong one makes requests hang or fail. */
 const TRANSPORT_HEADERS = [
@@ -12,66 +152,6 @@ const TRANSPORT_HEADERS = [
   'transfer-encoding',
   'upgrade',
 ];
-
-/** Refuses an option: "Expected `name` to be rule, got value"; of other values than numbers only the kind is told. */
-export function refuseOption(name: string, rule: string, value: unknown): never {
-  const got = typeof value === 'number' ? String(value) : kindOf(value);
-  throw new ConfigurationError(`Expected \`${name}\` to be ${rule}, got ${got}`);
-}
-
-/** Checks a timeout: a number above 0 that a timer can hold. */
-export function checkTimeoutMs(name: string, value: unknown): number {
-  if (typeof value !== 'number' || !(value > 0) || value > MAX_TIMER_MS) {
-    return refuseOption(name, `a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`, value);
-  }
-  return value;
-}
-
-/** Checks a delay: a number of 0 or more that a timer can hold. */
-export function checkDelayMs(name: string, value: unknown): number {
-  if (typeof value !== 'number' || !(value >= 0) || value > MAX_TIMER_MS) {
-    return refuseOption(name, `a number of milliseconds from 0 to ${MAX_TIMER_MS}`, value);
-  }
-  return value;
-}
-
-/** Checks a whole number from `min`; Infinity where `allowInfinity` says so. */
-export function checkCount(name: string, value: unknown, min: number, allowInfinity = false): number {
-  const isInfinite = allowInfinity && value === Number.POSITIVE_INFINITY;
-  if (!isInfinite && (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min)) {
-    return refuseOption(name, `a whole number of at least ${min}`, value);
-  }
-  // Narrowed above: either the number Infinity or a safe integer.
-  return Number(value);
-}
-
-/** Checks a switch: a truthy value of another kind, as the text "false", would switch it on. */
-export function checkBoolean(name: string, value: unknown): boolean {
-  return typeof value === 'boolean' ? value : refuseOption(name, 'true or false', value);
-}
-
-/** Checks a value against a fixed set of strings. */
-export function checkOneOf<Allowed extends string>(
-  name: string,
-  value: unknown,
-  allowed: readonly Allowed[],
-): Allowed {
-  const found = allowed.find((one) => one === value);
-  return found ?? refuseOption(name, allowed.map((one) => `"${one}"`).join(' or '), value);
-}
-
-/** Checks that a value is a plain bag of options with known names only, so that a typo does not pass silently. */
-export function checkKnownOptions(name: string, value: unknown, known: readonly string[]): void {
-  if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
-  for (const key of Object.keys(value)) {
-    if (known.includes(key)) continue;
-    const near = nearestName(key, known);
-    const hint = near === undefined ? `one of ${known.join(', ')}` : `\`${near}\``;
-    throw new ConfigurationError(
-      `Expected \`${name}\` to hold known options only, got \`${key}\`; did you mean ${hint}?`,
-    );
-  }
-}
 
 /** Checks header names and values without printing a value; the result's names are in lower case. */
 export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 
 const MASK = '[redacted]';
-/** Deeper than any honest answer; what lies below is masked whole, so a hostile one can't exhaust the stack. */
+/** Deeper than any honest response; what lies below is masked whole, so a hostile one can't exhaust the stack. */
 const DEEPEST_VALUE = 100;
 const LONGEST_CAUSE_CHAIN = 10;
 

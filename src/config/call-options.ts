@@ -1,15 +1,17 @@
+import { z } from 'zod';
 import {
-  checkCount,
-  checkDelayMs,
-  checkHeaders,
-  checkKnownOptions,
-  checkOneOf,
-  checkTimeoutMs,
+  checkOptions,
+  choiceOption,
+  countOption,
+  delayOption,
+  headersOption,
+  type OptionShape,
+  option,
+  switchOption,
+  timeoutOption,
 } from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
-import { ConfigurationError } from '../errors.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
-import type { Config } from './config.ts';
 
 /** When a failed attempt is followed by another one; every field is filled. */
 export interface RetryPolicy {
@@ -29,27 +31,79 @@ export const DEFAULT_RETRY: RetryPolicy = {
   maxRateLimitRetries: 20,
 };
 
-/**
- * Checks retry options and fills in what they leave out.
- *
- * @throws ConfigurationError naming the option that makes no sense
- */
-export function resolveRetry(value: false | RetryOptions | undefined, base: RetryPolicy): RetryPolicy {
-  if (value === undefined) return base;
-  if (value === false) return { ...base, retries: 0 };
-  checkKnownOptions('retry', value, Object.keys(DEFAULT_RETRY));
-  const pick = <Key extends keyof RetryPolicy>(
-    key: Key,
-    check: (name: string, value: unknown) => number,
-  ): number => (value[key] === undefined ? base[key] : check(`retry.${key}`, value[key]));
-  const count = (name: string, given: unknown) => checkCount(name, given, 0);
+const retryObject = z.strictObject({
+  retries: countOption(0).optional(),
+  minDelayMs: delayOption.optional(),
+  maxDelayMs: delayOption.optional(),
+  maxRetryAfterMs: delayOption.optional(),
+  maxRateLimitRetries: countOption(0).optional(),
+} satisfies OptionShape<RetryOptions>);
+
+/** Retry options; `false` is none. */
+export const retryOption = z
+  .preprocess((value) => (value === false ? { retries: 0 } : value), retryObject.optional())
+  .optional();
+
+/** Fills in what retry options leave out. */
+export function completeRetry(given: z.output<typeof retryOption>, base: RetryPolicy): RetryPolicy {
+  if (given === undefined) return base;
   return {
-    retries: pick('retries', count),
-    minDelayMs: pick('minDelayMs', checkDelayMs),
-    maxDelayMs: pick('maxDelayMs', checkDelayMs),
-    maxRetryAfterMs: pick('maxRetryAfterMs', checkDelayMs),
-    maxRateLimitRetries: pick('maxRateLimitRetries', count),
+    retries: given.retries ?? base.retries,
+    minDelayMs: given.minDelayMs ?? base.minDelayMs,
+    maxDelayMs: given.maxDelayMs ?? base.maxDelayMs,
+    maxRetryAfterMs: given.maxRetryAfterMs ?? base.maxRetryAfterMs,
+    maxRateLimitRetries: given.maxRateLimitRetries ?? base.maxRateLimitRetries,
   };
+}
+
+function isAbortSignal(value: unknown): boolean {
+  // By shape: a test environment may have an AbortSignal of its own.
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}
+
+const CALL_SHAPE = {
+  signal: option<AbortSignal>('an AbortSignal', isAbortSignal).optional(),
+  timeoutMs: timeoutOption.optional(),
+  totalTimeoutMs: timeoutOption.optional(),
+  retry: retryOption,
+  headers: headersOption('headers').optional(),
+  priority: choiceOption(['interactive', 'background']).optional(),
+} satisfies OptionShape<RequestOptions>;
+
+const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
+  Omit<BulkRequestOptions, keyof RequestOptions>
+>;
+
+/** Options of a call; those of some endpoints have more. */
+type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
+
+const COMMON_OPTIONS: CallSchema = z.strictObject(CALL_SHAPE);
+
+/** The rest of what `request` takes, which has its own checks; named here for "did you mean". */
+const REQUEST_OPTIONS: CallSchema = z.strictObject({
+  method: z.unknown().optional(),
+  path: z.unknown().optional(),
+  query: z.unknown().optional(),
+  body: z.unknown().optional(),
+  schema: z.unknown().optional(),
+  idempotent: z.unknown().optional(),
+  ...CALL_SHAPE,
+});
+
+function schemaOf({ request, retryClass }: Endpoint): CallSchema {
+  // The query of an endpoint stands among the options of its method; its values are checked as input.
+  const queryNames = request.query === undefined ? [] : Object.keys(Object(request.query).shape);
+  const query = Object.fromEntries(queryNames.map((name) => [name, z.unknown().optional()]));
+  return z.strictObject({ ...query, ...CALL_SHAPE, ...(retryClass === 'bulk' ? BULK_SHAPE : {}) });
+}
+
+const SCHEMAS: ReadonlyMap<EndpointName, CallSchema> = new Map(
+  ENDPOINT_NAMES.map((name) => [name, schemaOf(endpoints[name])]),
+);
+
+/** The options of each endpoint's method, so that what another method takes is not ignored here. */
+export function schemaOfOptions(method: EndpointName | 'request'): CallSchema {
+  return (method === 'request' ? undefined : SCHEMAS.get(method)) ?? REQUEST_OPTIONS;
 }
 
 /** The options of one call, checked and completed. */
@@ -61,59 +115,31 @@ export interface CallOptions {
   readonly retry: RetryPolicy;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly priority: 'interactive' | 'background';
-}
-
-// Typed against the options, so an option without an entry here does not compile.
-/** The names of what every call takes. */
-export const CALL_OPTIONS = Object.keys({
-  signal: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  retry: true,
-  headers: true,
-  priority: true,
-} satisfies Record<keyof RequestOptions, true>);
-
-// Typed against the options, so an option without an entry here does not compile.
-const BULK_OPTIONS = Object.keys({ retryAmbiguous: true } satisfies Record<
-  Exclude<keyof BulkRequestOptions, keyof RequestOptions>,
-  true
->);
-
-function optionsOf({ request, retryClass }: Endpoint): readonly string[] {
-  // The query of an endpoint stands among the options of its method.
-  const query = request.query === undefined ? [] : Object.keys(Object(request.query).shape);
-  return [...query, ...CALL_OPTIONS, ...(retryClass === 'bulk' ? BULK_OPTIONS : [])];
-}
-
-/** The names of the options of each endpoint's method, so that what another method takes is not ignored here. */
-export const METHOD_OPTIONS: ReadonlyMap<EndpointName, readonly string[]> = new Map(
-  ENDPOINT_NAMES.map((name) => [name, optionsOf(endpoints[name])]),
-);
-
-function isAbortSignal(value: unknown): value is AbortSignal {
-  // By shape: a test environment may have an AbortSignal of its own.
-  const isObject = typeof value === 'object' && value !== null;
-  return isObject && 'aborted' in value && 'addEventListener' in value;
+  readonly retryAmbiguous: boolean;
 }
 
 /**
  * Checks and completes the options of one call.
  *
+ * @param defaults - what the client has
  * @throws ConfigurationError naming the option that makes no sense
  */
-export function resolveCallOptions(config: Config, options: RequestOptions = {}): CallOptions {
-  const { signal, timeoutMs, totalTimeoutMs, retry, headers, priority } = options;
-  if (signal !== undefined && !isAbortSignal(signal)) {
-    throw new ConfigurationError('Expected `signal` to be an AbortSignal');
-  }
+export function resolveCallOptions(
+  defaults: { readonly totalTimeoutMs: number | undefined; readonly retry: RetryPolicy },
+  options: RequestOptions = {},
+  schema: CallSchema = COMMON_OPTIONS,
+): CallOptions {
+  const { signal, timeoutMs, totalTimeoutMs, retry, headers, priority, retryAmbiguous } = checkOptions(
+    schema,
+    options,
+  );
   return {
     signal,
-    timeoutMs: timeoutMs === undefined ? undefined : checkTimeoutMs('timeoutMs', timeoutMs),
-    totalTimeoutMs:
-      totalTimeoutMs === undefined ? config.totalTimeoutMs : checkTimeoutMs('totalTimeoutMs', totalTimeoutMs),
-    retry: resolveRetry(retry, config.retry),
-    headers: headers === undefined ? undefined : checkHeaders('headers', headers),
-    priority: checkOneOf('priority', priority ?? 'interactive', ['interactive', 'background']),
+    timeoutMs,
+    totalTimeoutMs: totalTimeoutMs ?? defaults.totalTimeoutMs,
+    retry: completeRetry(retry, defaults.retry),
+    headers,
+    priority: priority ?? 'interactive',
+    retryAmbiguous: retryAmbiguous === true,
   };
 }

@@ -1,36 +1,46 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import {
-  checkBoolean,
-  checkCount,
   checkHeaders,
-  checkKnownOptions,
-  checkOneOf,
-  checkTimeoutMs,
+  checkOptions,
+  choiceOption,
+  countOption,
+  functionOption,
+  headersOption,
+  type OptionShape,
+  switchOption,
+  timeoutOption,
 } from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName, type TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { checkLogger, type Hooks, LOG_LEVELS, type Logger, leveledLogger, resolveHooks } from '../logging.ts';
 import type { RateLimitOptions, TrackingClientOptions } from '../options.ts';
-import { accountOf, type KeySource, keySource } from './api-key.ts';
-import { resolveBaseUrl } from './base-url.ts';
-import { DEFAULT_RETRY, type RetryPolicy, resolveRetry } from './call-options.ts';
+import { completeRetry, DEFAULT_RETRY, type RetryPolicy, retryOption } from './call-options.ts';
+
+/** The version of this package; a test keeps it equal to the one in package.json. */
+export const VERSION = '0.1.0';
 
 /** The options of a client, checked and completed once. */
 export interface Config {
   readonly baseUrl: string;
   readonly account: string;
-  readonly apiKey: KeySource;
+  /** The key, or what gives it for one attempt. */
+  readonly apiKey: string | (() => Promise<string>);
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
   readonly retry: RetryPolicy;
   /** Undefined with `rateLimit: false`. */
   readonly limiter: Limiter | undefined;
-  readonly limits: Partial<Record<EndpointName, number>>;
+  readonly limits: Partial<Record<EndpointName, number | undefined>>;
   readonly fetch: typeof globalThis.fetch | undefined;
   /** Accept, user agent and the caller's headers; never the key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: Logger;
+  /** Spares most programs the words of a line for every attempt. */
+  readonly isDebugLogged: boolean;
   readonly hooks: Hooks;
   readonly invalidResponse: 'throw' | 'warn';
   readonly maxAnswerBytes: number;
@@ -39,46 +49,17 @@ export interface Config {
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
 const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-// Typed against the options, so an option without an entry here does not compile.
-const KNOWN_OPTIONS = {
-  baseUrl: true,
-  apiKey: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  retry: true,
-  rateLimit: true,
-  limiter: true,
-  fetch: true,
-  headers: true,
-  userAgent: true,
-  logger: true,
-  logLevel: true,
-  hooks: true,
-  invalidResponse: true,
-  maxAnswerBytes: true,
-  dangerouslyAllowBrowser: true,
-  allowInsecureHttp: true,
-} satisfies Record<keyof TrackingClientOptions, true>;
+const limitsObject = z.strictObject(
+  Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(1).optional()])),
+);
 
-const KNOWN_RATE_LIMIT_OPTIONS = {
-  limits: true,
-  maxQueue: true,
-  maxUplinkMs: true,
-  reserve: true,
-} satisfies Record<keyof RateLimitOptions, true>;
-
-function environment(name: string): string | undefined {
-  return globalThis.process?.env?.[name];
-}
-
-function resolveLimits(limits: RateLimitOptions['limits']): Partial<Record<EndpointName, number>> {
-  if (limits === undefined) return {};
-  checkKnownOptions('rateLimit.limits', limits, ENDPOINT_NAMES);
-  for (const [name, limit] of Object.entries(limits)) {
-    if (limit !== undefined) checkCount(`rateLimit.limits["${name}"]`, limit, 1);
-  }
-  return { ...limits };
-}
+const rateLimitObject = z.strictObject({
+  limits: limitsObject.optional(),
+  // Checked by the limiter they set up.
+  maxQueue: z.custom<RateLimitOptions['maxQueue']>().optional(),
+  maxUplinkMs: z.custom<RateLimitOptions['maxUplinkMs']>().optional(),
+  reserve: z.custom<RateLimitOptions['reserve']>().optional(),
+} satisfies OptionShape<RateLimitOptions>);
 
 function checkLimiter(limiter: Limiter): Limiter {
   // `Object` makes something with properties of null, too: options come from callers without types.
@@ -87,12 +68,80 @@ function checkLimiter(limiter: Limiter): Limiter {
   throw new ConfigurationError('Expected `limiter` to have the methods `acquire` and `snapshot`');
 }
 
-function resolveLimiter({ limiter, rateLimit = {} }: TrackingClientOptions): Limiter | undefined {
+const clientOptions = z.strictObject({
+  baseUrl: z.unknown().optional(),
+  apiKey: z.unknown().optional(),
+  timeoutMs: timeoutOption.optional(),
+  totalTimeoutMs: timeoutOption.optional(),
+  retry: retryOption,
+  rateLimit: z
+    .unknown()
+    .transform((value) => (value === false ? value : checkOptions(rateLimitObject, value, 'rateLimit')))
+    .optional(),
+  limiter: z.custom<Limiter>().transform(checkLimiter).optional(),
+  fetch: functionOption<typeof globalThis.fetch>().optional(),
+  headers: headersOption('headers').optional(),
+  userAgent: z
+    .unknown()
+    .transform((value) => checkHeaders('userAgent', { 'user-agent': value }))
+    .optional(),
+  logger: z.custom<Logger>().transform(checkLogger).optional(),
+  logLevel: choiceOption(LOG_LEVELS).default('warn'),
+  hooks: z.custom<Hooks>().optional(),
+  invalidResponse: choiceOption(['throw', 'warn']).default('throw'),
+  maxAnswerBytes: countOption(1, true).default(DEFAULT_MAX_ANSWER_BYTES),
+  dangerouslyAllowBrowser: switchOption.default(false),
+  allowInsecureHttp: switchOption.default(false),
+} satisfies OptionShape<TrackingClientOptions>);
+
+/**
+ * Checks and completes the options of a client.
+ *
+ * @throws ConfigurationError naming the option that is missing or makes no sense
+ */
+export function resolveConfig(options: TrackingClientOptions): Config {
+  const given = checkOptions(clientOptions, options);
+  rejectBrowser(given.dangerouslyAllowBrowser);
+  const { timeoutMs, rateLimit } = given;
+  const apiKey = given.apiKey ?? environment('TRACKING_API_KEY');
+  const baseUrl = given.baseUrl ?? environment('TRACKING_BASE_URL');
+  const logger = leveledLogger(given.logger ?? console, given.logLevel);
+  return {
+    baseUrl: resolveBaseUrl(baseUrl, given.allowInsecureHttp),
+    account: accountOf(apiKey),
+    apiKey: keySource(apiKey),
+    timeoutMs: timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : { standard: timeoutMs, synchronous: timeoutMs },
+    totalTimeoutMs: given.totalTimeoutMs,
+    retry: completeRetry(given.retry, DEFAULT_RETRY),
+    limiter: resolveLimiter(given.limiter, rateLimit),
+    limits: rateLimit ? (rateLimit.limits ?? {}) : {},
+    fetch: given.fetch,
+    headers: {
+      accept: 'application/json',
+      'user-agent': defaultUserAgent(),
+      ...given.headers,
+      ...given.userAgent,
+    },
+    logger,
+    isDebugLogged: given.logLevel === 'debug',
+    hooks: resolveHooks(given.hooks, logger),
+    invalidResponse: given.invalidResponse,
+    maxAnswerBytes: given.maxAnswerBytes,
+  };
+}
+
+function environment(name: string): string | undefined {
+  return globalThis.process?.env?.[name];
+}
+
+function resolveLimiter(
+  limiter: Limiter | undefined,
+  rateLimit: TrackingClientOptions['rateLimit'] = {},
+): Limiter | undefined {
   if (rateLimit === false) {
     if (limiter === undefined) return undefined;
     throw new ConfigurationError('Expected `rateLimit` to be left on when a `limiter` is given, got false');
   }
-  checkKnownOptions('rateLimit', rateLimit, Object.keys(KNOWN_RATE_LIMIT_OPTIONS));
   const { limits: _limits, ...bucketOptions } = rateLimit;
   if (limiter === undefined) return new TokenBucketLimiter(bucketOptions);
   for (const [name, value] of Object.entries(bucketOptions)) {
@@ -101,68 +150,16 @@ function resolveLimiter({ limiter, rateLimit = {} }: TrackingClientOptions): Lim
       `Expected \`rateLimit.${name}\` to be left out where the \`limiter\` is given or shared: it is set up on its own`,
     );
   }
-  return checkLimiter(limiter);
+  return limiter;
 }
 
-function resolveHeaders(options: TrackingClientOptions): Readonly<Record<string, string>> {
-  const { userAgent } = options;
-  return {
-    accept: 'application/json',
-    'user-agent': defaultUserAgent(),
-    ...(options.headers === undefined ? {} : checkHeaders('headers', options.headers)),
-    ...(userAgent === undefined ? {} : checkHeaders('userAgent', { 'user-agent': userAgent })),
-  };
-}
-
-function refuseBrowser(isAllowed: boolean): void {
+function rejectBrowser(isAllowed: boolean): void {
   const hasBrowserGlobals = 'window' in globalThis && 'document' in globalThis;
   if (!hasBrowserGlobals || isAllowed) return;
   throw new ConfigurationError(
     'Expected to run on a server, got browser globals: every visitor could read the API key. ' +
       'Call the service from your backend, or set `dangerouslyAllowBrowser` where no key is at stake',
   );
-}
-
-/**
- * Checks and completes the options of a client.
- *
- * @throws ConfigurationError naming the option that is missing or makes no sense
- */
-export function resolveConfig(options: TrackingClientOptions): Config {
-  checkKnownOptions('options', options, Object.keys(KNOWN_OPTIONS));
-  const { dangerouslyAllowBrowser = false, allowInsecureHttp = false } = options;
-  refuseBrowser(checkBoolean('dangerouslyAllowBrowser', dangerouslyAllowBrowser));
-  const apiKey = options.apiKey ?? environment('TRACKING_API_KEY');
-  const timeoutMs =
-    options.timeoutMs === undefined ? undefined : checkTimeoutMs('timeoutMs', options.timeoutMs);
-  if (options.fetch !== undefined && typeof options.fetch !== 'function') {
-    throw new ConfigurationError('Expected `fetch` to be a function');
-  }
-  return {
-    baseUrl: resolveBaseUrl(
-      options.baseUrl ?? environment('TRACKING_BASE_URL'),
-      checkBoolean('allowInsecureHttp', allowInsecureHttp),
-    ),
-    account: accountOf(apiKey),
-    apiKey: keySource(apiKey),
-    timeoutMs: timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : { standard: timeoutMs, synchronous: timeoutMs },
-    totalTimeoutMs:
-      options.totalTimeoutMs === undefined
-        ? undefined
-        : checkTimeoutMs('totalTimeoutMs', options.totalTimeoutMs),
-    retry: resolveRetry(options.retry, DEFAULT_RETRY),
-    limiter: resolveLimiter(options),
-    limits: options.rateLimit ? resolveLimits(options.rateLimit.limits) : {},
-    fetch: options.fetch,
-    headers: resolveHeaders(options),
-    logger: leveledLogger(
-      options.logger === undefined ? console : checkLogger(options.logger),
-      checkOneOf('logLevel', options.logLevel ?? 'warn', LOG_LEVELS),
-    ),
-    hooks: resolveHooks(options.hooks),
-    invalidResponse: checkOneOf('invalidResponse', options.invalidResponse ?? 'throw', ['throw', 'warn']),
-    maxAnswerBytes: checkCount('maxAnswerBytes', options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES, 1, true),
-  };
 }
 
 /** Name and version of this package and of the runtime, e.g. `tracking-client/0.1.0 node/20.19.0`. */
@@ -175,5 +172,93 @@ export function defaultUserAgent(): string {
   return nodeVersion === undefined ? own : `${own} ${name}/${runtime ?? nodeVersion}`;
 }
 
-/** The version of this package; a test keeps it equal to the one in package.json. */
-export const VERSION = '0.1.0';
+function checkKey(value: unknown): string {
+  const key = typeof value === 'string' ? value.trim() : undefined;
+  if (key === undefined || key === '') {
+    throw new ConfigurationError(
+      `Expected \`apiKey\` to be a non-empty string, got ${kindOf(value)}; pass it, or set TRACKING_API_KEY`,
+    );
+  }
+  // The kind only: the value must never reach a message.
+  if (!/^[\x20-\x7e]+$/.test(key) || /["'`\\]/.test(key)) {
+    throw new ConfigurationError(
+      'Expected `apiKey` to hold visible ASCII characters without quotes and backslashes, got others among them',
+    );
+  }
+  return key;
+}
+
+/** A key that does not change is checked at once; a function is asked before every attempt. */
+export function keySource(apiKey: unknown): Config['apiKey'] {
+  if (typeof apiKey !== 'function') return checkKey(apiKey);
+  return async () => {
+    let key: unknown;
+    try {
+      key = await apiKey();
+    } catch (cause) {
+      throw new ConfigurationError('Expected the `apiKey` function to give a key, got an error', { cause });
+    }
+    return checkKey(key);
+  };
+}
+
+/**
+ * Names the account for limiters: a hash of the key, never the key. A key that comes from a function can change while
+ * the account stays, so all such clients that share a limiter count as one account.
+ */
+export function accountOf(apiKey: unknown): string {
+  if (typeof apiKey !== 'string') return 'dynamic';
+  return createHash('sha256').update(apiKey.trim()).digest('hex');
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127\.\d+\.\d+\.\d+$/.test(hostname)
+  );
+}
+
+function parse(value: unknown): URL {
+  if (value instanceof URL) return new URL(value);
+  if (typeof value !== 'string' || value.trim() === '') {
+    throw new ConfigurationError(
+      `Expected \`baseUrl\` to be a URL, got ${kindOf(value)}; pass it, or set TRACKING_BASE_URL`,
+    );
+  }
+  try {
+    return new URL(value.trim());
+  } catch {
+    throw new ConfigurationError(
+      'Expected `baseUrl` to be an absolute URL such as https://host/public/v1, got another string',
+    );
+  }
+}
+
+/**
+ * Checks the base URL and cuts trailing slashes; its path is kept.
+ *
+ * @throws ConfigurationError when it is no URL, holds credentials, a query or a fragment, or would carry the key in the
+ * clear
+ */
+export function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
+  const url = parse(value);
+  if (url.username !== '' || url.password !== '') {
+    throw new ConfigurationError(
+      'Expected `baseUrl` to hold no credentials, got some; the key goes into `apiKey`',
+    );
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw new ConfigurationError('Expected `baseUrl` to end with its path, got a query or a fragment');
+  }
+  const isSecure =
+    url.protocol === 'https:' ||
+    (url.protocol === 'http:' && (allowInsecureHttp || isLoopback(url.hostname)));
+  if (!isSecure) {
+    throw new ConfigurationError(
+      `Expected \`baseUrl\` to be https: (or http: on loopback, or with \`allowInsecureHttp\`), got ${url.protocol}`,
+    );
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}

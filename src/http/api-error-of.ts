@@ -13,6 +13,7 @@ import {
   ServerError,
   ShippingDateOutdatedError,
 } from '../api-errors.ts';
+import { redactText, redactValue } from '../common/secrets.ts';
 import { type ApiErrorItem, isKnownErrorCode, type KnownErrorCode } from '../schemas/api-error.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 
@@ -66,17 +67,25 @@ function classOfStatus(status: number): ApiErrorClass {
   }
 }
 
-function toItem(value: unknown): ApiErrorItem[] {
+/** One error as the service sent it, without the key; a known code stays one, whatever the key is. */
+function toItem(value: unknown, key: string): ApiErrorItem[] {
   if (!isJsonObject(value) || typeof value['code'] !== 'string') return [];
-  const message = value['message'];
-  return [{ ...value, code: value['code'], message: typeof message === 'string' ? message : undefined }];
+  const { code, message, ...rest } = value;
+  return [
+    {
+      // Sound: what `redactValue` makes of a JSON object is a JSON object.
+      ...(redactValue(rest, key) as object),
+      code: isKnownErrorCode(code) ? code : redactText(code, key),
+      message: typeof message === 'string' ? redactText(message, key) : undefined,
+    },
+  ];
 }
 
 /** Reads the errors of both envelopes: `{ errors: [...] }`, and `{ error }` of the bulk endpoint. */
-export function readErrorItems(body: unknown): ApiErrorItem[] {
+export function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
   if (!isJsonObject(body)) return [];
   const { errors, error } = body;
-  return Array.isArray(errors) ? errors.flatMap(toItem) : toItem(error);
+  return Array.isArray(errors) ? errors.flatMap((one) => toItem(one, key)) : toItem(error, key);
 }
 
 const LONGEST_EXCERPT = 500;
@@ -99,7 +108,7 @@ function oneLine(text: string): string {
   return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT - 1)}…` : line;
 }
 
-/** A body as one short line; a gateway's page is only told by its size. */
+/** A body as one short line; a gateway's page shows its size only. */
 export function excerpt(body: unknown): string {
   const text = typeof body === 'string' ? body : jsonOf(body);
   return /^\s*</.test(text) ? `an HTML page of ${text.length} characters` : oneLine(text);
@@ -116,7 +125,7 @@ function describe(details: ApiErrorDetails): string {
   return `${answered}${said === '' ? '' : `: ${said}`}${request}`;
 }
 
-/** The error for an answer: by code first, by status second. */
+/** The error for a response: by code first, by status second. */
 export function apiErrorOf(details: ApiErrorDetails, message = describe(details)): ApiError {
   const byCode = classOfCode(details.errors[0]?.code);
   const ErrorClass = byCode === 'status' ? classOfStatus(details.status) : byCode;

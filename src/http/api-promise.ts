@@ -1,14 +1,22 @@
-import type { RateLimitInfo } from './response-headers.ts';
+/** What one response's headers say about the allowance. */
+export interface RateLimitInfo {
+  /** Requests allowed in a window of one second, when announced as a positive integer. */
+  readonly limit: number | undefined;
+  /** Requests left in the window. */
+  readonly remaining: number | undefined;
+  /** Time until the limit resets, in milliseconds. */
+  readonly resetMs: number | undefined;
+}
 
 /** A result together with what came with it. */
 export interface WithResponse<T> {
   /** What awaiting the call alone gives. */
   readonly data: T;
-  /** The answer; its body can still be read. */
+  /** The response; its body can still be read. */
   readonly response: Response;
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
-  /** What the answer's headers say about the allowance. */
+  /** What the response's headers say about the allowance. */
   readonly rateLimit: RateLimitInfo;
   /** How many requests were sent for this call. */
   readonly attempts: number;
@@ -44,7 +52,7 @@ export class ApiPromise<T> implements Promise<T> {
   }
 
   /**
-   * Starts the call, unless it has started, and tells more than the data.
+   * Starts the call, unless it has started, and gives more than the data.
    *
    * @returns the data, the response, its request id, rate limit, and the number of attempts
    */

@@ -4,7 +4,7 @@ import type { RetryClass } from '../endpoints.ts';
 import { ConnectionError, TimeoutError, type TrackingError } from '../errors.ts';
 
 /** What to do about a failed attempt. */
-export type RetryVerdict =
+export type RetryDecision =
   | { readonly kind: 'stop' }
   /** Another attempt after the wait the service asked for; uses up no back-off. */
   | { readonly kind: 'rate-limited'; readonly delayMs: number }
@@ -18,7 +18,12 @@ export interface RetryHistory {
   readonly rateLimits: number;
 }
 
-const STOP: RetryVerdict = { kind: 'stop' };
+const STOP: RetryDecision = { kind: 'stop' };
+
+/** True for a 429 that comes back with the next window: a code may say more than the status, and an empty quota does not. */
+export function isRateLimited(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
+}
 
 /** True where the service may have carried the request out, and we can't know. */
 function isAmbiguous(error: TrackingError): boolean {
@@ -29,14 +34,9 @@ function isAmbiguous(error: TrackingError): boolean {
 
 function mayRepeat(error: TrackingError, retryClass: RetryClass, retryAmbiguous: boolean): boolean {
   if (error instanceof ConnectionError && error.neverSent) return true;
-  const isRepeatable = retryClass === 'safe' || (retryClass === 'bulk' && retryAmbiguous);
-  if (isAmbiguous(error)) return isRepeatable;
-  return (
-    retryClass === 'safe' &&
-    error instanceof ApiError &&
-    error.status === 409 &&
-    error.code === 'request_conflict'
-  );
+  if (isAmbiguous(error)) return retryClass === 'safe' || (retryClass === 'bulk' && retryAmbiguous);
+  const isConflict = error instanceof ApiError && error.status === 409 && error.code === 'request_conflict';
+  return isConflict && retryClass === 'safe';
 }
 
 /** Exponential back-off with full jitter: anything from nothing to the bound, so that clients do not meet again. */
@@ -54,12 +54,11 @@ export function decideRetry(
   error: TrackingError,
   call: { readonly retryClass: RetryClass; readonly retryAmbiguous: boolean; readonly policy: RetryPolicy },
   history: RetryHistory,
-): RetryVerdict {
+): RetryDecision {
   const { policy } = call;
   const askedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
   if (askedMs !== undefined && askedMs > policy.maxRetryAfterMs) return STOP;
-  // A code may say more than the status; only an empty quota does not come back with the next window.
-  if (error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError)) {
+  if (isRateLimited(error)) {
     if (policy.retries === 0 || history.rateLimits >= policy.maxRateLimitRetries) return STOP;
     return { kind: 'rate-limited', delayMs: askedMs ?? 0 };
   }

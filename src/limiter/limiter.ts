@@ -90,6 +90,8 @@ export interface BucketSnapshot {
  * before `retryAfterMs` is over. And no `acquire` may outlast its `signal` and its `maxWaitMs`.
  */
 export interface Limiter {
+  /** True when `acquire` itself rejects on `signal` and after `maxWaitMs`, so that nobody else has to watch them. */
+  readonly honorsDeadlines?: boolean;
   /**
    * Waits for a token of one bucket. Once it resolved, an abort of the signal no longer gives the token back: look at
    * the signal again before sending, and call `cancel` if it aborted.

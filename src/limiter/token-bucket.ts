@@ -46,6 +46,7 @@ const KNOWN_OPTIONS = {
  * const jobs = new TrackingClient({ limiter });
  */
 export class TokenBucketLimiter implements Limiter {
+  readonly honorsDeadlines = true;
   readonly #settings: QueueSettings;
   readonly #buckets = new BucketRegistry<Bucket>();
   readonly #aborts = new AbortGroups<PendingCall>((call, reason) => call.bucket.giveUp(call, reason));

@@ -14,7 +14,7 @@ import {
 } from '../errors.ts';
 import { apiErrorOf } from '../http/api-error-of.ts';
 import type { WithResponse } from '../http/api-promise.ts';
-import { Caller } from '../http/caller.ts';
+import { Caller } from '../http/call.ts';
 import type { Hooks } from '../logging.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';

@@ -5,7 +5,7 @@ import { errorMap, toValidationIssues } from '../common/validation.ts';
 import { DEFAULT_RETRY, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { RequestValidationError } from '../errors.ts';
-import { Caller } from '../http/caller.ts';
+import { Caller } from '../http/call.ts';
 import { callGuarded } from '../logging.ts';
 import type { BulkRequestOptions, RetryOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';

@@ -1,7 +1,7 @@
 // Specification: service.md 1, 4; public contract
 
 import type { ApiPromise } from '../http/api-promise.ts';
-import type { Caller } from '../http/caller.ts';
+import type { Caller } from '../http/call.ts';
 import type { RequestOptions } from '../options.ts';
 import type { Courier } from '../schemas/courier.ts';
 import type { PerCallTracking, TrackingSearchInput } from '../schemas/tracking.ts';

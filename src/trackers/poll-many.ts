@@ -4,7 +4,7 @@ import { checkCount, refuseOption } from '../common/option-checks.ts';
 import { MAX_TIMER_MS } from '../common/timing.ts';
 import type { Config } from '../config/config.ts';
 import { isTrackingError, TrackingError } from '../errors.ts';
-import type { Caller } from '../http/caller.ts';
+import type { Caller } from '../http/call.ts';
 import { POLL_OPTIONS, type PollOptions, resolvePollOptions } from './poll.ts';
 import { PollEngine, type PollSettings } from './poll-engine.ts';
 import type { PollUpdate } from './polled-tracker.ts';

@@ -11,7 +11,7 @@ import { MAX_TIMER_MS } from '../common/timing.ts';
 import { resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { TimeoutError } from '../errors.ts';
-import type { Caller } from '../http/caller.ts';
+import type { Caller } from '../http/call.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { type SearchBy, searchBySchema } from '../schemas/identifier.ts';
 import type { Tracking } from '../schemas/tracking.ts';

@@ -13,7 +13,7 @@ import {
 import { linkedController } from '../common/timing.ts';
 import { errorMap, toValidationIssues } from '../common/validation.ts';
 import { ConfigurationError, RequestValidationError, TrackingError } from '../errors.ts';
-import type { Caller } from '../http/caller.ts';
+import type { Caller } from '../http/call.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { trackerIdentifier } from '../schemas/identifier.ts';

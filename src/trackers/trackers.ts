@@ -1,7 +1,7 @@
 // Specification: service.md 1, 2.1, 2.3, 2.4, 3, 4, 6, 8; public contract
 
 import type { ApiPromise } from '../http/api-promise.ts';
-import type { Caller } from '../http/caller.ts';
+import type { Caller } from '../http/call.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
 import {

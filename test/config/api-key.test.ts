@@ -1,11 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { accountOf, keySource } from '../../src/config/api-key.ts';
+import { accountOf, keySource } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { rejectionOf } from '../support/make-client.ts';
 
+/** What asks a function for the key of one attempt. */
+function sourceOf(apiKey: () => unknown): () => Promise<string> {
+  const source = keySource(apiKey);
+  if (typeof source === 'string') throw new TypeError('Expected a function');
+  return source;
+}
+
 describe('a fixed key', () => {
   test.each(['key', ' key', 'key\n', '\t key \r\n'])('%j → trimmed', (given) => {
-    expect(keySource(given)()).toBe('key');
+    expect(keySource(given)).toBe('key');
   });
 
   test.each([
@@ -44,7 +51,7 @@ describe('a fixed key', () => {
 describe('a function', () => {
   test('construction → it is not asked', () => {
     let asked = 0;
-    keySource(() => {
+    sourceOf(() => {
       asked += 1;
       return 'key';
     });
@@ -53,24 +60,24 @@ describe('a function', () => {
 
   test('each use → asked again, trimmed', async () => {
     const keys = [' first ', 'second\n'];
-    const source = keySource(() => keys.shift());
+    const source = sourceOf(() => keys.shift());
     expect([await source(), await source()]).toEqual(['first', 'second']);
   });
 
   test('a promise → awaited', async () => {
-    expect(await keySource(async () => 'key')()).toBe('key');
+    expect(await sourceOf(async () => 'key')()).toBe('key');
   });
 
   test.each([undefined, '', 5, 'a\nb'])('it gives %j → ConfigurationError', async (given) => {
-    expect(await rejectionOf(Promise.resolve(keySource(() => given)()))).toBeInstanceOf(ConfigurationError);
+    expect(await rejectionOf(sourceOf(() => given)())).toBeInstanceOf(ConfigurationError);
   });
 
   test('it throws → ConfigurationError with the failure as its cause', async () => {
     const cause = new Error('vault is sealed');
-    const source = keySource(() => {
+    const source = sourceOf(() => {
       throw cause;
     });
-    const error = await rejectionOf(Promise.resolve(source()));
+    const error = await rejectionOf(source());
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(error).toMatchObject({
       message: 'Expected the `apiKey` function to give a key, got an error',

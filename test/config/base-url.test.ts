@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { resolveBaseUrl } from '../../src/config/base-url.ts';
+import { resolveBaseUrl } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 
 describe('accepted', () => {

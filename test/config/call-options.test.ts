@@ -21,6 +21,7 @@ describe('options of one call', () => {
       retry: config.retry,
       headers: undefined,
       priority: 'interactive',
+      retryAmbiguous: false,
     });
   });
 

@@ -46,20 +46,20 @@ describe('defaults', () => {
 });
 
 describe('environment', () => {
-  test('no options → base URL and key from the environment', async () => {
+  test('no options → base URL and key from the environment', () => {
     vi.stubEnv('TRACKING_BASE_URL', 'https://env.test/v1/');
     vi.stubEnv('TRACKING_API_KEY', ' env-key ');
     const config = resolveConfig({});
     expect(config.baseUrl).toBe('https://env.test/v1');
-    expect(await config.apiKey()).toBe('env-key');
+    expect(config.apiKey).toBe('env-key');
   });
 
-  test('options → win over the environment', async () => {
+  test('options → win over the environment', () => {
     vi.stubEnv('TRACKING_BASE_URL', 'https://env.test/v1/');
     vi.stubEnv('TRACKING_API_KEY', 'env-key');
     const config = resolveConfig(base);
     expect(config.baseUrl).toBe('https://host.test/v1');
-    expect(await config.apiKey()).toBe('key');
+    expect(config.apiKey).toBe('key');
   });
 
   test('an empty key → ConfigurationError, not the key of the environment', () => {

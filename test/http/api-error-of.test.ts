@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as errors from '../../src/api-errors.ts';
 import { apiErrorOf, excerpt, readErrorItems } from '../../src/http/api-error-of.ts';
 import { KNOWN_ERROR_CODES, type KnownErrorCode } from '../../src/schemas/api-error.ts';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 
 function errorOf(status: number, code?: string, rest: Partial<errors.ApiErrorDetails> = {}) {
   return apiErrorOf({
@@ -172,26 +172,26 @@ describe('excerpt', () => {
 describe('readErrorItems', () => {
   test('the usual envelope → code and message of each', () => {
     const body = { errors: [{ code: 'a', message: 'm' }, { code: 'b' }], data: null };
-    expect(readErrorItems(body)).toEqual([
+    expect(readErrorItems(body, API_KEY)).toEqual([
       { code: 'a', message: 'm' },
       { code: 'b', message: undefined },
     ]);
   });
 
   test('the bulk envelope → its one error', () => {
-    expect(readErrorItems({ status: 'error', data: null, error: { code: 'a', message: 'm' } })).toEqual([
-      { code: 'a', message: 'm' },
-    ]);
+    expect(
+      readErrorItems({ status: 'error', data: null, error: { code: 'a', message: 'm' } }, API_KEY),
+    ).toEqual([{ code: 'a', message: 'm' }]);
   });
 
   test('fields added later → kept', () => {
-    expect(readErrorItems({ errors: [{ code: 'a', field: 'x' }] })).toEqual([
+    expect(readErrorItems({ errors: [{ code: 'a', field: 'x' }] }, API_KEY)).toEqual([
       { code: 'a', field: 'x', message: undefined },
     ]);
   });
 
   test('a message that is no string → left out', () => {
-    expect(readErrorItems({ errors: [{ code: 'a', message: { deep: 1 } }] })).toEqual([
+    expect(readErrorItems({ errors: [{ code: 'a', message: { deep: 1 } }] }, API_KEY)).toEqual([
       { code: 'a', message: undefined },
     ]);
   });
@@ -207,7 +207,7 @@ describe('readErrorItems', () => {
     { errors: ['a', null, {}, { code: 5 }] },
     { error: 'a' },
   ])('%j → none', (body) => {
-    expect(readErrorItems(body)).toEqual([]);
+    expect(readErrorItems(body, API_KEY)).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { readBody } from '../../src/http/read-body.ts';
+import { readBody } from '../../src/http/ky.ts';
 import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { RequestValidationError, ResponseValidationError } from '../../src/errors.ts';
-import type { RawRequest } from '../../src/http/prepare.ts';
+import type { RawRequest } from '../../src/http/request.ts';
 import { makeClient, rejectionOf } from '../support/make-client.ts';
 
 const OK = { body: { anything: [1] } };

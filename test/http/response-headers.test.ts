@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { parseRateLimit, parseRetryDelayMs, requestedDelayMs } from '../../src/http/response-headers.ts';
+import { parseRateLimit, parseRetryDelayMs, requestedDelayMs } from '../../src/http/response.ts';
 
 const DATE = 'Wed, 21 Oct 2026 07:28:00 GMT';
 const DATE_SECONDS = Date.parse(DATE) / 1_000;

@@ -1,11 +1,36 @@
 import type { z } from 'zod';
 import { errorMap, expected, toValidationIssues, type ValidationIssue } from '../common/validation.ts';
-import { CALL_OPTIONS } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
-import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
+import {
+  ENDPOINT_NAMES,
+  type Endpoint,
+  type EndpointName,
+  endpoints,
+  type RetryClass,
+  type TimeoutClass,
+} from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
 import { hasDotSegment } from '../schemas/identifier.ts';
-import type { PreparedCall } from './pipeline.ts';
+
+/** One call, validated and ready to be sent. */
+export interface PreparedCall<T> {
+  readonly endpoint: EndpointName | 'request';
+  readonly method: string;
+  /** Path template, for logs and errors. */
+  readonly path: string;
+  /** Path and query to send, below the base URL. */
+  readonly target: string;
+  /** JSON text. */
+  readonly body: string | undefined;
+  readonly limitPerSecond: number;
+  /** What the caller allowed at most; what the service announces never raises the limit above it. */
+  readonly maxLimitPerSecond: number | undefined;
+  readonly timeoutClass: TimeoutClass;
+  readonly retryClass: RetryClass;
+  readonly response: Pick<Endpoint['response'], 'unwrap' | 'resultStatuses' | 'mayBeEmpty'> & {
+    readonly schema: z.ZodType<T>;
+  };
+}
 
 /** What a method hands over; each part is checked against its schema in the table. */
 export interface CallInput {
@@ -68,7 +93,6 @@ export function prepareCall<Name extends EndpointName>(
   config: Config,
   name: Name,
   input: CallInput,
-  retryAmbiguous: boolean,
 ): PreparedCall<EndpointResult<Name>> {
   const row: Endpoint = endpoints[name];
   const params = row.request.params === undefined ? {} : check(row.request.params, input.params, 'params');
@@ -84,7 +108,6 @@ export function prepareCall<Name extends EndpointName>(
     maxLimitPerSecond: config.limits[name],
     timeoutClass: row.timeoutClass,
     retryClass: row.retryClass,
-    retryAmbiguous,
     // Sound: the row was taken by `Name`, so its response schema gives exactly `EndpointResult<Name>`.
     response: row.response as PreparedCall<EndpointResult<Name>>['response'],
   };
@@ -100,24 +123,11 @@ export interface RawRequest<Schema extends z.ZodType = z.ZodType<unknown>> {
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   /** A JSON value. Default: none. */
   readonly body?: unknown;
-  /** Checks the body of the answer, without promises; its output is the result. Default: the body as it is. */
+  /** Checks the body of the response, without promises; its output is the result. Default: the body as it is. */
   readonly schema?: Schema | undefined;
   /** True when repeating the request does no harm. Default: true for GET and HEAD. */
   readonly idempotent?: boolean | undefined;
 }
-
-// Typed against the request, so a part without an entry here does not compile.
-const RAW_PARTS = Object.keys({
-  method: true,
-  path: true,
-  query: true,
-  body: true,
-  schema: true,
-  idempotent: true,
-} satisfies Record<keyof RawRequest, true>);
-
-/** The names of what `request` takes. */
-export const RAW_OPTIONS: readonly string[] = [...RAW_PARTS, ...CALL_OPTIONS];
 
 /** Requests per second for paths outside the table: what most endpoints allow (service.md 8). */
 const RAW_LIMIT_PER_SECOND = 10;
@@ -176,7 +186,6 @@ export function prepareRawCall<T>(
     maxLimitPerSecond: limit,
     timeoutClass: row?.timeoutClass ?? 'standard',
     retryClass: isIdempotent ? 'safe' : 'billed',
-    retryAmbiguous: false,
     response: { unwrap: (body) => ({ payload: body }), schema, mayBeEmpty: true },
   };
 }

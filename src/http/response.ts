@@ -1,0 +1,303 @@
+// Specification: service.md 8
+
+import { z } from 'zod';
+import { type ApiErrorDetails, ResultsNotReadyError } from '../api-errors.ts';
+import { redactHeaders, redactText, redactValue } from '../common/secrets.ts';
+import { errorMap, formatPath, hotSchema, kindOf, toValidationIssues } from '../common/validation.ts';
+import type { Config } from '../config/config.ts';
+import { ConfigurationError, ResponseValidationError } from '../errors.ts';
+import type { Settlement } from '../limiter/limiter.ts';
+import { WINDOW_MS } from '../limiter/token-pool.ts';
+import { isJsonObject, NO_RESULTS_YET } from '../schemas/envelope.ts';
+import { apiErrorOf, excerpt, readErrorItems } from './api-error-of.ts';
+import type { CallOutcome, RateLimitInfo } from './api-promise.ts';
+import type { PreparedCall } from './request.ts';
+
+/** A response that arrived whole, with the facts of its call that errors need. */
+export interface CallResponse<T> {
+  readonly call: PreparedCall<T>;
+  readonly attempts: number;
+  /** The key, which no error may show: a server can echo it. */
+  readonly key: string;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+type AnyResponse = CallResponse<unknown>;
+
+const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
+/** A page of records that all lack a field would make an error of megabytes, in every log. */
+const MOST_ISSUES_KEPT = 20;
+const BULK_STATUSES = ['success', 'partial', 'error'];
+
+/**
+ * What a call resolves to.
+ *
+ * @throws ApiError for every response that is not a result; ResponseValidationError for a success without the documented
+ * JSON; ResultsNotReadyError when there is nothing to show yet
+ */
+export function readOutcome<T>(config: Config, response: CallResponse<T>): CallOutcome<T> {
+  const payload = payloadOf(response);
+  const data = checkedData(config, response, payload);
+  return {
+    data,
+    details: () => ({
+      data,
+      response: rebuiltResponse(response, config.baseUrl + response.call.target),
+      requestId: response.headers.get('x-request-id') ?? undefined,
+      rateLimit: parseRateLimit(response.headers),
+      attempts: response.attempts,
+    }),
+  };
+}
+
+/** The request id as logs and errors may show it. */
+export function requestIdOf({ headers, key }: AnyResponse): string | undefined {
+  const requestId = headers.get('x-request-id');
+  return requestId === null ? undefined : redactText(requestId, key);
+}
+
+/** Takes the payload out of a response; it is not validated yet. */
+function payloadOf(response: AnyResponse): unknown {
+  const { call, status, text } = response;
+  if (!isResult(response)) throw apiErrorOf(detailsOf(response, looseJson(text)), redirectMessage(response));
+  const hasNoBody = call.method === 'HEAD' || status === 204 || status === 205;
+  if (hasNoBody && call.response.mayBeEmpty) return {};
+  const parsed = parseJson(response);
+  if ('problem' in parsed) throw invalidBody(response, text, parsed.problem);
+  const unwrapped = call.response.unwrap(parsed.json);
+  if ('mismatch' in unwrapped)
+    throw invalidBody(response, parsed.json, `${kindOf(parsed.json)} where ${unwrapped.mismatch} was due`);
+  if (unwrapped.payload === NO_RESULTS_YET) throw notReady(response, parsed.json);
+  return unwrapped.payload;
+}
+
+function isResult({ call, status, text }: AnyResponse): boolean {
+  if (status >= 200 && status < 300) return true;
+  if (!call.response.resultStatuses?.includes(status)) return false;
+  const body = looseJson(text);
+  return isJsonObject(body) && BULK_STATUSES.some((one) => one === body['status']);
+}
+
+function parseJson({
+  headers,
+  text,
+}: AnyResponse): { readonly json: unknown } | { readonly problem: string } {
+  if (text.trim() === '') return { problem: 'an empty body' };
+  const type = headers.get('content-type');
+  const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
+  if (type !== null && !JSON_TYPE.test(type) && !isAttachment)
+    return { problem: `content of type ${type.split(';')[0]?.slice(0, 100)}` };
+  try {
+    return { json: JSON.parse(text) };
+  } catch {
+    return { problem: 'a body that is not valid JSON' };
+  }
+}
+
+function looseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The payload as its schema makes it. */
+function checkedData<T>(config: Config, response: CallResponse<T>, payload: unknown): T {
+  const result = validate(response.call.response.schema, payload);
+  if (result.success) return result.data;
+  const error = mismatchError(response, payload, result.error);
+  // A payload of another kind altogether, null or an object for an array, would only fail later and with less to say.
+  const isOtherKind = error.issues.some((issue) => issue.path.length === 0);
+  if (isOtherKind || config.invalidResponse === 'throw') throw error;
+  config.logger.warn(`${error.message}; handed over as it arrived`);
+  // Not proven, and said so in the option's own words: with `invalidResponse: 'warn'` what arrived is handed over.
+  return payload as T;
+}
+
+function validate<T>(schema: z.ZodType<T>, payload: unknown): z.ZodSafeParseResult<T> {
+  try {
+    return hotSchema(schema).safeParse(payload, { error: errorMap('data') });
+  } catch (cause) {
+    if (!(cause instanceof z.core.$ZodAsyncError)) throw cause;
+    throw new ConfigurationError('Expected `schema` to check without promises, got an asynchronous one', {
+      cause,
+    });
+  }
+}
+
+function mismatchError(response: AnyResponse, payload: unknown, cause: z.ZodError): ResponseValidationError {
+  const { call, key } = response;
+  const issues = toValidationIssues(cause, MOST_ISSUES_KEPT).map((issue) => ({
+    ...issue,
+    // The name of a field can come from the response.
+    path: issue.path.map((name) => (typeof name === 'string' ? redactText(name, key) : name)),
+    message: redactText(issue.message, key),
+  }));
+  const [first] = issues;
+  const where = first === undefined ? 'an unknown field' : formatPath(first.path, 'data');
+  const others = cause.issues.length - 1;
+  const more = others > 0 ? ` (and ${others} more)` : '';
+  const message = `${call.method} ${call.path} was answered with an unexpected \`${where}\`: ${excerpt(first?.message ?? '')}${more}`;
+  return new ResponseValidationError(message, { ...factsOf(response, payload), issues });
+}
+
+function invalidBody(response: AnyResponse, body: unknown, got: string): ResponseValidationError {
+  const { call, key } = response;
+  const message = `Expected ${call.method} ${call.path} to answer with its documented JSON, got ${redactText(got, key)}`;
+  const issues = [{ path: [], code: 'invalid_body', message }];
+  return new ResponseValidationError(message, { ...factsOf(response, body), issues });
+}
+
+/** What a response says, as an error may show it: without the key. */
+function factsOf(response: AnyResponse, body: unknown) {
+  const { status, key } = response;
+  return { status, requestId: requestIdOf(response), body: redactValue(body, key) };
+}
+
+function detailsOf(response: AnyResponse, body: unknown): ApiErrorDetails {
+  const { call, status, headers, key, attempts } = response;
+  return {
+    ...factsOf(response, body),
+    errors: readErrorItems(body, key),
+    method: call.method,
+    path: call.path,
+    headers: redactHeaders(headers, key),
+    attempts,
+    retryAfterMs: retryAfterMsOf(status, headers),
+  };
+}
+
+function redirectMessage({ call, status }: AnyResponse): string | undefined {
+  if (status < 300 || status > 399) return undefined;
+  return `${call.method} ${call.path} was answered with a redirect (${status}), which is never followed: the key would travel with it`;
+}
+
+function notReady(response: AnyResponse, body: unknown): ResultsNotReadyError {
+  const { method, path } = response.call;
+  const details = detailsOf(response, body);
+  // A success complains of nothing, whatever else its body holds.
+  return new ResultsNotReadyError(`${method} ${path} has no results yet; ask again later`, {
+    ...details,
+    errors: [],
+    retryAfterMs: undefined,
+  });
+}
+
+/** A response whose body can be read although the pipeline has read it already. */
+function rebuiltResponse({ status, statusText, headers, text }: AnyResponse, url: string): Response {
+  const hasNoBody = status === 204 || status === 205;
+  // A reason phrase may hold bytes that `Response` rejects.
+  const init = { status, statusText: /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '', headers };
+  return Object.defineProperty(new Response(hasNoBody ? null : text, init), 'url', { value: url });
+}
+
+/** Above this a reset header is a Unix timestamp, below it a delay: no delay of ours lasts 3 years. */
+const SMALLEST_TIMESTAMP_SECONDS = 100_000_000;
+const SMALLEST_TIMESTAMP_MS = 100_000_000_000;
+
+function seconds(text: string | null | undefined): number | undefined {
+  const trimmed = text?.trim();
+  return trimmed !== undefined && /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
+}
+
+function toMs(value: number): number {
+  return Math.min(Math.ceil(value * 1000), Number.MAX_SAFE_INTEGER);
+}
+
+/** Reads an HTTP-date in any of its three forms (RFC 9110, 5.6.7). */
+function httpDateMs(text: string | null): number | undefined {
+  // A lone number would parse as a year.
+  if (text === null || !/[A-Za-z]{3}/.test(text)) return undefined;
+  // The oldest form ends with the year; it means GMT as well, and would parse as this machine's local time.
+  const parsed = Date.parse(/\s\d{4}$/.test(text) ? `${text} GMT` : text);
+  return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+/** The service's own clock when it answered: the only clock its timestamps may be compared with. */
+function serviceNowMs(headers: Headers): number | undefined {
+  return httpDateMs(headers.get('date'));
+}
+
+/** Several `Retry-After` headers arrive joined by commas: the longest one is the safe one. */
+function retryAfterSecondsMs(value: string): number | undefined {
+  const all = value.split(',').map(seconds);
+  if (all.some((one) => one === undefined)) return undefined;
+  return toMs(Math.max(...all.map((one) => one ?? 0)));
+}
+
+function retryAfterDateMs(value: string, headers: Headers): number | undefined {
+  const now = serviceNowMs(headers);
+  const at = httpDateMs(value);
+  return now === undefined || at === undefined ? undefined : Math.max(0, at - now);
+}
+
+function timestampDelayMs(headers: Headers): number | undefined {
+  const value = seconds(headers.get('x-ratelimit-reset'));
+  if (value === undefined) return undefined;
+  if (value < SMALLEST_TIMESTAMP_SECONDS) return toMs(value);
+  const now = serviceNowMs(headers);
+  if (now === undefined) return undefined;
+  const at = value >= SMALLEST_TIMESTAMP_MS ? value : value * 1000;
+  return Math.max(0, at - now);
+}
+
+function resetDelayMs(headers: Headers): number | undefined {
+  const reset = seconds(headers.get('ratelimit-reset'));
+  return reset === undefined ? timestampDelayMs(headers) : toMs(reset);
+}
+
+/**
+ * How long the service asks to wait, in milliseconds: `Retry-After` in seconds, `Retry-After` as a date minus the
+ * `Date` header, `RateLimit-Reset`, `X-RateLimit-Reset` minus the `Date` header. Never read from this machine's clock.
+ *
+ * @returns undefined when the headers do not say
+ */
+export function parseRetryDelayMs(headers: Headers): number | undefined {
+  return requestedDelayMs(headers) ?? resetDelayMs(headers);
+}
+
+/** What `Retry-After` alone asks for, in milliseconds; undefined when it is missing or makes no sense. */
+export function requestedDelayMs(headers: Headers): number | undefined {
+  const retryAfter = headers.get('retry-after');
+  if (retryAfter === null) return undefined;
+  return retryAfterSecondsMs(retryAfter) ?? retryAfterDateMs(retryAfter, headers);
+}
+
+/** The pause after a 429: what the headers say, else one window. */
+function rateLimitDelayMs(headers: Headers): number {
+  return parseRetryDelayMs(headers) ?? WINDOW_MS;
+}
+
+/** How long to wait before asking again: always known for a 429, else only what the service asked for. */
+export function retryAfterMsOf(status: number, headers: Headers): number | undefined {
+  return status === 429 ? rateLimitDelayMs(headers) : requestedDelayMs(headers);
+}
+
+/** What a limiter learns from a response. */
+export function settlementOf({ status, headers }: Pick<Response, 'status' | 'headers'>): Settlement {
+  const retryAfterMs = status === 429 ? rateLimitDelayMs(headers) : undefined;
+  return { status, retryAfterMs, announcedLimit: announcedLimit(headers) };
+}
+
+function integer(text: string | null): number | undefined {
+  return text !== null && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
+}
+
+/** The requests a window allows, when announced as a positive integer; the standard header wins. */
+function announcedLimit(headers: Headers): number | undefined {
+  const limit = integer(headers.get('ratelimit-limit')) ?? integer(headers.get('x-ratelimit-limit'));
+  return limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined;
+}
+
+/** Reads both header sets; the standard one wins. */
+export function parseRateLimit(headers: Headers): RateLimitInfo {
+  return {
+    limit: announcedLimit(headers),
+    remaining: integer(headers.get('ratelimit-remaining')) ?? integer(headers.get('x-ratelimit-remaining')),
+    resetMs: resetDelayMs(headers),
+  };
+}

@@ -1,0 +1,264 @@
+import { ApiError, RateLimitError } from '../api-errors.ts';
+import { onAbort, sleep } from '../common/timing.ts';
+import type { CallOptions } from '../config/call-options.ts';
+import type { Config } from '../config/config.ts';
+import {
+  isTrackingError,
+  QueueFullError,
+  TimeoutError,
+  type TimeoutPhase,
+  type TrackingError,
+} from '../errors.ts';
+import type { Ticket } from '../limiter/limiter.ts';
+import { LongPauseError } from '../limiter/long-pause-error.ts';
+import type { AttemptInfo } from '../logging.ts';
+import type { PreparedCall } from './request.ts';
+import { decideRetry, isRateLimited } from './retry.ts';
+
+const ACTIVITIES: Record<TimeoutPhase, string> = {
+  queue: 'waiting for a rate limit token',
+  headers: 'waiting for an answer',
+  body: 'reading the answer',
+  backoff: 'waiting to try again',
+};
+
+function timeoutError(
+  option: 'timeoutMs' | 'totalTimeoutMs',
+  timeoutMs: number,
+  phase: TimeoutPhase,
+  cause?: unknown,
+): TimeoutError {
+  const message = `Ran out of \`${option}\` (${timeoutMs} ms) while ${ACTIVITIES[phase]}`;
+  return new TimeoutError(message, { phase, timeoutMs }, cause === undefined ? undefined : { cause });
+}
+
+/** A call under way: its attempt, what it waits for, and the time it has left, on the monotonic clock. */
+export class CallState {
+  readonly options: CallOptions;
+  /** Counts from 1. */
+  attempt = 0;
+  phase: TimeoutPhase = 'queue';
+  /** When the headers of the last response arrived. */
+  answeredAt = 0;
+  /** When the pause of the last 429 ends; the limiter keeps to it as well, unless it is one that knows no pauses. */
+  pausedUntil = 0;
+  /** What the last attempt failed with. */
+  lastFailure: TrackingError | undefined;
+  readonly #call: PreparedCall<unknown>;
+  readonly #endsAt: number;
+  #isOver = false;
+
+  constructor(call: PreparedCall<unknown>, options: CallOptions) {
+    this.#call = call;
+    this.options = options;
+    this.#endsAt = performance.now() + (options.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** What hooks get for every attempt. */
+  get info(): AttemptInfo {
+    const { endpoint, method, path } = this.#call;
+    return { endpoint, method, path, attempt: this.attempt };
+  }
+
+  /** What is left of `totalTimeoutMs`, in milliseconds; Infinity when there is none. */
+  get remainingMs(): number {
+    // A timer may fire a moment early: what was declared over stays over, so nothing is sent in that moment.
+    return this.#isOver ? 0 : Math.max(0, this.#endsAt - performance.now());
+  }
+
+  /** Ends the call's time: the error to reject with, and why there would have been another attempt. */
+  outOfTime(phase: TimeoutPhase): TimeoutError {
+    this.#isOver = true;
+    const cause = phase === 'queue' || phase === 'backoff' ? this.lastFailure : undefined;
+    return timeoutError('totalTimeoutMs', this.options.totalTimeoutMs ?? 0, phase, cause);
+  }
+
+  /**
+   * Runs a part of the call with a signal that aborts on the caller's abort, after `timeoutMs`, or when the call's time is up.
+   * It rejects at that moment, even when what it waits for ignores the signal.
+   */
+  inTime<T>(part: (signal: AbortSignal) => Promise<T>, timeoutMs = Number.POSITIVE_INFINITY): Promise<T> {
+    const { remainingMs } = this;
+    const { signal } = this.options;
+    return new Promise((resolve, reject) => {
+      const controller = new AbortController();
+      let unsubscribe = () => {};
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const finish = () => {
+        clearTimeout(timer);
+        unsubscribe();
+      };
+      const abort = (reason: unknown) => {
+        // Here and not when the part ends: one that ignores its signal may never end, and a timer keeps Node running.
+        finish();
+        controller.abort(reason);
+        reject(reason);
+      };
+      const onTimeout = () =>
+        abort(
+          remainingMs <= timeoutMs
+            ? this.outOfTime(this.phase)
+            : timeoutError('timeoutMs', timeoutMs, this.phase),
+        );
+      const delayMs = Math.min(timeoutMs, remainingMs);
+      if (delayMs !== Number.POSITIVE_INFINITY) timer = setTimeout(onTimeout, delayMs);
+      if (signal !== undefined) unsubscribe = onAbort(signal, () => abort(signal.reason));
+      const settle =
+        <Value>(end: (value: Value) => void) =>
+        (value: Value) => {
+          finish();
+          end(value);
+        };
+      part(controller.signal).then(settle(resolve), settle(reject));
+    });
+  }
+
+  /** Waits, unless the call ends before. */
+  async wait(delayMs: number): Promise<void> {
+    await sleep(delayMs, this.options.signal);
+    if (this.remainingMs === 0) throw this.outOfTime('backoff');
+  }
+}
+
+/** Rethrows a failure that no retry can follow, and reports a 429. */
+export function noteFailure(config: Config, state: CallState, error: unknown): void {
+  state.options.signal?.throwIfAborted();
+  // A failure that comes back was decided about before: the call did not get as far as another attempt.
+  if (!isTrackingError(error) || error === state.lastFailure || state.remainingMs === 0) throw error;
+  state.lastFailure = error;
+  // A call that is rejected before its attempt, because of a long pause, got no response of its own.
+  const wasAnswered = error instanceof ApiError && error.attempts === state.attempt;
+  if (wasAnswered && error.status === 429)
+    config.hooks.onRateLimit?.({ ...state.info, delayMs: error.retryAfterMs ?? 0 });
+}
+
+/**
+ * Decides whether a failure is followed by another attempt, and waits until then.
+ *
+ * @param counts - p-retry's counts
+ */
+export async function waitForRetry(
+  config: Config,
+  call: PreparedCall<unknown>,
+  state: CallState,
+  counts: { readonly attemptNumber: number; readonly retriesConsumed: number },
+): Promise<boolean> {
+  const { lastFailure: error, options, info } = state;
+  const { retriesConsumed } = counts;
+  const history = { backoffs: retriesConsumed, rateLimits: counts.attemptNumber - 1 - retriesConsumed };
+  const policy = {
+    retryClass: call.retryClass,
+    retryAmbiguous: options.retryAmbiguous,
+    policy: options.retry,
+  };
+  if (error === undefined) return false;
+  const decision = decideRetry(error, policy, history);
+  if (decision.kind === 'stop') return false;
+  const { delayMs } = decision;
+  if (delayMs >= state.remainingMs) throw state.outOfTime('backoff');
+  config.hooks.onRetry?.({ ...info, error, delayMs });
+  config.logger.info(`${call.method} ${call.path} failed, next attempt follows`, {
+    attempt: state.attempt,
+    delayMs,
+    reason: error.message,
+  });
+  // The limiter's own pause makes a call wait after a 429; without a limiter the wait is ours.
+  if (isRateLimited(error) && config.limiter !== undefined) state.pausedUntil = state.answeredAt + delayMs;
+  else await state.wait(delayMs);
+  return true;
+}
+
+/** Waits for a token, at most as long as the call has time; undefined without a limiter. */
+export async function waitForToken(
+  config: Config,
+  call: PreparedCall<unknown>,
+  state: CallState,
+): Promise<Ticket | undefined> {
+  const { limiter } = config;
+  const { options, lastFailure, remainingMs } = state;
+  state.phase = 'queue';
+  if (limiter === undefined) return undefined;
+  const acquire = () =>
+    limiter.acquire({
+      bucket: { baseUrl: config.baseUrl, account: config.account, endpoint: call.endpoint },
+      limit: call.limitPerSecond,
+      maxLimit: call.maxLimitPerSecond,
+      priority: options.priority,
+      signal: options.signal,
+      maxWaitMs: Number.isFinite(remainingMs) ? remainingMs : undefined,
+      maxPauseMs: options.retry.maxRetryAfterMs,
+    });
+  let ticket: Ticket;
+  try {
+    ticket = guardedTicket(
+      await (limiter.honorsDeadlines ? acquire() : acquireInTime(acquire, state)),
+      config,
+    );
+  } catch (error) {
+    // Something was sent, so its failure says more than a queue that is full by now.
+    if (error instanceof QueueFullError && lastFailure !== undefined) throw lastFailure;
+    if (error instanceof LongPauseError) throw rateLimitErrorOf(call, error.pausedForMs, state.attempt - 1);
+    // The limiter knows what was left of the call's time, the error names what the caller allowed.
+    throw error instanceof TimeoutError && state.remainingMs < 1 ? state.outOfTime('queue') : error;
+  }
+  try {
+    if (state.remainingMs === 0) throw state.outOfTime('queue');
+    const pauseMs = Math.ceil(state.pausedUntil - performance.now());
+    state.pausedUntil = 0;
+    // A timer may fire a moment early, the limiter's too.
+    if (pauseMs > 1) await state.wait(pauseMs);
+    return ticket;
+  } catch (error) {
+    ticket.cancel();
+    throw error;
+  }
+}
+
+/** For a limiter that may outlast the call: a ticket that comes too late is given back. */
+function acquireInTime(acquire: () => Promise<Ticket>, state: CallState): Promise<Ticket> {
+  return state.inTime(async (signal) => {
+    const ticket = await acquire();
+    if (signal.aborted) ticket.cancel();
+    return ticket;
+  });
+}
+
+/** A ticket whose failures cost the caller nothing: a request was or will be answered, whatever the limiter makes of it. */
+function guardedTicket(ticket: Ticket, { logger }: Config): Ticket {
+  const guard = (step: () => void) => {
+    try {
+      step();
+    } catch {
+      logger.warn('The limiter failed to take note of a request; the call goes on');
+    }
+  };
+  return {
+    tokensLeft: ticket.tokensLeft,
+    send: () => guard(() => ticket.send()),
+    settle: (settlement) => guard(() => ticket.settle(settlement)),
+    cancel: () => guard(() => ticket.cancel()),
+  };
+}
+
+/** A call that would wait behind a pause longer than `maxRetryAfterMs` rejects as the call that caused the pause did. */
+function rateLimitErrorOf(
+  { method, path }: PreparedCall<unknown>,
+  retryAfterMs: number,
+  attempts: number,
+): RateLimitError {
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  return new RateLimitError(
+    `${method} ${path} is paused by the service for ${seconds} s more, longer than \`retry.maxRetryAfterMs\` allows`,
+    {
+      status: 429,
+      errors: [],
+      requestId: undefined,
+      method,
+      path,
+      headers: new Headers(),
+      body: undefined,
+      attempts,
+      retryAfterMs,
+    },
+  );
+}
