@@ -100,9 +100,9 @@ export class Caller {
           sentAt = performance.now();
           ticket?.send();
         },
-        onHeaders: (headersOnly) => {
+        onHeaders: (arrived) => {
           state.answeredAt = performance.now();
-          ticket?.settle(settlementOf(headersOnly));
+          ticket?.settle(settlementOf(arrived));
           // An attempt that is over must not speak for the next.
           if (!signal.aborted) state.phase = 'body';
         },

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import {
   checkCount,
   checkDelayMs,
   checkHeaders,
   checkKnownOptions,
   checkOneOf,
+  checkOptions,
   checkTimeoutMs,
+  countOption,
 } from '../../src/common/option-checks.ts';
 import { MAX_TIMER_MS } from '../../src/common/timing.ts';
 import { ConfigurationError } from '../../src/errors.ts';
@@ -146,4 +149,42 @@ describe('headers that belong to the transport', () => {
       );
     },
   );
+});
+
+describe('checkOptions', () => {
+  const limits = z.strictObject({ 'couriers.list': countOption(1).optional() });
+  const schema = z.strictObject({ retries: countOption(0).optional(), limits: limits.optional() });
+
+  test('options that fit → a copy of them', () => {
+    const options = { retries: 2, limits: { 'couriers.list': 5 } };
+    expect(checkOptions(schema, options)).toEqual(options);
+    expect(checkOptions(schema, options)).not.toBe(options);
+  });
+
+  test.each([
+    [{ retries: -1 }, 'Expected `retries` to be a whole number of at least 0, got -1'],
+    [{ limits: 5 }, 'Expected `limits` to be an object, got 5'],
+    [
+      { limits: { 'couriers.list': 0 } },
+      'Expected `limits["couriers.list"]` to be a whole number of at least 1, got 0',
+    ],
+    [
+      { limits: { 'courier.list': 1 } },
+      'Expected `limits` to hold known options only, got `courier.list`; did you mean `couriers.list`?',
+    ],
+    [
+      { retries: -1, retires: 1 },
+      'Expected `options` to hold known options only, got `retires`; did you mean `retries`?',
+    ],
+  ])('%j → ConfigurationError that names the option', (options, message) => {
+    expect(() => checkOptions(schema, options)).toThrow(new ConfigurationError(message));
+  });
+
+  test('a part of the options → named with where it stands', () => {
+    expect(() => checkOptions(schema, { retries: '2' }, 'retry')).toThrow(
+      new ConfigurationError(
+        'Expected `retry.retries` to be a whole number of at least 0, got a string of 1 character',
+      ),
+    );
+  });
 });

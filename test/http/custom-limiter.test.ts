@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Limiter, Ticket } from '../../src/limiter/limiter.ts';
 import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
@@ -93,5 +94,28 @@ describe('a limiter that never answers', () => {
     await client.couriers.list({ totalTimeoutMs: 100, signal: new AbortController().signal });
     expect(requests).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a limiter that honors deadlines itself', () => {
+  test('while a call waits for it → the client keeps no timer and no listener of its own', async () => {
+    const limiter: Limiter = {
+      honorsDeadlines: true,
+      acquire: () => new Promise<Ticket>(() => {}),
+      snapshot: () => undefined,
+    };
+    const { client } = makeClient(OK, { rateLimit: undefined, limiter });
+    const { signal } = new AbortController();
+    client.couriers.list({ totalTimeoutMs: 100, signal }).catch(() => {});
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
+  test('while it says nothing of deadlines → the client keeps one timer', async () => {
+    const { client } = setUp(OK, () => new Promise<Ticket>(() => {}));
+    client.couriers.list({ totalTimeoutMs: 100 }).catch(() => {});
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(1);
   });
 });
