@@ -5,9 +5,22 @@ const MASK = '[redacted]';
 const DEEPEST_VALUE = 100;
 const LONGEST_CAUSE_CHAIN = 10;
 
+/** A shorter key stands in ordinary words by chance, so it counts only where it is a word of its own. */
+const SHORTEST_UNMISTAKABLE_SECRET = 8;
+
+function patternOf(secret: string): RegExp | string {
+  if (secret.length >= SHORTEST_UNMISTAKABLE_SECRET) return secret;
+  const literal = secret.replace(/[^A-Za-z0-9]/g, '\\$&');
+  return new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'g');
+}
+
 /** Replaces every occurrence of a secret in a text. */
 export function redactText(text: string, secret: string): string {
-  return secret !== '' && text.includes(secret) ? text.replaceAll(secret, MASK) : text;
+  return secret !== '' && text.includes(secret) ? text.replaceAll(patternOf(secret), () => MASK) : text;
+}
+
+function holdsSecret(text: string, secret: string): boolean {
+  return redactText(text, secret) !== text;
 }
 
 /** A copy of a JSON value that does not show the secret in any string or name. */
@@ -25,7 +38,7 @@ export function redactValue(value: unknown, secret: string, depth = 0): unknown 
 /** Replaces a secret in header values; the headers themselves when there is none. */
 export function redactHeaders(headers: Headers, secret: string): Headers {
   const entries = [...headers];
-  if (!entries.some(([, value]) => value.includes(secret))) return headers;
+  if (!entries.some(([, value]) => holdsSecret(value, secret))) return headers;
   // Appended, not set: cookies come as several entries of one name.
   const clean = new Headers();
   for (const [name, value] of entries) clean.append(name, redactText(value, secret));
@@ -99,7 +112,7 @@ export function showsSecret(root: unknown, secret: string): boolean {
       looks -= 1;
       if (typeof value === 'string' || value instanceof String) {
         looks -= value.length / CHARACTERS_A_LOOK;
-        if (value.includes(secret)) return true;
+        if (holdsSecret(String(value), secret)) return true;
       } else if (isWalkable(value) && !seen.has(value)) {
         if (isOpaque(value)) return true;
         seen.add(value);

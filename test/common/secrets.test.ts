@@ -19,6 +19,34 @@ describe('redactText', () => {
   });
 });
 
+describe('a secret of fewer than 8 characters', () => {
+  test.each([
+    ['company_x', 'company_x'],
+    ['an any-thing', 'an any-thing'],
+    ['the key any is unknown', 'the key [redacted] is unknown'],
+    ['Bearer any', 'Bearer [redacted]'],
+    ['any', '[redacted]'],
+    ['(any)', '([redacted])'],
+  ])('%j → %j: masked only as a word of its own', (text, clean) => {
+    expect(redactText(text, 'any')).toBe(clean);
+  });
+
+  test('letters that mean something in a pattern → taken as they are', () => {
+    expect(redactText('a.c abc', 'a.c')).toBe('[redacted] abc');
+  });
+
+  test('headers that hold it as letters → the headers themselves', () => {
+    const headers = new Headers({ 'x-code': 'company_x' });
+    expect(redactHeaders(headers, 'any')).toBe(headers);
+  });
+
+  test('a cause that holds it as letters → the cause itself', () => {
+    const cause = new Error('the company is unknown');
+    cause.stack = 'Error: the company is unknown';
+    expect(redactCause(cause, 'any')).toBe(cause);
+  });
+});
+
 describe('redactValue', () => {
   test('strings and names at any depth → masked; the rest as it was', () => {
     const value = { a: [`Bearer ${SECRET}`, 5, null, true], [SECRET]: { b: SECRET } };
