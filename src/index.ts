@@ -56,7 +56,7 @@ export type {
   Settlement,
   Ticket,
 } from './limiter/limiter.ts';
-export { LongPauseError } from './limiter/long-pause-error.ts';
+export { LongPauseError } from './limiter/limiter.ts';
 export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
 export type {
   AttemptInfo,

@@ -40,8 +40,8 @@ export const systemClock: Clock = {
   clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof setTimeout>),
 };
 
-/** The callbacks of each signal; one listener a signal, however many calls share it, so Node never warns of a leak. */
-const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
+/** What waits for each signal: one listener a signal, however many calls share it, so Node never warns of a leak. */
+const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
 /**
  * Runs `callback` once when `signal` aborts; at once when it already has.
@@ -53,25 +53,25 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
     callback();
     return () => {};
   }
-  const callbacks = callbacksOf.get(signal) ?? listen(signal);
+  const { callbacks, listener } = listenersOf.get(signal) ?? listen(signal);
   callbacks.add(callback);
   return () => {
-    callbacks.delete(callback);
+    if (!callbacks.delete(callback) || callbacks.size > 0 || signal.aborted) return;
+    listenersOf.delete(signal);
+    signal.removeEventListener('abort', listener);
   };
 }
 
-function listen(signal: AbortSignal): Set<() => void> {
+function listen(signal: AbortSignal) {
   const callbacks = new Set<() => void>();
-  callbacksOf.set(signal, callbacks);
-  signal.addEventListener(
-    'abort',
-    () => {
-      callbacksOf.delete(signal);
-      for (const callback of callbacks) callback();
-    },
-    { once: true },
-  );
-  return callbacks;
+  const listener = () => {
+    listenersOf.delete(signal);
+    for (const callback of callbacks) callback();
+  };
+  const known = { callbacks, listener };
+  listenersOf.set(signal, known);
+  signal.addEventListener('abort', listener, { once: true });
+  return known;
 }
 
 /**

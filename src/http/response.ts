@@ -7,7 +7,7 @@ import { errorMap, formatPath, hotSchema, kindOf, toValidationIssues } from '../
 import type { Config } from '../config/config.ts';
 import { ConfigurationError, ResponseValidationError } from '../errors.ts';
 import type { Settlement } from '../limiter/limiter.ts';
-import { WINDOW_MS } from '../limiter/token-pool.ts';
+import { WINDOW_MS } from '../limiter/allowance.ts';
 import { isJsonObject, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import { apiErrorOf, excerpt, readErrorItems } from './api-error-of.ts';
 import type { CallOutcome, RateLimitInfo } from './api-promise.ts';

@@ -10,7 +10,7 @@ import {
   type TrackingError,
 } from '../errors.ts';
 import type { Ticket } from '../limiter/limiter.ts';
-import { LongPauseError } from '../limiter/long-pause-error.ts';
+import { LongPauseError } from '../limiter/limiter.ts';
 import type { AttemptInfo } from '../logging.ts';
 import type { PreparedCall } from './request.ts';
 import { decideRetry, isRateLimited } from './retry.ts';

@@ -1,3 +1,9 @@
+// Specification: service.md 8
+
+import { checkCount, checkDelayMs, refuseOption } from '../common/option-checks.ts';
+import { type Clock, systemClock } from '../common/timing.ts';
+import { TrackingError } from '../errors.ts';
+
 /** Which of two waiting calls goes first. */
 export type Priority = 'interactive' | 'background';
 
@@ -93,6 +99,11 @@ export interface Limiter {
   /** True when `acquire` itself rejects on `signal` and after `maxWaitMs`, so that nobody else has to watch them. */
   readonly honorsDeadlines?: boolean;
   /**
+   * True when `acquire` itself rejects on `signal` and after `maxWaitMs`. Otherwise the client watches both for every call that
+   * waits. Default: false.
+   */
+  readonly honorsDeadlines?: boolean;
+  /**
    * Waits for a token of one bucket. Once it resolved, an abort of the signal no longer gives the token back: look at
    * the signal again before sending, and call `cancel` if it aborted.
    *
@@ -109,4 +120,57 @@ export interface Limiter {
    * @returns undefined when nothing was asked of it, or nothing for so long that it was forgotten
    */
   snapshot(bucket: BucketId): BucketSnapshot | undefined;
+}
+
+/**
+ * The service asked for a pause that is longer than a call waits (`maxPauseMs`). A limiter rejects with it; the client makes a
+ * `RateLimitError` of it.
+ */
+export class LongPauseError extends TrackingError {
+  static override readonly kind: string = 'LongPauseError';
+  /** What is left of the pause, in milliseconds. */
+  readonly pausedForMs: number;
+
+  /** @param pausedForMs - what is left of the pause, in milliseconds */
+  constructor(pausedForMs: number) {
+    super(`Expected a shorter pause of the rate limit, got one of ${Math.ceil(pausedForMs)} ms`);
+    this.pausedForMs = pausedForMs;
+  }
+}
+
+const DEFAULT_MAX_UPLINK_MS = 500;
+
+/** What the limiters of this package have in common, after the checks. */
+export interface LimiterSettings {
+  readonly maxQueue: number;
+  readonly maxUplinkMs: number;
+  readonly reserve: number | undefined;
+  readonly clock: Clock;
+}
+
+/** Checks the options that all limiters have, and fills in their defaults. */
+export function checkSettings(options: {
+  readonly maxQueue?: number | undefined;
+  readonly maxUplinkMs?: number | undefined;
+  readonly reserve?: number | undefined;
+  readonly clock?: Clock | undefined;
+}): LimiterSettings {
+  const { maxQueue = Number.POSITIVE_INFINITY, maxUplinkMs = DEFAULT_MAX_UPLINK_MS, reserve } = options;
+  return {
+    maxQueue: checkCount('maxQueue', maxQueue, 0, true),
+    maxUplinkMs: checkDelayMs('maxUplinkMs', maxUplinkMs),
+    reserve: reserve === undefined ? undefined : checkCount('reserve', reserve, 0),
+    clock: checkClock(options.clock ?? systemClock),
+  };
+}
+
+function checkClock(clock: Clock): Clock {
+  const methods = ['now', 'wallNow', 'setTimeout', 'clearTimeout'] as const;
+  const isClock = typeof clock === 'object' && methods.every((name) => typeof clock[name] === 'function');
+  return isClock ? clock : refuseOption('clock', `an object with the methods ${methods.join(', ')}`, clock);
+}
+
+/** Checks what the first call of a bucket sets. */
+export function checkLimits({ limit, maxLimit = Number.POSITIVE_INFINITY }: AcquireOptions) {
+  return { limit: checkCount('limit', limit, 1), maxLimit: checkCount('maxLimit', maxLimit, 1, true) };
 }

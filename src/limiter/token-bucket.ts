@@ -1,10 +1,31 @@
+// Specification: service.md 8
+
 import { checkKnownOptions } from '../common/option-checks.ts';
 import type { Clock } from '../common/timing.ts';
-import { AbortGroups } from './abort-groups.ts';
-import { Bucket, type PendingCall } from './bucket.ts';
-import { BucketRegistry } from './bucket-registry.ts';
-import type { AcquireOptions, BucketId, BucketSnapshot, Limiter, Ticket } from './limiter.ts';
-import { checkLimits, checkQueueSettings, checkWait, type QueueSettings } from './limiter-options.ts';
+import {
+  isPlausibleLimit,
+  newToken,
+  Pace,
+  pauseEnd,
+  pauseMsOf,
+  RESERVE_FROM_LIMIT,
+  type Token,
+  TokenPool,
+  ticketOf,
+} from './allowance.ts';
+import {
+  type AcquireOptions,
+  type BucketId,
+  type BucketSnapshot,
+  checkLimits,
+  checkSettings,
+  type Limiter,
+  type LimiterSettings,
+  type Settlement,
+  type Ticket,
+} from './limiter.ts';
+import { Buckets, CallQueue, type TokenRequest } from './queue.ts';
+import { WakeTimer } from './wake-timer.ts';
 
 /** Options of `TokenBucketLimiter`. */
 export interface TokenBucketLimiterOptions {
@@ -39,7 +60,6 @@ const KNOWN_OPTIONS = {
  * refused as soon as the network is uneven. A 429 pauses only its own endpoint, as long as the service asks for, but an hour
  * at most. Clients of one account in one process share the allowance by sharing the limiter.
  *
- * @specification service.md 8
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
  * const web = new TrackingClient({ limiter });
@@ -47,9 +67,7 @@ const KNOWN_OPTIONS = {
  */
 export class TokenBucketLimiter implements Limiter {
   readonly honorsDeadlines = true;
-  readonly #settings: QueueSettings;
-  readonly #buckets = new BucketRegistry<Bucket>();
-  readonly #aborts = new AbortGroups<PendingCall>((call, reason) => call.bucket.giveUp(call, reason));
+  readonly #buckets: Buckets<Bucket>;
 
   /**
    * @param options - all optional; the times are in milliseconds
@@ -57,7 +75,10 @@ export class TokenBucketLimiter implements Limiter {
    */
   constructor(options: TokenBucketLimiterOptions = {}) {
     checkKnownOptions('options', options, Object.keys(KNOWN_OPTIONS));
-    this.#settings = checkQueueSettings(options);
+    const settings = checkSettings(options);
+    this.#buckets = new Buckets(
+      (asked) => new Bucket({ ...settings, ...checkLimits(asked), name: asked.bucket.endpoint }),
+    );
   }
 
   /**
@@ -69,13 +90,7 @@ export class TokenBucketLimiter implements Limiter {
    *   when the service asked for a longer pause than `maxPauseMs`; the signal's own reason on abort; ConfigurationError when one of the options makes no sense
    */
   acquire(options: AcquireOptions): Promise<Ticket> {
-    // Not an async function: ten thousand waiting calls would pay for a second promise and a suspended frame each.
-    return new Promise((resolve, reject) => {
-      const { maxWaitMs, maxPauseMs, priority, signal } = options;
-      if (signal?.aborted) return reject(signal.reason);
-      checkWait(options);
-      this.#bucket(options).enqueue({ priority, maxWaitMs, maxPauseMs, signal, resolve, reject });
-    });
+    return this.#buckets.acquire(options);
   }
 
   /**
@@ -85,14 +100,124 @@ export class TokenBucketLimiter implements Limiter {
    * @returns undefined when nothing was asked of it, or nothing for so long that it was forgotten
    */
   snapshot(bucket: BucketId): BucketSnapshot | undefined {
-    return this.#buckets.get(bucket)?.snapshot();
+    return this.#buckets.snapshot(bucket);
+  }
+}
+
+interface BucketOptions extends LimiterSettings {
+  readonly name: string;
+  readonly limit: number;
+  readonly maxLimit: number;
+}
+
+/** The allowance of one endpoint for one account: who holds tokens, who waits, and when the next may go. */
+class Bucket {
+  readonly #options: BucketOptions;
+  readonly #clock: Clock;
+  readonly #tokens: TokenPool;
+  readonly #queue: CallQueue;
+  readonly #pace = new Pace();
+  readonly #timer: WakeTimer;
+  #limit: number;
+  /** When the request was sent whose answer announced the limit. */
+  #limitKnownSince = Number.NEGATIVE_INFINITY;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #lastGrantAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: BucketOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#tokens = new TokenPool(options.maxUplinkMs);
+    // Nobody else can go sooner because a call gave up.
+    this.#queue = new CallQueue({ ...options, onAbort: () => this.#queue.size === 0 && this.#timer.clear() });
+    this.#timer = new WakeTimer(options.clock, () => this.#pump());
+    this.#limit = Math.min(options.limit, options.maxLimit);
   }
 
-  #bucket(options: AcquireOptions): Bucket {
-    const { bucket: id } = options;
-    const known = this.#buckets.get(id);
-    if (known) return known;
-    const parts = { ...this.#settings, ...checkLimits(options), name: id.endpoint, aborts: this.#aborts };
-    return this.#buckets.add(id, new Bucket(parts));
+  /** Grants a token to the call now or later, or rejects it. */
+  enqueue(request: TokenRequest): void {
+    this.#queue.append(request, this.#pausedUntil - this.#clock.now());
+    this.#pump();
+  }
+
+  snapshot(): BucketSnapshot {
+    this.#tokens.collect(this.#clock.now());
+    return {
+      limit: this.#limit,
+      inUse: this.#tokens.inUse,
+      queued: this.#queue.size,
+      pausedUntil: pauseEnd(this.#pausedUntil, this.#clock),
+    };
+  }
+
+  /** True when forgetting the bucket changes nothing but the limit the service announced. */
+  isIdle(): boolean {
+    const { inUse, queued, pausedUntil } = this.snapshot();
+    return inUse === 0 && queued === 0 && pausedUntil === null && this.#pace.share(this.#clock.now()) === 1;
+  }
+
+  send(token: Token): void {
+    this.#tokens.send(token, this.#clock.now());
+    this.#pump();
+  }
+
+  settle(token: Token, settlement: Settlement): void {
+    const now = this.#clock.now();
+    if (!this.#tokens.settle(token, now)) return;
+    const { announcedLimit } = settlement;
+    // Answers overtake each other; an older request's must not bring an older limit back.
+    const isLatest = token.sentAt >= this.#limitKnownSince;
+    if (isLatest && isPlausibleLimit(announcedLimit, this.#options.limit)) {
+      this.#limitKnownSince = token.sentAt;
+      this.#limit = Math.min(announcedLimit, this.#options.maxLimit);
+    }
+    if (settlement.status === 429) {
+      this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMsOf(settlement));
+      this.#queue.rejectImpatient(this.#pausedUntil - now);
+      this.#pace.refused(token.sentAt, now);
+    }
+    this.#pump();
+  }
+
+  cancel(token: Token): void {
+    this.#tokens.cancel(token);
+    this.#pump();
+  }
+
+  #pump(): void {
+    const now = this.#clock.now();
+    this.#tokens.collect(now);
+    while (now >= this.#opensAt(now)) {
+      const call = this.#queue.take(now, ...this.#free());
+      if (!call) break;
+      this.#lastGrantAt = now;
+      const token = this.#tokens.grant(newToken(now));
+      call.resolve(ticketOf(this, token, this.#limit - this.#tokens.inUse));
+    }
+    this.#queue.rejectExpired(now);
+    // Looked at last, so that a call that can go at once never counts as waiting.
+    this.#queue.rejectExcess();
+    this.#arm(now);
+  }
+
+  /** How many tokens are free, and how many of them background calls leave. */
+  #free(): [free: number, reserve: number] {
+    const reserve = this.#options.reserve ?? (this.#limit >= RESERVE_FROM_LIMIT ? 1 : 0);
+    // A reserve of the whole limit would shut background calls out for ever.
+    return [this.#limit - this.#tokens.inUse, Math.min(reserve, this.#limit - 1)];
+  }
+
+  /** When the pause is over and the last grant long enough ago. */
+  #opensAt(now: number): number {
+    return Math.max(this.#pausedUntil, this.#lastGrantAt + this.#pace.spacingMs(this.#limit, now));
+  }
+
+  #arm(now: number): void {
+    if (this.#queue.size === 0) {
+      this.#timer.clear();
+      return;
+    }
+    const tokenAt = this.#queue.next(...this.#free()) ? now : this.#tokens.nextFreeAt;
+    this.#timer.set(Math.min(Math.max(tokenAt, this.#opensAt(now)), this.#queue.earliestDeadline));
   }
 }

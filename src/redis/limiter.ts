@@ -1,18 +1,24 @@
+// Specification: service.md 8
+
 import { randomBytes } from 'node:crypto';
 import { checkCount, checkKnownOptions, checkOneOf, checkTimeoutMs } from '../common/option-checks.ts';
 import type { Clock } from '../common/timing.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { AbortGroups } from '../limiter/abort-groups.ts';
-import { BucketRegistry } from '../limiter/bucket-registry.ts';
-import type { AcquireOptions, BucketId, BucketSnapshot, Limiter, Ticket } from '../limiter/limiter.ts';
-import { checkLimits, checkQueueSettings, checkWait } from '../limiter/limiter-options.ts';
+import {
+  type AcquireOptions,
+  type BucketId,
+  type BucketSnapshot,
+  checkLimits,
+  checkSettings,
+  type Limiter,
+  type Ticket,
+} from '../limiter/limiter.ts';
+import { Buckets } from '../limiter/queue.ts';
 import { checkLogger, type Logger, leveledLogger } from '../logging.ts';
-import { Availability, type FallbackInfo, type UnavailablePolicy } from './limiter/availability.ts';
-import type { QueuedCall } from './limiter/call-queue.ts';
-import { SharedBucket } from './limiter/shared-bucket.ts';
-import type { SharedBucketOptions } from './limiter/shared-bucket-options.ts';
+import { Availability, type FallbackInfo, type UnavailablePolicy } from './availability.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
+import { SharedBucket } from './shared-bucket.ts';
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions {
@@ -72,14 +78,13 @@ const KNOWN_OPTIONS = {
  * Without Redis nothing hangs: see `onUnavailable`. The first local request leaves when every token that Redis gave out is
  * surely back, about 1.7 seconds after the last answer of Redis.
  *
- * @specification service.md 8
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
  * const client = new TrackingClient({ limiter: new RedisLimiter({ redis, processes: 4 }) });
  */
 export class RedisLimiter implements Limiter {
-  readonly #shared: Omit<SharedBucketOptions, 'bucket' | 'limit' | 'maxLimit'>;
-  readonly #buckets = new BucketRegistry<SharedBucket>();
+  readonly honorsDeadlines = true;
+  readonly #buckets: Buckets<SharedBucket>;
 
   /**
    * @param options - `redis` is required; the times are in milliseconds
@@ -93,17 +98,19 @@ export class RedisLimiter implements Limiter {
     }
     const policy = checkOneOf('onUnavailable', options.onUnavailable ?? 'local', ['local', 'reject']);
     const logger = leveledLogger(checkLogger(options.logger ?? console), 'info');
-    this.#shared = {
+    const shared = {
+      ...checkSettings(options),
       scripts: scriptRunner(options.redis),
       keyPrefix: checkPrefix(options.keyPrefix ?? 'tracking-client:limiter:'),
       processId: randomBytes(9).toString('base64url'),
-      ...checkQueueSettings(options),
       timeoutMs: checkTimeoutMs('commandTimeoutMs', options.commandTimeoutMs ?? 500),
       processes: checkCount('processes', options.processes ?? 1, 1),
       policy,
       availability: new Availability({ policy, logger, hook: onFallback }),
-      aborts: new AbortGroups<QueuedCall>((call, reason) => call.owner.giveUp(call, reason)),
     };
+    this.#buckets = new Buckets(
+      (asked) => new SharedBucket({ ...shared, ...checkLimits(asked), bucket: asked.bucket }),
+    );
   }
 
   /**
@@ -116,12 +123,7 @@ export class RedisLimiter implements Limiter {
    *   ConfigurationError when one of the options makes no sense
    */
   acquire(options: AcquireOptions): Promise<Ticket> {
-    return new Promise((resolve, reject) => {
-      const { maxWaitMs, maxPauseMs, priority, signal } = options;
-      if (signal?.aborted) return reject(signal.reason);
-      checkWait(options);
-      this.#bucket(options).enqueue({ priority, maxWaitMs, maxPauseMs, signal, resolve, reject });
-    });
+    return this.#buckets.acquire(options);
   }
 
   /**
@@ -132,14 +134,7 @@ export class RedisLimiter implements Limiter {
    * @returns undefined when this process asked nothing of it, or nothing for so long that it was forgotten
    */
   snapshot(bucket: BucketId): BucketSnapshot | undefined {
-    return this.#buckets.get(bucket)?.snapshot();
-  }
-
-  #bucket(options: AcquireOptions): SharedBucket {
-    const { bucket } = options;
-    const known = this.#buckets.get(bucket);
-    if (known) return known;
-    return this.#buckets.add(bucket, new SharedBucket({ ...this.#shared, ...checkLimits(options), bucket }));
+    return this.#buckets.snapshot(bucket);
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { QueueFullError, TimeoutError } from '../../src/errors.ts';
 import type { AcquireOptions, Limiter, Settlement } from '../../src/limiter/limiter.ts';
-import { LongPauseError } from '../../src/limiter/long-pause-error.ts';
+import { LongPauseError } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY, BASE_URL, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { LongPauseError } from '../../../src/limiter/long-pause-error.ts';
+import { LongPauseError } from '../../../src/limiter/limiter.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, take } from './fleets.ts';
 

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import type { AcquireOptions, Ticket } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
-import { keysOf } from '../../../src/redis/limiter/exchange.ts';
+import { keysOf } from '../../../src/redis/limiter-sync.ts';
 
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { keysOf } from '../../../src/redis/limiter/exchange.ts';
+import { keysOf } from '../../../src/redis/limiter-sync.ts';
 import { bucket, grantedOf } from '../../limiter/make-limiter.ts';
 import { settled } from '../../limiter/manual-clock.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
@@ -134,7 +134,7 @@ describe('tokens that come back soon', () => {
     expect(call.error).toEqual(new Error('enough'));
     expect(redis.asked[1]).toMatchObject({
       interactive: 0,
-      leases: [{ kind: 'back', number: 0, backInMs: 100 }],
+      leases: [{ number: 0, backInMs: 100, isExact: true }],
     });
   });
 
@@ -153,15 +153,15 @@ describe('tokens that come back soon', () => {
   test('a 429 arrives before → the token is not used', async () => {
     const { acquire, sent, redis, clock } = makeRedisLimiter();
     const ticket = await sent();
-    redis.reply = ({ interactive, pauseMs }) =>
-      pauseMs > 0 ? { pausedForMs: 1_000, askInMs: 950 } : { starts: interactive > 0 ? [120] : [] };
+    redis.reply = ({ interactive, refusal }) =>
+      refusal ? { pausedForMs: 1_000, askInMs: 950 } : { starts: interactive > 0 ? [120] : [] };
     const call = acquire();
     await settled();
     ticket.settle({ status: 429, retryAfterMs: 1_000 });
     await clock.advance(500);
     expect(call.state).toBe('waiting');
     const returned = redis.asked.flatMap(({ leases }) => leases);
-    expect(returned).toContainEqual({ kind: 'back', number: 1, backInMs: 120 });
+    expect(returned).toContainEqual({ number: 1, backInMs: 120, isExact: true });
   });
 });
 

@@ -12,7 +12,7 @@ describe('what Redis is told', () => {
     await clock.advance(299);
     expect(redis.asked).toHaveLength(1);
     await clock.advance(1);
-    expect(redis.asked[1]?.leases).toEqual([{ kind: 'back', number: 0, backInMs: 710 }]);
+    expect(redis.asked[1]?.leases).toEqual([{ number: 0, backInMs: 710, isExact: true }]);
   });
 
   test('three answers within 300 ms → one command', async () => {
@@ -34,7 +34,7 @@ describe('what Redis is told', () => {
     acquire();
     await settled();
     expect(redis.asked).toHaveLength(2);
-    expect(redis.asked[1]).toMatchObject({ interactive: 1, leases: [{ kind: 'back' }] });
+    expect(redis.asked[1]).toMatchObject({ interactive: 1, leases: [{ isExact: true }] });
   });
 
   test('an answer after 800 ms → the latest bound stands', async () => {
@@ -43,7 +43,7 @@ describe('what Redis is told', () => {
     await clock.advance(800);
     ticket.settle({ status: 200 });
     await clock.advance(300);
-    expect(redis.asked[1]?.leases).toEqual([{ kind: 'back', number: 0, backInMs: 410 }]);
+    expect(redis.asked[1]?.leases).toEqual([{ number: 0, backInMs: 410, isExact: true }]);
   });
 
   test('cancelled before sending → told at once, free at once', async () => {
@@ -52,7 +52,7 @@ describe('what Redis is told', () => {
     await settled();
     call.ticket?.cancel();
     await settled();
-    expect(redis.asked[1]?.leases).toEqual([{ kind: 'back', number: 0, backInMs: 0 }]);
+    expect(redis.asked[1]?.leases).toEqual([{ number: 0, backInMs: 0, isExact: true }]);
   });
 
   test('cancelled after sending → nothing is told, the service may have counted it', async () => {
@@ -78,7 +78,7 @@ describe('what Redis is told', () => {
     await clock.advance(69);
     expect(redis.asked).toHaveLength(1);
     await clock.advance(2);
-    expect(redis.asked[1]?.leases).toMatchObject([{ kind: 'hold', number: 0 }]);
+    expect(redis.asked[1]?.leases).toMatchObject([{ number: 0, isExact: false }]);
     await clock.advance(120_000);
     const commands = redis.asked.length;
     await clock.advance(120_000);
@@ -95,7 +95,7 @@ describe('what Redis is told', () => {
     call.ticket?.send();
     await settled();
     expect(redis.asked.flatMap(({ leases }) => leases)).toEqual([
-      { kind: 'hold', number: 0, backInMs: 1_510 },
+      { number: 0, backInMs: 1_510, isExact: false },
     ]);
   });
 });
@@ -106,7 +106,7 @@ describe('what concerns all processes', () => {
     const ticket = await sent();
     ticket.settle({ status: 429, retryAfterMs: 4_000 });
     await settled();
-    expect(redis.asked[1]).toMatchObject({ pauseMs: 4_000 });
+    expect(redis.asked[1]).toMatchObject({ refusal: { pauseMs: 4_000 } });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 4_000);
   });
 
@@ -115,7 +115,7 @@ describe('what concerns all processes', () => {
     const ticket = await sent();
     ticket.settle({ status: 429, retryAfterMs });
     await settled();
-    expect(redis.asked[1]).toMatchObject({ pauseMs: 1_000 });
+    expect(redis.asked[1]).toMatchObject({ refusal: { pauseMs: 1_000 } });
   });
 
   test('a pause of another process → known here', async () => {
@@ -131,7 +131,7 @@ describe('what concerns all processes', () => {
     const ticket = await sent();
     ticket.settle({ status: 200, announcedLimit: 5 });
     await settled();
-    expect(redis.asked[1]).toMatchObject({ announced: 5 });
+    expect(redis.asked[1]).toMatchObject({ announcement: { limit: 5 } });
   });
 
   test.each([10, 0, 2.5, Number.NaN, 1_001])('an announced limit of %s → no news', async (announcedLimit) => {
@@ -150,7 +150,7 @@ describe('what concerns all processes', () => {
     newer.settle({ status: 200, announcedLimit: 5 });
     older.settle({ status: 200, announcedLimit: 7 });
     await settled();
-    expect(redis.asked.at(-1)).toMatchObject({ announced: 5 });
+    expect(redis.asked.at(-1)).toMatchObject({ announcement: { limit: 5 } });
   });
 
   test('a limit that Redis knows, though maxLimit hides it → no news', async () => {
@@ -161,7 +161,7 @@ describe('what concerns all processes', () => {
       ticket.settle({ status: 200, announcedLimit: 20 });
       await clock.advance(1_000);
     }
-    expect(redis.asked.filter(({ announced }) => announced === 20)).toHaveLength(0);
+    expect(redis.asked.filter(({ announcement }) => announcement)).toHaveLength(0);
     expect(redis.asked.every(({ maxLimit }) => maxLimit === 10)).toBe(true);
   });
 });

@@ -61,7 +61,7 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = grantAll;
     await clock.advance(250);
     expect(call.state).toBe('granted');
-    expect(redis.asked.at(-1)).toMatchObject({ isBack: true, interactive: 1 });
+    expect(redis.asked.at(-1)).toMatchObject({ recovers: true, interactive: 1 });
   });
 
   test('while Redis is away → tried every 250 ms as long as a call waits, without asking for anything', async () => {
@@ -85,13 +85,13 @@ describe('without Redis, onUnavailable local', () => {
     for (const { ticket } of calls) ticket?.send();
     redis.reply = grantAll;
     await clock.advance(260);
-    const back = redis.asked.find(({ isBack }) => isBack);
+    const back = redis.asked.find(({ recovers }) => recovers);
     expect(back).toMatchObject({ share: 2, interactive: 1 });
-    expect(back?.leases.map(({ kind }) => kind)).toEqual(['hold', 'hold']);
+    expect(back?.leases.map(({ isExact }) => isExact)).toEqual([false, false]);
     for (const { backInMs } of back?.leases ?? []) expect(backInMs).toBeGreaterThan(1_200);
   });
 
-  test('an answer that comes too late → its tokens go back', async () => {
+  test('an answer that comes too late → its tokens are not used, and Redis learns that this process holds none', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     let answerLate: (() => void) | undefined;
     redis.reply = (asked) =>
@@ -100,12 +100,12 @@ describe('without Redis, onUnavailable local', () => {
       });
     const call = acquire();
     await clock.advance(600);
-    redis.reply = ({ isBack }) => (isBack ? { askInMs: 900 } : {});
+    redis.reply = ({ recovers }) => (recovers ? { askInMs: 900 } : {});
     answerLate?.();
     // The probe that is under way is not answered either.
     await clock.advance(500);
     await clock.advance(250);
-    expect(redis.asked.at(-1)?.leases).toMatchObject([{ kind: 'back', number: 0 }]);
+    expect(redis.asked.at(-1)).toMatchObject({ recovers: true, leases: [], interactive: 1 });
     expect(call.state).toBe('waiting');
   });
 
@@ -132,14 +132,10 @@ describe('without Redis, onUnavailable local', () => {
     await clock.advance(100);
     redis.reply = () => ({ askInMs: 900 });
     await clock.advance(200);
-    const back = redis.asked.find(({ isBack }) => isBack);
-    expect(back).toMatchObject({ announced: 5 });
-    expect(back?.pauseMs).toBeGreaterThan(5_600);
-    // In this order: settled, if Redis still knows it, and then not held longer than that.
-    expect(back?.leases).toEqual([
-      { kind: 'back', number: 0, backInMs: 760 },
-      { kind: 'hold', number: 0, backInMs: 760 },
-    ]);
+    const back = redis.asked.find(({ recovers }) => recovers);
+    expect(back).toMatchObject({ announcement: { limit: 5 } });
+    expect(back?.refusal?.pauseMs).toBeGreaterThan(5_600);
+    expect(back?.leases).toEqual([{ number: 0, backInMs: 760, isExact: true }]);
   });
 
   test('a call after a long quiet outage → Redis is asked before the own share is used', async () => {
@@ -152,7 +148,7 @@ describe('without Redis, onUnavailable local', () => {
     const call = acquire();
     await settled();
     expect(call.state).toBe('granted');
-    expect(redis.asked.at(-1)).toMatchObject({ isBack: true, interactive: 1 });
+    expect(redis.asked.at(-1)).toMatchObject({ recovers: true, interactive: 1 });
   });
 
   test('an event loop that was blocked while the answer came → no outage', async () => {

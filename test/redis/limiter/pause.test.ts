@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LongPauseError } from '../../../src/limiter/long-pause-error.ts';
+import { LongPauseError } from '../../../src/limiter/limiter.ts';
 import { bucket } from '../../limiter/make-limiter.ts';
 import { settled } from '../../limiter/manual-clock.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
@@ -38,7 +38,7 @@ describe('a pause longer than maxPauseMs', () => {
 
   test('nobody waits for its end → Redis is told so at once, and then is left alone', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = ({ interactive }) => ({ pausedForMs: 61_000, askInMs: interactive > 0 ? 60_950 : -1 });
+    redis.reply = ({ interactive }) => ({ pausedForMs: 61_000, ...(interactive > 0 ? { askInMs: 60_950 } : {}) });
     acquire({ maxPauseMs: 60_000 });
     await settled();
     expect(redis.asked.map(({ interactive }) => interactive)).toEqual([1, 0]);
@@ -87,7 +87,7 @@ describe('the end of a pause', () => {
     const ticket = await sent();
     ticket.settle({ status: 429, retryAfterMs: Number.MAX_SAFE_INTEGER });
     await settled();
-    expect(redis.asked[1]).toMatchObject({ pauseMs: 3_600_000 });
+    expect(redis.asked[1]).toMatchObject({ refusal: { pauseMs: 3_600_000 } });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 3_600_000);
   });
 

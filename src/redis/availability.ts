@@ -1,4 +1,4 @@
-import type { Logger } from '../../logging.ts';
+import type { Logger } from '../logging.ts';
 
 /** What a limiter does without Redis: go on with this process's share of the limit, or reject. */
 export type UnavailablePolicy = 'local' | 'reject';

@@ -1,4 +1,4 @@
-import { type Clock, MAX_TIMER_MS } from '../../common/timing.ts';
+import { type Clock, MAX_TIMER_MS } from '../common/timing.ts';
 
 /** One timer that is moved as often as its moment changes. */
 export class WakeTimer {
@@ -12,13 +12,14 @@ export class WakeTimer {
   }
 
   /**
-   * @param wakeAt - when to call back, on the clock; Infinity for never
+   * @param wakeAt - when to call back at the latest, on the clock; Infinity for never
    * @param keepsAlive - false when a program that has nothing else to do may end before
    */
-  set(wakeAt: number, keepsAlive: boolean): void {
-    if (this.#set?.wakeAt === wakeAt && this.#set.keepsAlive === keepsAlive) return;
-    if (this.#set) this.#clock.clearTimeout(this.#set.handle);
-    this.#set = undefined;
+  set(wakeAt: number, keepsAlive = true): void {
+    // A timer that fires too soon only looks and is set again; one that fires too late would lose time.
+    const isSoonEnough = this.#set !== undefined && this.#set.wakeAt <= wakeAt;
+    if (isSoonEnough && wakeAt !== Number.POSITIVE_INFINITY && this.#set?.keepsAlive === keepsAlive) return;
+    this.clear();
     if (wakeAt === Number.POSITIVE_INFINITY) return;
     const delayMs = Math.min(Math.max(1, Math.ceil(wakeAt - this.#clock.now())), MAX_TIMER_MS);
     const handle = this.#clock.setTimeout(() => {
@@ -27,6 +28,11 @@ export class WakeTimer {
     }, delayMs);
     if (!keepsAlive) unref(handle);
     this.#set = { handle, wakeAt, keepsAlive };
+  }
+
+  clear(): void {
+    if (this.#set) this.#clock.clearTimeout(this.#set.handle);
+    this.#set = undefined;
   }
 }
 

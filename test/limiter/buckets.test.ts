@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BucketRegistry } from '../../src/limiter/bucket-registry.ts';
 import type { AcquireOptions } from '../../src/limiter/limiter.ts';
+import { Buckets } from '../../src/limiter/queue.ts';
 import { bucket, type Call, makeLimiter } from './make-limiter.ts';
 import { settled } from './manual-clock.ts';
 
@@ -82,13 +82,18 @@ describe('many accounts', () => {
 
 test('a thousand buckets that stay busy → looked through twice, not for every new one', () => {
   let looks = 0;
-  const registry = new BucketRegistry<{ isIdle(): boolean }>();
+  const snapshot = { limit: 1, inUse: 1, queued: 0, pausedUntil: null };
   const isIdle = () => {
     looks += 1;
     return false;
   };
+  const buckets = new Buckets(() => ({ isIdle, enqueue: () => {}, snapshot: () => snapshot }));
   for (let account = 0; account < 1_000; account += 1) {
-    registry.add({ ...bucket, account: `account-${account}` }, { isIdle });
+    void buckets.acquire({
+      bucket: { ...bucket, account: `account-${account}` },
+      limit: 1,
+      priority: 'interactive',
+    });
   }
   expect(looks).toBe(256 + 512);
 });

@@ -1,0 +1,197 @@
+// Specification: service.md 8
+
+import type { Clock } from '../common/timing.ts';
+import type { Settlement, Ticket } from './limiter.ts';
+
+/** The length of the service's window in milliseconds (one second). */
+export const WINDOW_MS = 1_000;
+
+/** From an answer to the return of its token: two machines never agree to the millisecond on how long a window is. */
+export const RETURN_MS = WINDOW_MS + 10;
+
+/** How long a token stays with a caller who neither sends nor cancels. */
+const UNSENT_LEASE_MS = 60_000;
+
+/** A limit from which one token can stay free for interactive calls without costing background calls much. */
+export const RESERVE_FROM_LIMIT = 10;
+
+/**
+ * The largest limit that an answer can announce. A larger number is what a gateway allows in an hour or a day; taken for
+ * a limit per second it would let everything that waits leave at once.
+ */
+export const LARGEST_ANNOUNCED_LIMIT = 1_000;
+
+/**
+ * Whether an announced number is a limit per second.
+ *
+ * @param configured - the limit that the caller knows; where that is larger, as large a one may be announced
+ */
+export function isPlausibleLimit(announced: number | undefined, configured: number): announced is number {
+  if (announced === undefined || !Number.isSafeInteger(announced)) return false;
+  return announced >= 1 && announced <= Math.max(LARGEST_ANNOUNCED_LIMIT, configured);
+}
+
+/**
+ * No refusal pauses an endpoint for longer. A delay beyond it is more likely a mistake, as a timestamp that stands where
+ * seconds belong; and where it is none, the one request that leaves after the hour is told the rest.
+ */
+export const LONGEST_PAUSE_MS = 60 * 60 * 1_000;
+
+/** How long a refusal pauses its endpoint, in milliseconds: what the service asked for, else one window. */
+export function pauseMsOf({ retryAfterMs }: Settlement): number {
+  const isDelay = retryAfterMs !== undefined && Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
+  return isDelay ? Math.min(retryAfterMs, LONGEST_PAUSE_MS) : WINDOW_MS;
+}
+
+/** The end of a pause as people read it, in milliseconds since the epoch; null when it is over. */
+export function pauseEnd(until: number, clock: Clock): number | null {
+  const leftMs = until - clock.now();
+  return leftMs > 0 ? Math.round(clock.wallNow() + leftMs) : null;
+}
+
+/** One token that is out. Only the pool writes to it. */
+export interface Token {
+  state: 'granted' | 'sent' | 'settled' | 'cancelled';
+  sentAt: number;
+  freeAt: number;
+}
+
+export function newToken(now: number): Token {
+  return { state: 'granted', sentAt: now, freeAt: now + UNSENT_LEASE_MS };
+}
+
+/**
+ * The tokens that are out, and when each comes back.
+ *
+ * The service counts a request somewhere between its sending and its answer. A token that is used again no earlier
+ * than one window after the answer therefore puts at most one request into any window, wherever windows start.
+ */
+export class TokenPool<T extends Token = Token> {
+  /** Whose time may come in any order: as many as there are requests under way. */
+  readonly underWay = new Set<T>();
+  /** Whose time comes in the order of the answers; so a thousand of them cost no more to look after than ten. */
+  readonly #answered: T[] = [];
+  /** From sending a request to the return of a token that is never settled. */
+  readonly longestMs: number;
+
+  /** @param maxUplinkMs - longest time in milliseconds from sending a request to the service counting it */
+  constructor(maxUplinkMs: number) {
+    this.longestMs = maxUplinkMs + RETURN_MS;
+  }
+
+  get inUse(): number {
+    return this.underWay.size + this.#answered.length;
+  }
+
+  get all(): T[] {
+    return [...this.underWay, ...this.#answered];
+  }
+
+  /** When the first token that is out comes back; Infinity when none is out. */
+  get nextFreeAt(): number {
+    let earliest = this.#answered[0]?.freeAt ?? Number.POSITIVE_INFINITY;
+    for (const token of this.underWay) earliest = Math.min(earliest, token.freeAt);
+    return earliest;
+  }
+
+  /** Takes back every token whose time has come. */
+  collect(now: number): void {
+    for (const token of this.underWay) if (token.freeAt <= now) this.underWay.delete(token);
+    let count = 0;
+    while ((this.#answered[count]?.freeAt ?? Number.POSITIVE_INFINITY) <= now) count += 1;
+    if (count > 0) this.#answered.splice(0, count);
+  }
+
+  grant(token: T): T {
+    this.underWay.add(token);
+    return token;
+  }
+
+  /** Adds the token again if its lease ran out, even over the limit: the request counts, and later ones must wait. */
+  send(token: T, now: number): boolean {
+    if (token.state !== 'granted') return false;
+    token.state = 'sent';
+    token.sentAt = now;
+    token.freeAt = now + this.longestMs;
+    this.underWay.add(token);
+    return true;
+  }
+
+  settle(token: T, now: number): boolean {
+    if (token.state !== 'sent') return false;
+    token.state = 'settled';
+    const freeAt = now + RETURN_MS;
+    // A late answer changes nothing, nor does one that comes when the token is back.
+    if (freeAt < token.freeAt) {
+      this.underWay.delete(token);
+      token.freeAt = freeAt;
+      this.#answered.push(token);
+    }
+    return true;
+  }
+
+  cancel(token: T): boolean {
+    if (token.state !== 'granted') return false;
+    token.state = 'cancelled';
+    this.underWay.delete(token);
+    return true;
+  }
+}
+
+/** The ticket of one token, whose life its bucket looks after. */
+export function ticketOf<T extends Token>(
+  bucket: { send(token: T): void; settle(token: T, settlement: Settlement): void; cancel(token: T): void },
+  token: T,
+  tokensLeft: number,
+): Ticket {
+  return {
+    tokensLeft,
+    send: () => bucket.send(token),
+    settle: (settlement) => bucket.settle(token, settlement),
+    cancel: () => bucket.cancel(token),
+  };
+}
+
+/** What a refusal leaves of the share. */
+export const CUT_FACTOR = 0.9;
+/** How long the share stays as it is after a cut. */
+export const HOLD_MS = 30_000;
+/** How much of the limit comes back in a second after that. */
+export const RECOVERY_PER_SECOND = 0.005;
+/** Below this the bucket would wait for minutes after a bad spell that is long over. */
+export const SMALLEST_SHARE = 0.1;
+
+/**
+ * Leaves room for other users of the same account.
+ *
+ * A limiter that keeps its own promise is refused only when somebody else uses the allowance too. Each such refusal cuts
+ * the share of the limit that is used, holds it for a while and gives it back slowly. Below the full share, grants are
+ * spread evenly, because a burst takes from others what they were about to use.
+ */
+export class Pace {
+  #shareAfterCut = 1;
+  #cutAt = Number.NEGATIVE_INFINITY;
+
+  /** Share of the limit in use, from 0.1 to 1. */
+  share(now: number): number {
+    const recoveringMs = Math.max(0, now - this.#cutAt - HOLD_MS);
+    return Math.min(1, this.#shareAfterCut + (recoveringMs / 1_000) * RECOVERY_PER_SECOND);
+  }
+
+  /** Shortest time in milliseconds between two grants; 0 while nobody else was noticed. */
+  spacingMs(limit: number, now: number): number {
+    const share = this.share(now);
+    return share === 1 ? 0 : WINDOW_MS / (limit * share);
+  }
+
+  /**
+   * The service refused a request.
+   *
+   * @param sentAt - when that request was sent; one from before the last cut says nothing about the share since then
+   */
+  refused(sentAt: number, now: number): void {
+    if (sentAt <= this.#cutAt) return;
+    this.#shareAfterCut = Math.max(SMALLEST_SHARE, this.share(now) * CUT_FACTOR);
+    this.#cutAt = now;
+  }
+}

@@ -1,0 +1,405 @@
+import { ConnectionError } from '../errors.ts';
+import {
+  isPlausibleLimit,
+  newToken,
+  Pace,
+  pauseEnd,
+  pauseMsOf,
+  type Token,
+  TokenPool,
+  ticketOf,
+} from '../limiter/allowance.ts';
+import type { BucketId, BucketSnapshot, LimiterSettings, Settlement } from '../limiter/limiter.ts';
+import { CallQueue, type TokenRequest } from '../limiter/queue.ts';
+import { WakeTimer } from '../limiter/wake-timer.ts';
+import type { Availability, UnavailablePolicy } from './availability.ts';
+import { HORIZON_MS, SEND_WITHIN_MS } from './limiter-script.ts';
+import { SyncChannel, type SyncResponse } from './limiter-sync.ts';
+import type { ScriptRunner } from './redis-client.ts';
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** By how much a lease grows that was granted and is not sent yet, and how long before its end. */
+const RENEW_MS = 1_000;
+const RENEW_AHEAD_MS = 30;
+
+/** How long an answer may wait for company until Redis is told; its token is out for a window anyway. */
+const TELL_WITHIN_MS = 300;
+
+/** How often Redis is tried while it is down and calls wait. */
+const PROBE_EVERY_MS = 250;
+
+/** Two ends of a pause that are no farther apart are one: every reply tells of it, and no two are equally long on their way. */
+const SAME_PAUSE_MS = 20;
+
+/** What a shared bucket is made of; see `RedisLimiterOptions`. */
+export interface SharedBucketOptions extends LimiterSettings {
+  readonly scripts: ScriptRunner;
+  readonly keyPrefix: string;
+  readonly processId: string;
+  readonly processes: number;
+  readonly timeoutMs: number;
+  readonly policy: UnavailablePolicy;
+  readonly availability: Availability;
+  readonly bucket: BucketId;
+  readonly limit: number;
+  readonly maxLimit: number;
+}
+
+/** A token of this process. */
+interface Lease extends Token {
+  readonly number: number;
+  /** When its request may be sent. */
+  readonly startsAt: number;
+  /** Redis keeps the token out long enough for a request that is sent until then. */
+  sendBy: number;
+  readonly tokensLeft: number;
+}
+
+/** Calls that want a token. */
+interface Demand {
+  readonly interactive: number;
+  readonly background: number;
+  readonly total: number;
+}
+
+const NO_DEMAND: Demand = { interactive: 0, background: 0, total: 0 };
+
+/** What waiting calls want beyond the tokens that are there for them, which interactive calls take first. */
+function demandOf(interactive: number, total: number, tokens: number): Demand {
+  const unmet = Math.max(0, total - tokens);
+  const unmetInteractive = Math.min(unmet, Math.max(0, interactive - tokens));
+  return { interactive: unmetInteractive, background: unmet - unmetInteractive, total: unmet };
+}
+
+/**
+ * This process's side of one bucket in Redis: who waits here, which tokens are ours, and when to sync with Redis.
+ *
+ * Without Redis the process counts its own tokens against its share of the limit.
+ */
+export class SharedBucket {
+  readonly #options: SharedBucketOptions;
+  readonly #channel: SyncChannel;
+  readonly #queue: CallQueue;
+  readonly #timer: WakeTimer;
+  readonly #leases: TokenPool<Lease>;
+  #nextNumber = 0;
+  /** Tokens that Redis gave out before they come back, in the order of their times. */
+  #held: Lease[] = [];
+
+  #limit: number;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  /** The announced limit that Redis knows. */
+  #announced: number;
+
+  /** What Redis has yet to hear, and by when it must. */
+  #news = new Set<Lease>();
+  #refusal: { readonly sentAt: number; readonly pausedUntil: number } | undefined;
+  #announcement: { readonly sentAt: number; readonly limit: number } | undefined;
+  #tellBy = NEVER;
+
+  /** The demand that Redis knows and has no tokens for, and when it wants to be asked again. */
+  #knownDemand = NO_DEMAND;
+  #askAt = NEVER;
+  #isSyncing = false;
+  #isPumpDue = false;
+
+  /** While Redis is away: when it was asked last in vain, and when every token is back that it gave to any process. */
+  #outage: { readonly askedAt: number; readonly opensAt: number } | undefined;
+  /** Only for this process's own share; Redis keeps the pace of all. */
+  readonly #pace = new Pace();
+  #lastLocalGrantAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SharedBucketOptions) {
+    this.#options = options;
+    this.#channel = new SyncChannel(options);
+    this.#timer = new WakeTimer(options.clock, () => this.#pump());
+    this.#leases = new TokenPool(options.maxUplinkMs);
+    const { maxQueue, clock } = options;
+    this.#queue = new CallQueue({
+      name: options.bucket.endpoint,
+      ...{ maxQueue, clock },
+      onAbort: () => this.#pumpSoon(),
+    });
+    this.#limit = Math.min(options.limit, options.maxLimit);
+    this.#announced = options.limit;
+  }
+
+  /** Grants a token to the call now or later, or rejects it. */
+  enqueue(request: TokenRequest): void {
+    this.#queue.append(request, this.#pausedUntil - this.#now());
+    this.#pumpSoon();
+  }
+
+  snapshot(): BucketSnapshot {
+    this.#leases.collect(this.#now());
+    return {
+      limit: this.#limit,
+      inUse: this.#leases.inUse,
+      queued: this.#queue.size,
+      pausedUntil: pauseEnd(this.#pausedUntil, this.#options.clock),
+    };
+  }
+
+  /** True when this process forgets nothing that matters with the bucket. */
+  isIdle(): boolean {
+    const { inUse, queued, pausedUntil } = this.snapshot();
+    return inUse === 0 && queued === 0 && pausedUntil === null && !this.#isSyncing;
+  }
+
+  send(lease: Lease): void {
+    const now = this.#now();
+    if (this.#leases.send(lease, now) && now > lease.sendBy) this.#tell(lease, now);
+    this.#pumpSoon();
+  }
+
+  settle(lease: Lease, settlement: Settlement): void {
+    const now = this.#now();
+    if (!this.#leases.settle(lease, now)) return;
+    this.#tell(lease, now + TELL_WITHIN_MS);
+    const { sentAt } = lease;
+    if (settlement.status === 429) {
+      const pausedUntil = now + pauseMsOf(settlement);
+      this.#pauseUntil(pausedUntil);
+      this.#pace.refused(sentAt, now);
+      this.#refusal = {
+        sentAt: Math.max(sentAt, this.#refusal?.sentAt ?? sentAt),
+        pausedUntil: Math.max(pausedUntil, this.#refusal?.pausedUntil ?? pausedUntil),
+      };
+      this.#tellBy = now;
+    }
+    const { announcedLimit } = settlement;
+    const isNew = isPlausibleLimit(announcedLimit, this.#options.limit) && announcedLimit !== this.#announced;
+    // Answers overtake each other; an older request's must not bring an older limit back.
+    if (isNew && sentAt >= (this.#announcement?.sentAt ?? sentAt)) {
+      this.#announcement = { sentAt, limit: announcedLimit };
+      if (this.#outage) this.#limit = Math.min(announcedLimit, this.#options.maxLimit);
+      this.#tellBy = now;
+    }
+    this.#pumpSoon();
+  }
+
+  /** Nothing was sent: the token is free at once, or when it would have been. */
+  cancel(lease: Lease): void {
+    if (!this.#leases.cancel(lease)) return;
+    lease.freeAt = lease.startsAt;
+    this.#tell(lease, this.#now());
+    this.#pumpSoon();
+  }
+
+  #now(): number {
+    return this.#options.clock.now();
+  }
+
+  /** @param by - when Redis must know at the latest */
+  #tell(lease: Lease, by: number): void {
+    this.#news.add(lease);
+    this.#tellBy = Math.min(this.#tellBy, by);
+  }
+
+  #pauseUntil(until: number): void {
+    if (until <= this.#pausedUntil + SAME_PAUSE_MS) return;
+    this.#pausedUntil = until;
+    this.#queue.rejectImpatient(until - this.#now());
+  }
+
+  /** What this process may use of the limit by itself. */
+  get #share(): number {
+    return Math.max(1, Math.floor(this.#limit / this.#options.processes));
+  }
+
+  get #demand(): Demand {
+    return demandOf(this.#queue.interactive, this.#queue.size, this.#held.length);
+  }
+
+  /** Calls of one tick travel together. */
+  #pumpSoon(): void {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    queueMicrotask(() => {
+      this.#isPumpDue = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    const now = this.#now();
+    this.#leases.collect(now);
+    this.#grantHeld(now);
+    this.#grantLocally(now);
+    this.#queue.rejectExpired(now);
+    this.#renew(now);
+    if (!this.#isSyncing && this.#syncAt(now) <= now) void this.#sync();
+    // While Redis is being asked, a call may turn out not to have to wait.
+    if (!this.#isSyncing || this.#outage) this.#queue.rejectExcess();
+    this.#arm(now);
+  }
+
+  /** Gives every token whose time has come to a call, and those back that nobody wants or that start within a pause. */
+  #grantHeld(now: number): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const lease of held) {
+      const isWanted = this.#queue.size > this.#held.length;
+      const isUsable = lease.startsAt >= this.#pausedUntil - SAME_PAUSE_MS;
+      if (isWanted && isUsable && lease.startsAt > now) this.#held.push(lease);
+      else if (isWanted && isUsable) this.#grant(lease, now);
+      else this.cancel(lease);
+    }
+  }
+
+  #grant(lease: Lease, now: number): void {
+    const call = this.#queue.take(now, 1, 0);
+    if (call) call.resolve(ticketOf(this, lease, lease.tokensLeft));
+    else this.cancel(lease);
+  }
+
+  #grantLocally(now: number): void {
+    while (this.#localGrantAt(now) <= now) {
+      this.#lastLocalGrantAt = now;
+      const tokensLeft = this.#share - this.#leases.inUse - 1;
+      const lease = this.#lease(this.#nextNumber, now, now + SEND_WITHIN_MS, tokensLeft);
+      this.#nextNumber += 1;
+      // Redis may be told of the others at this moment.
+      this.#tell(lease, now);
+      this.#grant(lease, now);
+    }
+  }
+
+  /** When this process may next grant a token of its own share; never while Redis may be there or nobody waits. */
+  #localGrantAt(now: number): number {
+    const { policy, timeoutMs } = this.#options;
+    if (!this.#outage || policy === 'reject' || this.#queue.size === 0) return NEVER;
+    // Who has not looked for long may find Redis back and the others at the full limit: look first.
+    if (now - this.#outage.askedAt > 2 * timeoutMs) return NEVER;
+    const tokenAt = this.#leases.inUse < this.#share ? now : this.#leases.nextFreeAt;
+    const spacedUntil = this.#lastLocalGrantAt + this.#pace.spacingMs(this.#share, now);
+    return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt, spacedUntil);
+  }
+
+  /** Holds the tokens whose requests are still not sent. */
+  #renew(now: number): void {
+    for (const lease of this.#leases.underWay) {
+      if (lease.state !== 'granted' || lease.sendBy - RENEW_AHEAD_MS > now) continue;
+      lease.sendBy = now + RENEW_MS;
+      this.#tell(lease, now);
+    }
+  }
+
+  #syncAt(now: number): number {
+    if (this.#outage) {
+      if (this.#queue.size === 0) return NEVER;
+      return this.#options.policy === 'local' ? this.#outage.askedAt + PROBE_EVERY_MS : now;
+    }
+    const { interactive, total } = this.#demand;
+    const known = this.#knownDemand;
+    // The first call needs a turn, an interactive one may have the reserve, and nobody should wait for a turn in vain.
+    const isNews = total > 0 !== known.total > 0 || (interactive > 0 && known.interactive === 0);
+    return isNews ? now : Math.min(this.#askAt, this.#tellBy);
+  }
+
+  async #sync(): Promise<void> {
+    this.#isSyncing = true;
+    const askedAt = this.#now();
+    try {
+      if (this.#outage) await this.#channel.probe();
+      await this.#exchange();
+    } catch (error) {
+      this.#noteOutage(error, askedAt);
+    }
+    this.#isSyncing = false;
+    this.#pump();
+  }
+
+  async #exchange(): Promise<void> {
+    const { processId, limit, maxLimit, reserve, maxUplinkMs, availability } = this.#options;
+    const askedAt = this.#now();
+    const demand = this.#demand;
+    const refusal = this.#refusal;
+    const announcement = this.#announcement;
+    const recovers = this.#outage !== undefined;
+    const news = recovers ? this.#leases.all : [...this.#news];
+    const firstNumber = this.#nextNumber;
+    // Set aside, so that the tokens of a reply that never arrives have names of their own.
+    this.#nextNumber += demand.total;
+    this.#news.clear();
+    this.#tellBy = NEVER;
+    const response = await this.#channel.sync({
+      ...{ process: processId, limit, reserve, maxUplinkMs, firstNumber, recovers, share: this.#share },
+      maxLimit: Number.isFinite(maxLimit) ? maxLimit : undefined,
+      interactive: demand.interactive,
+      background: demand.background,
+      leases: news.map((lease) => this.#leaseNews(lease, askedAt)),
+      refusal: refusal && {
+        pauseMs: Math.max(0, Math.ceil(refusal.pausedUntil - askedAt)),
+        sentMsAgo: Math.floor(askedAt - refusal.sentAt),
+      },
+      announcement: announcement && {
+        limit: announcement.limit,
+        sentMsAgo: Math.floor(askedAt - announcement.sentAt),
+      },
+    });
+    availability.succeeded();
+    this.#outage = undefined;
+    if (this.#refusal === refusal) this.#refusal = undefined;
+    if (this.#announcement === announcement) this.#announcement = undefined;
+    this.#accept(response, demand, askedAt, firstNumber);
+  }
+
+  #leaseNews(lease: Lease, now: number) {
+    const backAt = lease.state === 'granted' ? lease.sendBy + this.#leases.longestMs : lease.freeAt;
+    const isExact = lease.state === 'settled' || lease.state === 'cancelled';
+    return { number: lease.number, backInMs: Math.max(0, Math.ceil(backAt - now)), isExact };
+  }
+
+  #accept(response: SyncResponse, asked: Demand, askedAt: number, firstNumber: number): void {
+    const now = this.#now();
+    const { askInMs, starts, pausedForMs, free } = response;
+    this.#limit = response.limit;
+    this.#announced = response.announced ?? this.#options.limit;
+    // Counted from the request, so that no token that starts at the end of the pause seems to be too early.
+    if (pausedForMs > 0) this.#pauseUntil(askedAt + pausedForMs);
+    for (const [index, startsInMs] of starts.entries()) {
+      // The reply took time: counted from its arrival no request is early, counted from the request none is late.
+      const [startsAt, sendBy] = [now + startsInMs, askedAt + startsInMs + SEND_WITHIN_MS];
+      this.#held.push(this.#lease(firstNumber + index, startsAt, sendBy, free));
+    }
+    this.#held.sort((one, other) => one.startsAt - other.startsAt);
+    this.#knownDemand =
+      askInMs === undefined ? NO_DEMAND : demandOf(asked.interactive, asked.total, starts.length);
+    this.#askAt = askInMs === undefined ? NEVER : now + askInMs;
+  }
+
+  #lease(number: number, startsAt: number, sendBy: number, tokensLeft: number): Lease {
+    return this.#leases.grant({ ...newToken(this.#now()), number, startsAt, sendBy, tokensLeft });
+  }
+
+  #noteOutage(error: unknown, askedAt: number): void {
+    const { policy, availability } = this.#options;
+    availability.failed(error);
+    const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + this.#leases.longestMs;
+    this.#outage = { askedAt, opensAt };
+    this.#knownDemand = NO_DEMAND;
+    this.#askAt = NEVER;
+    this.#tellBy = NEVER;
+    if (policy === 'local') return;
+    const message = 'The rate limiter cannot reach Redis, so nothing was sent';
+    this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
+  }
+
+  /** One timer for everything that has a time. */
+  #arm(now: number): void {
+    const isWaiting = this.#queue.size > 0;
+    let wakeAt = Math.min(
+      this.#held[0]?.startsAt ?? NEVER,
+      this.#queue.earliestDeadline,
+      this.#isSyncing ? NEVER : this.#syncAt(now),
+      this.#localGrantAt(now),
+    );
+    for (const { state, sendBy } of this.#leases.underWay) {
+      if (state === 'granted') wakeAt = Math.min(wakeAt, sendBy - RENEW_AHEAD_MS);
+    }
+    // News alone is no reason for a program to go on: without it the token only comes back later.
+    this.#timer.set(wakeAt, isWaiting);
+  }
+}
