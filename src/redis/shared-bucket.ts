@@ -180,10 +180,10 @@ export class SharedBucket {
   }
 
   /** Nothing was sent: the token is free at once, or when it would have been. */
-  cancel(lease: Lease): void {
+  cancel(lease: Lease, now = this.#now()): void {
     if (!this.#leases.cancel(lease)) return;
     lease.freeAt = lease.startsAt;
-    this.#tell(lease, this.#now());
+    this.#tell(lease, now);
     this.#pumpSoon();
   }
 
@@ -244,14 +244,14 @@ export class SharedBucket {
       const isUsable = lease.startsAt >= this.#pausedUntil - SAME_PAUSE_MS;
       if (isWanted && isUsable && lease.startsAt > now) this.#held.push(lease);
       else if (isWanted && isUsable) this.#grant(lease, now);
-      else this.cancel(lease);
+      else this.cancel(lease, now);
     }
   }
 
   #grant(lease: Lease, now: number): void {
     const call = this.#queue.take(now, 1, 0);
     if (call) call.resolve(ticketOf(this, lease, lease.tokensLeft));
-    else this.cancel(lease);
+    else this.cancel(lease, now);
   }
 
   #grantLocally(now: number): void {
