@@ -5,7 +5,11 @@
  */
 
 export type { Clock } from '../common/timing.ts';
-export type { FallbackInfo, UnavailablePolicy } from './availability.ts';
 export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
-export { RedisLimiter, type RedisLimiterOptions } from './limiter.ts';
+export {
+  type FallbackInfo,
+  RedisLimiter,
+  type RedisLimiterOptions,
+  type UnavailablePolicy,
+} from './limiter.ts';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts';

@@ -16,9 +16,21 @@ import {
 } from '../limiter/limiter.ts';
 import { Buckets } from '../limiter/queue.ts';
 import { checkLogger, type Logger, leveledLogger } from '../logging.ts';
-import { Availability, type FallbackInfo, type UnavailablePolicy } from './availability.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
 import { SharedBucket } from './shared-bucket.ts';
+
+/** What a limiter does without Redis: go on with this process's share of the limit, or reject. */
+export type UnavailablePolicy = 'local' | 'reject';
+
+/** Redis is gone, or answers again. */
+export interface FallbackInfo {
+  /** Which of the two. */
+  readonly state: 'unavailable' | 'recovered';
+  /** What the limiter does meanwhile. */
+  readonly policy: UnavailablePolicy;
+  /** What went wrong; undefined once recovered. */
+  readonly error: unknown;
+}
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions {
@@ -105,8 +117,8 @@ export class RedisLimiter implements Limiter {
       processId: randomBytes(9).toString('base64url'),
       timeoutMs: checkTimeoutMs('commandTimeoutMs', options.commandTimeoutMs ?? 500),
       processes: checkCount('processes', options.processes ?? 1, 1),
-      policy,
-      availability: new Availability({ policy, logger, hook: onFallback }),
+      isLocalAllowed: policy === 'local',
+      availability: watchAvailability(policy, logger, onFallback),
     };
     this.#buckets = new Buckets(
       (asked) => new SharedBucket({ ...shared, ...checkLimits(asked), bucket: asked.bucket }),
@@ -144,4 +156,39 @@ function checkPrefix(keyPrefix: unknown): string {
   throw new ConfigurationError(
     `Expected \`keyPrefix\` to be a non-empty string without braces, got ${kindOf(keyPrefix)}`,
   );
+}
+
+/** Notifies the logger and the hook once when Redis is gone, and once when it is back. */
+function watchAvailability(
+  policy: UnavailablePolicy,
+  logger: Logger,
+  hook: ((info: FallbackInfo) => void) | undefined,
+) {
+  let isGone = false;
+  const notify = (info: FallbackInfo) => {
+    const onFailure = () => logger.warn('The hook `onFallback` failed; the limiter goes on');
+    try {
+      const returned: unknown = hook?.(info);
+      if (returned instanceof Promise) returned.catch(onFailure);
+    } catch {
+      onFailure();
+    }
+  };
+  return {
+    failed(error: unknown): void {
+      if (isGone) return;
+      isGone = true;
+      const reason = error instanceof Error ? error.message : String(error);
+      const effect =
+        policy === 'local' ? 'this process keeps to its own share of the limit' : 'calls are rejected';
+      logger.warn(`The rate limiter lost Redis (${reason}); until it is back ${effect}`);
+      notify({ state: 'unavailable', policy, error });
+    },
+    succeeded(): void {
+      if (!isGone) return;
+      isGone = false;
+      logger.info('The rate limiter has Redis back');
+      notify({ state: 'recovered', policy, error: undefined });
+    },
+  };
 }

@@ -1,30 +1,14 @@
 import { ConnectionError } from '../errors.ts';
-import {
-  isPlausibleLimit,
-  newToken,
-  Pace,
-  pauseEnd,
-  pauseMsOf,
-  type Token,
-  TokenPool,
-  ticketOf,
-} from '../limiter/allowance.ts';
+import { isPlausibleLimit, Pace, pauseEnd, pauseMsOf, ticketOf } from '../limiter/allowance.ts';
 import type { BucketId, BucketSnapshot, LimiterSettings, Settlement } from '../limiter/limiter.ts';
 import { CallQueue, type TokenRequest } from '../limiter/queue.ts';
 import { WakeTimer } from '../limiter/wake-timer.ts';
-import type { Availability, UnavailablePolicy } from './availability.ts';
+import { type Lease, LeaseBook } from './lease-book.ts';
 import { HORIZON_MS, SEND_WITHIN_MS } from './limiter-script.ts';
 import { SyncChannel, type SyncResponse } from './limiter-sync.ts';
 import type { ScriptRunner } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-
-/** By how much a lease grows that was granted and is not sent yet, and how long before its end. */
-const RENEW_MS = 1_000;
-const RENEW_AHEAD_MS = 30;
-
-/** How long an answer may wait for company until Redis is told; its token is out for a window anyway. */
-const TELL_WITHIN_MS = 300;
 
 /** How often Redis is tried while it is down and calls wait. */
 const PROBE_EVERY_MS = 250;
@@ -39,21 +23,12 @@ export interface SharedBucketOptions extends LimiterSettings {
   readonly processId: string;
   readonly processes: number;
   readonly timeoutMs: number;
-  readonly policy: UnavailablePolicy;
-  readonly availability: Availability;
+  /** Whether this process goes on by itself without Redis; else its calls are rejected. */
+  readonly isLocalAllowed: boolean;
+  readonly availability: { failed(error: unknown): void; succeeded(): void };
   readonly bucket: BucketId;
   readonly limit: number;
   readonly maxLimit: number;
-}
-
-/** A token of this process. */
-interface Lease extends Token {
-  readonly number: number;
-  /** When its request may be sent. */
-  readonly startsAt: number;
-  /** Redis keeps the token out long enough for a request that is sent until then. */
-  sendBy: number;
-  readonly tokensLeft: number;
 }
 
 /** Calls that want a token. */
@@ -82,8 +57,7 @@ export class SharedBucket {
   readonly #channel: SyncChannel;
   readonly #queue: CallQueue;
   readonly #timer: WakeTimer;
-  readonly #leases: TokenPool<Lease>;
-  #nextNumber = 0;
+  readonly #leases: LeaseBook;
   /** Tokens that Redis gave out before they come back, in the order of their times. */
   #held: Lease[] = [];
 
@@ -91,12 +65,6 @@ export class SharedBucket {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   /** The announced limit that Redis knows. */
   #announced: number;
-
-  /** What Redis has yet to hear, and by when it must. */
-  #news = new Set<Lease>();
-  #refusal: { readonly sentAt: number; readonly pausedUntil: number } | undefined;
-  #announcement: { readonly sentAt: number; readonly limit: number } | undefined;
-  #tellBy = NEVER;
 
   /** The demand that Redis knows and has no tokens for, and when it wants to be asked again. */
   #knownDemand = NO_DEMAND;
@@ -114,7 +82,7 @@ export class SharedBucket {
     this.#options = options;
     this.#channel = new SyncChannel(options);
     this.#timer = new WakeTimer(options.clock, () => this.#pump());
-    this.#leases = new TokenPool(options.maxUplinkMs);
+    this.#leases = new LeaseBook(options.maxUplinkMs);
     const { maxQueue, clock } = options;
     this.#queue = new CallQueue({
       name: options.bucket.endpoint,
@@ -132,10 +100,9 @@ export class SharedBucket {
   }
 
   snapshot(): BucketSnapshot {
-    this.#leases.collect(this.#now());
     return {
       limit: this.#limit,
-      inUse: this.#leases.inUse,
+      inUse: this.#leases.inUse(this.#now()),
       queued: this.#queue.size,
       pausedUntil: pauseEnd(this.#pausedUntil, this.#options.clock),
     };
@@ -148,53 +115,31 @@ export class SharedBucket {
   }
 
   send(lease: Lease): void {
-    const now = this.#now();
-    if (this.#leases.send(lease, now) && now > lease.sendBy) this.#tell(lease, now);
+    this.#leases.send(lease, this.#now());
     this.#pumpSoon();
   }
 
   settle(lease: Lease, settlement: Settlement): void {
     const now = this.#now();
-    if (!this.#leases.settle(lease, now)) return;
-    this.#tell(lease, now + TELL_WITHIN_MS);
-    const { sentAt } = lease;
-    if (settlement.status === 429) {
-      const pausedUntil = now + pauseMsOf(settlement);
-      this.#pauseUntil(pausedUntil);
-      this.#pace.refused(sentAt, now);
-      this.#refusal = {
-        sentAt: Math.max(sentAt, this.#refusal?.sentAt ?? sentAt),
-        pausedUntil: Math.max(pausedUntil, this.#refusal?.pausedUntil ?? pausedUntil),
-      };
-      this.#tellBy = now;
-    }
     const { announcedLimit } = settlement;
-    const isNew = isPlausibleLimit(announcedLimit, this.#options.limit) && announcedLimit !== this.#announced;
-    // Answers overtake each other; an older request's must not bring an older limit back.
-    if (isNew && sentAt >= (this.#announcement?.sentAt ?? sentAt)) {
-      this.#announcement = { sentAt, limit: announcedLimit };
-      if (this.#outage) this.#limit = Math.min(announcedLimit, this.#options.maxLimit);
-      this.#tellBy = now;
+    const isPlausible = isPlausibleLimit(announcedLimit, this.#options.limit);
+    const newLimit = isPlausible && announcedLimit !== this.#announced ? announcedLimit : undefined;
+    if (!this.#leases.settle(lease, settlement, newLimit, now)) return;
+    if (newLimit !== undefined && this.#outage) this.#limit = Math.min(newLimit, this.#options.maxLimit);
+    if (settlement.status === 429) {
+      this.#pauseUntil(now + pauseMsOf(settlement));
+      this.#pace.refused(lease.sentAt, now);
     }
     this.#pumpSoon();
   }
 
-  /** Nothing was sent: the token is free at once, or when it would have been. */
-  cancel(lease: Lease, now = this.#now()): void {
-    if (!this.#leases.cancel(lease)) return;
-    lease.freeAt = lease.startsAt;
-    this.#tell(lease, now);
+  cancel(lease: Lease): void {
+    this.#leases.cancel(lease, this.#now());
     this.#pumpSoon();
   }
 
   #now(): number {
     return this.#options.clock.now();
-  }
-
-  /** @param by - when Redis must know at the latest */
-  #tell(lease: Lease, by: number): void {
-    this.#news.add(lease);
-    this.#tellBy = Math.min(this.#tellBy, by);
   }
 
   #pauseUntil(until: number): void {
@@ -224,11 +169,10 @@ export class SharedBucket {
 
   #pump(): void {
     const now = this.#now();
-    this.#leases.collect(now);
     this.#grantHeld(now);
     this.#grantLocally(now);
     this.#queue.rejectExpired(now);
-    this.#renew(now);
+    this.#leases.renew(now);
     if (!this.#isSyncing && this.#syncAt(now) <= now) void this.#sync();
     // While Redis is being asked, a call may turn out not to have to wait.
     if (!this.#isSyncing || this.#outage) this.#queue.rejectExcess();
@@ -244,58 +188,45 @@ export class SharedBucket {
       const isUsable = lease.startsAt >= this.#pausedUntil - SAME_PAUSE_MS;
       if (isWanted && isUsable && lease.startsAt > now) this.#held.push(lease);
       else if (isWanted && isUsable) this.#grant(lease, now);
-      else this.cancel(lease, now);
+      else this.#leases.cancel(lease, now);
     }
   }
 
   #grant(lease: Lease, now: number): void {
     const call = this.#queue.take(now, 1, 0);
     if (call) call.resolve(ticketOf(this, lease, lease.tokensLeft));
-    else this.cancel(lease, now);
+    else this.#leases.cancel(lease, now);
   }
 
   #grantLocally(now: number): void {
     while (this.#localGrantAt(now) <= now) {
       this.#lastLocalGrantAt = now;
-      const tokensLeft = this.#share - this.#leases.inUse - 1;
-      const lease = this.#lease(this.#nextNumber, now, now + SEND_WITHIN_MS, tokensLeft);
-      this.#nextNumber += 1;
-      // Redis may be told of the others at this moment.
-      this.#tell(lease, now);
-      this.#grant(lease, now);
+      const tokensLeft = this.#share - this.#leases.inUse(now) - 1;
+      this.#grant(this.#leases.addLocal(now, tokensLeft), now);
     }
   }
 
   /** When this process may next grant a token of its own share; never while Redis may be there or nobody waits. */
   #localGrantAt(now: number): number {
-    const { policy, timeoutMs } = this.#options;
-    if (!this.#outage || policy === 'reject' || this.#queue.size === 0) return NEVER;
+    const { isLocalAllowed, timeoutMs } = this.#options;
+    if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
     // Who has not looked for long may find Redis back and the others at the full limit: look first.
     if (now - this.#outage.askedAt > 2 * timeoutMs) return NEVER;
-    const tokenAt = this.#leases.inUse < this.#share ? now : this.#leases.nextFreeAt;
+    const tokenAt = this.#leases.inUse(now) < this.#share ? now : this.#leases.nextFreeAt;
     const spacedUntil = this.#lastLocalGrantAt + this.#pace.spacingMs(this.#share, now);
     return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt, spacedUntil);
-  }
-
-  /** Holds the tokens whose requests are still not sent. */
-  #renew(now: number): void {
-    for (const lease of this.#leases.underWay) {
-      if (lease.state !== 'granted' || lease.sendBy - RENEW_AHEAD_MS > now) continue;
-      lease.sendBy = now + RENEW_MS;
-      this.#tell(lease, now);
-    }
   }
 
   #syncAt(now: number): number {
     if (this.#outage) {
       if (this.#queue.size === 0) return NEVER;
-      return this.#options.policy === 'local' ? this.#outage.askedAt + PROBE_EVERY_MS : now;
+      return this.#options.isLocalAllowed ? this.#outage.askedAt + PROBE_EVERY_MS : now;
     }
     const { interactive, total } = this.#demand;
     const known = this.#knownDemand;
     // The first call needs a turn, an interactive one may have the reserve, and nobody should wait for a turn in vain.
     const isNews = total > 0 !== known.total > 0 || (interactive > 0 && known.interactive === 0);
-    return isNews ? now : Math.min(this.#askAt, this.#tellBy);
+    return isNews ? now : Math.min(this.#askAt, this.#leases.tellBy);
   }
 
   async #sync(): Promise<void> {
@@ -315,41 +246,20 @@ export class SharedBucket {
     const { processId, limit, maxLimit, reserve, maxUplinkMs, availability } = this.#options;
     const askedAt = this.#now();
     const demand = this.#demand;
-    const refusal = this.#refusal;
-    const announcement = this.#announcement;
     const recovers = this.#outage !== undefined;
-    const news = recovers ? this.#leases.all : [...this.#news];
-    const firstNumber = this.#nextNumber;
-    // Set aside, so that the tokens of a reply that never arrives have names of their own.
-    this.#nextNumber += demand.total;
-    this.#news.clear();
-    this.#tellBy = NEVER;
+    const firstNumber = this.#leases.takeNumbers(demand.total);
+    const { confirm, ...news } = this.#leases.takeNews(askedAt, recovers);
     const response = await this.#channel.sync({
       ...{ process: processId, limit, reserve, maxUplinkMs, firstNumber, recovers, share: this.#share },
       maxLimit: Number.isFinite(maxLimit) ? maxLimit : undefined,
       interactive: demand.interactive,
       background: demand.background,
-      leases: news.map((lease) => this.#leaseNews(lease, askedAt)),
-      refusal: refusal && {
-        pauseMs: Math.max(0, Math.ceil(refusal.pausedUntil - askedAt)),
-        sentMsAgo: Math.floor(askedAt - refusal.sentAt),
-      },
-      announcement: announcement && {
-        limit: announcement.limit,
-        sentMsAgo: Math.floor(askedAt - announcement.sentAt),
-      },
+      ...news,
     });
+    confirm();
     availability.succeeded();
     this.#outage = undefined;
-    if (this.#refusal === refusal) this.#refusal = undefined;
-    if (this.#announcement === announcement) this.#announcement = undefined;
     this.#accept(response, demand, askedAt, firstNumber);
-  }
-
-  #leaseNews(lease: Lease, now: number) {
-    const backAt = lease.state === 'granted' ? lease.sendBy + this.#leases.longestMs : lease.freeAt;
-    const isExact = lease.state === 'settled' || lease.state === 'cancelled';
-    return { number: lease.number, backInMs: Math.max(0, Math.ceil(backAt - now)), isExact };
   }
 
   #accept(response: SyncResponse, asked: Demand, askedAt: number, firstNumber: number): void {
@@ -362,7 +272,8 @@ export class SharedBucket {
     for (const [index, startsInMs] of starts.entries()) {
       // The reply took time: counted from its arrival no request is early, counted from the request none is late.
       const [startsAt, sendBy] = [now + startsInMs, askedAt + startsInMs + SEND_WITHIN_MS];
-      this.#held.push(this.#lease(firstNumber + index, startsAt, sendBy, free));
+      const grant = { number: firstNumber + index, startsAt, sendBy, tokensLeft: free };
+      this.#held.push(this.#leases.add(now, grant));
     }
     this.#held.sort((one, other) => one.startsAt - other.startsAt);
     this.#knownDemand =
@@ -370,19 +281,16 @@ export class SharedBucket {
     this.#askAt = askInMs === undefined ? NEVER : now + askInMs;
   }
 
-  #lease(number: number, startsAt: number, sendBy: number, tokensLeft: number): Lease {
-    return this.#leases.grant({ ...newToken(this.#now()), number, startsAt, sendBy, tokensLeft });
-  }
-
   #noteOutage(error: unknown, askedAt: number): void {
-    const { policy, availability } = this.#options;
+    const { isLocalAllowed, availability } = this.#options;
     availability.failed(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + this.#leases.longestMs;
     this.#outage = { askedAt, opensAt };
     this.#knownDemand = NO_DEMAND;
     this.#askAt = NEVER;
-    this.#tellBy = NEVER;
-    if (policy === 'local') return;
+    // Everything is told once Redis is back.
+    this.#leases.tellBy = NEVER;
+    if (isLocalAllowed) return;
     const message = 'The rate limiter cannot reach Redis, so nothing was sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
@@ -390,15 +298,13 @@ export class SharedBucket {
   /** One timer for everything that has a time. */
   #arm(now: number): void {
     const isWaiting = this.#queue.size > 0;
-    let wakeAt = Math.min(
+    const wakeAt = Math.min(
       this.#held[0]?.startsAt ?? NEVER,
       this.#queue.earliestDeadline,
       this.#isSyncing ? NEVER : this.#syncAt(now),
       this.#localGrantAt(now),
+      this.#leases.renewAt,
     );
-    for (const { state, sendBy } of this.#leases.underWay) {
-      if (state === 'granted') wakeAt = Math.min(wakeAt, sendBy - RENEW_AHEAD_MS);
-    }
     // News alone is no reason for a program to go on: without it the token only comes back later.
     this.#timer.set(wakeAt, isWaiting);
   }

@@ -38,7 +38,10 @@ describe('a pause longer than maxPauseMs', () => {
 
   test('nobody waits for its end → Redis is told so at once, and then is left alone', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = ({ interactive }) => ({ pausedForMs: 61_000, ...(interactive > 0 ? { askInMs: 60_950 } : {}) });
+    redis.reply = ({ interactive }) => ({
+      pausedForMs: 61_000,
+      ...(interactive > 0 ? { askInMs: 60_950 } : {}),
+    });
     acquire({ maxPauseMs: 60_000 });
     await settled();
     expect(redis.asked.map(({ interactive }) => interactive)).toEqual([1, 0]);
