@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import type { NodeRedisClient } from '../../../src/redis/index.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, take } from './fleets.ts';
 
@@ -68,9 +69,28 @@ await describeWithRedis('tokens that processes share', (url) => {
     await call;
   });
 
+  test('a reply that never arrives → its tokens are free as soon as the process is back', async () => {
+    let isLost = true;
+    const lose = (reply: Promise<unknown>) =>
+      reply.then((value) => (isLost ? new Promise<never>(() => {}) : value));
+    const redis: NodeRedisClient = {
+      eval: (script, call) => lose(admin.eval(script, call.keys.length, ...call.keys, ...call.arguments)),
+      evalSha: (sha1, call) => lose(admin.evalsha(sha1, call.keys.length, ...call.keys, ...call.arguments)),
+    };
+    const { join, asked, leases } = makeFleet({ redis, commandTimeoutMs: 100 });
+    const startedAt = performance.now();
+    const granted = take(join(), asked(), 3);
+    await sleep(150);
+    expect(await admin.zcard(leases)).toBe(3);
+    isLost = false;
+    await granted;
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(await admin.zcard(leases)).toBe(3);
+  });
+
   test.each([
     ['a limit of half a million', 500_000, 1],
-    ['more waiting calls than one exchange looks at', 5_000, 2_500],
+    ['more waiting calls than one sync looks at', 5_000, 2_500],
   ])('%s → all granted by Redis, which is not held up', async (_title, limit, calls) => {
     const fallbacks: unknown[] = [];
     const { join, asked } = makeFleet({ onFallback: (info) => fallbacks.push(info) });
