@@ -99,11 +99,6 @@ export interface Limiter {
   /** True when `acquire` itself rejects on `signal` and after `maxWaitMs`, so that nobody else has to watch them. */
   readonly honorsDeadlines?: boolean;
   /**
-   * True when `acquire` itself rejects on `signal` and after `maxWaitMs`. Otherwise the client watches both for every call that
-   * waits. Default: false.
-   */
-  readonly honorsDeadlines?: boolean;
-  /**
    * Waits for a token of one bucket. Once it resolved, an abort of the signal no longer gives the token back: look at
    * the signal again before sending, and call `cancel` if it aborted.
    *
