@@ -126,6 +126,11 @@ export function checkBoolean(name: string, value: unknown): boolean {
   return checkOptions(switchOption, value, name);
 }
 
+/** Checks a callback that may be left out. */
+export function checkFunction(name: string, value: unknown): void {
+  checkOptions(functionOption().optional(), value, name);
+}
+
 /** Checks one value against a fixed set of strings. */
 export function checkOneOf<Allowed extends string>(
   name: string,

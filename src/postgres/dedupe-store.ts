@@ -1,10 +1,7 @@
+// Specification: service.md 6
 import { checkKnownOptions } from '../common/option-checks.ts';
-import type { Claim, DedupeStore } from '../webhooks/dedupe-store.ts';
-import { OUTLASTS_SENDER_MS } from '../webhooks/sender-schedule.ts';
-import { type InboxStatements, inboxStatements } from './inbox-statements.ts';
-import { createInboxTable, DEFAULT_INBOX_TABLE, type PurgeOptions, purgeInboxTable } from './inbox-table.ts';
-import { type Queryable, queryRows, requireQueryable } from './queryable.ts';
-import { storableKey } from './storable-key.ts';
+import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
+import { InboxTable, type PurgeOptions, type Queryable, requireQueryable } from './table.ts';
 
 /** Options of {@link PostgresDedupeStore}. */
 export interface PostgresDedupeStoreOptions {
@@ -21,7 +18,6 @@ export interface PostgresDedupeStoreOptions {
  * receivers cannot deadlock. Create the table with `createTable()`, or with `inboxTableSql()` in a migration of your own, and
  * call `purge()` now and then. Its methods reject with the client's own errors.
  *
- * @specification service.md 6
  * @example
  * const store = new PostgresDedupeStore({ client: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
  * await store.createTable();
@@ -29,8 +25,7 @@ export interface PostgresDedupeStoreOptions {
  */
 export class PostgresDedupeStore implements DedupeStore {
   readonly #client: Queryable;
-  readonly #table: string;
-  readonly #statements: InboxStatements;
+  readonly #table: InboxTable;
 
   /**
    * @param options - see `PostgresDedupeStoreOptions`
@@ -40,13 +35,12 @@ export class PostgresDedupeStore implements DedupeStore {
     checkKnownOptions('options', options, ['client', 'table'] satisfies (keyof PostgresDedupeStoreOptions)[]);
     requireQueryable(options.client);
     this.#client = options.client;
-    this.#table = options.table ?? DEFAULT_INBOX_TABLE;
-    this.#statements = inboxStatements(this.#table);
+    this.#table = new InboxTable(options.table);
   }
 
   /** Creates the table and its index unless they exist; safe to call from several processes at once. */
   async createTable(): Promise<void> {
-    await createInboxTable(this.#client, this.#table);
+    await this.#table.create(this.#client);
   }
 
   /**
@@ -57,43 +51,23 @@ export class PostgresDedupeStore implements DedupeStore {
    * @throws ConfigurationError when an option makes no sense
    */
   async purge(options: PurgeOptions = {}): Promise<number> {
-    return purgeInboxTable(this.#client, this.#table, options);
+    return this.#table.purge(this.#client, options);
   }
 
   async claim(
     keys: readonly string[],
-    options: { readonly token: string; readonly leaseMs: number },
+    { token, leaseMs }: { readonly token: string; readonly leaseMs: number },
   ): Promise<readonly Claim[]> {
-    const { token, leaseMs } = options;
-    const stored = keys.map(storableKey);
-    const claims = new Map<string, Claim>();
-    const forgetMs = Math.max(leaseMs, OUTLASTS_SENDER_MS);
-    for (const row of await this.#query(this.#statements.claim, stored, token, leaseMs, forgetMs)) {
-      claims.set(String(row['key']), { status: 'acquired', attempt: Number(row['attempts']) });
-    }
-    const refused = stored.filter((key) => !claims.has(key));
-    for (const row of await this.#query(this.#statements.look, refused)) {
-      // A row that changed or went away between the two statements is free by now: worth asking for again at once.
-      const retryAfterMs = Math.max(1, Number(row['retry_after_ms']));
-      claims.set(
-        String(row['key']),
-        row['done'] === true ? { status: 'done' } : { status: 'busy', retryAfterMs },
-      );
-    }
-    return stored.map((key) => claims.get(key) ?? { status: 'busy', retryAfterMs: 1 });
+    const values = [token, leaseMs, Math.max(leaseMs, OUTLASTS_SENDER_MS)];
+    const claims = await this.#table.take(this.#client, 'claim', keys, values, 1);
+    return keys.map((key) => claims.get(key) ?? { status: 'busy', retryAfterMs: 1 });
   }
 
   async commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void> {
-    await this.#query(this.#statements.commit, keys.map(storableKey), options.retainMs);
+    await this.#table.run(this.#client, 'commit', keys, options.retainMs);
   }
 
   async release(keys: readonly string[], options: { readonly token: string }): Promise<void> {
-    await this.#query(this.#statements.release, keys.map(storableKey), options.token);
-  }
-
-  /** A key twice in one upsert is an error to PostgreSQL, so each goes in once. */
-  async #query(statement: string, keys: readonly string[], ...values: unknown[]) {
-    if (keys.length === 0) return [];
-    return queryRows(this.#client, statement, [[...new Set(keys)], ...values]);
+    await this.#table.run(this.#client, 'release', keys, options.token);
   }
 }

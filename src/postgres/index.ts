@@ -5,8 +5,7 @@
  */
 
 export { PostgresDedupeStore, type PostgresDedupeStoreOptions } from './dedupe-store.ts';
-export { inboxTableSql, type PurgeOptions } from './inbox-table.ts';
-export type { Queryable } from './queryable.ts';
+export { inboxTableSql, type PurgeOptions, type Queryable } from './table.ts';
 export type {
   ConnectionPool,
   PooledConnection,

@@ -1,6 +1,6 @@
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import type { Queryable } from './queryable.ts';
+import type { Queryable } from './table.ts';
 
 /** A connection lent by a pool. */
 export interface PooledConnection extends Queryable {

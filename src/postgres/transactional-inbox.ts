@@ -1,16 +1,19 @@
+// Specification: service.md 6
 import { checkKnownOptions } from '../common/option-checks.ts';
+import { TrackingError } from '../errors.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
-import { BodyReader } from '../webhooks/body-reader.ts';
-import { toCallbacks } from '../webhooks/callbacks.ts';
-import type { DeadLetterContext, InboxErrorContext } from '../webhooks/inbox-options.ts';
+import { type Claim, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
+import { processWebhook } from '../webhooks/inbox.ts';
+import type { ClaimedWork, WorkClaims, WorkResult } from '../webhooks/lease.ts';
+import { type DeadLetterContext, type InboxErrorContext, resolveCommonOptions } from '../webhooks/options.ts';
 import type { WebhookProcessor } from '../webhooks/report.ts';
-import { resolveRunOptions } from '../webhooks/run-options.ts';
-import { planWork } from '../webhooks/work-plan.ts';
-import { inboxStatements } from './inbox-statements.ts';
-import { createInboxTable, DEFAULT_INBOX_TABLE, type PurgeOptions, purgeInboxTable } from './inbox-table.ts';
-import { InboxTransactions } from './inbox-transaction.ts';
-import { requireTransactionSource, type TransactionOf, type TransactionSource } from './transaction.ts';
-import { TransactionalRun } from './transactional-run.ts';
+import { InboxTable, type PurgeOptions, type Queryable } from './table.ts';
+import {
+  inTransaction,
+  requireTransactionSource,
+  type TransactionOf,
+  type TransactionSource,
+} from './transaction.ts';
 
 const OPTION_NAMES = [
   'pool',
@@ -83,7 +86,6 @@ export interface TransactionalInbox<Source extends TransactionSource>
  * @param options - see `TransactionalInboxOptions`
  * @returns an inbox for `createWebhookHandler({ inbox })`
  * @throws ConfigurationError when an option makes no sense; nothing is sent yet
- * @specification service.md 6
  * @example
  * const inbox = transactionalInbox({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
  * await inbox.createTable();
@@ -99,20 +101,127 @@ export function transactionalInbox<Source extends TransactionSource>(
   options: TransactionalInboxOptions<Source>,
 ): TransactionalInbox<Source> {
   checkKnownOptions('options', options, OPTION_NAMES);
-  const { pool, table = DEFAULT_INBOX_TABLE } = options;
+  const { pool } = options;
   requireTransactionSource(pool);
-  const resolved = resolveRunOptions(options, 60_000);
-  const transactions = new InboxTransactions(pool, inboxStatements(table), resolved.retainMs);
-  const settings = { ...resolved, transactions };
-  const bodies = new BodyReader(resolved);
+  const table = new InboxTable(options.table);
+  const settings = resolveCommonOptions<TransactionContext<Source>>(options, 60_000);
+  const claims = new TransactionClaims(pool, table, settings.retainMs);
   return {
-    createTable: () => createInboxTable(pool, table),
-    purge: async (purgeOptions = {}) => purgeInboxTable(pool, table, purgeOptions),
-    process: async (payload, given, processOptions = {}) => {
-      const callbacks = toCallbacks(given);
-      const { deliveries, rejected } = bodies.read(payload);
-      const run = new TransactionalRun<Source>(settings, processOptions);
-      return run.run(planWork(deliveries, callbacks), callbacks, rejected);
-    },
+    createTable: () => table.create(pool),
+    purge: (purgeOptions) => table.purge(pool, purgeOptions),
+    process: (payload, callbacks, processOptions = {}) =>
+      processWebhook(settings, claims, payload, callbacks, processOptions),
   };
+}
+
+/** When to ask again for an event whose holder's transaction may end at any moment, in milliseconds. */
+const RETRY_AFTER_MS = 1_000;
+/**
+ * SQLSTATEs of a wait for another receiver that was given up: `lock_not_available` by `lock_timeout`, `query_canceled` by a
+ * `statement_timeout` of the application that is shorter, `deadlock_detected`.
+ */
+const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
+/** Counting a failure may not hold the response up behind a rival that has taken the event over since. */
+const COUNT_LOCK_TIMEOUT_MS = 1_000;
+
+/** Marks events as done in the transaction of their work: both last, or neither. */
+class TransactionClaims<Source extends TransactionSource> implements WorkClaims<TransactionContext<Source>> {
+  readonly isWaiting = true;
+  readonly #pool: Source;
+  readonly #table: InboxTable;
+  readonly #retainMs: number;
+
+  constructor(pool: Source, table: InboxTable, retainMs: number) {
+    this.#pool = pool;
+    this.#table = table;
+    this.#retainMs = retainMs;
+  }
+
+  /** One question for the whole webhook, so that a replay of a long history needs no transaction for each of its events. */
+  async claim(keys: readonly string[]): Promise<ReadonlyMap<string, Claim>> {
+    const known = await this.#table.look(this.#pool, keys, RETRY_AFTER_MS);
+    return new Map([...known].filter(([, { status }]) => status === 'done'));
+  }
+
+  async handle(
+    keys: readonly string[],
+    work: ClaimedWork<TransactionContext<Source>>,
+    waitMs: number,
+  ): Promise<WorkResult> {
+    const reached: { claims?: ReadonlyMap<string, Claim> } = {};
+    try {
+      const claims = await inTransaction(this.#pool, async (transaction, discard) => {
+        const taken = await this.#take(transaction, keys, waitMs);
+        reached.claims = taken;
+        const ours = keys.filter((key) => taken.get(key)?.status === 'acquired');
+        if (ours.length === 0) return taken;
+        const controller = new AbortController();
+        await work(taken, { transaction: givenBy<Source>(transaction) }, controller).catch(
+          (error: unknown) => {
+            // Whoever was given up on may go on using the connection, which must then not be lent to anyone else.
+            if (controller.signal.aborted && controller.signal.reason === error) discard();
+            throw error;
+          },
+        );
+        await this.#confirm(transaction, ours);
+        return taken;
+      });
+      return { claims };
+    } catch (error) {
+      if (reached.claims !== undefined) return { claims: reached.claims, failure: { error } };
+      if (!BUSY_CODES.has(codeOf(error))) throw error;
+      return { claims: new Map(keys.map((key) => [key, { status: 'busy', retryAfterMs: RETRY_AFTER_MS }])) };
+    }
+  }
+
+  /** Counts a failed attempt, which the transaction that failed could not. */
+  async release(keys: readonly string[]): Promise<void> {
+    await inTransaction(this.#pool, async (transaction) => {
+      await setLockTimeout(transaction, `${COUNT_LOCK_TIMEOUT_MS}ms`);
+      await this.#table.run(transaction, 'fail', keys, OUTLASTS_SENDER_MS);
+    });
+  }
+
+  /** What it took ends with its transaction. */
+  end(): readonly string[] {
+    return [];
+  }
+
+  async #take(transaction: Queryable, keys: readonly string[], waitMs: number) {
+    const before = await setLockTimeout(transaction, `${Math.max(1, Math.ceil(waitMs))}ms`);
+    const claims = await this.#table.take(transaction, 'take', keys, [this.#retainMs], RETRY_AFTER_MS);
+    // The wait of the application's own statements is the application's to choose.
+    await setLockTimeout(transaction, before);
+    return claims;
+  }
+
+  /**
+   * A statement that failed and was caught has ended the transaction, and so has a `ROLLBACK` of the handler's own; a `COMMIT` after
+   * either keeps nothing and says nothing. Without this look such an event would be reported as handled, and lost.
+   */
+  async #confirm(transaction: Queryable, keys: readonly string[]): Promise<void> {
+    const known = await this.#table.look(transaction, keys, RETRY_AFTER_MS);
+    if (keys.every((key) => known.get(key)?.status === 'done')) return;
+    throw new TrackingError(
+      'Expected the handler to leave its transaction open, got one that it rolled back',
+    );
+  }
+}
+
+/** Sets how long a statement waits for a lock, until the transaction ends; resolves to what it was before. */
+async function setLockTimeout(transaction: Queryable, value: string): Promise<string> {
+  const { rows } = await transaction.query(
+    `SELECT before, set_config('lock_timeout', $1::text, true) FROM current_setting('lock_timeout') AS before`,
+    [value],
+  );
+  return String(Object(rows[0]).before);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function givenBy<Source extends TransactionSource>(transaction: Queryable): TransactionOf<Source> {
+  // `TransactionOf` is by definition the type of what this source's `connect` or `transaction` gives, and it came from there.
+  return transaction as TransactionOf<Source>;
 }

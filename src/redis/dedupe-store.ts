@@ -1,11 +1,53 @@
+// Specification: service.md 6
 import { checkKnownOptions } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import type { Claim, DedupeStore } from '../webhooks/dedupe-store.ts';
-import { hashedKey, looksHashed } from '../webhooks/hashed-key.ts';
-import { OUTLASTS_SENDER_MS } from '../webhooks/sender-schedule.ts';
-import { CLAIM_SCRIPT, COMMIT_SCRIPT, RELEASE_SCRIPT } from './dedupe-scripts.ts';
-import { type RedisClient, type RedisScript, type ScriptRunner, scriptRunner } from './redis-client.ts';
+import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS, storableKey } from '../webhooks/dedupe-store.ts';
+import {
+  type RedisClient,
+  type RedisScript,
+  redisScript,
+  type ScriptRunner,
+  scriptRunner,
+} from './redis-client.ts';
+
+/*
+ * One hash a key: `s` is the state (`L` leased, `F` failed, `D` done), `t` the token that holds the lease, `u` the end of the
+ * lease in milliseconds of the Redis clock, `n` the number of attempts. Each script touches one key, so it runs anywhere in a
+ * cluster, and reads the time from Redis, so the clocks of the receivers do not matter.
+ */
+
+/** KEYS: key. ARGV: token, lease in ms, ms after which an unfinished key is forgotten. */
+const CLAIM_SCRIPT = redisScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = redis.call('HMGET', KEYS[1], 's', 't', 'u', 'n')
+local state, token, leased_until, attempts = found[1], found[2], tonumber(found[3]), tonumber(found[4]) or 0
+if state == 'D' then return {'done', 0} end
+local renewed = state == 'L' and token == ARGV[1]
+if state == 'L' and not renewed and leased_until > now then return {'busy', leased_until - now} end
+if not renewed then attempts = attempts + 1 end
+redis.call('HSET', KEYS[1], 's', 'L', 't', ARGV[1], 'u', now + tonumber(ARGV[2]), 'n', attempts)
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {'acquired', attempts}
+`);
+
+/** KEYS: key. ARGV: ms to remember it. */
+const COMMIT_SCRIPT = redisScript(`
+redis.call('HSET', KEYS[1], 's', 'D')
+redis.call('HDEL', KEYS[1], 't', 'u', 'n')
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
+`);
+
+/** KEYS: key. ARGV: token. */
+const RELEASE_SCRIPT = redisScript(`
+local found = redis.call('HMGET', KEYS[1], 's', 't')
+if found[1] ~= 'L' or found[2] ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 's', 'F')
+redis.call('HDEL', KEYS[1], 't', 'u')
+return 1
+`);
 
 /** Options of {@link RedisDedupeStore}. */
 export interface RedisDedupeStoreOptions {
@@ -22,7 +64,6 @@ export interface RedisDedupeStoreOptions {
  * `maxmemory-policy noeviction`: an evicted key would be handled again. A failover can lose the last writes, which costs
  * duplicates, never events. Its methods reject with the client's own errors.
  *
- * @specification service.md 6
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
  * const inbox = new WebhookInbox({ store: new RedisDedupeStore({ redis }) });
@@ -67,15 +108,16 @@ export class RedisDedupeStore implements DedupeStore {
 
   async #runForEach(script: RedisScript, keys: readonly string[], ...input: string[]) {
     if (keys.length === 0) return [];
-    const calls = keys.map((key) => ({ keys: [this.#keyPrefix + storableKey(key)], arguments: input }));
+    const calls = keys.map((key) => ({
+      keys: [this.#keyPrefix + storableKey(key, STORABLE)],
+      arguments: input,
+    }));
     return this.#scripts.runAll(script, calls);
   }
 }
 
 /** Redis holds any text; half a surrogate pair, which JSON allows, does not even get there unchanged. */
-function storableKey(key: string): string {
-  return looksHashed(key) || /\p{Surrogate}/u.test(key) ? hashedKey(key) : key;
-}
+const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {
   // Texts arrive as buffers from a client that is set to give buffers, numbers as texts from one set to give texts.

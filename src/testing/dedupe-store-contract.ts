@@ -1,7 +1,6 @@
-import { checkKnownOptions, checkTimeoutMs, refuseOption } from '../common/option-checks.ts';
+import { checkFunction, checkKnownOptions, checkTimeoutMs, refuseOption } from '../common/option-checks.ts';
 import { sleep } from '../common/timing.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';
-import { checkFunction } from '../webhooks/function-check.ts';
 
 const OPTION_NAMES = [
   'createStore',

@@ -3,12 +3,12 @@ import {
   checkBoolean,
   checkCount,
   checkDelayMs,
+  checkFunction,
   checkKnownOptions,
   checkOneOf,
   refuseOption,
 } from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
-import { checkFunction } from '../webhooks/function-check.ts';
 import type { FailureKind } from './service/failures.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
 import { checkSeed } from './service/seeded.ts';

@@ -1,7 +1,8 @@
+import { checkFunction } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Delivery, EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
-import { checkFunction } from './function-check.ts';
+import { eventKey, proofOfDeliveryKey, sortEvents } from './events.ts';
 
 /** What every callback that does work is told. */
 export interface WorkContext {
@@ -73,4 +74,119 @@ export function toCallbacks<Extra extends object>(
     throw new ConfigurationError('Expected `handler` or `onDelivery`, got both');
   }
   return callbacks;
+}
+
+/** One thing that is handled once: an event, or a proof of delivery, which has no event. */
+export interface WorkItem {
+  readonly key: string;
+  readonly delivery: EventsDelivery | ProofOfDelivery;
+  readonly event?: WebhookEvent;
+}
+
+interface EventItem extends WorkItem {
+  readonly delivery: EventsDelivery;
+  readonly event: WebhookEvent;
+}
+
+/** Items that one call of a callback handles, all or none. */
+export interface WorkUnit<Extra extends object = object> {
+  readonly items: readonly WorkItem[];
+  /** Calls the callback for those of the items that are ours. Extends `context`: make a new one for every call. */
+  readonly run: (items: readonly WorkItem[], context: WorkContext & Extra) => unknown;
+}
+
+/** What a webhook asks for, before the store says what is new. */
+export interface WorkPlan<Extra extends object = object> {
+  readonly units: readonly WorkUnit<Extra>[];
+  /** Deliveries for `onSnapshot`, if nothing of them turns out to be new. */
+  readonly snapshots: readonly EventsDelivery[];
+  /** Deliveries that no callback wants. */
+  readonly unhandled: readonly Delivery[];
+  /** How many items repeat an earlier one of the same webhook. */
+  readonly repeated: number;
+}
+
+/** Sorts out which callback gets what. Of items with the same key the first one counts. */
+export function planWork<Extra extends object>(
+  deliveries: readonly Delivery[],
+  callbacks: WebhookCallbacks<Extra>,
+): WorkPlan<Extra> {
+  const { handler, onDelivery, onProofOfDelivery, onSnapshot } = callbacks;
+  const units: WorkUnit<Extra>[] = [];
+  const snapshots: EventsDelivery[] = [];
+  const unhandled: Delivery[] = [];
+  // Events wait until all deliveries are known: two of the same tracker may bring them in any order.
+  const eventsOfTracker = new Map<string, EventItem[]>();
+  const seen = new Set<string>();
+  let repeated = 0;
+  const isNew = ({ key }: WorkItem): boolean => {
+    const isRepeated = seen.has(key);
+    if (isRepeated) repeated += 1;
+    else seen.add(key);
+    return !isRepeated;
+  };
+  const newEvents = (delivery: EventsDelivery): EventItem[] =>
+    delivery.events.map((event) => ({ key: eventKey(delivery, event), delivery, event })).filter(isNew);
+
+  for (const delivery of deliveries) {
+    if (delivery.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
+      const item = { key: proofOfDeliveryKey(delivery), delivery };
+      if (isNew(item)) units.push(proofOfDeliveryUnit(item, onProofOfDelivery));
+    } else if (delivery.kind === 'events' && (handler ?? onDelivery ?? onSnapshot) !== undefined) {
+      snapshots.push(delivery);
+      if (handler !== undefined) {
+        const { trackerId } = delivery.tracker;
+        const items = eventsOfTracker.get(trackerId) ?? [];
+        for (const item of newEvents(delivery)) items.push(item);
+        eventsOfTracker.set(trackerId, items);
+      } else if (onDelivery !== undefined) {
+        const items = oldestFirst(newEvents(delivery));
+        if (items.length > 0) units.push(deliveryUnit(delivery, items, onDelivery));
+      }
+    } else {
+      unhandled.push(delivery);
+    }
+  }
+  if (handler !== undefined) {
+    for (const items of eventsOfTracker.values()) {
+      for (const item of oldestFirst(items)) units.push(eventUnit(item, handler));
+    }
+  }
+  return { units, snapshots, unhandled, repeated };
+}
+
+// Contexts are assigned to, not spread, which would make the signal that nobody may ask for.
+
+function eventUnit<Extra extends object>(item: EventItem, handler: EventHandler<Extra>): WorkUnit<Extra> {
+  const { key, delivery, event } = item;
+  return { items: [item], run: (_, context) => handler(event, Object.assign(context, { key, delivery })) };
+}
+
+function deliveryUnit<Extra extends object>(
+  delivery: EventsDelivery,
+  items: readonly EventItem[],
+  onDelivery: NonNullable<WebhookCallbacks<Extra>['onDelivery']>,
+): WorkUnit<Extra> {
+  const run: WorkUnit<Extra>['run'] = (ours, context) => {
+    const events = ours.flatMap(({ event }) => event ?? []);
+    return onDelivery({ ...delivery, events }, Object.assign(context, { keys: ours.map(({ key }) => key) }));
+  };
+  return { items, run };
+}
+
+function proofOfDeliveryUnit<Extra extends object>(
+  item: WorkItem & { readonly delivery: ProofOfDelivery },
+  onProofOfDelivery: NonNullable<WebhookCallbacks<Extra>['onProofOfDelivery']>,
+): WorkUnit<Extra> {
+  const { key, delivery } = item;
+  return {
+    items: [item],
+    run: (_, context) => onProofOfDelivery(delivery, Object.assign(context, { key })),
+  };
+}
+
+function oldestFirst(items: readonly EventItem[]): readonly EventItem[] {
+  if (items.length < 2) return items;
+  const itemOf = new Map(items.map((item) => [item.event, item]));
+  return sortEvents(items.map(({ event }) => event)).flatMap((event) => itemOf.get(event) ?? []);
 }

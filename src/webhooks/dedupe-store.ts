@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** What a claim of one key found. */
 export type Claim =
   | {
@@ -50,4 +52,21 @@ export interface DedupeStore {
    * @throws what the store fails with
    */
   release(keys: readonly string[], options: { readonly token: string }): Promise<void>;
+}
+
+/** The sender goes on trying for six days (public contract); whatever must outlast it is kept for seven. In milliseconds. */
+export const OUTLASTS_SENDER_MS = 7 * 24 * 60 * 60 * 1000;
+
+const HASHED = 'sha256:';
+
+/**
+ * The key as a store can hold it: itself when it matches, else its SHA-256. Drivers send every broken surrogate as the same
+ * character, which would make two keys one.
+ *
+ * @param storable - matches what the store holds as it is
+ */
+export function storableKey(key: string, storable: RegExp): string {
+  // A key that looks hashed is hashed itself, or it could be taken for the hash of another one.
+  if (storable.test(key) && !key.startsWith(HASHED)) return key;
+  return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
 }

@@ -1,4 +1,12 @@
-import { checkCount, checkDelayMs, checkKnownOptions, checkTimeoutMs } from '../common/option-checks.ts';
+// Specification: service.md 6; public contract
+
+import {
+  checkCount,
+  checkDelayMs,
+  checkFunction,
+  checkKnownOptions,
+  checkTimeoutMs,
+} from '../common/option-checks.ts';
 import { sleep } from '../common/timing.ts';
 import { kindOf } from '../common/validation.ts';
 import {
@@ -7,16 +15,13 @@ import {
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
-import { answerWith, type WebhookAnswer } from './answers.ts';
-import { type WebhookSecret, webhookAuthenticator } from './authentication.ts';
+import { callGuarded } from '../logging.ts';
 import { toCallbacks, type WebhookCallbacks } from './callbacks.ts';
-import { checkFunction } from './function-check.ts';
-import type { WebhookProcessor, WebhookReport } from './report.ts';
-import { readBody, refusedMediaType } from './request-body.ts';
-import { tell } from './tell.ts';
+import type { WebhookOutcome, WebhookProcessor, WebhookReport } from './report.ts';
+import { mediaTypeError, readRequestBody, type WebhookSecret, webhookAuthenticator } from './request.ts';
 
-/** Left between the last look at busy work and the deadline, for the answer to get out. */
-const ANSWER_MARGIN_MS = 1_000;
+/** Left between the last look at busy work and the deadline, for the response to get out. */
+const RESPONSE_MARGIN_MS = 1_000;
 /** What a forced shutdown leaves to give undone work back. */
 const RELEASE_GRACE_MS = 1_000;
 
@@ -75,7 +80,6 @@ export interface WebhookHandler {
  * @param options - see `WebhookHandlerOptions`
  * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
  * @throws ConfigurationError when an option is missing or makes no sense, and without any secret
- * @specification service.md 6; public contract
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
  * const webhooks = createWebhookHandler({
@@ -101,14 +105,14 @@ class Receiver<Extra extends object> {
   readonly #maxBodyBytes: number;
   readonly #deadlineMs: number;
   readonly #onReport: WebhookHandlerOptions['onReport'];
-  readonly #onRefused: WebhookHandlerOptions['onRefused'];
+  readonly #onRefused: NonNullable<WebhookHandlerOptions['onRefused']>;
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #shutdown = new AbortController();
-  #closing = false;
+  #isClosing = false;
 
   constructor(options: WebhookHandlerOptions<Extra>) {
     checkKnownOptions('options', options, OPTION_NAMES);
-    const { secret, inbox } = options;
+    const { secret, inbox, onReport, onRefused = logBreakdown } = options;
     if (typeof inbox?.process !== 'function') {
       throw new ConfigurationError(`Expected \`inbox\` to be a WebhookInbox, got ${kindOf(inbox)}`);
     }
@@ -117,37 +121,74 @@ class Receiver<Extra extends object> {
         'Expected `secret` to be the webhook secret, got undefined; `allowUnauthenticated: true` does without',
       );
     }
-    checkFunction('onReport', options.onReport);
-    checkFunction('onRefused', options.onRefused);
+    checkFunction('onReport', onReport);
+    checkFunction('onRefused', onRefused);
     this.#inbox = inbox;
     this.#callbacks = toCallbacks(options);
     this.#authenticate = secret === undefined ? undefined : webhookAuthenticator(secret);
     this.#maxBodyBytes = checkCount('maxBodyBytes', options.maxBodyBytes ?? 10 * 2 ** 20, 1);
     this.#deadlineMs = checkTimeoutMs('deadlineMs', options.deadlineMs ?? 12_000);
-    this.#onReport = options.onReport;
-    this.#onRefused = options.onRefused ?? logBreakdown;
+    this.#onReport = onReport;
+    this.#onRefused = onRefused;
   }
 
+  /** One webhook, from its request to our response. */
   async receive(request: Request): Promise<Response> {
-    if (request.method === 'HEAD') return answerWith('alive');
-    if (request.method !== 'POST') return answerWith('method_not_allowed');
+    if (request.method === 'HEAD') return respond('alive');
+    if (request.method !== 'POST') return respond('method_not_allowed');
     try {
       this.#authenticate?.(request.headers.get('authorization'));
     } catch (error) {
-      return this.#refuse(request, error, 'unauthorized');
+      return this.#reject(request, error, 'unauthorized');
     }
-    if (this.#closing) return answerWith('closing');
+    if (this.#isClosing) return respond('closing');
     const work = this.#accept(request);
     this.#underWay.add(work);
     void work.then(() => this.#underWay.delete(work));
     return withinDeadline(work, this.#deadlineMs);
   }
 
+  /** Never rejects. */
+  async #accept(request: Request): Promise<Response> {
+    const startedAt = performance.now();
+    const mismatch = mediaTypeError(request.headers);
+    if (mismatch !== undefined) {
+      return this.#reject(request, new WebhookParseError(mismatch), 'unsupported_media_type');
+    }
+    try {
+      const read = await readRequestBody(request, this.#maxBodyBytes);
+      if (read === undefined) {
+        const error = new WebhookParseError(`Expected a body of at most ${this.#maxBodyBytes} bytes`);
+        return this.#reject(request, error, 'body_too_long');
+      }
+      const leftMs = this.#deadlineMs - (performance.now() - startedAt);
+      const report = await this.#inbox.process(read.body, this.#callbacks, {
+        busyBudgetMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
+        signal: this.#shutdown.signal,
+      });
+      callGuarded(
+        () => this.#onReport?.(report),
+        () => {},
+      );
+      return respond(report.outcome, report.outcome === 'busy' ? report.retryAfterMs : undefined);
+    } catch (error) {
+      return this.#reject(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
+    }
+  }
+
+  #reject(request: Request, error: unknown, kind: ResponseKind): Response {
+    callGuarded(
+      () => this.#onRefused(error, request),
+      () => {},
+    );
+    return respond(kind);
+  }
+
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     checkKnownOptions('options', options, ['timeoutMs']);
     const { timeoutMs } = options;
     if (timeoutMs !== undefined) checkDelayMs('timeoutMs', timeoutMs);
-    this.#closing = true;
+    this.#isClosing = true;
     const done = new AbortController();
     const allDone = Promise.all(this.#underWay).then(() => done.abort());
     if (timeoutMs === undefined) return allDone;
@@ -157,45 +198,12 @@ class Receiver<Extra extends object> {
     this.#shutdown.abort(new TrackingError('The webhook handler was closed'));
     await sleep(RELEASE_GRACE_MS, done.signal).catch(() => {});
   }
-
-  /** Never rejects. */
-  async #accept(request: Request): Promise<Response> {
-    const mediaTypeError = refusedMediaType(request.headers);
-    if (mediaTypeError !== undefined) {
-      return this.#refuse(request, new WebhookParseError(mediaTypeError), 'unsupported_media_type');
-    }
-    try {
-      return await this.#readAndProcess(request, performance.now());
-    } catch (error) {
-      return this.#refuse(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
-    }
-  }
-
-  async #readAndProcess(request: Request, startedAt: number): Promise<Response> {
-    const read = await readBody(request, this.#maxBodyBytes);
-    if (read === undefined) {
-      const error = new WebhookParseError(`Expected a body of at most ${this.#maxBodyBytes} bytes`);
-      return this.#refuse(request, error, 'body_too_long');
-    }
-    const leftMs = this.#deadlineMs - (performance.now() - startedAt);
-    const report = await this.#inbox.process(read.body, this.#callbacks, {
-      busyBudgetMs: Math.max(0, leftMs - ANSWER_MARGIN_MS),
-      signal: this.#shutdown.signal,
-    });
-    tell(this.#onReport, report);
-    return answerWith(report.outcome, report.outcome === 'busy' ? report.retryAfterMs : undefined);
-  }
-
-  #refuse(request: Request, error: unknown, answer: WebhookAnswer): Response {
-    tell(this.#onRefused, error, request);
-    return answerWith(answer);
-  }
 }
 
 async function withinDeadline(work: Promise<Response>, deadlineMs: number): Promise<Response> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<Response>((resolve) => {
-    timer = setTimeout(() => resolve(answerWith('deadline')), deadlineMs);
+    timer = setTimeout(() => resolve(respond('deadline')), deadlineMs);
   });
   try {
     return await Promise.race([work, deadline]);
@@ -208,4 +216,55 @@ async function withinDeadline(work: Promise<Response>, deadlineMs: number): Prom
 function logBreakdown(error: unknown): void {
   if (error instanceof WebhookAuthenticationError || error instanceof WebhookParseError) return;
   console.error('tracking-client: webhook answered with 500', { error });
+}
+
+/** Every way a webhook request is responded to. */
+export type ResponseKind =
+  | WebhookOutcome
+  | 'alive'
+  | 'method_not_allowed'
+  | 'unauthorized'
+  | 'unsupported_media_type'
+  | 'body_too_long'
+  | 'invalid_body'
+  | 'closing'
+  | 'deadline';
+
+interface ResponseRule {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** When to come again, in seconds; the sender may have a schedule of its own. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** 2xx only for what is done for good: for everything else the sender is the queue. */
+const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
+  alive: { status: 200 },
+  done: { status: 200 },
+  invalid_body: { status: 400 },
+  unauthorized: { status: 401, headers: { 'www-authenticate': 'Bearer' } },
+  method_not_allowed: { status: 405, headers: { allow: 'HEAD, POST' } },
+  body_too_long: { status: 413 },
+  unsupported_media_type: { status: 415, headers: { 'accept-encoding': 'identity' } },
+  rejected: { status: 422 },
+  failed: { status: 500 },
+  busy: { status: 503, retryAfterSeconds: 5 },
+  interrupted: { status: 503, retryAfterSeconds: 5 },
+  closing: { status: 503, retryAfterSeconds: 5 },
+  unavailable: { status: 503, retryAfterSeconds: 30 },
+  deadline: { status: 503, retryAfterSeconds: 30 },
+};
+
+/** Builds a response; the sender looks at the status, and at `success` in a JSON body. */
+export function respond(kind: ResponseKind, retryAfterMs?: number): Response {
+  const { status, headers, retryAfterSeconds } = RESPONSES[kind];
+  if (kind === 'alive') return new Response(null, { status });
+  const response = Response.json(
+    { success: status === 200, outcome: kind },
+    { status, headers: { ...headers } },
+  );
+  const seconds =
+    retryAfterMs === undefined ? retryAfterSeconds : Math.max(1, Math.ceil(retryAfterMs / 1000));
+  if (seconds !== undefined) response.headers.set('retry-after', String(seconds));
+  return response;
 }

@@ -1,15 +1,36 @@
-import { BodyReader } from './body-reader.ts';
-import { type EventHandler, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
-import { type InboxSettings, resolveInboxOptions, type WebhookInboxOptions } from './inbox-options.ts';
-import { InboxRun } from './inbox-run.ts';
-import type { ProcessOptions, WebhookProcessor, WebhookReport } from './report.ts';
-import { planWork } from './work-plan.ts';
+// Specification: service.md 6; public contract
+import { checkDelayMs, checkKnownOptions } from '../common/option-checks.ts';
+import { onAbort, sleep } from '../common/timing.ts';
+import { TrackingError } from '../errors.ts';
+import type { Delivery } from '../schemas/webhook.ts';
+import {
+  type EventHandler,
+  planWork,
+  toCallbacks,
+  type WebhookCallbacks,
+  type WorkContext,
+  type WorkItem,
+  type WorkPlan,
+  type WorkUnit,
+} from './callbacks.ts';
+import type { Claim } from './dedupe-store.ts';
+import { type ClaimedWork, KeyLease, type WorkClaims, type WorkResult } from './lease.ts';
+import {
+  type InboxSettings,
+  resolveInboxOptions,
+  type StoreInboxSettings,
+  type WebhookInboxOptions,
+} from './options.ts';
+import { type ItemIssues, parseWebhook } from './parse.ts';
+import type { ProcessOptions, WebhookOutcome, WebhookProcessor, WebhookReport } from './report.ts';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * Handles every event of the webhooks once, however often they are delivered and to however many receivers. What fails
  * or is cut off by a crash is left to the sender, which delivers it again.
  *
- * @specification service.md 6; public contract
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
  * const report = await inbox.process(body, async (event, { delivery }) => {
@@ -18,8 +39,7 @@ import { planWork } from './work-plan.ts';
  * // report.outcome: 'done'; answer with 200 only then
  */
 export class WebhookInbox implements WebhookProcessor {
-  readonly #settings: InboxSettings;
-  readonly #bodies: BodyReader;
+  readonly #settings: StoreInboxSettings;
 
   /**
    * @param options - see `WebhookInboxOptions`
@@ -27,7 +47,6 @@ export class WebhookInbox implements WebhookProcessor {
    */
   constructor(options: WebhookInboxOptions) {
     this.#settings = resolveInboxOptions(options);
-    this.#bodies = new BodyReader(this.#settings);
   }
 
   /**
@@ -45,8 +64,317 @@ export class WebhookInbox implements WebhookProcessor {
     callbacks: EventHandler | WebhookCallbacks,
     options: ProcessOptions = {},
   ): Promise<WebhookReport> {
-    const checked = toCallbacks(callbacks);
-    const { deliveries, rejected } = this.#bodies.read(payload);
-    return new InboxRun(this.#settings, options).run(planWork(deliveries, checked), checked, rejected);
+    return processWebhook(this.#settings, new KeyLease(this.#settings), payload, callbacks, options);
   }
+}
+
+/** What every kind of inbox does with a webhook; `claims` sees to it that each event is handled once. */
+export async function processWebhook<Extra extends object>(
+  settings: InboxSettings<Extra>,
+  claims: WorkClaims<Extra>,
+  payload: unknown,
+  given: EventHandler<Extra> | WebhookCallbacks<Extra>,
+  options: ProcessOptions,
+): Promise<WebhookReport> {
+  const callbacks = toCallbacks(given);
+  const { deliveries, rejected, mismatched } = parseWebhook(payload);
+  settings.flaws.report(rejected, mismatched);
+  const plan = planWork(deliveries, callbacks);
+  return new WebhookRun(settings, claims, options, { callbacks, plan, rejected }).run();
+}
+
+/** One webhook on its way through an inbox: claimed, handled and reported on. */
+class WebhookRun<Extra extends object> {
+  readonly #settings: InboxSettings<Extra>;
+  readonly #claims: WorkClaims<Extra>;
+  readonly #callbacks: WebhookCallbacks<Extra>;
+  readonly #plan: WorkPlan<Extra>;
+  readonly #report: Draft<WebhookReport>;
+  readonly #signal: AbortSignal | undefined;
+  /** When to stop waiting for others, on the clock of `performance.now`. */
+  readonly #giveUpAt: number;
+  /** Deliveries with events that were not handled before: they are no mere snapshots. */
+  readonly #touched = new Set<Delivery>();
+  /** Whether a shutdown kept a delivery from its callback: it must come again, or nobody ever sees it. */
+  #isCutShort = false;
+
+  constructor(
+    settings: InboxSettings<Extra>,
+    claims: WorkClaims<Extra>,
+    options: ProcessOptions,
+    webhook: {
+      readonly callbacks: WebhookCallbacks<Extra>;
+      readonly plan: WorkPlan<Extra>;
+      readonly rejected: ItemIssues[];
+    },
+  ) {
+    checkKnownOptions('options', options, ['busyBudgetMs', 'signal'] satisfies (keyof ProcessOptions)[]);
+    const { signal, busyBudgetMs = settings.busyBudgetMs } = options;
+    checkDelayMs('busyBudgetMs', busyBudgetMs);
+    this.#settings = settings;
+    this.#claims = claims;
+    this.#callbacks = webhook.callbacks;
+    this.#plan = webhook.plan;
+    this.#signal = signal;
+    this.#giveUpAt = performance.now() + Math.min(settings.busyBudgetMs, busyBudgetMs);
+    this.#report = {
+      outcome: 'done',
+      handled: 0,
+      duplicates: webhook.plan.repeated,
+      deadLettered: 0,
+      snapshots: 0,
+      unhandled: webhook.plan.unhandled.length,
+      failures: [],
+      busy: [],
+      unavailable: [],
+      interrupted: [],
+      retryAfterMs: undefined,
+      rejected: webhook.rejected,
+    };
+  }
+
+  async run(): Promise<WebhookReport> {
+    try {
+      const left = await this.#work(this.#plan.units);
+      if (!this.#claims.isWaiting) await this.#waitForOthers(left);
+      await this.#notifyOfDeliveries();
+      this.#report.outcome = this.#outcome();
+      return this.#report;
+    } finally {
+      const held = this.#claims.end();
+      if (held.length > 0) await this.#release(held);
+    }
+  }
+
+  /** Claims everything at once, then handles what is ours; returns what others work on. */
+  async #work(units: readonly WorkUnit<Extra>[]): Promise<WorkUnit<Extra>[]> {
+    this.#report.busy = [];
+    this.#report.retryAfterMs = undefined;
+    if (units.length === 0) return [];
+    const keys = keysOf(units.flatMap(({ items }) => items));
+    const claims = await this.#orUnavailable(keys, () => this.#claims.claim(keys));
+    if (claims === undefined) return [];
+    const left: WorkUnit<Extra>[] = [];
+    for (const unit of units) {
+      const { ours, busy } = this.#sort(unit.items, claims);
+      const items = ours.length === 0 ? busy : [...busy, ...(await this.#handle(unit, ours))];
+      if (items.length > 0) left.push({ ...unit, items });
+    }
+    return left;
+  }
+
+  /** Looks again and again at what others work on, until it is done, ours, or the time is up. */
+  async #waitForOthers(units: readonly WorkUnit<Extra>[]): Promise<void> {
+    let left = units;
+    let pauseMs = FIRST_PAUSE_MS;
+    while (left.length > 0 && this.#whyStop === undefined) {
+      const remainingMs = this.#giveUpAt - performance.now();
+      if (remainingMs <= 0) break;
+      const leaseMs = Math.max(this.#report.retryAfterMs ?? pauseMs, 1);
+      // An abort ends the pause early; the loop then sees it.
+      await sleep(Math.min(pauseMs, remainingMs, leaseMs), this.#signal).catch(() => {});
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      left = await this.#work(left);
+    }
+  }
+
+  /** Why nothing more is begun; undefined when all is well. */
+  get #whyStop(): 'interrupted' | 'unavailable' | undefined {
+    if (this.#signal?.aborted === true) return 'interrupted';
+    // A store that just failed would be waited for again by every further event.
+    return this.#report.unavailable.length > 0 ? 'unavailable' : undefined;
+  }
+
+  /** Handles what is still ours after all that came before; returns what others took over. */
+  async #handle(unit: WorkUnit<Extra>, items: readonly WorkItem[]): Promise<readonly WorkItem[]> {
+    const whyStop = this.#whyStop;
+    if (whyStop !== undefined) {
+      for (const { key } of items) this.#report[whyStop].push(key);
+      return [];
+    }
+    const { ours, busy, claims, failure } = await this.#attempt(items, (mine, extra, work) =>
+      unit.run(mine, Object.assign(work, extra)),
+    );
+    if (failure === undefined) this.#report.handled += ours.length;
+    else await this.#fail(ours, claims, failure.error);
+    return busy;
+  }
+
+  /** Gives the last chance of exhausted items to `onDeadLetter`, and the others back. */
+  async #fail(items: readonly WorkItem[], claims: ReadonlyMap<string, Claim>, error: unknown): Promise<void> {
+    this.#settings.onError(error, 'handler', keysOf(items));
+    const { maxAttempts, onDeadLetter } = this.#settings;
+    const isExhausted = ({ key }: WorkItem) =>
+      onDeadLetter !== undefined && attemptOf(claims.get(key)) >= maxAttempts;
+    const again = items.filter((item) => !isExhausted(item));
+    if (again.length > 0) await this.#giveBack(again, error);
+    for (const item of items.filter(isExhausted)) {
+      const { key, event, delivery } = item;
+      const context = { delivery, key, attempt: attemptOf(claims.get(key)), error };
+      const { ours, failure } = await this.#attempt([item], (_, extra) =>
+        onDeadLetter?.(event, { ...context, ...extra }),
+      );
+      if (failure === undefined) {
+        this.#report.deadLettered += ours.length;
+      } else {
+        this.#settings.onError(failure.error, 'deadLetter', [key]);
+        await this.#giveBack([item], failure.error);
+      }
+    }
+  }
+
+  /** Calls a callback for those of the items that are ours, under their claims. */
+  async #attempt(
+    items: readonly WorkItem[],
+    callback: (ours: readonly WorkItem[], extra: Extra, context: WorkContext) => unknown,
+  ): Promise<WorkResult & { readonly ours: readonly WorkItem[]; readonly busy: readonly WorkItem[] }> {
+    const keys = keysOf(items);
+    const work: ClaimedWork<Extra> = (claims, extra, controller) => {
+      const ours = items.filter(({ key }) => claims.get(key)?.status === 'acquired');
+      let attempt = 1;
+      for (const claim of claims.values()) attempt = Math.max(attempt, attemptOf(claim));
+      const context: WorkContext = {
+        attempt,
+        // Made on first use: most callbacks never look, and a signal is costly.
+        get signal() {
+          return controller.signal;
+        },
+      };
+      return this.#call(() => callback(ours, extra, context), controller);
+    };
+    const waitMs = this.#giveUpAt - performance.now();
+    const result = await this.#orUnavailable(keys, () => this.#claims.handle(keys, work, waitMs));
+    if (result === undefined) return { ours: [], busy: [], claims: new Map() };
+    return { ...result, ...this.#sort(items, result.claims) };
+  }
+
+  /** Settles as the callback does; rejects, and aborts with the same error, once the callback took too long. */
+  async #call(callback: () => unknown, controller = new AbortController()): Promise<void> {
+    const { handlerTimeoutMs } = this.#settings;
+    const signal = this.#signal;
+    const unsubscribe = signal && onAbort(signal, () => controller.abort(signal.reason));
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const error = new TrackingError(
+          `Expected the webhook callback to finish within ${handlerTimeoutMs} ms`,
+        );
+        controller.abort(error);
+        reject(error);
+      }, handlerTimeoutMs);
+      // A callback that waits for nothing must not keep the process alive.
+      timer.unref?.();
+    });
+    try {
+      await Promise.race([timeout, callback()]);
+    } finally {
+      clearTimeout(timer);
+      unsubscribe?.();
+    }
+  }
+
+  /** Counts what is done, and notes what others work on. */
+  #sort(items: readonly WorkItem[], claims: ReadonlyMap<string, Claim>) {
+    const ours: WorkItem[] = [];
+    const busy: WorkItem[] = [];
+    for (const item of items) {
+      const claim = claims.get(item.key);
+      if (claim?.status === 'done') {
+        this.#report.duplicates += 1;
+        continue;
+      }
+      this.#touched.add(item.delivery);
+      if (claim?.status === 'busy') {
+        busy.push(item);
+        this.#report.busy.push(item.key);
+        this.#report.retryAfterMs = Math.min(claim.retryAfterMs, this.#report.retryAfterMs ?? Infinity);
+      } else {
+        ours.push(item);
+      }
+    }
+    return { ours, busy };
+  }
+
+  /** A callback failed: its events are for a redelivery to try again. */
+  async #giveBack(items: readonly WorkItem[], error: unknown): Promise<void> {
+    const keys = keysOf(items);
+    this.#report.failures.push({ keys, error });
+    await this.#release(keys);
+  }
+
+  async #release(keys: readonly string[]): Promise<void> {
+    try {
+      await this.#claims.release(keys);
+    } catch (error) {
+      this.#settings.onError(error, 'release', keys);
+    }
+  }
+
+  /** Undefined when the store failed, which leaves the keys to a redelivery. */
+  async #orUnavailable<Result>(
+    keys: readonly string[],
+    ask: () => Promise<Result>,
+  ): Promise<Result | undefined> {
+    try {
+      return await ask();
+    } catch (error) {
+      this.#settings.onError(error, 'claim', keys);
+      for (const key of keys) this.#report.unavailable.push(key);
+      return undefined;
+    }
+  }
+
+  /** Calls `onSnapshot` and `onUnhandled`, which are not deduplicated. */
+  async #notifyOfDeliveries(): Promise<void> {
+    // With the store down all of this comes again.
+    if (this.#report.unavailable.length > 0) return;
+    const { onSnapshot, onUnhandled } = this.#callbacks;
+    if (onSnapshot !== undefined) {
+      for (const delivery of this.#plan.snapshots) {
+        if (this.#touched.has(delivery)) continue;
+        if (await this.#notify(() => onSnapshot(delivery), 'snapshot')) this.#report.snapshots += 1;
+      }
+    }
+    if (onUnhandled !== undefined) {
+      for (const delivery of this.#plan.unhandled)
+        await this.#notify(() => onUnhandled(delivery), 'unhandled');
+    }
+  }
+
+  async #notify(callback: () => unknown, operation: 'snapshot' | 'unhandled'): Promise<boolean> {
+    if (this.#signal?.aborted === true) {
+      this.#isCutShort = true;
+      return false;
+    }
+    try {
+      await this.#call(callback);
+      return true;
+    } catch (error) {
+      this.#settings.onError(error, operation, []);
+      this.#report.failures.push({ keys: [], error });
+      return false;
+    }
+  }
+
+  #outcome(): WebhookOutcome {
+    const { failures, unavailable, interrupted, busy, rejected } = this.#report;
+    if (failures.length > 0) return 'failed';
+    if (unavailable.length > 0) return 'unavailable';
+    if (interrupted.length > 0 || this.#isCutShort) return 'interrupted';
+    if (busy.length > 0) return 'busy';
+    return rejected.length > 0 ? 'rejected' : 'done';
+  }
+}
+
+/** A report while it is written. */
+type Draft<Report> = {
+  -readonly [Name in keyof Report]: Report[Name] extends readonly (infer Item)[] ? Item[] : Report[Name];
+};
+
+function keysOf(items: readonly WorkItem[]): string[] {
+  return items.map(({ key }) => key);
+}
+
+function attemptOf(claim: Claim | undefined): number {
+  return claim?.status === 'acquired' ? claim.attempt : 1;
 }

@@ -31,7 +31,6 @@ export {
   webhookMetadataSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-export { type WebhookSecret, webhookAuthenticator } from './authentication.ts';
 export type {
   DeliveryContext,
   EventContext,
@@ -40,19 +39,18 @@ export type {
   WebhookCallbacks,
   WorkContext,
 } from './callbacks.ts';
-export { eventKey, proofOfDeliveryKey } from './dedupe-keys.ts';
 export type { Claim, DedupeStore } from './dedupe-store.ts';
-export { compareEvents, type OrderableEvent, sortEvents } from './event-order.ts';
+export {
+  compareEvents,
+  eventKey,
+  type OccurrenceDatetime,
+  type OrderableEvent,
+  parseOccurrenceDatetime,
+  proofOfDeliveryKey,
+  sortEvents,
+} from './events.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
-export type {
-  DeadLetterContext,
-  InboxErrorContext,
-  InboxOperation,
-  WebhookInboxOptions,
-} from './inbox-options.ts';
-export type { ItemIssues } from './issue-log.ts';
-export type { StoreOperation } from './key-lease.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export {
   type FastifyLikeReply,
@@ -61,8 +59,14 @@ export {
   type NodeRequest,
   toNodeHandler,
 } from './node-adapter.ts';
-export { type OccurrenceDatetime, parseOccurrenceDatetime } from './occurrence-datetime.ts';
-export { type ParsedWebhook, parseWebhook } from './parse.ts';
+export type {
+  DeadLetterContext,
+  InboxErrorContext,
+  InboxOperation,
+  StoreOperation,
+  WebhookInboxOptions,
+} from './options.ts';
+export { type ItemIssues, type ParsedWebhook, parseWebhook } from './parse.ts';
 export type {
   ProcessOptions,
   WebhookFailure,
@@ -70,3 +74,4 @@ export type {
   WebhookProcessor,
   WebhookReport,
 } from './report.ts';
+export { type WebhookSecret, webhookAuthenticator } from './request.ts';

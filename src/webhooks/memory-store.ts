@@ -1,9 +1,7 @@
-import { checkCount, checkKnownOptions } from '../common/option-checks.ts';
+// Specification: service.md 6
+import { checkCount, checkFunction, checkKnownOptions } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import type { Claim, DedupeStore } from './dedupe-store.ts';
-import { checkFunction } from './function-check.ts';
-import { RecencyMap } from './recency-map.ts';
-import { OUTLASTS_SENDER_MS } from './sender-schedule.ts';
+import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
 /** Forgetting is spread over the calls, so that no call has to forget a million keys that expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
@@ -27,7 +25,6 @@ interface OpenKey {
  * Remembers handled events in this process: for one process, tests, and receivers that may repeat work after a restart.
  * When it is full it forgets the least recently used handled key first, and never one that is being worked on.
  *
- * @specification service.md 6
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore({ maxKeys: 100_000 }) });
  */
@@ -179,4 +176,50 @@ export class MemoryDedupeStore implements DedupeStore {
 
 function isIdle(open: OpenKey, now: number): boolean {
   return open.token === undefined || open.leaseUntil <= now;
+}
+
+/**
+ * A map that knows which key was used least recently.
+ * One cursor walks the keys for good: asking a `Map` for its first key again and again is slow once many were deleted.
+ */
+class RecencyMap<Value> {
+  readonly #values = new Map<string, Value>();
+  #cursor = this.#values.keys();
+  /** The key the cursor stands on; undefined when it has to move on first. */
+  #leastRecent: string | undefined;
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#values.get(key);
+  }
+
+  /** Stores a value, and makes its key the most recently used one. */
+  set(key: string, value: Value): void {
+    this.delete(key);
+    this.#values.set(key, value);
+  }
+
+  delete(key: string): void {
+    if (this.#values.delete(key) && this.#leastRecent === key) this.#leastRecent = undefined;
+  }
+
+  /** The least recently used key with its value; undefined when there is none. */
+  leastRecent(): readonly [key: string, value: Value] | undefined {
+    if (this.#values.size === 0) return undefined;
+    while (this.#leastRecent === undefined) {
+      const next = this.#cursor.next();
+      // Everything the cursor passed was deleted or put at the end, so a cursor that ran out starts anew.
+      if (next.done === true) this.#cursor = this.#values.keys();
+      else this.#leastRecent = next.value;
+    }
+    const value = this.#values.get(this.#leastRecent);
+    return value === undefined ? undefined : [this.#leastRecent, value];
+  }
+
+  [Symbol.iterator](): Iterator<[key: string, value: Value]> {
+    return this.#values.entries();
+  }
 }

@@ -1,8 +1,34 @@
+// Specification: service.md 6; public contract
+import { z } from 'zod';
+import {
+  errorMap,
+  formatPath,
+  hotSchema,
+  kindOf,
+  toValidationIssues,
+  type ValidationIssue,
+} from '../common/validation.ts';
+import { WebhookParseError } from '../errors.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
-import type { Delivery } from '../schemas/webhook.ts';
-import { decodeBody } from './body.ts';
-import type { ItemIssues } from './issue-log.ts';
-import { ItemReader } from './item-reader.ts';
+import {
+  type Delivery,
+  EVENTS_TOPIC,
+  eventsDeliverySchema,
+  otherDeliverySchema,
+  PROOF_OF_DELIVERY_TOPIC,
+  proofOfDeliverySchema,
+  type WebhookEvent,
+  webhookEventSchema,
+  webhookTrackerSchema,
+} from '../schemas/webhook.ts';
+
+/** What is wrong with one item of a webhook. */
+export interface ItemIssues {
+  /** Its place in `trackings`; 0 for a body that is one item itself. */
+  readonly index: number;
+  /** The broken rules, the first 20 of an item; paths start at the item. */
+  readonly issues: readonly ValidationIssue[];
+}
 
 /** What a webhook body holds. */
 export interface ParsedWebhook {
@@ -27,14 +53,13 @@ export interface ParsedWebhook {
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
  * @returns the deliveries, the items that are none, and the fields that are not what they should be
  * @throws WebhookParseError when text or bytes are not UTF-8 JSON
- * @specification service.md 6; public contract
  * @example
  * const { deliveries, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
  * // deliveries: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: [], mismatched: []
  */
 export function parseWebhook(body: unknown): ParsedWebhook {
-  const reader = new ItemReader();
   const payload = decodeBody(body);
+  const reader = new ItemReader();
   if (!isJsonObject(payload)) {
     reader.reject(0, 'body', 'an object', payload);
   } else if (!Object.hasOwn(payload, 'trackings')) {
@@ -46,4 +71,276 @@ export function parseWebhook(body: unknown): ParsedWebhook {
     for (let index = 0; index < trackings.length; index += 1) reader.read(trackings[index], index);
   }
   return reader.finish();
+}
+
+const BYTE_ORDER_MARK = 0xfeff;
+// Fatal, since a replacement character inside an id would make two events one. It drops a byte order mark itself.
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** JSON of a body given as text or bytes; anything else is taken as parsed already. */
+function decodeBody(body: unknown): unknown {
+  if (typeof body === 'string') {
+    return parseJson(body.charCodeAt(0) === BYTE_ORDER_MARK ? body.slice(1) : body);
+  }
+  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return parseJson(decodeUtf8(body));
+  return body;
+}
+
+function decodeUtf8(bytes: ArrayBuffer | ArrayBufferView): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (error) {
+    throw new WebhookParseError('Expected `body` to be UTF-8, got invalid bytes', { cause: error });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new WebhookParseError(`Expected \`body\` to be JSON, got ${kindOf(text)}`, { cause: error });
+  }
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** More than any shipment has; checking a million would take a gigabyte for what is wrong with them. */
+const MOST_TRACKING_NUMBERS = 1_000;
+
+/** Its events are checked one by one: a list checks all of them before it says what is wrong. */
+const envelopeSchema = eventsDeliverySchema.extend({ events: z.array(z.unknown()) });
+
+/**
+ * Reads the items of one webhook. What an event is named and remembered by has to be right, or its item is rejected. Any
+ * other field is kept as it came when it is not what it should be: the service promises none of them, and a delivery that
+ * were refused for one would be refused every time, until the sender gives up.
+ */
+class ItemReader {
+  readonly #deliveries: Delivery[] = [];
+  readonly #rejected = new IssueLog();
+  readonly #mismatched = new IssueLog();
+
+  read(sent: unknown, index: number): void {
+    if (!isJsonObject(sent)) {
+      this.reject(index, `trackings[${index}]`, 'an object', sent);
+      return;
+    }
+    // `kind` is ours to set; one that the service may send some day must not decide anything.
+    const item = Object.hasOwn(sent, 'kind') ? { ...sent, kind: undefined } : sent;
+    const topic = topicOf(item);
+    if (topic === PROOF_OF_DELIVERY_TOPIC) this.#readProofOfDelivery(withTracker(item), index);
+    else if (topic === undefined || topic === EVENTS_TOPIC)
+      this.#readEventsDelivery(withTracker(item), index);
+    else this.#deliveries.push({ ...this.#checked(otherDeliverySchema, item, index), kind: 'other' });
+  }
+
+  reject(index: number, name: string, wanted: string, got: unknown): void {
+    this.#rejected.add(index, () => {
+      const message = `Expected \`${name}\` to be ${wanted}, got ${kindOf(got)}`;
+      return [{ path: [], code: 'invalid_type', message }];
+    });
+  }
+
+  finish(): { deliveries: Delivery[]; rejected: ItemIssues[]; mismatched: ItemIssues[] } {
+    return {
+      deliveries: this.#deliveries,
+      rejected: this.#rejected.list(),
+      mismatched: this.#mismatched.list(),
+    };
+  }
+
+  #readProofOfDelivery(item: JsonObject, index: number): void {
+    const { metadata, data } = item;
+    const isNamed = isJsonObject(metadata) && isText(metadata['messageId']);
+    if (isNamed && hasTrackerId(item) && isJsonObject(data)) {
+      const checked = this.#checked(proofOfDeliverySchema, item, index);
+      this.#deliveries.push({ ...checked, kind: 'proofOfDelivery' });
+    } else {
+      this.#rejected.add(index, () => issuesOf(proofOfDeliverySchema, item));
+    }
+  }
+
+  #readEventsDelivery(item: JsonObject, index: number): void {
+    const { metadata, shipment, events: sent } = item;
+    const isEndless = isJsonObject(shipment) && lengthOf(shipment['trackingNumbers']) > MOST_TRACKING_NUMBERS;
+    const checkable = isEndless ? { ...item, shipment: undefined } : item;
+    const isNamed = !isJsonObject(metadata) || isText(metadata['topic']);
+    if (!isNamed || !hasTrackerId(item) || !Array.isArray(sent)) {
+      this.#rejected.add(index, () => issuesOf(envelopeSchema, checkable));
+      return;
+    }
+    const envelope = this.#checked(envelopeSchema, checkable, index);
+    if (isEndless) {
+      this.#mismatched.add(index, () => [tooManyNumbers(lengthOf(shipment['trackingNumbers']))]);
+      Object.assign(envelope, { shipment });
+    }
+    const events = this.#readEvents(sent, index);
+    const isAllBroken = events.length === 0 && sent.length > 0;
+    // Assigned, not spread: this object is ours, and a copy costs.
+    if (!isAllBroken) this.#deliveries.push(Object.assign(envelope, { kind: 'events' as const, events }));
+  }
+
+  #readEvents(sent: readonly unknown[], index: number): WebhookEvent[] {
+    const events: WebhookEvent[] = [];
+    for (let position = 0; position < sent.length; position += 1) {
+      const event = sent[position];
+      if (isJsonObject(event) && isText(event['eventId'])) {
+        events.push(this.#checked(webhookEventSchema, event, index, position));
+      } else {
+        this.#rejected.add(index, () => issuesOf(webhookEventSchema, event, position));
+      }
+    }
+    return events;
+  }
+
+  /** The record as its schema gives it; a copy of what came, when fields are not what they should be. */
+  #checked<Schema extends z.ZodType>(
+    schema: Schema,
+    sent: JsonObject,
+    index: number,
+    position?: number,
+  ): z.output<Schema> {
+    if (!this.#mismatched.isFull(index)) {
+      const result = hotSchema(schema).safeParse(sent);
+      if (result.success) return result.data;
+      this.#mismatched.add(index, () => issuesOf(schema, sent, position));
+    }
+    // Whatever anything here depends on was checked before; of the other fields `mismatched` says which break the type.
+    return { ...sent } as z.output<Schema>;
+  }
+}
+
+function topicOf(item: JsonObject): string | undefined {
+  const { metadata } = item;
+  if (!isJsonObject(metadata)) return undefined;
+  const { topic } = metadata;
+  return typeof topic === 'string' && topic !== '' ? topic : undefined;
+}
+
+/** The flat shape names the tracker's ids beside the events; gives it a tracker like the enveloped one. */
+function withTracker(item: JsonObject): JsonObject {
+  if (isJsonObject(item['tracker']) || !Object.hasOwn(item, 'trackerId')) return item;
+  const known = Object.keys(webhookTrackerSchema.shape).filter((key) => Object.hasOwn(item, key));
+  return { ...item, tracker: Object.fromEntries(known.map((key) => [key, item[key]])) };
+}
+
+function hasTrackerId({ tracker }: JsonObject): boolean {
+  return isJsonObject(tracker) && typeof tracker['trackerId'] === 'string';
+}
+
+function isText(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === 'string';
+}
+
+function lengthOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 0;
+}
+
+function tooManyNumbers(count: number): ValidationIssue {
+  const message = `Expected \`shipment.trackingNumbers\` to be at most ${MOST_TRACKING_NUMBERS}, got an array of ${count}`;
+  return { path: ['shipment', 'trackingNumbers'], code: 'too_big', message };
+}
+
+/** Asked only of what is broken, so that a good item never pays for our words. */
+function issuesOf(schema: z.ZodType, sent: unknown, position?: number): ValidationIssue[] {
+  const at = position === undefined ? [] : ['events', position];
+  const inWords = errorMap('tracking');
+  const { error } = schema.safeParse(sent, {
+    error: (issue) => inWords({ ...issue, path: [...at, ...(issue.path ?? [])] }),
+  });
+  if (error === undefined) return [];
+  return toValidationIssues(error).map((issue) => ({ ...issue, path: [...at, ...issue.path] }));
+}
+
+const MOST_ITEMS = 100;
+const MOST_ISSUES_PER_ITEM = 20;
+
+/**
+ * What is wrong with the items of one body: the first few items with their first few issues, and how many more there are.
+ * Each byte of a body can break a rule, and an issue takes hundreds, so all of them would take more memory than there is.
+ */
+class IssueLog {
+  readonly #entries: { readonly index: number; readonly issues: ValidationIssue[]; notListed: number }[] = [];
+  /** The items there was no room for. */
+  #more: { readonly first: number; last: number; count: number } | undefined;
+
+  /** Whether there is no room for more issues of an item, so that nobody needs to look for them. */
+  isFull(index: number): boolean {
+    const last = this.#entries.at(-1);
+    if (last?.index === index) return last.issues.length >= MOST_ISSUES_PER_ITEM;
+    return this.#entries.length >= MOST_ITEMS;
+  }
+
+  /** Items come in their order; `describe` is asked only when there is room. */
+  add(index: number, describe: () => readonly ValidationIssue[]): void {
+    const last = this.#entries.at(-1);
+    if (last?.index === index) {
+      if (last.issues.length >= MOST_ISSUES_PER_ITEM) last.notListed += 1;
+      else last.issues.push(...describe());
+    } else if (this.#entries.length < MOST_ITEMS) {
+      this.#entries.push({ index, issues: [...describe()], notListed: 0 });
+    } else if (this.#more?.last !== index) {
+      this.#more = { first: this.#more?.first ?? index, last: index, count: (this.#more?.count ?? 0) + 1 };
+    }
+  }
+
+  list(): ItemIssues[] {
+    const items: ItemIssues[] = this.#entries.map(({ index, issues, notListed }) => ({
+      index,
+      issues: notListed === 0 ? issues : [...issues, moreThan('issues', notListed)],
+    }));
+    if (this.#more !== undefined) {
+      const { first, count } = this.#more;
+      items.push({ index: first, issues: [moreThan('items with issues', count)] });
+    }
+    return items;
+  }
+}
+
+function moreThan(what: string, count: number): ValidationIssue {
+  return { path: [], code: 'not_listed', message: `Expected no more ${what}, got at least ${count} more` };
+}
+
+/** Enough to find the cause, and short enough for one line of a log. */
+const MOST_FLAWS_TOLD = 3;
+
+interface Flaw {
+  /** The field, without the places in lists. */
+  readonly field: string;
+  readonly text: string;
+}
+
+/** Tells what in the webhooks of an inbox is not what it should be: a report may reach nobody. */
+export class FlawReporter {
+  readonly #notify: (error: WebhookParseError) => void;
+  readonly #toldFields = new Set<string>();
+
+  constructor(notify: (error: WebhookParseError) => void) {
+    this.#notify = notify;
+  }
+
+  report(rejected: readonly ItemIssues[], mismatched: readonly ItemIssues[]): void {
+    if (rejected.length > 0) this.#describe('Rejected items of a webhook', flawsOf(rejected));
+    // Once a field: when the service changes one, every webhook has it from then on.
+    const newFlaws = new Map(flawsOf(mismatched).map((flaw) => [flaw.field, flaw]));
+    for (const field of this.#toldFields) newFlaws.delete(field);
+    if (newFlaws.size === 0) return;
+    for (const field of [...newFlaws.keys()].slice(0, MOST_FLAWS_TOLD)) this.#toldFields.add(field);
+    this.#describe('Kept fields of a webhook as they came', [...newFlaws.values()]);
+  }
+
+  #describe(what: string, flaws: readonly Flaw[]): void {
+    const texts = flaws.slice(0, MOST_FLAWS_TOLD).map(({ text }) => text);
+    if (flaws.length > MOST_FLAWS_TOLD) texts.push('and more');
+    this.#notify(new WebhookParseError(`${what}: ${texts.join('; ')}`));
+  }
+}
+
+function flawsOf(items: readonly ItemIssues[]): Flaw[] {
+  return items.flatMap(({ index, issues }) =>
+    issues.map(({ path, message }) => ({
+      field: formatPath(path.filter((key) => typeof key === 'string')),
+      text: `[${index}] ${message}`,
+    })),
+  );
 }

@@ -1,5 +1,5 @@
 import type { EventHandler, WebhookCallbacks } from './callbacks.ts';
-import type { ItemIssues } from './issue-log.ts';
+import type { ItemIssues } from './parse.ts';
 
 /**
  * How a webhook went as a whole; the first that applies.
@@ -72,13 +72,4 @@ export interface WebhookProcessor<Extra extends object = object> {
     callbacks: EventHandler<Extra> | WebhookCallbacks<Extra>,
     options?: ProcessOptions,
   ): Promise<WebhookReport>;
-}
-
-/** Reads the outcome off the rest of a report; `isCutShort`: a shutdown left something undone that has no key. */
-export function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: boolean): WebhookOutcome {
-  if (report.failures.length > 0) return 'failed';
-  if (report.unavailable.length > 0) return 'unavailable';
-  if (report.interrupted.length > 0 || isCutShort) return 'interrupted';
-  if (report.busy.length > 0) return 'busy';
-  return report.rejected.length > 0 ? 'rejected' : 'done';
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import * as main from '../../src/index.ts';
-import { answerWith, type WebhookAnswer } from '../../src/webhooks/answers.ts';
+import { type ResponseKind, respond } from '../../src/webhooks/handler.ts';
 import { README, sectionOf } from './support/readme.ts';
 
 const readme = readFileSync(README, 'utf8');
@@ -27,7 +27,7 @@ const ANSWERS = Object.keys({
   closing: true,
   unavailable: true,
   deadline: true,
-} satisfies Record<WebhookAnswer, true>);
+} satisfies Record<ResponseKind, true>);
 
 /** The cells of one column of the tables in a text, heads and lines left out. */
 function column(text: string, index: number): string[] {
@@ -50,7 +50,7 @@ describe('what the README says about', () => {
 
   it('answers to webhooks → every status', () => {
     // Sound: the keys of the object above.
-    const statuses = ANSWERS.map((answer) => answerWith(answer as WebhookAnswer).status);
+    const statuses = ANSWERS.map((answer) => respond(answer as ResponseKind).status);
     const [, text = ''] = sectionOf(readme, 'Webhooks').split('| Situation | Answer |');
     const told = column(text.split('\n\n')[0] ?? '', 1).flatMap((cell) => /^\d{3}/.exec(cell) ?? []);
     expect(new Set(told.map(Number))).toEqual(new Set(statuses));

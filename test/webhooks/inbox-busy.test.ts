@@ -169,4 +169,16 @@ describe('an abort', () => {
     await processing;
     expect(seen).toBe(reason);
   });
+
+  test('after a handler ended → its signal stays quiet, so that a long-lived signal holds nothing', async () => {
+    const shutdown = new AbortController();
+    const signals: AbortSignal[] = [];
+    await makeInbox().process(
+      payload(tracking('t1', 'e1')),
+      (_event, { signal }) => void signals.push(signal),
+      { signal: shutdown.signal },
+    );
+    shutdown.abort();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
 });

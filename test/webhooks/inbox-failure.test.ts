@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type InboxErrorContext, MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { watchTimers } from '../support/watch-timers.ts';
 import { deferred, failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
 beforeEach(() => {
@@ -133,6 +134,20 @@ describe('a handler that fails', () => {
     expect(await processing).toMatchObject({ outcome: 'failed', handled: 1 });
     expect(signals[0]?.aborted).toBe(true);
     expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+  });
+
+  test('waits for nothing → the timer of handlerTimeoutMs does not keep the process alive', async () => {
+    await watchTimers(async (started) => {
+      const work = deferred();
+      const processing = makeInbox({ handlerTimeoutMs: 5_000 }).process(
+        payload(tracking('t1', 'e1')),
+        () => work.promise,
+      );
+      await vi.advanceTimersByTimeAsync(1);
+      expect(started.find(({ delayMs }) => delayMs === 5_000)?.timer.hasRef()).toBe(false);
+      work.resolve();
+      await processing;
+    });
   });
 
   test('any outcome → no timer is left behind', async () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError, MemoryDedupeStore, TrackingError } from '../../src/webhooks/index.ts';
 
@@ -215,6 +216,34 @@ describe('bounds', () => {
     pass(8 * DAY_MS);
     await statusOf('new');
     expect(store.size).toBe(1);
+  });
+
+  test('any commits, looks and expiries with room for three → the same keys as a list kept in order of use', async () => {
+    const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+    const step = fc.oneof(
+      fc.record({ operation: fc.constantFrom('commit', 'look'), key }),
+      fc.record({ operation: fc.constant('expire'), key: fc.constant('') }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { store, commit, pass, statusOf } = makeStore(3);
+        let model: string[] = [];
+        for (const { operation, key: name } of steps) {
+          if (operation === 'expire') {
+            pass(31 * DAY_MS);
+            model = [];
+          } else if (operation === 'commit') {
+            await commit(name);
+            model = [...model.filter((other) => other !== name), name].slice(-3);
+            expect(store.size).toBe(model.length);
+          } else if (model.includes(name)) {
+            expect(await statusOf(name)).toBe('done');
+            model = [...model.filter((other) => other !== name), name];
+          }
+        }
+        for (const name of model) expect(await statusOf(name)).toBe('done');
+      }),
+    );
   });
 });
 

@@ -3,12 +3,12 @@ import {
   checkBoolean,
   checkCount,
   checkDelayMs,
+  checkFunction,
   checkKnownOptions,
   checkOneOf,
   refuseOption,
 } from '../../common/option-checks.ts';
 import { sleep } from '../../common/timing.ts';
-import { checkFunction } from '../../webhooks/function-check.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { checkSeed, seededRandom } from '../service/seeded.ts';
 import { type DeliveryResult, deliver, type WebhookTarget } from './delivery.ts';

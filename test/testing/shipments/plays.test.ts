@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
 import { PLAY_NAMES, stepsOf, writeTime } from '../../../src/testing/shipments/plays.ts';
-import { parseOccurrenceDatetime } from '../../../src/webhooks/occurrence-datetime.ts';
+import { parseOccurrenceDatetime } from '../../../src/webhooks/events.ts';
 import { DAY_MS, makeFake, NUMBER, START_MS } from '../make-fake.ts';
 
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };

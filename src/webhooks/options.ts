@@ -1,10 +1,18 @@
-import { checkCount, checkKnownOptions, checkTimeoutMs } from '../common/option-checks.ts';
+import {
+  checkCount,
+  checkDelayMs,
+  checkFunction,
+  checkKnownOptions,
+  checkTimeoutMs,
+} from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
+import { callGuarded } from '../logging.ts';
 import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
-import type { DedupeStore } from './dedupe-store.ts';
-import type { StoreOperation } from './key-lease.ts';
-import { type RunSettings, resolveRunOptions } from './run-options.ts';
+import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
+import { FlawReporter } from './parse.ts';
+
+const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 
 const OPTION_NAMES = [
   'store',
@@ -28,6 +36,9 @@ export interface DeadLetterContext {
   /** What the last try threw, whatever it is. */
   readonly error: unknown;
 }
+
+/** What the store was asked for when it failed. */
+export type StoreOperation = 'claim' | 'renew' | 'commit' | 'release';
 
 /** What an error was caught at. */
 export type InboxOperation = StoreOperation | 'parse' | 'handler' | 'deadLetter' | 'snapshot' | 'unhandled';
@@ -71,14 +82,67 @@ export interface WebhookInboxOptions {
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
 }
 
-/** Options of an inbox, checked and filled in. */
-export interface InboxSettings extends RunSettings<NonNullable<WebhookInboxOptions['onDeadLetter']>> {
+/** The options that every kind of inbox has; `Extra` is what it adds to the context of callbacks. */
+export interface CommonInboxOptions<Extra extends object>
+  extends Pick<
+    WebhookInboxOptions,
+    'retainMs' | 'maxAttempts' | 'busyBudgetMs' | 'handlerTimeoutMs' | 'onError'
+  > {
+  readonly onDeadLetter?: InboxSettings<Extra>['onDeadLetter'];
+}
+
+/** These options, checked and filled in. */
+export interface InboxSettings<Extra extends object = object> {
+  readonly retainMs: number;
+  readonly maxAttempts: number;
+  readonly onDeadLetter:
+    | ((event: WebhookEvent | undefined, context: DeadLetterContext & Extra) => unknown)
+    | undefined;
+  readonly busyBudgetMs: number;
+  readonly handlerTimeoutMs: number;
+  /** Never throws. */
+  readonly onError: (error: unknown, operation: InboxOperation, keys: readonly string[]) => void;
+  /** Tells `onError` what in a webhook is not what it should be. */
+  readonly flaws: FlawReporter;
+}
+
+/** Checks the options that every kind of inbox has, and fills the defaults in. */
+export function resolveCommonOptions<Extra extends object>(
+  options: CommonInboxOptions<Extra>,
+  defaultHandlerTimeoutMs: number,
+): InboxSettings<Extra> {
+  const { onDeadLetter, onError = logError } = options;
+  checkFunction('onDeadLetter', onDeadLetter);
+  checkFunction('onError', onError);
+  if (options.maxAttempts !== undefined && onDeadLetter === undefined) {
+    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
+  }
+  const handlerTimeoutMs = options.handlerTimeoutMs ?? defaultHandlerTimeoutMs;
+  const notify: InboxSettings['onError'] = (error, operation, keys) =>
+    callGuarded(
+      () => onError(error, { operation, keys }),
+      () => {},
+    );
+  return {
+    // A key forgotten before the sender gives up would let a late redelivery be handled again.
+    retainMs: checkCount('retainMs', options.retainMs ?? DEFAULT_RETAIN_MS, OUTLASTS_SENDER_MS),
+    maxAttempts: checkCount('maxAttempts', options.maxAttempts ?? 10, 1),
+    onDeadLetter,
+    busyBudgetMs: checkDelayMs('busyBudgetMs', options.busyBudgetMs ?? 8_000),
+    handlerTimeoutMs: checkTimeoutMs('handlerTimeoutMs', handlerTimeoutMs),
+    onError: notify,
+    flaws: new FlawReporter((error) => notify(error, 'parse', [])),
+  };
+}
+
+/** Options of `WebhookInbox`, checked and filled in. */
+export interface StoreInboxSettings extends InboxSettings {
   readonly store: DedupeStore;
   readonly leaseMs: number;
 }
 
-/** Checks the options of an inbox and fills the defaults in. */
-export function resolveInboxOptions(options: WebhookInboxOptions): InboxSettings {
+/** Checks the options of `WebhookInbox`, and fills the defaults in. */
+export function resolveInboxOptions(options: WebhookInboxOptions): StoreInboxSettings {
   checkKnownOptions('options', options, OPTION_NAMES);
   const { store } = options;
   for (const method of ['claim', 'commit', 'release'] as const) {
@@ -90,6 +154,10 @@ export function resolveInboxOptions(options: WebhookInboxOptions): InboxSettings
   return {
     store,
     leaseMs: checkTimeoutMs('leaseMs', checkCount('leaseMs', options.leaseMs ?? 60_000, 1)),
-    ...resolveRunOptions(options, 600_000),
+    ...resolveCommonOptions(options, 600_000),
   };
+}
+
+function logError(error: unknown, { operation, keys }: InboxErrorContext): void {
+  console.error(`tracking-client: webhook ${operation} failed`, { keys, error });
 }

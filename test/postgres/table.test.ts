@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { inboxTableSql, quoteTable } from '../../src/postgres/inbox-table.ts';
+import { inboxTableSql, PostgresDedupeStore } from '../../src/postgres/index.ts';
 
 describe('inboxTableSql', () => {
   test('no name → the default table and its index', () => {
@@ -21,27 +21,13 @@ describe('inboxTableSql', () => {
   });
 });
 
-test.each([['t'.repeat(51)], ['1inbox'], [5]])(
-  'inboxTableSql(%j) → the same words as anywhere else the table is named',
-  (table) => {
-    let refusal: unknown;
-    try {
-      quoteTable(table as string); // The wrong type on purpose: JavaScript callers have no compiler.
-    } catch (error) {
-      refusal = error;
-    }
-    expect(refusal).toBeInstanceOf(ConfigurationError);
-    expect(() => inboxTableSql(table as string)).toThrow(refusal as Error);
-  },
-);
-
-describe('quoteTable', () => {
+describe('the name of a table', () => {
   test.each([
     ['tracking_inbox', '"tracking_inbox"'],
     ['Hooks.Inbox_2', '"Hooks"."Inbox_2"'],
     ['_private', '"_private"'],
   ])('%s → %s', (table, quoted) => {
-    expect(quoteTable(table)).toBe(quoted);
+    expect(inboxTableSql(table)).toContain(`CREATE TABLE IF NOT EXISTS ${quoted} (`);
   });
 
   test.each([
@@ -55,10 +41,17 @@ describe('quoteTable', () => {
     'inbox$1',
     'schema.',
     't'.repeat(51),
-    undefined,
+    null,
     42,
-  ])('%j → ConfigurationError', (table) => {
+  ])('%j → ConfigurationError, in the same words from the SQL and from a store', (table) => {
+    const client = { query: async () => ({ rows: [] }) };
     // @ts-expect-error: what a caller without types may pass
-    expect(() => quoteTable(table)).toThrow(ConfigurationError);
+    const makeSql = () => inboxTableSql(table);
+    // @ts-expect-error: what a caller without types may pass
+    const makeStore = () => new PostgresDedupeStore({ client, table });
+    for (const make of [makeSql, makeStore]) {
+      expect(make).toThrow(ConfigurationError);
+      expect(make).toThrow(/^Expected `table` to be a name of at most 50 letters, digits and underscores/);
+    }
   });
 });

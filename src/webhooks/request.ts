@@ -1,6 +1,7 @@
+// Specification: public contract
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { kindOf } from '../common/validation.ts';
-import { ConfigurationError, WebhookAuthenticationError } from '../errors.ts';
+import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
 
 /** The account's webhook secret, or several while it is being changed. */
 export type WebhookSecret = string | readonly string[];
@@ -11,7 +12,6 @@ export type WebhookSecret = string | readonly string[];
  * @param secret - one secret or several; each a non-empty string without white space around it
  * @returns a function that takes the header and throws WebhookAuthenticationError unless it holds one of the secrets
  * @throws ConfigurationError when a secret can't be one
- * @specification public contract
  * @example
  * const authenticate = webhookAuthenticator(process.env.WEBHOOK_SECRET ?? '');
  * authenticate(request.headers.get('authorization')); // throws unless it is "Bearer <secret>"
@@ -56,4 +56,66 @@ function checkedSecrets(secret: unknown): string[] {
 
 function digest(text: string, encoding: 'utf8' | 'latin1'): Buffer {
   return createHash('sha256').update(text, encoding).digest();
+}
+
+/** What the request says about itself that rules it out, before a byte of the body is read. */
+export function mediaTypeError(headers: Headers): string | undefined {
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
+  if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';
+  const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type === '' || type === 'text/json' || /^application\/(?:[^/]+\+)?json$/.test(type)) return undefined;
+  return 'Expected a body of type `application/json`';
+}
+
+/** Bodies that the host parsed before we saw the request. */
+const parsedBodies = new WeakMap<Request, { readonly body: unknown }>();
+
+/** Keeps a body that the host has parsed, so that it is not written out and parsed again. */
+export function keepParsedBody(request: Request, body: unknown): void {
+  parsedBodies.set(request, { body });
+}
+
+/**
+ * Reads a body, counting as it comes: the declared length may be missing or a lie.
+ *
+ * @returns bytes, or what the host parsed; undefined when it is longer than `maxBytes`
+ */
+export async function readRequestBody(
+  request: Request,
+  maxBytes: number,
+): Promise<{ readonly body: unknown } | undefined> {
+  if (Number(request.headers.get('content-length')) > maxBytes) return undefined;
+  const parsed = parsedBodies.get(request);
+  if (parsed !== undefined) return byteLength(parsed.body) > maxBytes ? undefined : parsed;
+  if (request.bodyUsed) {
+    throw new ConfigurationError('Expected an unread request, got one whose body was read before');
+  }
+  return request.body === null ? { body: '' } : readStream(request.body, maxBytes);
+}
+
+async function readStream(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number,
+): Promise<{ readonly body: unknown } | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = stream.getReader();
+  try {
+    for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
+      length += next.value.byteLength;
+      if (length > maxBytes) return undefined;
+      chunks.push(next.value);
+    }
+  } catch (error) {
+    throw new WebhookParseError('Expected a whole body, got one that broke off', { cause: error });
+  } finally {
+    // Not cancelled: some hosts answer that by closing the connection before our answer is out.
+    reader.releaseLock();
+  }
+  return { body: Buffer.concat(chunks, length) };
+}
+
+function byteLength(body: unknown): number {
+  if (typeof body === 'string') return Buffer.byteLength(body);
+  return body instanceof Uint8Array ? body.byteLength : 0;
 }

@@ -1,0 +1,258 @@
+// Specification: service.md 6
+import { checkCount, checkKnownOptions } from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
+import { ConfigurationError } from '../errors.ts';
+import { type Claim, storableKey } from '../webhooks/dedupe-store.ts';
+
+/** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
+export interface Queryable {
+  /**
+   * Runs one statement.
+   *
+   * @param text - SQL whose values are numbered `$1`, `$2`, …
+   * @param values - the values
+   * @returns the rows, each an object by column name
+   * @throws the database's own error, with the SQLSTATE as `code`
+   */
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+/** @throws ConfigurationError when it has no `query` */
+export function requireQueryable(client: unknown): void {
+  const isQueryable =
+    typeof client === 'object' && client !== null && 'query' in client && typeof client.query === 'function';
+  if (!isQueryable) {
+    throw new ConfigurationError(
+      `Expected \`client\` to have a method \`query(text, values)\`, got ${kindOf(client)}`,
+    );
+  }
+}
+
+const DEFAULT_TABLE = 'tracking_inbox';
+/** Shorter than PostgreSQL's own limit of 63, for the index is named after the table. */
+const MAX_NAME_LENGTH = 50;
+/** Any constant that no other program is likely to lock. */
+const MIGRATION_LOCK = 7_275_824_301;
+
+/**
+ * The statements that create the table of handled events, for your own migrations.
+ *
+ * @param table - name of the table, with its schema if it has one. Default: `tracking_inbox`
+ * @returns SQL that does nothing where the table exists
+ * @throws ConfigurationError when that is not a plain name
+ * @example
+ * console.log(inboxTableSql('webhooks.inbox'));
+ * // CREATE TABLE IF NOT EXISTS "webhooks"."inbox" ( … );
+ * // CREATE INDEX IF NOT EXISTS "inbox_expires_at" ON "webhooks"."inbox" (expires_at);
+ */
+export function inboxTableSql(table: string = DEFAULT_TABLE): string {
+  const name = quoteTable(table);
+  const index = `"${table.split('.').at(-1)}_expires_at"`;
+  // Room on the pages lets the renewals of a lease, which change no indexed column, stay on their page.
+  return `CREATE TABLE IF NOT EXISTS ${name} (
+  key text COLLATE "C" PRIMARY KEY,
+  state text NOT NULL CHECK (state IN ('leased', 'failed', 'done')),
+  token text,
+  lease_until timestamptz,
+  attempts integer NOT NULL,
+  expires_at timestamptz NOT NULL
+) WITH (fillfactor = 80);
+CREATE INDEX IF NOT EXISTS ${index} ON ${name} (expires_at);`;
+}
+
+/** Options of `purge`. */
+export interface PurgeOptions {
+  /** How many rows one statement deletes, at least 1. Default: 10,000. */
+  readonly batchSize?: number | undefined;
+}
+
+/** A row as PostgreSQL names its columns. */
+type Row = Readonly<Record<string, unknown>>;
+
+/** A table of handled events; whatever client is given to its methods runs their statements, and they reject as it does. */
+export class InboxTable {
+  readonly #name: string;
+  readonly #quotedName: string;
+  readonly #statements: Statements;
+
+  /** @throws ConfigurationError when that is not a plain name */
+  constructor(name: string = DEFAULT_TABLE) {
+    this.#name = name;
+    this.#quotedName = quoteTable(name);
+    this.#statements = statementsOf(this.#quotedName);
+  }
+
+  /** Creates the table unless it exists; also when several processes do it at once, which plain `IF NOT EXISTS` does not survive. */
+  async create(client: Queryable): Promise<void> {
+    await client.query(`DO $migration$ BEGIN
+PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
+${inboxTableSql(this.#name)}
+END $migration$`);
+  }
+
+  /** Deletes rows that nobody needs any more. Locked ones wait for the next purge, so it never stands in a receiver's way. */
+  async purge(client: Queryable, options: PurgeOptions = {}): Promise<number> {
+    checkKnownOptions('options', options, ['batchSize'] satisfies (keyof PurgeOptions)[]);
+    const batchSize = checkCount('batchSize', options.batchSize ?? 10_000, 1);
+    let purged = 0;
+    let batch: number;
+    do {
+      const { rows } = await client.query(
+        `DELETE FROM ${this.#quotedName} WHERE key IN (
+  SELECT key FROM ${this.#quotedName}
+  WHERE expires_at <= clock_timestamp() AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+  LIMIT $1 FOR UPDATE SKIP LOCKED
+) RETURNING 1`,
+        [batchSize],
+      );
+      batch = rows.length;
+      purged += batch;
+    } while (batch === batchSize);
+    return purged;
+  }
+
+  /**
+   * Takes keys by `claim` or `take`, and looks at those it did not get.
+   *
+   * @param retryAfterMs - when to ask again for a key that is neither ours nor done nor leased, in milliseconds
+   * @returns one claim a key
+   */
+  async take(
+    client: Queryable,
+    statement: 'claim' | 'take',
+    keys: readonly string[],
+    values: readonly unknown[],
+    retryAfterMs: number,
+  ): Promise<Map<string, Claim>> {
+    const claims = new Map<string, Claim>();
+    for (const [key, { attempts }] of await this.run(client, statement, keys, ...values)) {
+      claims.set(key, { status: 'acquired', attempt: Number(attempts) });
+    }
+    const left = keys.filter((key) => !claims.has(key));
+    const known = await this.look(client, left, retryAfterMs);
+    // A row that went away between the two statements is free by now, and must come again.
+    for (const key of left) claims.set(key, known.get(key) ?? { status: 'busy', retryAfterMs });
+    return claims;
+  }
+
+  /** What the table says about keys right now; nothing of a key without a row. */
+  async look(client: Queryable, keys: readonly string[], retryAfterMs: number): Promise<Map<string, Claim>> {
+    const claims = new Map<string, Claim>();
+    for (const [key, row] of await this.run(client, 'look', keys)) {
+      const leftMs = Number(row['retry_after_ms']);
+      const busy: Claim = { status: 'busy', retryAfterMs: leftMs > 0 ? leftMs : retryAfterMs };
+      claims.set(key, row['done'] === true ? { status: 'done' } : busy);
+    }
+    return claims;
+  }
+
+  /** Runs a statement on keys; its rows, each with the key it is about. */
+  async run(
+    client: Queryable,
+    statement: keyof Statements,
+    keys: readonly string[],
+    ...values: readonly unknown[]
+  ): Promise<[key: string, row: Row][]> {
+    if (keys.length === 0) return [];
+    // A key twice in one upsert is an error to PostgreSQL, so each goes in once.
+    const keyOf = new Map(keys.map((key) => [storedKey(key), key]));
+    const { rows } = await client.query(this.#statements[statement], [[...keyOf.keys()], ...values]);
+    // Every driver gives a row as an object by column name unless it is asked for arrays.
+    return (rows as Row[]).map((row) => [keyOf.get(String(row['key'])) ?? '', row]);
+  }
+}
+
+/** PostgreSQL takes no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */
+function storedKey(key: string): string {
+  return storableKey(key, /^[\x20-\x7e]{0,255}$/);
+}
+
+/**
+ * Quotes a table's name.
+ *
+ * @throws ConfigurationError when it is more than letters, digits and underscores, with at most one schema before it
+ */
+function quoteTable(table: string): string {
+  const parts = typeof table === 'string' ? table.split('.') : [];
+  const isPlain = (part: string) => /^[a-z_][a-z0-9_]*$/i.test(part) && part.length <= MAX_NAME_LENGTH;
+  if (parts.length < 1 || parts.length > 2 || !parts.every(isPlain)) {
+    throw new ConfigurationError(
+      `Expected \`table\` to be a name of at most ${MAX_NAME_LENGTH} letters, digits and underscores, such as "tracking_inbox" or ` +
+        `"webhooks.inbox", got ${kindOf(table)}`,
+    );
+  }
+  return parts.map((part) => `"${part}"`).join('.');
+}
+
+/*
+ * Every statement that locks several rows takes them in the order of their keys. Two receivers that lock the same rows in different
+ * orders would wait for each other, and PostgreSQL would fail one of them. All times are of the server's clock.
+ */
+
+/** The statements on keys of one table of events; `$1` are the keys. */
+interface Statements {
+  /** Of the dedupe store. `$2` token, `$3` lease in ms, `$4` ms after which an unfinished key is forgotten. */
+  readonly claim: string;
+  readonly look: string;
+  /** Of the dedupe store. `$2` ms to remember them. */
+  readonly commit: string;
+  /** Of the dedupe store. `$2` token. */
+  readonly release: string;
+  /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them. */
+  readonly take: string;
+  /** Of the transactional inbox, after its transaction ended badly. `$2` ms after which they are forgotten. */
+  readonly fail: string;
+}
+
+const FORGOTTEN = 'inbox.expires_at <= clock_timestamp()';
+
+/** A row that nobody holds and that was not handled yet. */
+const FREE = `CASE inbox.state
+  WHEN 'failed' THEN true
+  WHEN 'leased' THEN inbox.lease_until <= clock_timestamp()
+  ELSE ${FORGOTTEN} END`;
+
+const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`;
+
+function statementsOf(name: string): Statements {
+  const endOf = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
+  const sortedKeys = 'FROM unnest($1::text[]) AS wanted (key) ORDER BY wanted.key COLLATE "C"';
+  return {
+    claim: `INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
+SELECT wanted.key, 'leased', $2::text, ${endOf('$3')}, 1, ${endOf('$4')} ${sortedKeys}
+ON CONFLICT (key) DO UPDATE SET
+  state = 'leased', token = excluded.token, lease_until = excluded.lease_until,
+  attempts = CASE WHEN inbox.token = excluded.token THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END,
+  expires_at = CASE WHEN inbox.token = excluded.token THEN inbox.expires_at ELSE excluded.expires_at END
+WHERE inbox.token = excluded.token OR ${FREE}
+RETURNING key, attempts`,
+
+    look: `SELECT key, state = 'done' AND expires_at > clock_timestamp() AS done,
+  ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms
+FROM ${name} WHERE key = ANY ($1::text[])`,
+
+    commit: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
+SELECT wanted.key, 'done', 1, ${endOf('$2')} ${sortedKeys}
+ON CONFLICT (key) DO UPDATE SET
+  state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at`,
+
+    release: `UPDATE ${name} SET state = 'failed', token = NULL, lease_until = NULL
+WHERE key IN (
+  SELECT key FROM ${name} WHERE key = ANY ($1::text[]) AND state = 'leased' AND token = $2::text
+  ORDER BY key COLLATE "C" FOR UPDATE
+)`,
+
+    take: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
+SELECT wanted.key, 'done', 1, ${endOf('$2')} ${sortedKeys}
+ON CONFLICT (key) DO UPDATE SET
+  state = 'done', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
+WHERE ${FREE}
+RETURNING key, attempts`,
+
+    fail: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
+SELECT wanted.key, 'failed', 1, ${endOf('$2')} ${sortedKeys}
+ON CONFLICT (key) DO UPDATE SET
+  state = 'failed', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
+WHERE ${FREE}`,
+  };
+}
