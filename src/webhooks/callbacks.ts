@@ -1,6 +1,7 @@
 import { checkFunction } from '../common/option-checks.ts';
+import { onAbort } from '../common/timing.ts';
 import { kindOf } from '../common/validation.ts';
-import { ConfigurationError } from '../errors.ts';
+import { ConfigurationError, TrackingError } from '../errors.ts';
 import type { Delivery, EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
 import { eventKey, proofOfDeliveryKey, sortEvents } from './events.ts';
 
@@ -76,6 +77,36 @@ export function toCallbacks<Extra extends object>(
   return callbacks;
 }
 
+/**
+ * Settles as a callback does; rejects, and aborts the controller with the same error, once the callback took too long.
+ *
+ * @param signal - its abort is passed on to the controller
+ */
+export async function callWithTimeout(
+  callback: () => unknown,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  controller: AbortController,
+): Promise<void> {
+  const unsubscribe = signal && onAbort(signal, () => controller.abort(signal.reason));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new TrackingError(`Expected the webhook callback to finish within ${timeoutMs} ms`);
+      controller.abort(error);
+      reject(error);
+    }, timeoutMs);
+    // A callback that waits for nothing must not keep the process alive.
+    timer.unref?.();
+  });
+  try {
+    await Promise.race([timeout, callback()]);
+  } finally {
+    clearTimeout(timer);
+    unsubscribe?.();
+  }
+}
+
 /** One thing that is handled once: an event, or a proof of delivery, which has no event. */
 export interface WorkItem {
   readonly key: string;
@@ -97,6 +128,7 @@ export interface WorkUnit<Extra extends object = object> {
 
 /** What a webhook asks for, before the store says what is new. */
 export interface WorkPlan<Extra extends object = object> {
+  readonly callbacks: WebhookCallbacks<Extra>;
   readonly units: readonly WorkUnit<Extra>[];
   /** Deliveries for `onSnapshot`, if nothing of them turns out to be new. */
   readonly snapshots: readonly EventsDelivery[];
@@ -152,7 +184,7 @@ export function planWork<Extra extends object>(
       for (const item of oldestFirst(items)) units.push(eventUnit(item, handler));
     }
   }
-  return { units, snapshots, unhandled, repeated };
+  return { callbacks, units, snapshots, unhandled, repeated };
 }
 
 // Contexts are assigned to, not spread, which would make the signal that nobody may ask for.

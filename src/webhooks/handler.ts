@@ -15,9 +15,8 @@ import {
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
-import { callGuarded } from '../logging.ts';
 import { toCallbacks, type WebhookCallbacks } from './callbacks.ts';
-import type { WebhookOutcome, WebhookProcessor, WebhookReport } from './report.ts';
+import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
 import { mediaTypeError, readRequestBody, type WebhookSecret, webhookAuthenticator } from './request.ts';
 
 /** Left between the last look at busy work and the deadline, for the response to get out. */
@@ -166,10 +165,7 @@ class Receiver<Extra extends object> {
         busyBudgetMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
         signal: this.#shutdown.signal,
       });
-      callGuarded(
-        () => this.#onReport?.(report),
-        () => {},
-      );
+      notify(this.#onReport, report);
       return respond(report.outcome, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
       return this.#reject(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
@@ -177,10 +173,7 @@ class Receiver<Extra extends object> {
   }
 
   #reject(request: Request, error: unknown, kind: ResponseKind): Response {
-    callGuarded(
-      () => this.#onRefused(error, request),
-      () => {},
-    );
+    notify(this.#onRefused, error, request);
     return respond(kind);
   }
 

@@ -1,9 +1,9 @@
 // Specification: service.md 6; public contract
 import { checkDelayMs, checkKnownOptions } from '../common/option-checks.ts';
-import { onAbort, sleep } from '../common/timing.ts';
-import { TrackingError } from '../errors.ts';
+import { sleep } from '../common/timing.ts';
 import type { Delivery } from '../schemas/webhook.ts';
 import {
+  callWithTimeout,
   type EventHandler,
   planWork,
   toCallbacks,
@@ -22,7 +22,13 @@ import {
   type WebhookInboxOptions,
 } from './options.ts';
 import { type ItemIssues, parseWebhook } from './parse.ts';
-import type { ProcessOptions, WebhookOutcome, WebhookProcessor, WebhookReport } from './report.ts';
+import {
+  outcomeOf,
+  type ProcessOptions,
+  type ReportDraft,
+  type WebhookProcessor,
+  type WebhookReport,
+} from './report.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
@@ -73,23 +79,21 @@ export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
   claims: WorkClaims<Extra>,
   payload: unknown,
-  given: EventHandler<Extra> | WebhookCallbacks<Extra>,
+  callbacks: EventHandler<Extra> | WebhookCallbacks<Extra>,
   options: ProcessOptions,
 ): Promise<WebhookReport> {
-  const callbacks = toCallbacks(given);
+  const checked = toCallbacks(callbacks);
   const { deliveries, rejected, mismatched } = parseWebhook(payload);
   settings.flaws.report(rejected, mismatched);
-  const plan = planWork(deliveries, callbacks);
-  return new WebhookRun(settings, claims, options, { callbacks, plan, rejected }).run();
+  return new WebhookRun(settings, claims, planWork(deliveries, checked), rejected, options).run();
 }
 
 /** One webhook on its way through an inbox: claimed, handled and reported on. */
 class WebhookRun<Extra extends object> {
   readonly #settings: InboxSettings<Extra>;
   readonly #claims: WorkClaims<Extra>;
-  readonly #callbacks: WebhookCallbacks<Extra>;
   readonly #plan: WorkPlan<Extra>;
-  readonly #report: Draft<WebhookReport>;
+  readonly #report: ReportDraft;
   readonly #signal: AbortSignal | undefined;
   /** When to stop waiting for others, on the clock of `performance.now`. */
   readonly #giveUpAt: number;
@@ -101,45 +105,43 @@ class WebhookRun<Extra extends object> {
   constructor(
     settings: InboxSettings<Extra>,
     claims: WorkClaims<Extra>,
+    plan: WorkPlan<Extra>,
+    rejected: ItemIssues[],
     options: ProcessOptions,
-    webhook: {
-      readonly callbacks: WebhookCallbacks<Extra>;
-      readonly plan: WorkPlan<Extra>;
-      readonly rejected: ItemIssues[];
-    },
   ) {
     checkKnownOptions('options', options, ['busyBudgetMs', 'signal'] satisfies (keyof ProcessOptions)[]);
     const { signal, busyBudgetMs = settings.busyBudgetMs } = options;
     checkDelayMs('busyBudgetMs', busyBudgetMs);
     this.#settings = settings;
     this.#claims = claims;
-    this.#callbacks = webhook.callbacks;
-    this.#plan = webhook.plan;
+    this.#plan = plan;
     this.#signal = signal;
     this.#giveUpAt = performance.now() + Math.min(settings.busyBudgetMs, busyBudgetMs);
     this.#report = {
       outcome: 'done',
       handled: 0,
-      duplicates: webhook.plan.repeated,
+      duplicates: plan.repeated,
       deadLettered: 0,
       snapshots: 0,
-      unhandled: webhook.plan.unhandled.length,
+      unhandled: plan.unhandled.length,
       failures: [],
       busy: [],
       unavailable: [],
       interrupted: [],
       retryAfterMs: undefined,
-      rejected: webhook.rejected,
+      rejected,
     };
   }
 
   async run(): Promise<WebhookReport> {
+    const report = this.#report;
     try {
-      const left = await this.#work(this.#plan.units);
-      if (!this.#claims.isWaiting) await this.#waitForOthers(left);
+      let left = await this.#work(this.#plan.units);
+      if (!this.#claims.isWaiting) left = await this.#waitForOthers(left);
+      report.busy = keysOf(left.flatMap(({ items }) => items));
       await this.#notifyOfDeliveries();
-      this.#report.outcome = this.#outcome();
-      return this.#report;
+      report.outcome = outcomeOf(report, this.#isCutShort);
+      return report;
     } finally {
       const held = this.#claims.end();
       if (held.length > 0) await this.#release(held);
@@ -147,12 +149,11 @@ class WebhookRun<Extra extends object> {
   }
 
   /** Claims everything at once, then handles what is ours; returns what others work on. */
-  async #work(units: readonly WorkUnit<Extra>[]): Promise<WorkUnit<Extra>[]> {
-    this.#report.busy = [];
-    this.#report.retryAfterMs = undefined;
+  async #work(units: readonly WorkUnit<Extra>[]): Promise<readonly WorkUnit<Extra>[]> {
     if (units.length === 0) return [];
+    this.#report.retryAfterMs = undefined;
     const keys = keysOf(units.flatMap(({ items }) => items));
-    const claims = await this.#orUnavailable(keys, () => this.#claims.claim(keys));
+    const claims = await this.#orUnavailable(keys, this.#claims.claim(keys));
     if (claims === undefined) return [];
     const left: WorkUnit<Extra>[] = [];
     for (const unit of units) {
@@ -164,7 +165,7 @@ class WebhookRun<Extra extends object> {
   }
 
   /** Looks again and again at what others work on, until it is done, ours, or the time is up. */
-  async #waitForOthers(units: readonly WorkUnit<Extra>[]): Promise<void> {
+  async #waitForOthers(units: readonly WorkUnit<Extra>[]): Promise<readonly WorkUnit<Extra>[]> {
     let left = units;
     let pauseMs = FIRST_PAUSE_MS;
     while (left.length > 0 && this.#whyStop === undefined) {
@@ -176,6 +177,7 @@ class WebhookRun<Extra extends object> {
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       left = await this.#work(left);
     }
+    return left;
   }
 
   /** Why nothing more is begun; undefined when all is well. */
@@ -192,35 +194,44 @@ class WebhookRun<Extra extends object> {
       for (const { key } of items) this.#report[whyStop].push(key);
       return [];
     }
-    const { ours, busy, claims, failure } = await this.#attempt(items, (mine, extra, work) =>
-      unit.run(mine, Object.assign(work, extra)),
+    const { ours, busy, claims, failure } = await this.#attempt(items, (mine, extra, context) =>
+      unit.run(mine, Object.assign(context, extra)),
     );
-    if (failure === undefined) this.#report.handled += ours.length;
-    else await this.#fail(ours, claims, failure.error);
+    if (failure !== undefined) return [...busy, ...(await this.#fail(ours, claims, failure.error))];
+    this.#report.handled += ours.length;
     return busy;
   }
 
-  /** Gives the last chance of exhausted items to `onDeadLetter`, and the others back. */
-  async #fail(items: readonly WorkItem[], claims: ReadonlyMap<string, Claim>, error: unknown): Promise<void> {
-    this.#settings.onError(error, 'handler', keysOf(items));
-    const { maxAttempts, onDeadLetter } = this.#settings;
-    const isExhausted = ({ key }: WorkItem) =>
+  /** Gives items back for another try, or to `onDeadLetter` after their last one; returns what others took over. */
+  async #fail(
+    items: readonly WorkItem[],
+    claims: ReadonlyMap<string, Claim>,
+    error: unknown,
+  ): Promise<readonly WorkItem[]> {
+    const { maxAttempts, onDeadLetter, onError } = this.#settings;
+    onError(error, 'handler', keysOf(items));
+    const isLast = ({ key }: WorkItem) =>
       onDeadLetter !== undefined && attemptOf(claims.get(key)) >= maxAttempts;
-    const again = items.filter((item) => !isExhausted(item));
-    if (again.length > 0) await this.#giveBack(again, error);
-    for (const item of items.filter(isExhausted)) {
+    await this.#giveBack(
+      items.filter((item) => !isLast(item)),
+      error,
+    );
+    const takenOver: WorkItem[] = [];
+    for (const item of items.filter(isLast)) {
       const { key, event, delivery } = item;
-      const context = { delivery, key, attempt: attemptOf(claims.get(key)), error };
-      const { ours, failure } = await this.#attempt([item], (_, extra) =>
-        onDeadLetter?.(event, { ...context, ...extra }),
+      const letter = { delivery, key, attempt: attemptOf(claims.get(key)), error };
+      const { ours, busy, failure } = await this.#attempt([item], (_, extra) =>
+        onDeadLetter?.(event, { ...letter, ...extra }),
       );
+      for (const lost of busy) takenOver.push(lost);
       if (failure === undefined) {
         this.#report.deadLettered += ours.length;
       } else {
-        this.#settings.onError(failure.error, 'deadLetter', [key]);
+        onError(failure.error, 'deadLetter', [key]);
         await this.#giveBack([item], failure.error);
       }
     }
+    return takenOver;
   }
 
   /** Calls a callback for those of the items that are ours, under their claims. */
@@ -228,66 +239,45 @@ class WebhookRun<Extra extends object> {
     items: readonly WorkItem[],
     callback: (ours: readonly WorkItem[], extra: Extra, context: WorkContext) => unknown,
   ): Promise<WorkResult & { readonly ours: readonly WorkItem[]; readonly busy: readonly WorkItem[] }> {
-    const keys = keysOf(items);
     const work: ClaimedWork<Extra> = (claims, extra, controller) => {
       const ours = items.filter(({ key }) => claims.get(key)?.status === 'acquired');
       let attempt = 1;
       for (const claim of claims.values()) attempt = Math.max(attempt, attemptOf(claim));
-      const context: WorkContext = {
+      // The signal is made on first use: most callbacks never look, and it is costly.
+      const context = {
         attempt,
-        // Made on first use: most callbacks never look, and a signal is costly.
         get signal() {
           return controller.signal;
         },
       };
       return this.#call(() => callback(ours, extra, context), controller);
     };
+    const keys = keysOf(items);
     const waitMs = this.#giveUpAt - performance.now();
-    const result = await this.#orUnavailable(keys, () => this.#claims.handle(keys, work, waitMs));
+    const result = await this.#orUnavailable(keys, this.#claims.handle(keys, work, waitMs));
     if (result === undefined) return { ours: [], busy: [], claims: new Map() };
     return { ...result, ...this.#sort(items, result.claims) };
   }
 
-  /** Settles as the callback does; rejects, and aborts with the same error, once the callback took too long. */
-  async #call(callback: () => unknown, controller = new AbortController()): Promise<void> {
-    const { handlerTimeoutMs } = this.#settings;
-    const signal = this.#signal;
-    const unsubscribe = signal && onAbort(signal, () => controller.abort(signal.reason));
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const error = new TrackingError(
-          `Expected the webhook callback to finish within ${handlerTimeoutMs} ms`,
-        );
-        controller.abort(error);
-        reject(error);
-      }, handlerTimeoutMs);
-      // A callback that waits for nothing must not keep the process alive.
-      timer.unref?.();
-    });
-    try {
-      await Promise.race([timeout, callback()]);
-    } finally {
-      clearTimeout(timer);
-      unsubscribe?.();
-    }
+  #call(callback: () => unknown, controller = new AbortController()): Promise<void> {
+    return callWithTimeout(callback, this.#settings.handlerTimeoutMs, this.#signal, controller);
   }
 
-  /** Counts what is done, and notes what others work on. */
+  /** Counts what was done before, and tells what is ours from what others work on. */
   #sort(items: readonly WorkItem[], claims: ReadonlyMap<string, Claim>) {
+    const report = this.#report;
     const ours: WorkItem[] = [];
     const busy: WorkItem[] = [];
     for (const item of items) {
       const claim = claims.get(item.key);
       if (claim?.status === 'done') {
-        this.#report.duplicates += 1;
+        report.duplicates += 1;
         continue;
       }
       this.#touched.add(item.delivery);
       if (claim?.status === 'busy') {
         busy.push(item);
-        this.#report.busy.push(item.key);
-        this.#report.retryAfterMs = Math.min(claim.retryAfterMs, this.#report.retryAfterMs ?? Infinity);
+        report.retryAfterMs = Math.min(claim.retryAfterMs, report.retryAfterMs ?? claim.retryAfterMs);
       } else {
         ours.push(item);
       }
@@ -295,8 +285,9 @@ class WebhookRun<Extra extends object> {
     return { ours, busy };
   }
 
-  /** A callback failed: its events are for a redelivery to try again. */
+  /** A callback failed: these are for a redelivery to try again. */
   async #giveBack(items: readonly WorkItem[], error: unknown): Promise<void> {
+    if (items.length === 0) return;
     const keys = keysOf(items);
     this.#report.failures.push({ keys, error });
     await this.#release(keys);
@@ -311,12 +302,9 @@ class WebhookRun<Extra extends object> {
   }
 
   /** Undefined when the store failed, which leaves the keys to a redelivery. */
-  async #orUnavailable<Result>(
-    keys: readonly string[],
-    ask: () => Promise<Result>,
-  ): Promise<Result | undefined> {
+  async #orUnavailable<Result>(keys: readonly string[], asked: Promise<Result>): Promise<Result | undefined> {
     try {
-      return await ask();
+      return await asked;
     } catch (error) {
       this.#settings.onError(error, 'claim', keys);
       for (const key of keys) this.#report.unavailable.push(key);
@@ -328,16 +316,14 @@ class WebhookRun<Extra extends object> {
   async #notifyOfDeliveries(): Promise<void> {
     // With the store down all of this comes again.
     if (this.#report.unavailable.length > 0) return;
-    const { onSnapshot, onUnhandled } = this.#callbacks;
-    if (onSnapshot !== undefined) {
-      for (const delivery of this.#plan.snapshots) {
-        if (this.#touched.has(delivery)) continue;
-        if (await this.#notify(() => onSnapshot(delivery), 'snapshot')) this.#report.snapshots += 1;
-      }
+    const { snapshots, unhandled, callbacks } = this.#plan;
+    const { onSnapshot, onUnhandled } = callbacks;
+    for (const delivery of onSnapshot === undefined ? [] : snapshots) {
+      if (this.#touched.has(delivery)) continue;
+      if (await this.#notify(() => onSnapshot?.(delivery), 'snapshot')) this.#report.snapshots += 1;
     }
-    if (onUnhandled !== undefined) {
-      for (const delivery of this.#plan.unhandled)
-        await this.#notify(() => onUnhandled(delivery), 'unhandled');
+    for (const delivery of onUnhandled === undefined ? [] : unhandled) {
+      await this.#notify(() => onUnhandled?.(delivery), 'unhandled');
     }
   }
 
@@ -355,21 +341,7 @@ class WebhookRun<Extra extends object> {
       return false;
     }
   }
-
-  #outcome(): WebhookOutcome {
-    const { failures, unavailable, interrupted, busy, rejected } = this.#report;
-    if (failures.length > 0) return 'failed';
-    if (unavailable.length > 0) return 'unavailable';
-    if (interrupted.length > 0 || this.#isCutShort) return 'interrupted';
-    if (busy.length > 0) return 'busy';
-    return rejected.length > 0 ? 'rejected' : 'done';
-  }
 }
-
-/** A report while it is written. */
-type Draft<Report> = {
-  -readonly [Name in keyof Report]: Report[Name] extends readonly (infer Item)[] ? Item[] : Report[Name];
-};
 
 function keysOf(items: readonly WorkItem[]): string[] {
   return items.map(({ key }) => key);

@@ -7,10 +7,9 @@ import {
 } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
-import { callGuarded } from '../logging.ts';
 import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
-import { FlawReporter } from './parse.ts';
+import { FlawReporter, notify } from './report.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -118,11 +117,8 @@ export function resolveCommonOptions<Extra extends object>(
     throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
   }
   const handlerTimeoutMs = options.handlerTimeoutMs ?? defaultHandlerTimeoutMs;
-  const notify: InboxSettings['onError'] = (error, operation, keys) =>
-    callGuarded(
-      () => onError(error, { operation, keys }),
-      () => {},
-    );
+  const report: InboxSettings['onError'] = (error, operation, keys) =>
+    notify(onError, error, { operation, keys });
   return {
     // A key forgotten before the sender gives up would let a late redelivery be handled again.
     retainMs: checkCount('retainMs', options.retainMs ?? DEFAULT_RETAIN_MS, OUTLASTS_SENDER_MS),
@@ -130,8 +126,8 @@ export function resolveCommonOptions<Extra extends object>(
     onDeadLetter,
     busyBudgetMs: checkDelayMs('busyBudgetMs', options.busyBudgetMs ?? 8_000),
     handlerTimeoutMs: checkTimeoutMs('handlerTimeoutMs', handlerTimeoutMs),
-    onError: notify,
-    flaws: new FlawReporter((error) => notify(error, 'parse', [])),
+    onError: report,
+    flaws: new FlawReporter((error) => report(error, 'parse', [])),
   };
 }
 

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import {
   errorMap,
-  formatPath,
   hotSchema,
   kindOf,
   toValidationIssues,
@@ -299,48 +298,4 @@ class IssueLog {
 
 function moreThan(what: string, count: number): ValidationIssue {
   return { path: [], code: 'not_listed', message: `Expected no more ${what}, got at least ${count} more` };
-}
-
-/** Enough to find the cause, and short enough for one line of a log. */
-const MOST_FLAWS_TOLD = 3;
-
-interface Flaw {
-  /** The field, without the places in lists. */
-  readonly field: string;
-  readonly text: string;
-}
-
-/** Tells what in the webhooks of an inbox is not what it should be: a report may reach nobody. */
-export class FlawReporter {
-  readonly #notify: (error: WebhookParseError) => void;
-  readonly #toldFields = new Set<string>();
-
-  constructor(notify: (error: WebhookParseError) => void) {
-    this.#notify = notify;
-  }
-
-  report(rejected: readonly ItemIssues[], mismatched: readonly ItemIssues[]): void {
-    if (rejected.length > 0) this.#describe('Rejected items of a webhook', flawsOf(rejected));
-    // Once a field: when the service changes one, every webhook has it from then on.
-    const newFlaws = new Map(flawsOf(mismatched).map((flaw) => [flaw.field, flaw]));
-    for (const field of this.#toldFields) newFlaws.delete(field);
-    if (newFlaws.size === 0) return;
-    for (const field of [...newFlaws.keys()].slice(0, MOST_FLAWS_TOLD)) this.#toldFields.add(field);
-    this.#describe('Kept fields of a webhook as they came', [...newFlaws.values()]);
-  }
-
-  #describe(what: string, flaws: readonly Flaw[]): void {
-    const texts = flaws.slice(0, MOST_FLAWS_TOLD).map(({ text }) => text);
-    if (flaws.length > MOST_FLAWS_TOLD) texts.push('and more');
-    this.#notify(new WebhookParseError(`${what}: ${texts.join('; ')}`));
-  }
-}
-
-function flawsOf(items: readonly ItemIssues[]): Flaw[] {
-  return items.flatMap(({ index, issues }) =>
-    issues.map(({ path, message }) => ({
-      field: formatPath(path.filter((key) => typeof key === 'string')),
-      text: `[${index}] ${message}`,
-    })),
-  );
 }

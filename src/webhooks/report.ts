@@ -1,3 +1,6 @@
+import { formatPath } from '../common/validation.ts';
+import { WebhookParseError } from '../errors.ts';
+import { callGuarded } from '../logging.ts';
 import type { EventHandler, WebhookCallbacks } from './callbacks.ts';
 import type { ItemIssues } from './parse.ts';
 
@@ -72,4 +75,76 @@ export interface WebhookProcessor<Extra extends object = object> {
     callbacks: EventHandler<Extra> | WebhookCallbacks<Extra>,
     options?: ProcessOptions,
   ): Promise<WebhookReport>;
+}
+
+/** Tells an observer. One that fails, at once or later, must not cost an event, a response or the process. */
+export function notify<Given extends unknown[]>(
+  observer: ((...given: Given) => unknown) | undefined,
+  ...given: Given
+): void {
+  if (observer !== undefined)
+    callGuarded(
+      () => observer(...given),
+      () => {},
+    );
+}
+
+/** A report while it is written. */
+export type ReportDraft = {
+  -readonly [Name in keyof WebhookReport]: WebhookReport[Name] extends readonly (infer Item)[]
+    ? Item[]
+    : WebhookReport[Name];
+};
+
+/** Reads the outcome off the rest of a report; `isCutShort`: a shutdown left something undone that has no key. */
+export function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: boolean): WebhookOutcome {
+  if (report.failures.length > 0) return 'failed';
+  if (report.unavailable.length > 0) return 'unavailable';
+  if (report.interrupted.length > 0 || isCutShort) return 'interrupted';
+  if (report.busy.length > 0) return 'busy';
+  return report.rejected.length > 0 ? 'rejected' : 'done';
+}
+
+/** Enough to find the cause, and short enough for one line of a log. */
+const MOST_FLAWS_TOLD = 3;
+
+interface Flaw {
+  /** The field, without the places in lists. */
+  readonly field: string;
+  readonly text: string;
+}
+
+/** Tells what in the webhooks of an inbox is not what it should be: a report may reach nobody. */
+export class FlawReporter {
+  readonly #notify: (error: WebhookParseError) => void;
+  readonly #toldFields = new Set<string>();
+
+  constructor(notify: (error: WebhookParseError) => void) {
+    this.#notify = notify;
+  }
+
+  report(rejected: readonly ItemIssues[], mismatched: readonly ItemIssues[]): void {
+    if (rejected.length > 0) this.#describe('Rejected items of a webhook', flawsOf(rejected));
+    // Once a field: when the service changes one, every webhook has it from then on.
+    const newFlaws = new Map(flawsOf(mismatched).map((flaw) => [flaw.field, flaw]));
+    for (const field of this.#toldFields) newFlaws.delete(field);
+    if (newFlaws.size === 0) return;
+    for (const field of [...newFlaws.keys()].slice(0, MOST_FLAWS_TOLD)) this.#toldFields.add(field);
+    this.#describe('Kept fields of a webhook as they came', [...newFlaws.values()]);
+  }
+
+  #describe(what: string, flaws: readonly Flaw[]): void {
+    const texts = flaws.slice(0, MOST_FLAWS_TOLD).map(({ text }) => text);
+    if (flaws.length > MOST_FLAWS_TOLD) texts.push('and more');
+    this.#notify(new WebhookParseError(`${what}: ${texts.join('; ')}`));
+  }
+}
+
+function flawsOf(items: readonly ItemIssues[]): Flaw[] {
+  return items.flatMap(({ index, issues }) =>
+    issues.map(({ path, message }) => ({
+      field: formatPath(path.filter((key) => typeof key === 'string')),
+      text: `[${index}] ${message}`,
+    })),
+  );
 }

@@ -109,4 +109,28 @@ describe('onDeadLetter', () => {
     await inbox.process(payload(proofOfDelivery('t1')), { onProofOfDelivery: () => Promise.reject(failure) });
     expect(letters).toEqual([[undefined, 'proofOfDelivery']]);
   });
+
+  test('another receiver took the event over before its last words → busy, even when others are waited for after it', async () => {
+    const store = new MemoryDedupeStore();
+    await store.claim(['tracking/events:t1:e2'], { token: 'other', leaseMs: 60_000 });
+    const { claim } = store;
+    let isTakenOver = false;
+    store.claim = async (keys, options) => {
+      const claims = await claim.call(store, keys, options);
+      const busy = { status: 'busy', retryAfterMs: 60_000 } as const;
+      return claims.map((found, index) => (isTakenOver && keys[index]?.endsWith(':e1') ? busy : found));
+    };
+    const onDeadLetter = vi.fn();
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyBudgetMs: 60 });
+    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {
+      isTakenOver = true;
+      throw failure;
+    });
+    expect(report).toMatchObject({
+      outcome: 'busy',
+      deadLettered: 0,
+      busy: ['tracking/events:t1:e1', 'tracking/events:t1:e2'],
+    });
+    expect(onDeadLetter).not.toHaveBeenCalled();
+  });
 });
