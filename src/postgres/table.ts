@@ -154,11 +154,16 @@ END $migration$`);
     ...values: readonly unknown[]
   ): Promise<[key: string, row: Row][]> {
     if (keys.length === 0) return [];
+    const hashed = new Map<string, string>();
+    const stored = keys.map((key) => {
+      const text = storedKey(key);
+      if (text !== key) hashed.set(text, key);
+      return text;
+    });
     // A key twice in one upsert is an error to PostgreSQL, so each goes in once.
-    const keyOf = new Map(keys.map((key) => [storedKey(key), key]));
-    const { rows } = await client.query(this.#statements[statement], [[...keyOf.keys()], ...values]);
+    const { rows } = await client.query(this.#statements[statement], [[...new Set(stored)], ...values]);
     // Every driver gives a row as an object by column name unless it is asked for arrays.
-    return (rows as Row[]).map((row) => [keyOf.get(String(row['key'])) ?? '', row]);
+    return (rows as Row[]).map((row) => [hashed.get(String(row['key'])) ?? String(row['key']), row]);
   }
 }
 
