@@ -130,7 +130,9 @@ export class KeyLease implements WorkClaims<object> {
         `Expected \`store.claim\` to return ${keys.length} claims, one a key, got ${claims.length}`,
       );
     }
-    return new Map(claims.map((claim, index) => [keys[index] ?? '', claim]));
+    const claimOf = new Map<string, Claim>();
+    for (const [index, claim] of claims.entries()) claimOf.set(keys[index] ?? '', claim);
+    return claimOf;
   }
 
   #keepBeating(): void {

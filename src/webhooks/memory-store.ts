@@ -54,9 +54,6 @@ export class MemoryDedupeStore implements DedupeStore {
   /**
    * Leases keys for a while, all or none.
    *
-   * @param keys - distinct keys
-   * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease in milliseconds
-   * @returns one claim a key, in the same order
    * @throws TrackingError when the store is full of keys that are being worked on
    */
   async claim(
@@ -78,8 +75,6 @@ export class MemoryDedupeStore implements DedupeStore {
   /**
    * Marks keys as done, whoever holds them.
    *
-   * @param keys - distinct keys
-   * @param options - `retainMs`: how long to remember them, in milliseconds
    * @throws TrackingError when the store is full of keys that are being worked on
    */
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
@@ -93,13 +88,6 @@ export class MemoryDedupeStore implements DedupeStore {
     }
   }
 
-  /**
-   * Gives keys back that are still leased by a claimant; does nothing for others.
-   *
-   * @param keys - distinct keys
-   * @param options - `token` identifies the claimant
-   * @throws nothing
-   */
   async release(keys: readonly string[], { token }: { readonly token: string }): Promise<void> {
     const now = this.#now();
     for (const key of keys) {

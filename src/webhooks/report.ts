@@ -77,7 +77,7 @@ export interface WebhookProcessor<Extra extends object = object> {
   ): Promise<WebhookReport>;
 }
 
-/** Tells an observer. One that fails, at once or later, must not cost an event, a response or the process. */
+/** Calls an observer. One that fails, at once or later, must not cost an event, a response or the process. */
 export function notify<Given extends unknown[]>(
   observer: ((...given: Given) => unknown) | undefined,
   ...given: Given
@@ -106,7 +106,7 @@ export function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: bo
 }
 
 /** Enough to find the cause, and short enough for one line of a log. */
-const MOST_FLAWS_TOLD = 3;
+const MOST_FLAWS_NAMED = 3;
 
 interface Flaw {
   /** The field, without the places in lists. */
@@ -114,10 +114,10 @@ interface Flaw {
   readonly text: string;
 }
 
-/** Tells what in the webhooks of an inbox is not what it should be: a report may reach nobody. */
+/** Notifies of what in the webhooks of an inbox is not what it should be: a report may reach nobody. */
 export class FlawReporter {
   readonly #notify: (error: WebhookParseError) => void;
-  readonly #toldFields = new Set<string>();
+  readonly #knownFields = new Set<string>();
 
   constructor(notify: (error: WebhookParseError) => void) {
     this.#notify = notify;
@@ -125,17 +125,18 @@ export class FlawReporter {
 
   report(rejected: readonly ItemIssues[], mismatched: readonly ItemIssues[]): void {
     if (rejected.length > 0) this.#describe('Rejected items of a webhook', flawsOf(rejected));
+    if (mismatched.length === 0) return;
     // Once a field: when the service changes one, every webhook has it from then on.
     const newFlaws = new Map(flawsOf(mismatched).map((flaw) => [flaw.field, flaw]));
-    for (const field of this.#toldFields) newFlaws.delete(field);
+    for (const field of this.#knownFields) newFlaws.delete(field);
     if (newFlaws.size === 0) return;
-    for (const field of [...newFlaws.keys()].slice(0, MOST_FLAWS_TOLD)) this.#toldFields.add(field);
+    for (const field of [...newFlaws.keys()].slice(0, MOST_FLAWS_NAMED)) this.#knownFields.add(field);
     this.#describe('Kept fields of a webhook as they came', [...newFlaws.values()]);
   }
 
   #describe(what: string, flaws: readonly Flaw[]): void {
-    const texts = flaws.slice(0, MOST_FLAWS_TOLD).map(({ text }) => text);
-    if (flaws.length > MOST_FLAWS_TOLD) texts.push('and more');
+    const texts = flaws.slice(0, MOST_FLAWS_NAMED).map(({ text }) => text);
+    if (flaws.length > MOST_FLAWS_NAMED) texts.push('and more');
     this.#notify(new WebhookParseError(`${what}: ${texts.join('; ')}`));
   }
 }
