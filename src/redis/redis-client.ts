@@ -68,16 +68,16 @@ export function scriptRunner(redis: RedisClient): ScriptRunner {
   const send = sender(redis);
   const runAll = async (script: RedisScript, calls: readonly ScriptCall[]): Promise<readonly unknown[]> => {
     const outcomes = await send('evalsha', script.sha1, calls);
-    const refused = calls.flatMap((call, index) =>
+    const unknown = calls.flatMap((call, index) =>
       isUnknownScript(outcomes[index]) ? [{ call, index }] : [],
     );
-    if (refused.length > 0) {
+    if (unknown.length > 0) {
       // A server that does not know the script ran nothing, so sending these calls again repeats nothing.
-      const again = refused.map(({ call }) => call);
-      const answers = await send('eval', script.source, again);
-      refused.forEach(({ index }, position) => {
-        const answer = answers[position];
-        if (answer !== undefined) outcomes[index] = answer;
+      const resent = unknown.map(({ call }) => call);
+      const resentOutcomes = await send('eval', script.source, resent);
+      unknown.forEach(({ index }, position) => {
+        const outcome = resentOutcomes[position];
+        if (outcome !== undefined) outcomes[index] = outcome;
       });
     }
     return outcomes.map((outcome) => {

@@ -143,8 +143,8 @@ class WebhookRun<Extra extends object> {
       report.outcome = outcomeOf(report, this.#isCutShort);
       return report;
     } finally {
-      const held = this.#claims.end();
-      if (held.length > 0) await this.#release(held);
+      const undone = this.#claims.end();
+      if (undone.length > 0) await this.#release(undone);
     }
   }
 

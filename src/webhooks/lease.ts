@@ -10,8 +10,10 @@ const BEATS_PER_LEASE = 3;
 const COMMIT_PAUSES_MS = [50, 200, 800];
 
 /**
- * Does the work on those of the keys that are ours. `extra` goes into the context of the callback; `controller` tells it to
- * stop, and its reason is what the work rejects with when a callback was given up on that may still be running.
+ * Calls a callback for those of the keys that are ours. An abort of `controller` asks the callback to stop; a callback that
+ * took too long may still be running, and the work then rejects with the reason of that abort.
+ *
+ * @param extra - what goes into the context of the callback beside the usual
  */
 export type ClaimedWork<Extra> = (
   claims: ReadonlyMap<string, Claim>,
@@ -48,7 +50,7 @@ export class KeyLease implements WorkClaims<object> {
   readonly isWaiting = false;
   readonly #settings: StoreInboxSettings;
   readonly #token = randomUUID();
-  readonly #held = new Set<string>();
+  readonly #leased = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #beat: Promise<void> | undefined;
   #working: { readonly keys: readonly string[]; readonly controller: AbortController } | undefined;
@@ -57,21 +59,21 @@ export class KeyLease implements WorkClaims<object> {
     this.#settings = settings;
   }
 
-  /** Leases keys, or renews the lease of those that are held. */
+  /** Leases keys, or renews those that are leased already. */
   async claim(keys: readonly string[]): Promise<ReadonlyMap<string, Claim>> {
     let claims: ReadonlyMap<string, Claim>;
     try {
       claims = await this.#ask(keys);
     } catch (error) {
       // A claim may fail in part; `end` gives back what the store took all the same.
-      for (const key of keys) this.#held.add(key);
+      for (const key of keys) this.#leased.add(key);
       throw error;
     }
     for (const [key, { status }] of claims) {
-      if (status === 'acquired') this.#held.add(key);
-      else this.#held.delete(key);
+      if (status === 'acquired') this.#leased.add(key);
+      else this.#leased.delete(key);
     }
-    if (this.#held.size > 0) this.#keepBeating();
+    if (this.#leased.size > 0) this.#keepBeating();
     return claims;
   }
 
@@ -94,17 +96,17 @@ export class KeyLease implements WorkClaims<object> {
   }
 
   async release(keys: readonly string[]): Promise<void> {
-    for (const key of keys) this.#held.delete(key);
+    for (const key of keys) this.#leased.delete(key);
     // A renewal that overtakes the release would lease the keys again, with nobody working on them.
     await this.#beat;
     await this.#settings.store.release(keys, { token: this.#token });
   }
 
-  /** Stops the heartbeat; returns what is still held. */
+  /** Stops the heartbeat; returns what is still leased. */
   end(): readonly string[] {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    return [...this.#held];
+    return [...this.#leased];
   }
 
   /** Marks keys as done, trying again for a while; never rejects, since the work is done whatever the store says. */
@@ -119,7 +121,7 @@ export class KeyLease implements WorkClaims<object> {
         if (pauseMs !== undefined) await sleep(pauseMs);
       }
     }
-    for (const key of keys) this.#held.delete(key);
+    for (const key of keys) this.#leased.delete(key);
   }
 
   async #ask(keys: readonly string[]): Promise<ReadonlyMap<string, Claim>> {
@@ -141,7 +143,7 @@ export class KeyLease implements WorkClaims<object> {
       this.#timer = undefined;
       this.#beat = this.#renew().finally(() => {
         this.#beat = undefined;
-        if (this.#held.size > 0) this.#keepBeating();
+        if (this.#leased.size > 0) this.#keepBeating();
       });
     }, this.#settings.leaseMs / BEATS_PER_LEASE);
     // Work that still goes on keeps the process alive by itself.
@@ -149,11 +151,11 @@ export class KeyLease implements WorkClaims<object> {
   }
 
   async #renew(): Promise<void> {
-    const keys = [...this.#held];
+    const keys = [...this.#leased];
     if (keys.length === 0) return;
     try {
       for (const [key, { status }] of await this.#ask(keys)) {
-        if (status === 'acquired' || !this.#held.delete(key)) continue;
+        if (status === 'acquired' || !this.#leased.delete(key)) continue;
         if (this.#working?.keys.includes(key) !== true) continue;
         this.#working.controller.abort(new TrackingError('Another receiver took the work over'));
       }

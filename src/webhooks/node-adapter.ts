@@ -34,7 +34,7 @@ export interface NodeHandler {
   (request: FastifyLikeRequest, reply: FastifyLikeReply): Promise<void>;
 }
 
-/** Methods that the web-standard `Request` refuses to hold. */
+/** Methods that the web-standard `Request` rejects. */
 const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
 
 /**
@@ -52,13 +52,13 @@ const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
 export function toNodeHandler(handler: (request: Request) => Promise<Response>): NodeHandler {
   return async (
     given: NodeRequest | FastifyLikeRequest,
-    answer: ServerResponse | FastifyLikeReply,
+    reply: ServerResponse | FastifyLikeReply,
     next?: (error?: unknown) => void,
   ) => {
     const request: NodeRequest = 'raw' in given ? given.raw : given;
     const parsed = given.rawBody ?? given.body;
-    if ('raw' in answer) answer.hijack();
-    const response = 'raw' in answer ? answer.raw : answer;
+    if ('raw' in reply) reply.hijack();
+    const response = 'raw' in reply ? reply.raw : reply;
     try {
       await serve(handler, request, parsed, response);
     } catch (error) {
@@ -78,7 +78,7 @@ async function serve(
     outgoing.writeHead(405, { allow: 'HEAD, POST' }).end();
     return;
   }
-  // Nobody is left to answer, and a body that broke off with its connection is no mistake of the host.
+  // Nobody is left to respond to, and a body that broke off with its connection is no mistake of the host.
   if (outgoing.destroyed && parsed === undefined) return;
   const body = new IncomingBody(incoming);
   const request = toWebRequest(incoming, parsed, body);
@@ -151,7 +151,7 @@ async function send(outgoing: ServerResponse, response: Response): Promise<void>
 
 /**
  * The body of a Node request as a web stream. Unlike `Readable.toWeb` it leaves the request alone until someone reads,
- * and never closes the connection when the reader stops: the answer still has to get out.
+ * and never closes the connection when the reader stops: the response still has to get out.
  */
 class IncomingBody {
   readonly #incoming: IncomingMessage;

@@ -112,7 +112,7 @@ const envelopeSchema = eventsDeliverySchema.extend({ events: z.array(z.unknown()
 /**
  * Reads the items of one webhook. What an event is named and remembered by has to be right, or its item is rejected. Any
  * other field is kept as it came when it is not what it should be: the service promises none of them, and a delivery that
- * were refused for one would be refused every time, until the sender gives up.
+ * were rejected for one would be rejected every time, until the sender gives up.
  */
 class ItemReader {
   readonly #deliveries: Delivery[] = [];

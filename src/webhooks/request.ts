@@ -109,7 +109,7 @@ async function readStream(
   } catch (error) {
     throw new WebhookParseError('Expected a whole body, got one that broke off', { cause: error });
   } finally {
-    // Not cancelled: some hosts answer that by closing the connection before our answer is out.
+    // Not cancelled: some hosts then close the connection before our response is out.
     reader.releaseLock();
   }
   return { body: Buffer.concat(chunks, length) };
