@@ -1,17 +1,33 @@
-// Writes the parts of README.md that come from the sources: the endpoints, the options, the figures. With `--check` it
-// writes nothing, and fails when a part is stale.
-import { complaintAbout, staleParts, writeParts } from './readme/parts.ts';
+// Writes the generated parts of README.md and docs/: the endpoints and the options from the sources, the figures from what
+// the programs of bench/ measured last. A unit test fails when one of them is stale.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { fleetFigures, limiterFigures, storeFigures } from './readme/figures.ts';
+import { endpointTable, optionTables } from './readme/options.ts';
 
-const readme = new URL('../README.md', import.meta.url);
+/** The documents with generated parts. */
+export const DOCUMENTS = ['README.md', 'docs/options.md', 'docs/benchmarks.md'];
 
-if (process.argv.includes('--check')) {
-  const complaint = complaintAbout(readme);
-  if (complaint !== undefined) console.error(complaint);
-  process.exitCode = complaint === undefined ? 0 : 1;
-} else {
-  const stale = staleParts(readme);
-  writeParts(readme, stale);
-  console.log(
-    stale.length === 0 ? 'README.md is up to date.' : `Wrote ${stale.map(({ name }) => name).join(', ')}.`,
-  );
+const PARTS: Readonly<Record<string, () => string>> = {
+  endpoints: endpointTable,
+  options: optionTables,
+  'limiter figures': limiterFigures,
+  'fleet figures': fleetFigures,
+  'store figures': storeFigures,
+};
+
+/** A document with its generated parts written anew; what `npm run test:runtimes` writes stays as it is. */
+export function writtenAnew(text: string): string {
+  const marks = /(<!-- (.+): written by the program -->)[\s\S]*?(<!-- end of \2 -->)/g;
+  return text.replace(marks, (whole, begin: string, name: string, end: string) => {
+    const part = PARTS[name];
+    return part === undefined ? whole : `${begin}\n\n${part()}\n\n${end}`;
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const document of DOCUMENTS) {
+    const file = new URL(`../${document}`, import.meta.url);
+    writeFileSync(file, writtenAnew(readFileSync(file, 'utf8')));
+  }
 }

@@ -1,86 +1,186 @@
+// Every block of TypeScript in README.md and docs/: type-checked, and run as it stands.
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readReadme, typeScriptBlocks } from '../readme/support/readme.ts';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import type { createClient } from 'redis';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Snippet, snippets } from '../readme/support/documents.ts';
+import { runProgram } from '../readme/support/stage.ts';
+import { complaintsAbout } from '../readme/support/type-check.ts';
+import { describeWithPostgres, describeWithRedis } from './services.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const TITLES = [
-  'my code handles a 429',
-  'my webhook endpoint survives duplicates',
-  'my poller stops',
-  'my import retries what failed',
-  'my app runs on MSW as it is',
-];
+const all = snippets();
+const programs = all.filter(({ isTest }) => !isTest);
 
-/** Reads the tests of the snippets as an app would: the package's own names, and nothing else of this repository. */
-const CONFIG = `
-import { defineConfig } from 'vitest/config';
-import repository from '../../vitest.config.ts';
+/** A database of Redis that nothing else here uses, so a program may keep its default keys. */
+const REDIS_DATABASE = 11;
 
-export default defineConfig({
-  root: import.meta.dirname,
-  resolve: repository.resolve,
-  test: { include: ['*.test.ts'] },
-});
-`;
-
-interface Ran {
-  readonly title: string;
-  readonly status: string;
-}
-
-/** Runs test files with vitest and tells how each test ended. */
-async function run(folder: string, files: Readonly<Record<string, string>>): Promise<Map<string, Ran[]>> {
-  await Promise.all(Object.entries(files).map(([name, code]) => writeFile(join(folder, name), code)));
-  const report = join(folder, 'report.json');
-  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-  const args = [vitest, 'run', '--config', join(folder, 'vitest.config.ts'), '--reporter=json'];
-  // A failed test makes the exit code 1; what failed is in the report.
-  await promisify(execFile)(process.execPath, [...args, `--outputFile=${report}`], { cwd: folder }).catch(
-    () => {},
-  );
-  // Written by vitest just now.
-  const { testResults } = JSON.parse(await readFile(report, 'utf8')) as {
-    testResults: { name: string; assertionResults: Ran[] }[];
+// The real clients; only remembered, since a program of the documents keeps its connections for good.
+const connections = vi.hoisted((): { destroy(): void }[] => []);
+vi.mock('redis', async (importOriginal) => {
+  const redis = await importOriginal<typeof import('redis')>();
+  const createRemembered = (...options: Parameters<typeof createClient>) => {
+    const client = redis.createClient(...options);
+    connections.push(client);
+    return client;
   };
-  return new Map(
-    testResults.map(({ name, assertionResults }) => [name.slice(folder.length + 1), assertionResults]),
-  );
+  return { ...redis, createClient: createRemembered };
+});
+
+/** Compares what was printed with what a comment promises, in which `…` stands for anything, also for several lines. */
+function matches(output: string, promised: string): boolean {
+  const parts = promised.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('[^]*?')}$`).test(output);
 }
 
-describe('a test of the README', () => {
-  const snippets = typeScriptBlocks(readReadme()).tests.map(({ code }) => code);
-  let folder = '';
-  let ran = new Map<string, Ran[]>();
+async function check(snippet: Snippet, environment?: Readonly<Record<string, string>>): Promise<void> {
+  const { output, statuses, leftListening, leftTimers } = await runProgram(snippet, environment);
+  const promised = snippet.output ?? '';
+  expect(matches(output, promised), `Expected the output\n${promised}\ngot\n${output}`).toBe(true);
+  expect(statuses.every((status) => status === 200)).toBe(true);
+  expect(statuses.length > 0).toBe(snippet.staged.includes('webhooks'));
+  expect({ leftListening, leftTimers }).toEqual({ leftListening: 0, leftTimers: 0 });
+}
+
+describe('a program of the documents', () => {
+  const unaided = programs.filter(({ staged }) => !/redis|postgres/.test(staged));
+
+  it.each(unaided)('$place → prints what it says', async (snippet) => {
+    await check(snippet);
+  });
+
+  it('one that promises another output → seen to fail', async () => {
+    const [first] = unaided;
+    await expect(check({ ...first, output: 'something else' } as Snippet)).rejects.toThrow('something else');
+  });
+
+  it('all of them → say what they print', () => {
+    expect(programs.filter(({ output }) => output === undefined).map(({ place }) => place)).toEqual([]);
+  });
+});
+
+await describeWithRedis('a program of the documents with Redis', (url) => {
+  it.each(programs.filter(({ staged }) => staged.includes('redis')))(
+    '$place → prints what it says',
+    async (snippet) => {
+      const own = new URL(url);
+      own.pathname = `/${REDIS_DATABASE}`;
+      const admin = new Redis(own.href);
+      try {
+        await check(snippet, { REDIS_URL: own.href });
+        expect(await admin.keys('tracking-client:*')).not.toEqual([]);
+      } finally {
+        for (const connection of connections.splice(0)) connection.destroy();
+        const keys = await admin.keys('tracking-client:*');
+        if (keys.length > 0) await admin.del(...keys);
+        admin.disconnect();
+      }
+    },
+  );
+});
+
+await describeWithPostgres('a program of the documents with PostgreSQL', (url) => {
+  it.each(programs.filter(({ staged }) => staged.includes('postgres')))(
+    '$place → prints what it says',
+    async (snippet) => {
+      const schema = `readme_${randomUUID().replaceAll('-', '')}`;
+      const admin = new pg.Client({ connectionString: url });
+      await admin.connect();
+      await admin.query(`CREATE SCHEMA ${schema}`);
+      await admin.query(`CREATE TABLE ${schema}.parcel_events (tracker_id text, status text)`);
+      const own = new URL(url);
+      own.searchParams.set('options', `-c search_path=${schema}`);
+      const connect = vi.spyOn(pg.Pool.prototype, 'connect');
+      const pools = connect.mock.contexts;
+      try {
+        await check(snippet, { DATABASE_URL: own.href });
+        const { rows } = await admin.query(`SELECT status FROM ${schema}.parcel_events ORDER BY status`);
+        expect(rows).toEqual([{ status: 'Delivered' }, { status: 'In transit' }]);
+      } finally {
+        for (const pool of new Set(pools)) if (pool instanceof pg.Pool) await pool.end();
+        await admin.query(`DROP SCHEMA ${schema} CASCADE`);
+        await admin.end();
+      }
+    },
+  );
+});
+
+describe('a test of the documents', () => {
+  /** Reads the tests as an app would: the package's own names, and nothing else of this repository. */
+  const config = `
+    import { defineConfig } from 'vitest/config';
+    import repository from '../../vitest.config.ts';
+    export default defineConfig({ root: import.meta.dirname, resolve: repository.resolve, test: { include: ['*.test.ts'] } });
+  `;
+  const tests = all.filter(({ isTest }) => isTest);
+  const broken = (tests[0]?.code ?? '').replace('.toBe(2)', '.toBe(3)');
+  let statuses: ReadonlyMap<string, string> = new Map();
 
   // One run for all of them; each test below reads its part.
   beforeAll(async () => {
     await mkdir(join(root, '.tmp'), { recursive: true });
-    folder = await mkdtemp(join(root, '.tmp', 'readme-'));
-    const files = snippets.map((code, index) => [`${index}.test.ts`, code] as const);
-    ran = await run(folder, {
-      'vitest.config.ts': CONFIG,
-      ...Object.fromEntries(files),
-      'broken.test.ts': (snippets[0] ?? '').replace('.toBe(2)', '.toBe(3)'),
-    });
+    const folder = await mkdtemp(join(root, '.tmp', 'readme-'));
+    const files = [
+      ...tests.map(({ code }, index) => [`${index}.test.ts`, code] as const),
+      ['broken.test.ts', broken] as const,
+    ];
+    for (const [name, code] of [['vitest.config.ts', config] as const, ...files])
+      await writeFile(join(folder, name), code);
+    const report = join(folder, 'report.json');
+    const args = [
+      join(root, 'node_modules/vitest/vitest.mjs'),
+      'run',
+      '--config',
+      join(folder, 'vitest.config.ts'),
+    ];
+    // A failed test makes the exit code 1; what failed is in the report.
+    await promisify(execFile)(process.execPath, [...args, '--reporter=json', `--outputFile=${report}`], {
+      cwd: folder,
+    }).catch(() => {});
+    // Written by vitest just now.
+    const { testResults } = JSON.parse(await readFile(report, 'utf8')) as {
+      testResults: { name: string; status: string }[];
+    };
+    statuses = new Map(testResults.map(({ name, status }) => [name.slice(folder.length + 1), status]));
+    await rm(folder, { recursive: true });
   }, 120_000);
 
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  it.each(TITLES.map((title, index) => [title, index] as const))('%s → runs as it stands', (title, index) => {
-    expect(ran.get(`${index}.test.ts`)).toMatchObject([{ title, status: 'passed' }]);
-  });
-
-  it('more of them than these → none', () => {
-    expect(snippets).toHaveLength(TITLES.length);
-  });
+  it.each(tests.map(({ place }, index) => [place, index] as const))(
+    '%s → passes as it stands',
+    (_, index) => {
+      expect(statuses.get(`${index}.test.ts`)).toBe('passed');
+    },
+  );
 
   it('one that promises what is not so → seen to fail', () => {
-    expect(ran.get('broken.test.ts')).toMatchObject([{ title: TITLES[0], status: 'failed' }]);
+    expect(statuses.get('broken.test.ts')).toBe('failed');
+  });
+});
+
+describe('the types of the documents', () => {
+  const misspelt = {
+    place: 'a misspelt block:1',
+    code: "import { TrackingClient } from 'tracking-client';\nnew TrackingClient({ baseURL: 'https://a.test' });\n",
+  };
+  let complaints: string[] = [];
+
+  // One compilation for all of them: most of its time goes into the types that every block shares.
+  beforeAll(() => {
+    complaints = complaintsAbout([...all, misspelt]);
+  }, 60_000);
+
+  it('every block → compiles in a strict project', () => {
+    const real = complaints.filter((complaint) => !complaint.startsWith(misspelt.place));
+    expect(real, real.join('\n')).toEqual([]);
+  });
+
+  it('a block with a misspelt option → named with its line', () => {
+    expect(complaints).toContainEqual(expect.stringMatching(/^a misspelt block:1 \+ 1 .*'baseURL'/));
   });
 });

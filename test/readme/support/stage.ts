@@ -1,51 +1,94 @@
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { Server } from 'node:net';
+import { type AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format } from 'node:util';
 import { TrackingClient } from 'tracking-client';
-import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
+import {
+  createFakeTrackingService,
+  createWebhookSender,
+  type FakeTrackingService,
+  type WebhookTarget,
+} from 'tracking-client/testing';
 import { vi } from 'vitest';
-import type { Block } from './readme.ts';
+import type { Snippet } from './documents.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-
-/** The host that the README gives its service. */
+/** The base URL that the documents give their service. */
 const SERVICE = 'https://api.example.com/public/v1';
+const SECRET = 'whsec-readme';
+/** The two numbers of the documents. */
+const NUMBERS = ['RR123456785CN', 'LA680658838NL'];
+const A_WHILE_MS = 5 * 60_000;
 
-/** The secret that webhooks come with. */
-export const SECRET = 'whsec-readme';
-
-/** What a program has to itself: the service that it talks to, and what it leaves behind. */
-export interface Stage extends AsyncDisposable {
-  readonly fake: FakeTrackingService;
-  /** A client of the test itself. */
-  readonly client: TrackingClient;
-  /** What was written to the console, one text a call. */
-  readonly output: readonly string[];
-  /** The servers that it started, in their order; each on a free port of loopback. */
-  readonly servers: readonly Server[];
-  /** Runs a block as it stands, and gives what it exports. */
-  run(block: Block): Promise<Readonly<Record<string, unknown>>>;
-}
-
-/** What a program needs beside the usual. */
-export interface Props {
-  readonly environment?: Readonly<Record<string, string>> | undefined;
-  /** The keys that the service accepts. Default: any. */
-  readonly apiKeys?: readonly string[] | undefined;
+/** What running a program came to. */
+export interface Ran {
+  /** What it wrote to the console. */
+  readonly output: string;
+  /** The status of each webhook that was sent to what the program serves. */
+  readonly statuses: readonly (number | null)[];
+  /** Servers that still listen after SIGTERM, of a program that handles it. */
+  readonly leftListening: number;
+  /** Timers that are still set, where time was made to pass. */
+  readonly leftTimers: number;
 }
 
 /**
- * Sets the stage for one program of the README: its environment, and a fake service behind the host that it calls.
- * The program itself stays as it is.
+ * Runs a program of the documents as it stands: its service is a fake one, and its servers listen on free ports. The mark
+ * above the block says what else happens.
+ * - `delivered`: a parcel was already delivered
+ * - `time passes`: two journeys of days run their course
+ * - `webhooks`: everything that it serves receives the webhooks of two events, each three times
  */
-export async function setStage({ environment = {}, apiKeys }: Props = {}): Promise<Stage> {
-  const fake = createFakeTrackingService(apiKeys === undefined ? {} : { apiKeys });
+export async function runProgram(
+  { code, staged }: Snippet,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ran> {
+  const fake = createFakeTrackingService();
   const output: string[] = [];
   const servers: Server[] = [];
+  const before = process.listeners('SIGTERM');
   await mkdir(join(ROOT, '.tmp'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, '.tmp', 'readme-'));
+  const file = join(folder, 'program.ts');
+  await writeFile(file, code);
+  setStage(fake, output, servers, environment);
+  try {
+    if (staged.includes('delivered')) fake.play('RR123456785CN', 'delivered', { speed: Infinity });
+    const passesTime = staged.includes('time passes');
+    if (passesTime) for (const number of NUMBERS) fake.play(number, 'delivered');
+    const exported = passesTime ? await importWhileTimePasses(file, fake) : await import(file);
+    const statuses: (number | null)[] = [];
+    if (staged.includes('webhooks')) {
+      const urls = await Promise.all(servers.map(urlOf));
+      for (const target of [...urls, ...targetsIn(exported)])
+        statuses.push(...(await sendEvents(fake, target)));
+    }
+    const onTerminate = process.listeners('SIGTERM').filter((listener) => !before.includes(listener));
+    for (const listener of onTerminate) {
+      process.off('SIGTERM', listener);
+      await listener('SIGTERM');
+    }
+    const leftListening = onTerminate.length === 0 ? 0 : servers.filter(({ listening }) => listening).length;
+    const leftTimers = passesTime ? vi.getTimerCount() : 0;
+    return { output: output.join('\n').replace(/ +$/gm, ''), statuses, leftListening, leftTimers };
+  } finally {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+    vi.unstubAllGlobals();
+    for (const server of servers) server.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+function setStage(
+  fake: FakeTrackingService,
+  output: string[],
+  servers: Server[],
+  environment: Readonly<Record<string, string>>,
+): void {
   const given = {
     TRACKING_BASE_URL: SERVICE,
     TRACKING_API_KEY: fake.apiKey,
@@ -53,47 +96,59 @@ export async function setStage({ environment = {}, apiKeys }: Props = {}): Promi
     ...environment,
   };
   for (const [name, value] of Object.entries(given)) vi.stubEnv(name, value);
-  vi.stubGlobal('fetch', fetchWith(fake));
+  const { fetch } = globalThis;
+  vi.stubGlobal('fetch', (input: string | URL | Request, init?: RequestInit) => {
+    const { origin } = new URL(input instanceof Request ? input.url : input);
+    return origin === new URL(SERVICE).origin ? fake.fetch(input, init) : fetch(input, init);
+  });
   for (const method of ['log', 'error'] as const) {
     vi.spyOn(console, method).mockImplementation((...values) => void output.push(format(...values)));
   }
-  listenOnFreePorts(servers);
-  return {
-    fake,
-    client: new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch }),
-    output,
-    servers,
-    run: async ({ id, code }) => {
-      const file = join(folder, `${id.replace(' ', '-')}.ts`);
-      await writeFile(file, code);
-      return import(file);
-    },
-    [Symbol.asyncDispose]: async () => {
-      vi.useRealTimers();
-      vi.restoreAllMocks();
-      vi.unstubAllEnvs();
-      vi.unstubAllGlobals();
-      for (const server of servers) server.close();
-      await rm(folder, { recursive: true });
-    },
-  };
-}
-
-/** The service of the README is the fake one; every other host is reached as ever. */
-function fetchWith(fake: FakeTrackingService): typeof globalThis.fetch {
-  const { fetch } = globalThis;
-  return (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : input);
-    return url.origin === new URL(SERVICE).origin ? fake.fetch(input, init) : fetch(input, init);
-  };
-}
-
-/** Ports like 3000 are often taken. */
-function listenOnFreePorts(servers: Server[]): void {
+  // Ports like 3000 are often taken.
   const { listen } = Server.prototype;
-  vi.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server, ...given: unknown[]) {
+  vi.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server, ...args: unknown[]) {
     servers.push(this);
-    const onListening = given.find((value) => typeof value === 'function');
+    const onListening = args.find((value) => typeof value === 'function');
     return listen.call(this, { port: 0, host: '127.0.0.1' }, () => onListening?.());
   });
+}
+
+async function importWhileTimePasses(file: string, fake: FakeTrackingService): Promise<object> {
+  vi.useFakeTimers();
+  let isOver = false;
+  const run = import(file).finally(() => {
+    isOver = true;
+  });
+  // To load the program takes real time, and nothing may happen meanwhile.
+  await vi.waitUntil(() => fake.requests.length > 0 || isOver, { interval: 1, timeout: 20_000 });
+  while (!isOver) await vi.advanceTimersByTimeAsync(A_WHILE_MS);
+  return run;
+}
+
+async function urlOf(server: Server): Promise<string> {
+  if (!server.listening) await once(server, 'listening');
+  // A server that listens on TCP has an address of this form.
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+}
+
+/** The handlers that a program exports: as they are, or as an app of Hono. Several names of one count once. */
+function targetsIn(exported: object): WebhookTarget[] {
+  return [...new Set<unknown>(Object.values(exported))].map((value): WebhookTarget => {
+    // The compiler checks in another test that the program exports one of these.
+    const app = value as WebhookTarget | { fetch(request: Request): Promise<Response> };
+    if (typeof app !== 'object' || !('fetch' in app)) return app as WebhookTarget;
+    return (request: Request) => app.fetch(new Request('http://app.test/webhooks', request));
+  });
+}
+
+async function sendEvents(fake: FakeTrackingService, target: WebhookTarget): Promise<(number | null)[]> {
+  const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+  const trackingNumber = `RR12345678${5 + fake.trackers.length}CN`;
+  await client.trackers.create({ trackingNumber });
+  fake.shipment(trackingNumber).addEvent({ statusMilestone: 'in_transit' }).deliver();
+  const sender = createWebhookSender({
+    ...{ target, secret: SECRET, fake, duplicates: 2, until2xx: true },
+  });
+  const isThere = (await sender.probe()) ? 200 : null;
+  return [isThere, ...(await sender.flush()).sent.map(({ status }) => status)];
 }

@@ -3,12 +3,10 @@ import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** A text to check, and where it stands in its document. */
-export interface Snippet {
-  readonly id: string;
+/** A text to check, and where it stands. */
+export interface PlacedText {
+  readonly place: string;
   readonly code: string;
-  /** The line of the document that its first line is. */
-  readonly line: number;
 }
 
 /** The settings of a strict Node project, with the package's own names in place of an installed package. */
@@ -35,10 +33,8 @@ function settings(): ts.CompilerOptions {
 }
 
 /** Type-checks all snippets at once, each as a module of its own, and gives what the compiler says of them. */
-export function complaintsAbout(snippets: readonly Snippet[]): string[] {
-  const files = new Map(
-    snippets.map((snippet) => [`${ROOT}readme/${snippet.id.replace(' ', '-')}.ts`, snippet]),
-  );
+export function complaintsAbout(snippets: readonly PlacedText[]): string[] {
+  const files = new Map(snippets.map((snippet, index) => [`${ROOT}readme/${index}.ts`, snippet]));
   const options = settings();
   const host = ts.createCompilerHost(options);
   const { fileExists, readFile, getSourceFile } = host;
@@ -52,12 +48,12 @@ export function complaintsAbout(snippets: readonly Snippet[]): string[] {
       : ts.createSourceFile(name, code, version, true);
   };
   const program = ts.createProgram([...files.keys()], options, host);
-  return [...files].flatMap(([name, { line }]) => {
+  return [...files].flatMap(([name, { place }]) => {
     const source = program.getSourceFile(name);
     const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
     return found.map(({ start = 0, messageText }) => {
-      const at = line + (source?.getLineAndCharacterOfPosition(start).line ?? 0);
-      return `README.md:${at} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+      const line = source?.getLineAndCharacterOfPosition(start).line ?? 0;
+      return `${place} + ${line} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
     });
   });
 }

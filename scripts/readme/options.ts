@@ -1,0 +1,127 @@
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
+import { ENTRY_POINTS } from '../support/entry-points.ts';
+import { code, markdownTable } from '../support/markdown-table.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** Interfaces that callers fill in, though their names do not end with `Options`. */
+const MORE_OPTIONS = ['Hooks', 'RawRequest', 'WebhookCallbacks', 'FakePlans'];
+/** Met only by those who write a limiter of their own. */
+const NOT_SHOWN = ['AcquireOptions'];
+/** What most readers look for. */
+const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'RateLimitOptions', 'RequestOptions'];
+
+const program = ts.createProgram(
+  Object.values(ENTRY_POINTS).map((path) => ROOT + path),
+  // Only declarations are looked at, so the types of libraries and of Node are not loaded.
+  { module: ts.ModuleKind.NodeNext, noLib: true, types: [], allowImportingTsExtensions: true, noEmit: true },
+);
+const checker = program.getTypeChecker();
+
+function exportsOf(path: string): Map<string, ts.Symbol> {
+  const source = program.getSourceFile(ROOT + path);
+  const module = source && checker.getSymbolAtLocation(source);
+  const exported = module === undefined ? [] : checker.getExportsOfModule(module);
+  const isAlias = ({ flags }: ts.Symbol) => (flags & ts.SymbolFlags.Alias) !== 0;
+  return new Map(exported.map((one) => [one.name, isAlias(one) ? checker.getAliasedSymbol(one) : one]));
+}
+
+/** Every endpoint, from the table that the client itself derives from. */
+export function endpointTable(): string {
+  const head = ['Method', 'Endpoint', 'Per second', 'Timeout', 'Retries', 'Resolves to', 'What it does'];
+  const rows = ENDPOINT_NAMES.map((name) => {
+    const { method, path, limitPerSecond, timeoutClass, retryClass, summary } = endpoints[name];
+    const texts = [code(name), code(`${method} ${path}`), `${limitPerSecond}`, timeoutClass, retryClass];
+    return [...texts, code(resultOf(name)), summary];
+  });
+  return markdownTable(head, rows);
+}
+
+/** What the client's method of an endpoint resolves to. */
+function resultOf(endpoint: string): string {
+  const client = exportsOf(ENTRY_POINTS.index).get('TrackingClient');
+  let type = client && checker.getDeclaredTypeOfSymbol(client);
+  let declaration: ts.Declaration | undefined;
+  for (const property of endpoint.split('.')) {
+    const symbol = type?.getProperty(property);
+    type = symbol && checker.getTypeOfSymbol(symbol);
+    declaration = symbol?.valueDeclaration;
+  }
+  const returned = declaration && ts.isMethodDeclaration(declaration) && declaration.type?.getText();
+  const [, result] = /^ApiPromise<(.+)>$/.exec(returned || '') ?? [];
+  if (result === undefined) throw new Error(`Expected \`${endpoint}\` to return an ApiPromise`);
+  return result;
+}
+
+/** Every options type, by entry point; what two entry points export is shown once. */
+export function optionTables(): string {
+  const shown = new Set(NOT_SHOWN);
+  const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
+    const all = exportsOf(path);
+    const tables = [...new Set([...SHOWN_FIRST, ...all.keys()])].flatMap((name) => {
+      const declaration = all.get(name)?.declarations?.find(ts.isInterfaceDeclaration);
+      const isOptions = name.endsWith('Options') || MORE_OPTIONS.includes(name);
+      if (!isOptions || declaration === undefined || shown.has(name)) return [];
+      shown.add(name);
+      return [optionTable(declaration)];
+    });
+    const heading = `## ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
+    return tables.length === 0 ? [] : [heading, ...tables];
+  });
+  return parts.join('\n\n');
+}
+
+/**
+ * One options type: what it is for, its options, and where more come from.
+ *
+ * @throws Error naming the option whose comment does not say what happens without it
+ */
+export function optionTable(type: ts.InterfaceDeclaration): string {
+  const rows = type.members.filter(ts.isPropertySignature).map((member) => {
+    const [name, typeName, comment] = [member.name.getText(), typeText(member.type), commentOf(member)];
+    const isRequired = member.questionToken === undefined;
+    // A callback that is not given is not called; that goes without saying.
+    if (!isRequired && !typeName.startsWith('(') && !/\bdefault\b/i.test(comment))
+      throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to tell the default, got none`);
+    const tag = ts.getJSDocTags(member).find(({ tagName }) => tagName.text === 'example');
+    const example = tag === undefined ? '' : ` Example: ${code(textOf(tag.comment))}`;
+    return [code(name), code(typeName), `${isRequired ? '**Required.** ' : ''}${comment}${example}`];
+  });
+  const table = rows.length === 0 ? [] : [markdownTable(['Option', 'Type', 'What it does'], rows)];
+  const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
+  return [`### ${code(type.name.text)}`, commentOf(type), ...table, ...parents].filter(Boolean).join('\n\n');
+}
+
+function commentOf(node: ts.Node): string {
+  const comments = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc);
+  return comments.map(({ comment }) => textOf(comment)).join(' ');
+}
+
+/** Comments may also name sections of the specification, which users do not have. */
+function textOf(comment: ts.JSDoc['comment']): string {
+  return (ts.getTextOfJSDocComment(comment) ?? '')
+    .replace(/\{@link ([^}]+)\}/g, '`$1`')
+    .replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '')
+    .trim();
+}
+
+/** A type as a caller thinks of it: without `undefined` and `readonly`. */
+function typeText(node: ts.TypeNode | undefined): string {
+  if (node === undefined) return '';
+  if (ts.isParenthesizedTypeNode(node)) return typeText(node.type);
+  if (!ts.isUnionTypeNode(node)) return node.getText().replace(/\breadonly /g, '');
+  const given = node.types.filter(({ kind }) => kind !== ts.SyntaxKind.UndefinedKeyword);
+  const textOfType = given.length === 1 ? typeText : (type: ts.TypeNode) => type.getText();
+  return given
+    .map(textOfType)
+    .join(' | ')
+    .replace(/\breadonly /g, '');
+}
+
+function inheritedText({ expression, typeArguments }: ts.ExpressionWithTypeArguments): string {
+  const [from, without] = typeArguments ?? [];
+  if (expression.getText() !== 'Omit') return `Also every option of ${code(expression.getText())}.`;
+  const names = [...(without?.getText() ?? '').matchAll(/'(\w+)'/g)].map(([, name = '']) => code(name));
+  return `Also every option of ${code(from?.getText() ?? '')}, except ${names.join(', ')}.`;
+}

@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+const ROOT = new URL('../../../', import.meta.url);
+
+/** What users read: the README, and the pages it links to. */
+export const USER_DOCUMENTS = [
+  'README.md',
+  ...readdirSync(new URL('docs/', ROOT)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+];
+
+/** Every document of the repository that links or names commands. */
+export const ALL_DOCUMENTS = [
+  ...USER_DOCUMENTS,
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'bench/README.md',
+];
+
+/** A fenced block. */
+export interface Block {
+  readonly language: string;
+  readonly code: string;
+  /** The line of the document that its first line is. */
+  readonly line: number;
+  /** What stands in a mark above it, `<!-- staged: … -->`: what a test has to provide before it can run. */
+  readonly staged: string;
+}
+
+/** Text in the parts that a reader sees apart: headings, fenced blocks, and the lines between. */
+export interface Markdown {
+  readonly blocks: readonly Block[];
+  readonly headings: readonly string[];
+  /** Everything outside fenced blocks. */
+  readonly prose: string;
+}
+
+/** The text of a document of this repository. */
+export function readDocument(path: string): string {
+  return readFileSync(new URL(path, ROOT), 'utf8');
+}
+
+/** Takes a Markdown text apart. */
+export function parseMarkdown(text: string): Markdown {
+  const fences = /(?:<!-- staged: (.+) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm;
+  const blocks = [...text.matchAll(fences)].map(
+    ({ 0: whole, 1: staged = '', 2: language = '', 3: code = '', index }) => {
+      const fence = index + whole.indexOf('```');
+      return { language, code, staged, line: text.slice(0, fence).split('\n').length + 1 };
+    },
+  );
+  const prose = text.replace(fences, '');
+  const headings = [...prose.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading);
+  return { blocks, headings, prose };
+}
+
+/** The name under which a heading can be linked to. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** A block of TypeScript with its place. */
+export interface Snippet extends Block {
+  /** For example `README.md:41`. */
+  readonly place: string;
+  /** True for a file of tests, false for a program. */
+  readonly isTest: boolean;
+  /** What a program's last comment says that it prints; undefined when it says nothing. */
+  readonly output: string | undefined;
+}
+
+/** Every block of TypeScript that users read. */
+export function snippets(): Snippet[] {
+  return USER_DOCUMENTS.flatMap((path) =>
+    parseMarkdown(readDocument(path))
+      .blocks.filter(({ language }) => language === 'ts')
+      .map((block) => {
+        const [, comment] = block.code.split('// Output:\n');
+        return {
+          ...block,
+          place: `${path}:${block.line}`,
+          isTest: block.code.includes("from 'vitest'"),
+          output: comment?.replace(/^\/\/ ?/gm, '').trimEnd(),
+        };
+      }),
+  );
+}
