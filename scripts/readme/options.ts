@@ -66,7 +66,7 @@ export function optionTables(): string {
       shown.add(name);
       return [optionTable(declaration)];
     });
-    const heading = `## ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
+    const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
     return tables.length === 0 ? [] : [heading, ...tables];
   });
   return parts.join('\n\n');
@@ -90,7 +90,7 @@ export function optionTable(type: ts.InterfaceDeclaration): string {
   });
   const table = rows.length === 0 ? [] : [markdownTable(['Option', 'Type', 'What it does'], rows)];
   const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-  return [`### ${code(type.name.text)}`, commentOf(type), ...table, ...parents].filter(Boolean).join('\n\n');
+  return [`#### ${code(type.name.text)}`, commentOf(type), ...table, ...parents].filter(Boolean).join('\n\n');
 }
 
 function commentOf(node: ts.Node): string {

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { anchorOf, parseMarkdown } from './support/readme.ts';
+import { ALL_DOCUMENTS, anchorOf, parseMarkdown, readDocument, USER_DOCUMENTS } from './support/documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
-const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'];
 
 function anchorsOf(text: string): string[] {
   return parseMarkdown(text).headings.map(anchorOf);
@@ -25,10 +24,15 @@ function brokenLinks(document: URL, text: string): string[] {
 }
 
 describe('the links of', () => {
-  it.each(DOCUMENTS)('%s → lead somewhere', (path) => {
-    const document = new URL(path, ROOT);
-    const broken = brokenLinks(document, readFileSync(document, 'utf8'));
+  it.each(ALL_DOCUMENTS)('%s → lead somewhere', (path) => {
+    const broken = brokenLinks(new URL(path, ROOT), readDocument(path));
     expect(broken, broken.join('\n')).toEqual([]);
+  });
+
+  it('README.md → reach every page of docs/', () => {
+    const readme = readDocument('README.md');
+    const pages = USER_DOCUMENTS.filter((path) => path.startsWith('docs/'));
+    expect(pages.filter((path) => !readme.includes(`](${path}`))).toEqual([]);
   });
 
   it('a document with a missing file and a missing heading → both are named', () => {
