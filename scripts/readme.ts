@@ -8,7 +8,8 @@ import { endpointTable, optionTables } from './readme/options.ts';
 /** The documents with generated parts. */
 export const DOCUMENTS = ['README.md', 'docs/options.md', 'docs/benchmarks.md'];
 
-const PARTS: Readonly<Record<string, () => string>> = {
+/** What is generated, by the name in the two marks around it. */
+export const PARTS: Readonly<Record<string, () => string>> = {
   endpoints: endpointTable,
   options: optionTables,
   'limiter figures': limiterFigures,
@@ -16,12 +17,18 @@ const PARTS: Readonly<Record<string, () => string>> = {
   'store figures': storeFigures,
 };
 
-/** A document with its generated parts written anew; what `npm run test:runtimes` writes stays as it is. */
+/**
+ * A document with its generated parts written anew.
+ *
+ * @throws Error naming a mark of a part that is gone
+ */
 export function writtenAnew(text: string): string {
   const marks = /(<!-- (.+): written by the program -->)[\s\S]*?(<!-- end of \2 -->)/g;
-  return text.replace(marks, (whole, begin: string, name: string, end: string) => {
+  return text.replace(marks, (_, begin: string, name: string, end: string) => {
     const part = PARTS[name];
-    return part === undefined ? whole : `${begin}\n\n${part()}\n\n${end}`;
+    if (part === undefined)
+      throw new Error(`Expected marks of ${Object.keys(PARTS).join(', ')}; got "${name}"`);
+    return `${begin}\n\n${part()}\n\n${end}`;
   });
 }
 

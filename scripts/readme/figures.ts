@@ -36,10 +36,9 @@ export function fleetFigures(): string {
 
 /** How the shared stores fare: each first undisturbed, then with receivers that are killed. */
 export function storeFigures(): string {
-  const head = ['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'];
   const rows = stores.fleets.map(({ inbox, kills, events, seconds, lost, repeats }) => {
     const perSecond = Math.round(events / seconds).toLocaleString('en-US');
     return [inbox, `${kills}`, perSecond, `${lost}`, `${repeats}`];
   });
-  return markdownTable(head, rows);
+  return markdownTable(['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'], rows);
 }

@@ -7,8 +7,6 @@ import { code, markdownTable } from '../support/markdown-table.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Interfaces that callers fill in, though their names do not end with `Options`. */
 const MORE_OPTIONS = ['Hooks', 'RawRequest', 'WebhookCallbacks', 'FakePlans'];
-/** Met only by those who write a limiter of their own. */
-const NOT_SHOWN = ['AcquireOptions'];
 /** What most readers look for. */
 const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'RateLimitOptions', 'RequestOptions'];
 
@@ -32,8 +30,8 @@ export function endpointTable(): string {
   const head = ['Method', 'Endpoint', 'Per second', 'Timeout', 'Retries', 'Resolves to', 'What it does'];
   const rows = ENDPOINT_NAMES.map((name) => {
     const { method, path, limitPerSecond, timeoutClass, retryClass, summary } = endpoints[name];
-    const texts = [code(name), code(`${method} ${path}`), `${limitPerSecond}`, timeoutClass, retryClass];
-    return [...texts, code(resultOf(name)), summary];
+    const facts = [`${limitPerSecond}`, timeoutClass, retryClass, code(resultOf(name)), summary];
+    return [code(name), code(`${method} ${path}`), ...facts];
   });
   return markdownTable(head, rows);
 }
@@ -56,7 +54,7 @@ function resultOf(endpoint: string): string {
 
 /** Every options type, by entry point; what two entry points export is shown once. */
 export function optionTables(): string {
-  const shown = new Set(NOT_SHOWN);
+  const shown = new Set(['AcquireOptions']); // Met only by those who write a limiter of their own.
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
     const all = exportsOf(path);
     const tables = [...new Set([...SHOWN_FIRST, ...all.keys()])].flatMap((name) => {
@@ -100,23 +98,14 @@ function commentOf(node: ts.Node): string {
 
 /** Comments may also name sections of the specification, which users do not have. */
 function textOf(comment: ts.JSDoc['comment']): string {
-  return (ts.getTextOfJSDocComment(comment) ?? '')
-    .replace(/\{@link ([^}]+)\}/g, '`$1`')
-    .replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '')
-    .trim();
+  const text = (ts.getTextOfJSDocComment(comment) ?? '').replace(/\{@link ([^}]+)\}/g, '`$1`');
+  return text.replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '').trim();
 }
 
-/** A type as a caller thinks of it: without `undefined` and `readonly`. */
+/** A type as a caller thinks of it: without `readonly` and `undefined`, and without parentheses around the rest. */
 function typeText(node: ts.TypeNode | undefined): string {
-  if (node === undefined) return '';
-  if (ts.isParenthesizedTypeNode(node)) return typeText(node.type);
-  if (!ts.isUnionTypeNode(node)) return node.getText().replace(/\breadonly /g, '');
-  const given = node.types.filter(({ kind }) => kind !== ts.SyntaxKind.UndefinedKeyword);
-  const textOfType = given.length === 1 ? typeText : (type: ts.TypeNode) => type.getText();
-  return given
-    .map(textOfType)
-    .join(' | ')
-    .replace(/\breadonly /g, '');
+  const text = (node?.getText() ?? '').replace(/^\| |\breadonly |\s*\| undefined$/g, '');
+  return text.replace(/^\((\(.*\) => .*)\)$/s, '$1');
 }
 
 function inheritedText({ expression, typeArguments }: ts.ExpressionWithTypeArguments): string {

@@ -1,7 +1,7 @@
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { optionTable } from '../../scripts/readme/options.ts';
-import { DOCUMENTS, writtenAnew } from '../../scripts/readme.ts';
+import { DOCUMENTS, PARTS, writtenAnew } from '../../scripts/readme.ts';
 import { readDocument } from './support/documents.ts';
 
 describe('the generated parts of', () => {
@@ -29,6 +29,19 @@ describe('the generated parts of', () => {
     const stale = text.replace(words, otherWords);
     expect(stale).not.toBe(text);
     expect(writtenAnew(stale)).toBe(text);
+  });
+
+  it.each(Object.keys(PARTS))('the documents → hold the part "%s" once', (name) => {
+    const marks = DOCUMENTS.flatMap((path) =>
+      readDocument(path).split(`<!-- ${name}: written by the program -->`).slice(1),
+    );
+    expect(marks).toHaveLength(1);
+    expect(marks[0]).toContain(`<!-- end of ${name} -->`);
+  });
+
+  it('a document with a part that is gone → named', () => {
+    const text = '<!-- figures of gone: written by the program -->\n<!-- end of figures of gone -->';
+    expect(() => writtenAnew(text)).toThrow('got "figures of gone"');
   });
 });
 

@@ -39,13 +39,14 @@ export interface Ran {
  * above the block says what else happens.
  * - `delivered`: a parcel was already delivered
  * - `time passes`: two journeys of days run their course
+ * - `a-key`: the service accepts no other key, and the environment holds another one
  * - `webhooks`: everything that it serves receives the webhooks of two events, each three times
  */
 export async function runProgram(
   { code, staged }: Snippet,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Ran> {
-  const fake = createFakeTrackingService();
+  const fake = createFakeTrackingService(staged.includes('a-key') ? { apiKeys: ['a-key'] } : {});
   const output: string[] = [];
   const servers: Server[] = [];
   const before = process.listeners('SIGTERM');
@@ -91,7 +92,7 @@ function setStage(
 ): void {
   const given = {
     TRACKING_BASE_URL: SERVICE,
-    TRACKING_API_KEY: fake.apiKey,
+    TRACKING_API_KEY: 'another-key',
     TRACKING_WEBHOOK_SECRET: SECRET,
     ...environment,
   };
