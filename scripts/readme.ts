@@ -1,27 +1,17 @@
-// Writes the generated parts of README.md and docs/: the endpoints and the options from the sources, the figures from what
-// the programs of bench/ measured last. A unit test fails when one of them is stale.
+// Writes the generated parts of docs/: the endpoints and the options from the sources, the figures from what the programs
+// of bench/ measured last. A unit test fails when one of them is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { fleetFigures, limiterFigures, storeFigures } from './readme/figures.ts';
+import { FIGURES } from './readme/figures.ts';
 import { endpointTable, optionTables } from './readme/options.ts';
 
 /** The documents with generated parts. */
-export const DOCUMENTS = ['README.md', 'docs/options.md', 'docs/benchmarks.md'];
+export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md'];
 
 /** What is generated, by the name in the two marks around it. */
-export const PARTS: Readonly<Record<string, () => string>> = {
-  endpoints: endpointTable,
-  options: optionTables,
-  'limiter figures': limiterFigures,
-  'fleet figures': fleetFigures,
-  'store figures': storeFigures,
-};
+export const PARTS: typeof FIGURES = { endpoints: endpointTable, options: optionTables, ...FIGURES };
 
-/**
- * A document with its generated parts written anew.
- *
- * @throws Error naming a mark of a part that is gone
- */
+/** A document with its generated parts written anew; throws when a mark names a part that is gone. */
 export function writtenAnew(text: string): string {
   const marks = /(<!-- (.+): written by the program -->)[\s\S]*?(<!-- end of \2 -->)/g;
   return text.replace(marks, (_, begin: string, name: string, end: string) => {

@@ -7,7 +7,6 @@ import { code, markdownTable } from '../support/markdown-table.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Interfaces that callers fill in, though their names do not end with `Options`. */
 const MORE_OPTIONS = ['Hooks', 'RawRequest', 'WebhookCallbacks', 'FakePlans'];
-/** What most readers look for. */
 const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'RateLimitOptions', 'RequestOptions'];
 
 const program = ts.createProgram(
@@ -88,12 +87,11 @@ export function optionTable(type: ts.InterfaceDeclaration): string {
   });
   const table = rows.length === 0 ? [] : [markdownTable(['Option', 'Type', 'What it does'], rows)];
   const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-  return [`#### ${code(type.name.text)}`, commentOf(type), ...table, ...parents].filter(Boolean).join('\n\n');
+  return [`#### ${code(type.name.text)}`, commentOf(type), ...table, ...parents].join('\n\n');
 }
 
 function commentOf(node: ts.Node): string {
-  const comments = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc);
-  return comments.map(({ comment }) => textOf(comment)).join(' ');
+  return textOf(ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc)?.comment);
 }
 
 /** Comments may also name sections of the specification, which users do not have. */

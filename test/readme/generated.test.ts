@@ -21,8 +21,8 @@ describe('the generated parts of', () => {
     [
       'a better figure',
       'docs/benchmarks.md',
-      '| sliding, handler 500 ms | 0 /',
-      '| sliding, handler 500 ms | 9 /',
+      '| 10/s sliding, handler 500 ms | 0 /',
+      '| 10/s sliding, handler 500 ms | 9 /',
     ],
   ])('a document with %s → written as it was', (_, path, words, otherWords) => {
     const text = readDocument(path);
