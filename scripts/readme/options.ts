@@ -56,7 +56,7 @@ export function optionTables(): string {
   const shown = new Set(['AcquireOptions']); // Met only by those who write a limiter of their own.
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
     const all = exportsOf(path);
-    const tables = [...new Set([...SHOWN_FIRST, ...all.keys()])].flatMap((name) => {
+    const tables = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {
       const declaration = all.get(name)?.declarations?.find(ts.isInterfaceDeclaration);
       const isOptions = name.endsWith('Options') || MORE_OPTIONS.includes(name);
       if (!isOptions || declaration === undefined || shown.has(name)) return [];
