@@ -54,6 +54,9 @@ export class MemoryDedupeStore implements DedupeStore {
   /**
    * Leases keys for a while, all or none.
    *
+   * @param keys - distinct keys
+   * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease in milliseconds
+   * @returns one claim a key, in the same order
    * @throws TrackingError when the store is full of keys that are being worked on
    */
   async claim(
@@ -75,6 +78,8 @@ export class MemoryDedupeStore implements DedupeStore {
   /**
    * Marks keys as done, whoever holds them.
    *
+   * @param keys - distinct keys
+   * @param options - `retainMs`: how long to remember them, in milliseconds
    * @throws TrackingError when the store is full of keys that are being worked on
    */
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
