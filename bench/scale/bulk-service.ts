@@ -19,15 +19,16 @@ export class BulkService {
     this.#latencyMs = latencyMs;
   }
 
-  readonly fetch = async (_url: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+  readonly fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     this.requests += 1;
+    const request = new Request(input, init);
     const isAllowed = this.#count();
     await new Promise<void>((resolve) => {
       setTimeout(resolve, this.#latencyMs);
     });
     if (!isAllowed) return new Response('too many', { status: 429, headers: { 'retry-after': '1' } });
     // The client sends an array of creation requests as JSON text.
-    const inputs = JSON.parse(String(init?.body)) as TrackerInput[];
+    const inputs = (await request.json()) as TrackerInput[];
     this.answered += inputs.length;
     const data = inputs.map((inputData) => ({
       itemStatus: 'created',

@@ -23,7 +23,8 @@ function resultsOf(trackerId: string): Response {
 
 /** Bytes that each tracker of a stream costs between its polls, the id included. */
 async function measure(clock: VirtualClock, count: number): Promise<number> {
-  const fetch: typeof globalThis.fetch = async (input) => resultsOf(String(input).split('/').at(-2) ?? '');
+  const fetch: typeof globalThis.fetch = async (input, init) =>
+    resultsOf(new Request(input, init).url.split('/').at(-2) ?? '');
   const client = new TrackingClient({
     baseUrl: 'https://tracking.test/v1',
     apiKey: 'bench',

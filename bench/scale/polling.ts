@@ -95,7 +95,7 @@ export async function measurePolling(
   const [interactiveId = '', ...ids] = await createTrackers(clock, fake);
   const observer = new Observer(interactiveId);
   const fetch: typeof globalThis.fetch = async (input, init) => {
-    const answered = observer.note(String(input).split('/').at(-2) ?? '', clock.now);
+    const answered = observer.note(new Request(input, init).url.split('/').at(-2) ?? '', clock.now);
     try {
       return await fake.fetch(input, init);
     } finally {
