@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { bulkInputSchema, bulkResultSchema } from './schemas/bulk.ts';
 import { courierSchema } from './schemas/courier.ts';
-import { firstInData, inData, resendSummary, type Unwrap, wholeBody } from './schemas/envelope.ts';
+import { firstInData, inData, pageOf, resendSummary, type Unwrap, wholeBody } from './schemas/envelope.ts';
 import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from './schemas/identifier.ts';
 import {
   trackerInputSchema,
@@ -57,6 +57,8 @@ export interface Endpoint {
     readonly resultStatuses?: readonly number[];
     /** True where a response without a body (204) is a success. */
     readonly mayBeEmpty?: boolean;
+    /** True where the status says it all: any 2xx is a success, whatever its body. */
+    readonly isStatusEnough?: boolean;
   };
   /** One line for the documentation. */
   readonly summary: string;
@@ -88,7 +90,10 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: { query: trackerListQuerySchema },
-    response: { unwrap: inData('trackers'), schema: z.array(trackerSchema) },
+    response: {
+      unwrap: pageOf('trackers'),
+      schema: z.object({ trackers: z.array(trackerSchema), sent: z.number() }),
+    },
     summary: 'Lists one page of the trackers of the account.',
     source: 'service.md 4; public contract',
   },
@@ -165,7 +170,7 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'replay',
     request: { params: trackerParams, query: searchBy },
-    response: { unwrap: resendSummary, schema: resendResultSchema, mayBeEmpty: true },
+    response: { unwrap: resendSummary, schema: resendResultSchema, isStatusEnough: true },
     summary: 'Has the webhook events of a tracker pushed again.',
     source: 'service.md 4, 6; public contract',
   },

@@ -65,35 +65,6 @@ export class TrackingError extends Error {
   }
 }
 
-/**
- * True for every error of this package, also one from another copy of it.
- *
- * @param error - anything that was caught
- * @returns true when it is one
- */
-export function isTrackingError(error: unknown): error is TrackingError;
-/**
- * True for errors of this package with one code.
- *
- * @param error - anything that was caught
- * @param code - the code to ask for, e.g. `shipping_date_outdated`
- * @returns true when it is one with that code
- * @example
- * try { await client.trackers.get(id); } catch (error) {
- *   if (isTrackingError(error, 'tracker_not_found')) return null;
- *   throw error;
- * }
- */
-export function isTrackingError<const Code extends ErrorCode>(
-  error: unknown,
-  code: Code,
-): error is TrackingError & { readonly code: Code };
-export function isTrackingError(error: unknown, code?: ErrorCode): error is TrackingError {
-  if (!brandedKinds(error).includes('TrackingError')) return false;
-  // `brandedKinds` proved an object; reading a property that may be missing is safe.
-  return code === undefined || (error as { code?: unknown }).code === code;
-}
-
 /** A message with every issue of a bulk request would fill a screen. */
 const MOST_ISSUES_SHOWN = 3;
 

@@ -11,6 +11,7 @@ export {
   AuthenticationError,
   ConflictError,
   InvalidRequestError,
+  isTrackingError,
   NoActiveSubscriptionError,
   NotFoundError,
   PermissionDeniedError,
@@ -35,7 +36,6 @@ export {
 export {
   ConfigurationError,
   ConnectionError,
-  isTrackingError,
   QueueFullError,
   RequestValidationError,
   ResponseValidationError,
@@ -63,6 +63,7 @@ export type {
   Hooks,
   Logger,
   LogLevel,
+  MismatchInfo,
   RateLimitedInfo,
   RequestInfo,
   ResponseInfo,
@@ -83,6 +84,7 @@ export {
   KNOWN_ERROR_CODES,
   type KnownErrorCode,
 } from './schemas/api-error.ts';
+export type { BulkInputData } from './schemas/bulk.ts';
 export {
   type BulkItem,
   type BulkResult,
@@ -137,6 +139,8 @@ export {
   type ResendResult,
   resendResultSchema,
   type WebhookHistory,
+  type WebhookHistoryMetadata,
+  type WebhookPush,
   webhookHistorySchema,
 } from './schemas/webhook.ts';
 export type { BulkOutcome, BulkStatus } from './trackers/bulk-request.ts';

@@ -1,4 +1,4 @@
-import { kindOf } from './common/validation.ts';
+import { kindOf, type ValidationIssue } from './common/validation.ts';
 import type { EndpointName } from './endpoints.ts';
 import { ConfigurationError, type TrackingError } from './errors.ts';
 
@@ -93,6 +93,14 @@ export interface RateLimitedInfo extends AttemptInfo {
   readonly delayMs: number;
 }
 
+/** A response differs from what is documented, and is used all the same (`invalidResponse`). */
+export interface MismatchInfo extends AttemptInfo {
+  /** Identifies the request when you ask the service's support about it (`x-request-id`). */
+  readonly requestId: string | undefined;
+  /** The first 20 differences. */
+  readonly mismatched: readonly ValidationIssue[];
+}
+
 /** Callbacks around every attempt. A hook that throws or rejects never breaks a call. */
 export interface Hooks {
   /** A request is about to be sent. */
@@ -103,6 +111,8 @@ export interface Hooks {
   onRetry?: ((info: RetryInfo) => void) | undefined;
   /** The service answered 429, and the endpoint pauses. */
   onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
+  /** A response differs from what is documented; what nothing depends on was kept as it came. */
+  onMismatch?: ((info: MismatchInfo) => void) | undefined;
 }
 
 // Typed against the hooks, so a hook without an entry here does not compile.
@@ -111,6 +121,7 @@ const HOOK_NAMES = Object.keys({
   onResponse: true,
   onRetry: true,
   onRateLimit: true,
+  onMismatch: true,
 } satisfies Record<keyof Hooks, true>);
 
 /**

@@ -71,10 +71,13 @@ export interface TrackingClientOptions {
   /** Callbacks around every attempt; one that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
-   * What to do with a successful response that breaks its schema: reject with `ResponseValidationError`, or log a
-   * warning and hand over what arrived. Default `throw`.
+   * What to do with a successful response that breaks its schema. `keep`: a field that nothing depends on stays as it
+   * came, an item of a list without its id is left out, and `withResponse().mismatched`, the hook `onMismatch` and a
+   * `debug` line name both; a `schema` of your own stays strict. `throw`: every breach rejects with
+   * `ResponseValidationError`. `warn`: logs a warning and hands over what arrived. A response that is none (no JSON, no
+   * `data`, a single record without its id) rejects in any case. Default `keep`.
    */
-  readonly invalidResponse?: 'throw' | 'warn' | undefined;
+  readonly invalidResponse?: 'keep' | 'throw' | 'warn' | undefined;
   /**
    * Longest response that is read, in bytes after decompression. A longer one rejects with `ResponseValidationError`, and
    * is not asked for again. Default 67,108,864 (64 MiB).

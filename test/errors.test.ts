@@ -6,6 +6,7 @@ import {
   type ApiErrorDetails,
   AuthenticationError,
   InvalidRequestError,
+  isTrackingError,
   NotFoundError,
   RateLimitError,
   ResultsNotReadyError,
@@ -16,7 +17,6 @@ import * as errors from '../src/errors.ts';
 import {
   ConfigurationError,
   ConnectionError,
-  isTrackingError,
   QueueFullError,
   RequestValidationError,
   ResponseValidationError,
@@ -180,6 +180,47 @@ describe('RequestValidationError', () => {
 
   test('an outdated date and another rule → validation_error', () => {
     expect(new RequestValidationError([outdated, tooBig]).code).toBe('validation_error');
+  });
+});
+
+describe('ShippingDateOutdatedError', () => {
+  const outdated = { path: ['shippingDate'], code: 'shipping_date_outdated', message: 'too old' };
+  const other = { path: ['title'], code: 'too_big', message: 'too long' };
+  class Own extends ShippingDateOutdatedError {}
+
+  test('a date that is rejected before it is sent → an instance of both classes, of no ApiError', () => {
+    const error: unknown = new RequestValidationError([outdated]);
+    expect(error).toBeInstanceOf(ShippingDateOutdatedError);
+    expect(error).toBeInstanceOf(RequestValidationError);
+    expect(error).not.toBeInstanceOf(ApiError);
+    expect(error).not.toBeInstanceOf(Own);
+  });
+
+  test.each([[[other]], [[outdated, other]]])('another broken rule → no instance', (issues) => {
+    expect(new RequestValidationError(issues)).not.toBeInstanceOf(ShippingDateOutdatedError);
+  });
+
+  test('the error of the service → an instance of it and of its parents, of no RequestValidationError', () => {
+    const error: unknown = new ShippingDateOutdatedError('x', details);
+    expect(error).toBeInstanceOf(ShippingDateOutdatedError);
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect(error).not.toBeInstanceOf(RequestValidationError);
+  });
+});
+
+describe('several codes', () => {
+  const codeOf = (...codes: string[]) => {
+    const errors = codes.map((code) => ({ code }));
+    return new ApiError('x', { ...details, errors }).code;
+  };
+
+  test('the first known one decides', () => {
+    expect(codeOf('added_later', 'tracker_conflict', 'tracker_not_found')).toBe('tracker_conflict');
+    expect(codeOf('added_later', 'auth_added_later')).toBe('auth_added_later');
+  });
+
+  test('none that is known → the first', () => {
+    expect(codeOf('added_later', 'added_even_later')).toBe('added_later');
   });
 });
 

@@ -76,7 +76,7 @@ function article(noun: string): string {
 
 /** Turns the first zod issues into ours; a `code` given in a custom issue's `params` is the rule's own name. */
 export function toValidationIssues(
-  error: z.core.$ZodError,
+  error: { readonly issues: readonly z.core.$ZodIssue[] },
   most = Number.POSITIVE_INFINITY,
 ): ValidationIssue[] {
   return error.issues.slice(0, most).map((issue) => {

@@ -18,6 +18,7 @@ import type { Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { checkLogger, type Hooks, LOG_LEVELS, type Logger, leveledLogger, resolveHooks } from '../logging.ts';
 import type { RateLimitOptions, TrackingClientOptions } from '../options.ts';
+import type { InvalidResponseMode } from '../schemas/check-response.ts';
 import { completeRetry, DEFAULT_RETRY, type RetryPolicy, retryOption } from './call-options.ts';
 
 /** The version of this package; a test keeps it equal to the one in package.json. */
@@ -42,7 +43,7 @@ export interface Config {
   /** Spares most programs the words of a line for every attempt. */
   readonly isDebugLogged: boolean;
   readonly hooks: Hooks;
-  readonly invalidResponse: 'throw' | 'warn';
+  readonly invalidResponse: InvalidResponseMode;
   readonly maxAnswerBytes: number;
 }
 
@@ -88,7 +89,7 @@ const clientOptions = z.strictObject({
   logger: z.custom<Logger>().transform(checkLogger).optional(),
   logLevel: choiceOption(LOG_LEVELS).default('warn'),
   hooks: z.custom<Hooks>().optional(),
-  invalidResponse: choiceOption(['throw', 'warn']).default('throw'),
+  invalidResponse: choiceOption(['keep', 'throw', 'warn']).default('keep'),
   maxAnswerBytes: countOption(1, true).default(DEFAULT_MAX_ANSWER_BYTES),
   dangerouslyAllowBrowser: switchOption.default(false),
   allowInsecureHttp: switchOption.default(false),

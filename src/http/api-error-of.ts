@@ -3,6 +3,7 @@ import {
   type ApiErrorDetails,
   AuthenticationError,
   ConflictError,
+  decidingCode,
   InvalidRequestError,
   NoActiveSubscriptionError,
   NotFoundError,
@@ -127,7 +128,7 @@ function describe(details: ApiErrorDetails): string {
 
 /** The error for a response: by code first, by status second. */
 export function apiErrorOf(details: ApiErrorDetails, message = describe(details)): ApiError {
-  const byCode = classOfCode(details.errors[0]?.code);
+  const byCode = classOfCode(decidingCode(details.errors));
   const ErrorClass = byCode === 'status' ? classOfStatus(details.status) : byCode;
   return new ErrorClass(message, details);
 }

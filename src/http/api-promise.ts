@@ -1,3 +1,5 @@
+import type { ValidationIssue } from '../common/validation.ts';
+
 /** What one response's headers say about the allowance. */
 export interface RateLimitInfo {
   /** Requests allowed in a window of one second, when announced as a positive integer. */
@@ -20,6 +22,11 @@ export interface WithResponse<T> {
   readonly rateLimit: RateLimitInfo;
   /** How many requests were sent for this call. */
   readonly attempts: number;
+  /**
+   * What of the response is not as it should be, the first 20: fields that were kept as they came, and items of lists
+   * without an id, which were left out. Empty when nothing is.
+   */
+  readonly mismatched: readonly ValidationIssue[];
 }
 
 /** The one execution behind an `ApiPromise`. */
@@ -54,7 +61,7 @@ export class ApiPromise<T> implements Promise<T> {
   /**
    * Starts the call, unless it has started, and gives more than the data.
    *
-   * @returns the data, the response, its request id, rate limit, and the number of attempts
+   * @returns the data, the response, its request id, rate limit, the number of attempts, and what is not as it should be
    */
   async withResponse(): Promise<WithResponse<T>> {
     const outcome = await this.#run();

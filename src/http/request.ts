@@ -27,8 +27,10 @@ export interface PreparedCall<T> {
   readonly maxLimitPerSecond: number | undefined;
   readonly timeoutClass: TimeoutClass;
   readonly retryClass: RetryClass;
-  readonly response: Pick<Endpoint['response'], 'unwrap' | 'resultStatuses' | 'mayBeEmpty'> & {
+  readonly response: Omit<Endpoint['response'], 'schema'> & {
     readonly schema: z.ZodType<T>;
+    /** True for a schema of the caller's. */
+    readonly isOwnSchema?: boolean;
   };
 }
 
@@ -186,6 +188,6 @@ export function prepareRawCall<T>(
     maxLimitPerSecond: limit,
     timeoutClass: row?.timeoutClass ?? 'standard',
     retryClass: isIdempotent ? 'safe' : 'billed',
-    response: { unwrap: (body) => ({ payload: body }), schema, mayBeEmpty: true },
+    response: { unwrap: (body) => ({ payload: body }), schema, mayBeEmpty: true, isOwnSchema: true },
   };
 }

@@ -3,11 +3,12 @@
 import { z } from 'zod';
 import { type ApiErrorDetails, ResultsNotReadyError } from '../api-errors.ts';
 import { redactHeaders, redactText, redactValue } from '../common/secrets.ts';
-import { errorMap, formatPath, hotSchema, kindOf, toValidationIssues } from '../common/validation.ts';
+import { formatPath, kindOf, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigurationError, ResponseValidationError } from '../errors.ts';
 import { WINDOW_MS } from '../limiter/allowance.ts';
 import type { Settlement } from '../limiter/limiter.ts';
+import { type CheckedResponse, checkResponse, type InvalidResponseMode } from '../schemas/check-response.ts';
 import { isJsonObject, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import { apiErrorOf, excerpt, readErrorItems } from './api-error-of.ts';
 import type { CallOutcome, RateLimitInfo } from './api-promise.ts';
@@ -28,8 +29,6 @@ export interface CallResponse<T> {
 type AnyResponse = CallResponse<unknown>;
 
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
-/** A page of records that all lack a field would make an error of megabytes, in every log. */
-const MOST_ISSUES_KEPT = 20;
 const BULK_STATUSES = ['success', 'partial', 'error'];
 
 /**
@@ -40,7 +39,7 @@ const BULK_STATUSES = ['success', 'partial', 'error'];
  */
 export function readOutcome<T>(config: Config, response: CallResponse<T>): CallOutcome<T> {
   const payload = payloadOf(response);
-  const data = checkedData(config, response, payload);
+  const { data, mismatched } = checkedData(config, response, payload);
   return {
     data,
     details: () => ({
@@ -49,6 +48,7 @@ export function readOutcome<T>(config: Config, response: CallResponse<T>): CallO
       requestId: response.headers.get('x-request-id') ?? undefined,
       rateLimit: parseRateLimit(response.headers),
       attempts: response.attempts,
+      mismatched,
     }),
   };
 }
@@ -66,6 +66,7 @@ function payloadOf(response: AnyResponse): unknown {
   const hasNoBody = call.method === 'HEAD' || status === 204 || status === 205;
   if (hasNoBody && call.response.mayBeEmpty) return {};
   const parsed = parseJson(response);
+  if ('problem' in parsed && call.response.isStatusEnough) return {};
   if ('problem' in parsed) throw invalidBody(response, text, parsed.problem);
   const unwrapped = call.response.unwrap(parsed.json);
   if ('mismatch' in unwrapped)
@@ -105,22 +106,28 @@ function looseJson(text: string): unknown {
   }
 }
 
-/** The payload as its schema makes it. */
-function checkedData<T>(config: Config, response: CallResponse<T>, payload: unknown): T {
-  const result = validate(response.call.response.schema, payload);
-  if (result.success) return result.data;
-  const error = mismatchError(response, payload, result.error);
-  // A payload of another kind altogether, null or an object for an array, would only fail later and with less to say.
-  const isOtherKind = error.issues.some((issue) => issue.path.length === 0);
-  if (isOtherKind || config.invalidResponse === 'throw') throw error;
-  config.logger.warn(`${error.message}; handed over as it arrived`);
-  // Not proven, and said so in the option's own words: with `invalidResponse: 'warn'` what arrived is handed over.
-  return payload as T;
+/** The payload as its schema makes it, and what of it is not as it should be. */
+function checkedData<T>(config: Config, response: CallResponse<T>, payload: unknown) {
+  const { call, attempts } = response;
+  const { endpoint, method, path } = call;
+  // A schema of the caller's own is for the caller to say: nothing but it is known of the response.
+  const isOwnSchema = call.response.isOwnSchema && config.invalidResponse === 'keep';
+  const checked = check(call.response.schema, payload, isOwnSchema ? 'throw' : config.invalidResponse);
+  if (checked.total === 0 && checked.isUsable) return checked;
+  const mismatched = checked.mismatched.map((issue) => redactIssue(issue, response.key));
+  const message = mismatchMessage(response, mismatched, checked.total);
+  if (!checked.isUsable)
+    throw new ResponseValidationError(message, { ...factsOf(response, payload), issues: mismatched });
+  const requestId = requestIdOf(response);
+  config.hooks.onMismatch?.({ endpoint, method, path, attempt: attempts, requestId, mismatched });
+  if (config.invalidResponse === 'warn') config.logger.warn(`${message}; handed over as it arrived`);
+  else config.logger.debug(`${message}; kept as it arrived`, { requestId });
+  return { data: checked.data, mismatched };
 }
 
-function validate<T>(schema: z.ZodType<T>, payload: unknown): z.ZodSafeParseResult<T> {
+function check<T>(schema: z.ZodType<T>, payload: unknown, mode: InvalidResponseMode): CheckedResponse<T> {
   try {
-    return hotSchema(schema).safeParse(payload, { error: errorMap('data') });
+    return checkResponse(schema, payload, mode);
   } catch (cause) {
     if (!(cause instanceof z.core.$ZodAsyncError)) throw cause;
     throw new ConfigurationError('Expected `schema` to check without promises, got an asynchronous one', {
@@ -129,20 +136,16 @@ function validate<T>(schema: z.ZodType<T>, payload: unknown): z.ZodSafeParseResu
   }
 }
 
-function mismatchError(response: AnyResponse, payload: unknown, cause: z.ZodError): ResponseValidationError {
-  const { call, key } = response;
-  const issues = toValidationIssues(cause, MOST_ISSUES_KEPT).map((issue) => ({
-    ...issue,
-    // The name of a field can come from the response.
-    path: issue.path.map((name) => (typeof name === 'string' ? redactText(name, key) : name)),
-    message: redactText(issue.message, key),
-  }));
-  const [first] = issues;
+/** The name of a field can come from the response, and so can the key. */
+function redactIssue(issue: ValidationIssue, key: string): ValidationIssue {
+  const path = issue.path.map((name) => (typeof name === 'string' ? redactText(name, key) : name));
+  return { ...issue, path, message: redactText(issue.message, key) };
+}
+
+function mismatchMessage({ call }: AnyResponse, [first]: readonly ValidationIssue[], total: number): string {
   const where = first === undefined ? 'an unknown field' : formatPath(first.path, 'data');
-  const others = cause.issues.length - 1;
-  const more = others > 0 ? ` (and ${others} more)` : '';
-  const message = `${call.method} ${call.path} was answered with an unexpected \`${where}\`: ${excerpt(first?.message ?? '')}${more}`;
-  return new ResponseValidationError(message, { ...factsOf(response, payload), issues });
+  const more = total > 1 ? ` (and ${total - 1} more)` : '';
+  return `${call.method} ${call.path} was answered with an unexpected \`${where}\`: ${excerpt(first?.message ?? '')}${more}`;
 }
 
 function invalidBody(response: AnyResponse, body: unknown, got: string): ResponseValidationError {

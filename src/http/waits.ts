@@ -1,14 +1,8 @@
-import { ApiError, RateLimitError } from '../api-errors.ts';
+import { ApiError, isTrackingError, RateLimitError } from '../api-errors.ts';
 import { onAbort, sleep } from '../common/timing.ts';
 import type { CallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
-import {
-  isTrackingError,
-  QueueFullError,
-  TimeoutError,
-  type TimeoutPhase,
-  type TrackingError,
-} from '../errors.ts';
+import { QueueFullError, TimeoutError, type TimeoutPhase, type TrackingError } from '../errors.ts';
 import type { Ticket } from '../limiter/limiter.ts';
 import { LongPauseError } from '../limiter/limiter.ts';
 import type { AttemptInfo } from '../logging.ts';

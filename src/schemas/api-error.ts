@@ -1,7 +1,15 @@
 // Specification: service.md 7; public contract
 
 import { z } from 'zod';
-import { type OpenEnumSchema, observed, openEnum, type RecordSchema, record } from './record.ts';
+import {
+  essential,
+  type NamedSchema,
+  namedRecord,
+  type OpenEnumSchema,
+  observed,
+  openEnum,
+  type RecordOf,
+} from './record.ts';
 
 /** Every error code that is known today. */
 export const KNOWN_ERROR_CODES = [
@@ -39,13 +47,13 @@ export type ErrorCode = z.output<typeof errorCodeSchema>;
 
 const apiErrorItemFields = {
   /** Stable; branch on it. */
-  code: errorCodeSchema,
+  code: essential(errorCodeSchema),
   /** For people; it may change. */
   message: observed(z.string()),
 };
 /** The type of `apiErrorItemSchema`. */
-export interface ApiErrorItemSchema extends RecordSchema<typeof apiErrorItemFields> {}
+export interface ApiErrorItemSchema extends NamedSchema<typeof apiErrorItemFields, ApiErrorItem> {}
 /** The schema of `ApiErrorItem`. */
-export const apiErrorItemSchema: ApiErrorItemSchema = record(apiErrorItemFields);
+export const apiErrorItemSchema: ApiErrorItemSchema = namedRecord(apiErrorItemFields);
 /** One error as the service reports it. */
-export type ApiErrorItem = z.output<typeof apiErrorItemSchema>;
+export interface ApiErrorItem extends RecordOf<typeof apiErrorItemFields> {}

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
-import { observed, openEnum, record } from './record.ts';
+import { essential, type NamedSchema, namedRecord, observed, openEnum, type RecordOf } from './record.ts';
 
 /** The hints a courier may ask for, as known today. */
 export const COURIER_REQUIRED_FIELDS = [
@@ -11,10 +11,9 @@ export const COURIER_REQUIRED_FIELDS = [
   'courierAccount',
 ] as const;
 
-/** The schema of `Courier`. */
-export const courierSchema = record({
+const courierFields = {
   /** What requests name it by. */
-  courierCode: z.string(),
+  courierCode: essential(z.string()),
   /** What people call it. */
   courierName: observed(z.string()),
   /** Its website. */
@@ -27,9 +26,13 @@ export const courierSchema = record({
   requiredFields: observed(z.array(openEnum(COURIER_REQUIRED_FIELDS))),
   /** True when it should no longer be used. */
   isDeprecated: observed(z.boolean()),
-});
+};
+/** The type of `courierSchema`. */
+export interface CourierSchema extends NamedSchema<typeof courierFields, Courier> {}
+/** The schema of `Courier`. */
+export const courierSchema: CourierSchema = namedRecord(courierFields);
 /** A courier the service can ask. */
-export type Courier = z.output<typeof courierSchema>;
+export interface Courier extends RecordOf<typeof courierFields> {}
 
 const MAX_COURIER_CODES = 3;
 

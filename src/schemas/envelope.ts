@@ -53,10 +53,21 @@ export function firstInData(key: string, recordFields: readonly string[]): Unwra
 /** Takes the body as it is: the bulk endpoint has an envelope of its own. */
 export const wholeBody: Unwrap = (body) => ({ payload: body });
 
-/** Reads `data.summary` of a resend; a missing summary is an empty one. */
+/** Reads a list with how many items were sent: items that are none are left out later, and a full page is still full. */
+export function pageOf(key: string): Unwrap {
+  const unwrapList = inData(key);
+  return (body) => {
+    const list = unwrapList(body);
+    if ('mismatch' in list) return list;
+    const { payload } = list;
+    if (!Array.isArray(payload)) return { mismatch: `an array in \`data.${key}\`, or as \`data\`` };
+    return { payload: { [key]: payload, sent: payload.length } };
+  };
+}
+
+/** Reads `data.summary` of a resend; without one it is empty, as the status says that the service has taken it. */
 export const resendSummary: Unwrap = (body) => {
-  const data = dataOf(body);
-  if ('mismatch' in data) return data;
-  const summary = isJsonObject(data.payload) ? data.payload['summary'] : undefined;
-  return { payload: summary ?? {} };
+  const data = isJsonObject(body) ? body['data'] : undefined;
+  const summary = isJsonObject(data) ? data['summary'] : undefined;
+  return { payload: isJsonObject(summary) ? summary : {} };
 };

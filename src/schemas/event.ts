@@ -1,7 +1,15 @@
 // Specification: service.md 2.3; public contract
 
 import { z } from 'zod';
-import { type OpenEnumSchema, observed, openEnum, type RecordSchema, record } from './record.ts';
+import {
+  essential,
+  type NamedSchema,
+  namedRecord,
+  type OpenEnumSchema,
+  observed,
+  openEnum,
+  type RecordOf,
+} from './record.ts';
 
 /** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
 export const STATUS_MILESTONES = [
@@ -67,7 +75,7 @@ export type StatusCode = z.output<typeof statusCodeSchema>;
 
 const eventFields = {
   /** Opaque identifier; deduplicate on it. */
-  eventId: z.string(),
+  eventId: essential(z.string()),
   /** The tracker's number. */
   trackingNumber: observed(z.string()),
   /** The number under which the courier reported the event. */
@@ -101,8 +109,8 @@ const eventFields = {
   hasNoTime: z.unknown().optional(),
 };
 /** The type of `eventSchema`. */
-export interface EventSchema extends RecordSchema<typeof eventFields> {}
+export interface EventSchema extends NamedSchema<typeof eventFields, TrackingEvent> {}
 /** The schema of `TrackingEvent`. */
-export const eventSchema: EventSchema = record(eventFields);
+export const eventSchema: EventSchema = namedRecord(eventFields);
 /** One thing that happened to a shipment. */
-export type TrackingEvent = z.output<typeof eventSchema>;
+export interface TrackingEvent extends RecordOf<typeof eventFields> {}

@@ -1,11 +1,24 @@
 import { z } from 'zod';
 import { expected } from '../common/validation.ts';
 
-/**
- * The schema of a record. Each record that others hold extends it by an interface of its own: declarations then name
- * the interface, with the words on its fields, where they would else repeat every field without them.
- */
+/** The schema of a record without a name of its own. */
 export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;
+
+/** What a record of some fields holds; a named record is an interface that extends it. */
+export type RecordOf<Shape extends z.ZodRawShape> = z.output<RecordSchema<Shape>>;
+
+interface NamedInternals<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>
+  extends z.core.$ZodObjectInternals<Shape, z.core.$strip> {
+  output: Named;
+}
+/**
+ * The schema of a record with a name: editors, errors and declarations name the interface, where they would else repeat
+ * every field.
+ */
+export interface NamedSchema<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>
+  extends z.ZodObject<Shape, z.core.$strip> {
+  _zod: NamedInternals<Shape, Named>;
+}
 
 /**
  * A record the service sends: unknown fields are kept at run time, while the inferred type stays closed,
@@ -15,6 +28,14 @@ export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<
   // Sound: a loose object's output is the stripped output plus extra keys, and every method that differs
   // between the two configurations differs only in those extra keys.
   return z.looseObject(shape) as unknown as RecordSchema<Shape>;
+}
+
+/** `record` with the name of what it holds. */
+export function namedRecord<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>(
+  shape: Shape,
+): NamedSchema<Shape, Named> {
+  // Sound: `Named` is an interface that extends exactly what the record holds and adds nothing.
+  return record(shape) as unknown as NamedSchema<Shape, Named>;
 }
 
 /** A string that is one of the known values, which editors complete, or any later one. */
@@ -32,6 +53,27 @@ export function openEnum<const Known extends string>(_known: readonly Known[]): 
 /** A field that the public contract shows but the specification does not promise: it may be missing or null. */
 export function observed<Schema extends z.ZodType>(schema: Schema): z.ZodOptional<z.ZodNullable<Schema>> {
   return schema.nullish();
+}
+
+const ESSENTIAL = new WeakSet<object>();
+
+/** A field without which a record is none: its id, or what makes it one of its kind. */
+export function essential<Schema extends z.ZodType>(schema: Schema): Schema {
+  ESSENTIAL.add(schema);
+  return schema;
+}
+
+/** True for the schema of an essential field. */
+export function isEssential(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && ESSENTIAL.has(schema);
+}
+
+/** An optional field of an input; null, which a row of a database has where nothing is, counts as left out. */
+export function optionalInput<Schema extends z.ZodType>(schema: Schema) {
+  return schema
+    .nullish()
+    .transform((value): z.output<Schema> | undefined => value ?? undefined)
+    .optional();
 }
 
 /** A string of `min` to `max` characters. */

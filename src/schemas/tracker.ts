@@ -4,29 +4,68 @@ import { z } from 'zod';
 import { expected } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
 import { trackingNumber } from './identifier.ts';
-import { countryCode, observed, type RecordSchema, record, text } from './record.ts';
+import {
+  countryCode,
+  essential,
+  type NamedSchema,
+  namedRecord,
+  observed,
+  optionalInput,
+  type RecordOf,
+  type RecordSchema,
+  record,
+  text,
+} from './record.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_SHIPPING_AGE_DAYS = 180;
 /** The zone furthest behind UTC is 12 hours behind: only after that is a local date surely over everywhere. */
 const WIDEST_ZONE_MS = 12 * 3_600_000;
-const ISO_DATE =
-  /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2})(?::(\d{2})(?::(\d{2})(?:[.,]\d+)?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+/** ISO 8601, extended (`2026-03-01T10:00:00Z`) or basic (`20260301T100000Z`), by month, by week or by day of the year. */
+const ISO_DATES = [isoDate('-', ':'), isoDate('', '')];
 /** A second lasts until just before the next one, whatever its fraction says. */
 const REST_OF_SECOND_MS = 999;
 
-/** The last instant an ISO 8601 date or date-time can mean in any time zone; `undefined` when it is not one. */
-export function latestInstant(value: string): number | undefined {
-  const match = ISO_DATE.exec(value);
-  if (match === null) return undefined;
-  const [, year, month, day, hours = '23', minutes = '59', seconds = '59', zone] = match;
+function isoDate(dash: string, colon: string): RegExp {
+  const day = `(?:(?<month>\\d{2})${dash}(?<day>\\d{2})|W(?<week>\\d{2})${dash}(?<weekday>[1-7])|(?<dayOfYear>\\d{3}))`;
+  const time = `(?<hours>\\d{2})(?:${colon}(?<minutes>\\d{2})(?:${colon}(?<seconds>\\d{2})(?:[.,]\\d+)?)?)?`;
+  const zone = '(?<zone>Z|[+-]\\d{2}(?::?\\d{2})?)';
+  return new RegExp(`^(?<year>\\d{4})${dash}${day}(?:T${time}${zone}?)?$`, 'i');
+}
+
+/** The start of a day in UTC; undefined for one that the calendar does not have. */
+function startOfDay({ year, month, day, week, weekday, dayOfYear }: IsoParts): number | undefined {
+  if (week !== undefined) {
+    // Week 1 is the week of January 4th, and a year has 53 of them when its last Thursday says so.
+    const fourth = Date.UTC(Number(year), 0, 4);
+    const monday = fourth - ((new Date(fourth).getUTCDay() + 6) % 7) * DAY_MS;
+    const thursday = monday + (Number(week) * 7 - 4) * DAY_MS;
+    if (Number(week) < 1 || new Date(thursday).getUTCFullYear() !== Number(year)) return undefined;
+    return thursday + (Number(weekday) - 4) * DAY_MS;
+  }
+  if (dayOfYear !== undefined) {
+    const start = Date.UTC(Number(year), 0, Number(dayOfYear));
+    return Number(dayOfYear) > 0 && new Date(start).getUTCFullYear() === Number(year) ? start : undefined;
+  }
   const start = Date.UTC(Number(year), Number(month) - 1, Number(day));
   const parsed = new Date(start);
   const isRealDay = parsed.getUTCMonth() === Number(month) - 1 && parsed.getUTCDate() === Number(day);
-  if (!isRealDay || Number(hours) > 24 || Number(minutes) > 59 || Number(seconds) > 60) return undefined;
+  return isRealDay ? start : undefined;
+}
+
+type IsoParts = Readonly<Record<string, string | undefined>>;
+
+/** The last instant an ISO 8601 date or date-time can mean in any time zone; `undefined` when it is not one. */
+export function latestInstant(value: string): number | undefined {
+  const parts: IsoParts | undefined = ISO_DATES.map((iso) => iso.exec(value)?.groups).find(Boolean);
+  if (parts === undefined) return undefined;
+  const start = startOfDay(parts);
+  const { hours = '23', minutes = '59', seconds = '59', zone } = parts;
+  if (start === undefined || Number(hours) > 24 || Number(minutes) > 59 || Number(seconds) > 60)
+    return undefined;
   const local =
     start + ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + REST_OF_SECOND_MS;
-  if (zone === 'Z') return local;
+  if (zone?.toUpperCase() === 'Z') return local;
   if (zone === undefined) return local + WIDEST_ZONE_MS;
   const sign = zone.startsWith('-') ? -1 : 1;
   const digits = zone.slice(1).replace(':', '').padEnd(4, '0');
@@ -50,80 +89,100 @@ const shippingDate = z
     params: { code: 'shipping_date_outdated' },
   });
 
-/** An e-mail address of at most 254 characters, checked by shape only. */
-export const email = text(0, 254).regex(/^[^\s@]+@[^\s@]+$/, expected('to be an e-mail address'));
+/** An e-mail address of at most 254 characters, checked by shape only; its local part may be quoted (RFC 5321, 4.1.2). */
+export const email = text(0, 254).regex(
+  /^(?:[^\s@"]+|"(?:[^"\\\r\n]|\\[^\r\n])+")@[^\s@]+$/,
+  expected('to be an e-mail address'),
+);
 
 /** What helps to find the courier and the shipment; the same wherever a number is given. */
 export const courierHints = {
   /** Up to three courier codes; improves the detection of the courier. */
-  courierCode: courierCodes.optional(),
+  courierCode: optionalInput(courierCodes),
   /** ISO 3166-1 alpha-2 or alpha-3; alpha-2 is returned. */
-  originCountryCode: countryCode.optional(),
+  originCountryCode: optionalInput(countryCode),
   /** ISO 3166-1 alpha-2 or alpha-3; some couriers require it. */
-  destinationCountryCode: countryCode.optional(),
+  destinationCountryCode: optionalInput(countryCode),
   /** 1 to 32 characters; some couriers require it. */
-  destinationPostCode: text(1, 32).optional(),
+  destinationPostCode: optionalInput(text(1, 32)),
   /** ISO 8601 date, at most 180 days old. */
-  shippingDate: shippingDate.optional(),
+  shippingDate: optionalInput(shippingDate),
 };
+
+const anyText = z.string(expected('to be a string'));
 
 const trackerInputFields = {
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
   trackingNumber,
   ...courierHints,
   /** Your own identifier, at most 100 characters, unique among your active trackers. */
-  clientTrackerId: text(0, 100).optional(),
+  clientTrackerId: optionalInput(text(0, 100)),
   /** Free text, at most 100 characters, returned in responses and webhooks. */
-  shipmentReference: text(0, 100).optional(),
+  shipmentReference: optionalInput(text(0, 100)),
   /** The courier's name; takes part in the matching of payloads. */
-  courierName: z.string(expected('to be a string')).optional(),
+  courierName: optionalInput(anyText),
   /** Where the shipment can be tracked; takes part in the matching of payloads. */
-  trackingUrl: z.string(expected('to be a string')).optional(),
+  trackingUrl: optionalInput(anyText),
   /** Your order's number. */
-  orderNumber: z.string(expected('to be a string')).optional(),
+  orderNumber: optionalInput(anyText),
   /** A title of your own. */
-  title: z.string(expected('to be a string')).optional(),
+  title: optionalInput(anyText),
   /** Who is notified; some couriers report more when they know the name. */
-  recipient: record({
-    /** E-mail address, at most 254 characters. */
-    email: email.optional(),
-    /** At most 100 characters. */
-    name: text(0, 100).optional(),
-  }).optional(),
+  recipient: optionalInput(
+    record({
+      /** E-mail address, at most 254 characters. */
+      email: optionalInput(email),
+      /** At most 100 characters. */
+      name: optionalInput(text(0, 100)),
+    }),
+  ),
   /** How the service tracks. */
-  settings: record({
-    /** Track only with the given courier codes; the public contract has a boolean here. Sent as given. */
-    restrictTrackingToCourierCode: courierRestriction.optional(),
-  }).optional(),
+  settings: optionalInput(
+    record({
+      /** Track only with the given courier codes; the public contract has a boolean here. Sent as given. */
+      restrictTrackingToCourierCode: optionalInput(courierRestriction),
+    }),
+  ),
 };
 /** The type of `trackerInputSchema`. */
 export interface TrackerInputSchema extends RecordSchema<typeof trackerInputFields> {}
 /** The schema of `TrackerInput`. */
 export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields);
 /**
- * What a tracker is created from; only `trackingNumber` is required.
+ * What a tracker is created from; only `trackingNumber` is required, and null counts as left out.
  * Unknown fields do not compile, and are sent as given when they get past the compiler.
  */
-export type TrackerInput = z.input<typeof trackerInputSchema>;
+export interface TrackerInput extends z.input<TrackerInputSchema> {
+  // Repeated: where a literal does not fit, TypeScript shows an interface that adds nothing by its structure.
+  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
+  trackingNumber: string;
+}
+/** A creation request as it is sent: without nulls. */
+export type TrackerRequest = z.output<TrackerInputSchema>;
 
 /** The schema of `TrackerUpdate`. */
 export const trackerUpdateSchema = record({
   /** `false` archives the tracker and frees its `clientTrackerId`. */
-  isSubscribed: z.boolean(expected('to be a boolean')).optional(),
+  isSubscribed: optionalInput(z.boolean(expected('to be a boolean'))),
   ...courierHints,
 }).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
   ...expected('to have at least one field', () => 'none', 'patch'),
 });
-/** What `trackers.update` may change; at least one field. */
-export type TrackerUpdate = z.input<typeof trackerUpdateSchema>;
+/** What `trackers.update` may change; at least one field that is not null. */
+export interface TrackerUpdate extends z.input<typeof trackerUpdateSchema> {
+  /** `false` archives the tracker and frees its `clientTrackerId`. */
+  isSubscribed?: boolean | null | undefined;
+}
+/** A patch as it is sent: without nulls. */
+export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
 
 const trackerFields = {
   /** Allocated by the service: store it. */
-  trackerId: z.string(),
+  trackerId: essential(z.string()),
   /** In upper case, whatever was sent. */
   trackingNumber: z.string(),
-  /** `false`: the service has stopped tracking the shipment; stop polling. Compare with `=== false`: it may be missing. */
-  isTracked: observed(z.boolean()),
+  /** `false`: the service has stopped tracking the shipment; stop polling. */
+  isTracked: z.boolean(),
   /** Your own identifier, if you sent one. */
   clientTrackerId: observed(z.string()),
   /** As you sent it. */
@@ -131,16 +190,16 @@ const trackerFields = {
   /** The couriers that are asked. */
   courierCode: observed(z.union([z.string(), z.array(z.string())])),
   /** False once the tracker is archived. */
-  isSubscribed: observed(z.boolean()),
+  isSubscribed: z.boolean(),
   /** ISO 8601 date-time. */
-  createdAt: observed(z.string()),
+  createdAt: z.string(),
 };
 /** The type of `trackerSchema`. */
-export interface TrackerSchema extends RecordSchema<typeof trackerFields> {}
+export interface TrackerSchema extends NamedSchema<typeof trackerFields, Tracker> {}
 /** The schema of `Tracker`. */
-export const trackerSchema: TrackerSchema = record(trackerFields);
+export const trackerSchema: TrackerSchema = namedRecord(trackerFields);
 /** A tracker as the API returns it. */
-export type Tracker = z.output<typeof trackerSchema>;
+export interface Tracker extends RecordOf<typeof trackerFields> {}
 
 /** The page and page size that `trackers.list` asks for by itself. */
 export const DEFAULT_PAGE = 1;
@@ -152,18 +211,20 @@ export const trackerListQuerySchema = z.object({
   page: z
     .int(expected('to be a whole number'))
     .min(1, expected('to be at least 1', String))
-    .default(DEFAULT_PAGE),
+    .nullish()
+    .transform((page) => page ?? DEFAULT_PAGE),
   /** Trackers a page, 1 to 500. Default 100. */
   limit: z
     .int(expected('to be a whole number'))
     .min(1, expected('to be 1 to 500', String))
     .max(500, expected('to be 1 to 500', String))
-    .default(DEFAULT_PAGE_SIZE),
+    .nullish()
+    .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
   /** `1` oldest first, `-1` newest first; the service's own order when left out. */
-  sort: z.literal([1, -1], expected('to be 1 or -1')).optional(),
+  sort: optionalInput(z.literal([1, -1], expected('to be 1 or -1'))),
 });
 /** Query of `trackers.list`. */
-export type TrackerListQuery = z.input<typeof trackerListQuerySchema>;
+export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema> {}
 
 /** One page of trackers. */
 export interface TrackerPage {
@@ -173,6 +234,6 @@ export interface TrackerPage {
   readonly page: number;
   /** How many trackers were asked for. */
   readonly limit: number;
-  /** True when the page is full, so there may be another one. */
+  /** True when the service gave as many trackers as were asked for, so there may be another page. */
   readonly hasMore: boolean;
 }

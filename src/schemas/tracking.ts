@@ -9,7 +9,7 @@ import {
   type TrackingEvent,
 } from './event.ts';
 import { trackingNumber } from './identifier.ts';
-import { observed, type RecordSchema, record } from './record.ts';
+import { essential, type NamedSchema, namedRecord, observed, type RecordOf, record } from './record.ts';
 import { courierHints, trackerSchema } from './tracker.ts';
 
 const recipientFields = {
@@ -25,11 +25,11 @@ const recipientFields = {
   subdivision: observed(z.string()),
 };
 /** The type of `recipientSchema`. */
-export interface RecipientSchema extends RecordSchema<typeof recipientFields> {}
+export interface RecipientSchema extends NamedSchema<typeof recipientFields, Recipient> {}
 /** The schema of `Recipient`. */
-export const recipientSchema: RecipientSchema = record(recipientFields);
+export const recipientSchema: RecipientSchema = namedRecord(recipientFields);
 /** Who a shipment goes to, as the courier has it. */
-export type Recipient = z.output<typeof recipientSchema>;
+export interface Recipient extends RecordOf<typeof recipientFields> {}
 
 const dateRangeSchema = record({
   /** Earliest date. */
@@ -46,7 +46,7 @@ const shipmentDeliveryFields = {
   /** The courier's name for the kind of delivery. */
   service: observed(z.string()),
   /** @deprecated Not to be relied on (service.md 2.3). */
-  signedBy: z.unknown().optional(),
+  signedBy: observed(z.string()),
   /**
    * Add-on: the property is absent when the account lacks the option or there is no value (service.md 2.3). Its form is
    * not documented: a date, or a range like the courier's own estimate.
@@ -54,11 +54,12 @@ const shipmentDeliveryFields = {
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
 };
 /** The type of `shipmentDeliverySchema`. */
-export interface ShipmentDeliverySchema extends RecordSchema<typeof shipmentDeliveryFields> {}
+export interface ShipmentDeliverySchema
+  extends NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> {}
 /** The schema of `ShipmentDelivery`. */
-export const shipmentDeliverySchema: ShipmentDeliverySchema = record(shipmentDeliveryFields);
+export const shipmentDeliverySchema: ShipmentDeliverySchema = namedRecord(shipmentDeliveryFields);
 /** What is known of the delivery of a shipment. */
-export type ShipmentDelivery = z.output<typeof shipmentDeliverySchema>;
+export interface ShipmentDelivery extends RecordOf<typeof shipmentDeliveryFields> {}
 
 const shipmentFields = {
   /** Allocated by the service. */
@@ -88,11 +89,11 @@ const shipmentFields = {
   delivery: observed(shipmentDeliverySchema),
 };
 /** The type of `shipmentSchema`. */
-export interface ShipmentSchema extends RecordSchema<typeof shipmentFields> {}
+export interface ShipmentSchema extends NamedSchema<typeof shipmentFields, Shipment> {}
 /** The schema of `Shipment`. */
-export const shipmentSchema: ShipmentSchema = record(shipmentFields);
+export const shipmentSchema: ShipmentSchema = namedRecord(shipmentFields);
 /** A shipment as couriers report it; none of its fields is promised. */
-export type Shipment = z.output<typeof shipmentSchema>;
+export interface Shipment extends RecordOf<typeof shipmentFields> {}
 
 const statisticsFields = {
   /** One for each milestone, like `occurrenceDatetime` of events. */
@@ -116,16 +117,15 @@ const statisticsFields = {
   ),
 };
 /** The type of `statisticsSchema`. */
-export interface StatisticsSchema extends RecordSchema<typeof statisticsFields> {}
+export interface StatisticsSchema extends NamedSchema<typeof statisticsFields, Statistics> {}
 /** The schema of `Statistics`. */
-export const statisticsSchema: StatisticsSchema = record(statisticsFields);
+export const statisticsSchema: StatisticsSchema = namedRecord(statisticsFields);
 /** When each milestone was reached. */
-export type Statistics = z.output<typeof statisticsSchema>;
+export interface Statistics extends RecordOf<typeof statisticsFields> {}
 
 /** A full event history; one that was not sent is empty. */
 export interface EventHistorySchema extends z.ZodType<TrackingEvent[], TrackingEvent[] | null | undefined> {}
-const eventHistory: EventHistorySchema = z
-  .array(eventSchema)
+const eventHistory: EventHistorySchema = essential(z.array(eventSchema))
   .nullish()
   .transform((events) => events ?? []);
 
@@ -145,16 +145,18 @@ const trackingFields = {
   ...results,
 };
 /** The type of `trackingSchema`. */
-export interface TrackingSchema extends RecordSchema<typeof trackingFields> {}
+export interface TrackingSchema extends NamedSchema<typeof trackingFields, Tracking> {}
 /** The schema of `Tracking`. */
-export const trackingSchema: TrackingSchema = record(trackingFields);
+export const trackingSchema: TrackingSchema = namedRecord(trackingFields);
 /** Tracking results of a tracker. */
-export type Tracking = z.output<typeof trackingSchema>;
+export interface Tracking extends RecordOf<typeof trackingFields> {}
 
+/** The type of `perCallTrackingSchema`. */
+export interface PerCallTrackingSchema extends NamedSchema<typeof results, PerCallTracking> {}
 /** The schema of `PerCallTracking`. */
-export const perCallTrackingSchema = record(results);
+export const perCallTrackingSchema: PerCallTrackingSchema = namedRecord(results);
 /** Tracking results of a per-call search, which creates no tracker. */
-export type PerCallTracking = z.output<typeof perCallTrackingSchema>;
+export interface PerCallTracking extends RecordOf<typeof results> {}
 
 /** The schema of `TrackingSearchInput`. */
 export const trackingSearchInputSchema = record({
@@ -163,4 +165,7 @@ export const trackingSearchInputSchema = record({
   ...courierHints,
 });
 /** What a per-call search asks for. */
-export type TrackingSearchInput = z.input<typeof trackingSearchInputSchema>;
+export interface TrackingSearchInput extends z.input<typeof trackingSearchInputSchema> {
+  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
+  trackingNumber: string;
+}

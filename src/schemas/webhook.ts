@@ -2,7 +2,15 @@
 
 import { z } from 'zod';
 import { eventSchema } from './event.ts';
-import { observed, openEnum, type RecordSchema, record } from './record.ts';
+import {
+  essential,
+  type NamedSchema,
+  namedRecord,
+  observed,
+  openEnum,
+  type RecordOf,
+  record,
+} from './record.ts';
 import { trackerSchema } from './tracker.ts';
 import { shipmentSchema, statisticsSchema } from './tracking.ts';
 
@@ -17,18 +25,22 @@ export const webhookEventSchema = eventSchema.extend({
   eventId: observed(eventSchema.shape.eventId),
 });
 /** One event of a push: as in results, but without a promise that `eventId` is there. */
-export type WebhookEvent = z.output<typeof webhookEventSchema>;
+export interface WebhookEvent extends z.output<typeof webhookEventSchema> {}
 
 /** The schema of `WebhookTracker`. */
 export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courierCode: true }).extend({
   /** In upper case, whatever was sent. */
   trackingNumber: observed(trackerSchema.shape.trackingNumber),
+  /** False once the tracker is archived. */
+  isSubscribed: observed(trackerSchema.shape.isSubscribed),
+  /** ISO 8601 date-time. */
+  createdAt: observed(trackerSchema.shape.createdAt),
 });
 /**
  * The tracker of a push: the flat shape has its ids only, and `isTracked` is never sent. Match it to your record by
  * `trackerId` or `clientTrackerId`.
  */
-export type WebhookTracker = z.output<typeof webhookTrackerSchema>;
+export interface WebhookTracker extends z.output<typeof webhookTrackerSchema> {}
 
 const webhookMetadataFields = {
   /** ISO 8601 date-time. */
@@ -39,11 +51,11 @@ const webhookMetadataFields = {
   topic: observed(z.string()),
 };
 /** The type of `webhookMetadataSchema`. */
-export interface WebhookMetadataSchema extends RecordSchema<typeof webhookMetadataFields> {}
+export interface WebhookMetadataSchema extends NamedSchema<typeof webhookMetadataFields, WebhookMetadata> {}
 /** The schema of `WebhookMetadata`. */
-export const webhookMetadataSchema: WebhookMetadataSchema = record(webhookMetadataFields);
+export const webhookMetadataSchema: WebhookMetadataSchema = namedRecord(webhookMetadataFields);
 /** What the service says about a push. */
-export type WebhookMetadata = z.output<typeof webhookMetadataSchema>;
+export interface WebhookMetadata extends RecordOf<typeof webhookMetadataFields> {}
 
 const namedTopic = webhookMetadataSchema.extend({
   /** What kind of push it is. */
@@ -71,7 +83,7 @@ export const eventsDeliverySchema = record({
   statistics: observed(statisticsSchema),
 });
 /** New events of one tracker, with the shipment as it is now. */
-export type EventsDelivery = z.output<typeof eventsDeliverySchema>;
+export interface EventsDelivery extends z.output<typeof eventsDeliverySchema> {}
 
 /** The schema of `ProofOfDelivery`. */
 export const proofOfDeliverySchema = record({
@@ -101,7 +113,7 @@ export const proofOfDeliverySchema = record({
   }),
 });
 /** A proof of delivery, or the news that there is none. */
-export type ProofOfDelivery = z.output<typeof proofOfDeliverySchema>;
+export interface ProofOfDelivery extends z.output<typeof proofOfDeliverySchema> {}
 
 /** The schema of `OtherDelivery`. */
 export const otherDeliverySchema = record({
@@ -115,7 +127,7 @@ export const otherDeliverySchema = record({
   data: z.unknown().optional(),
 });
 /** A push of a topic that this version does not know, kept as it came. */
-export type OtherDelivery = z.output<typeof otherDeliverySchema>;
+export interface OtherDelivery extends z.output<typeof otherDeliverySchema> {}
 
 /** One item of a webhook; `kind` says which. */
 export type Delivery = EventsDelivery | ProofOfDelivery | OtherDelivery;
@@ -125,19 +137,63 @@ export const resendResultSchema = record({
   /** How many webhook events were queued again, when the service says so; declared as a string, seen as a number. */
   totalResent: z
     .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
-    .nullish()
-    .transform((total) => total ?? undefined)
-    .optional(),
+    .optional()
+    // The service has taken the request: whatever it says of the total must not make anybody repeat it.
+    .catch(undefined),
 });
 /** What `trackers.resendWebhookEvents` resolves to. */
-export type ResendResult = z.output<typeof resendResultSchema>;
+export interface ResendResult extends z.output<typeof resendResultSchema> {}
 
+const webhookHistoryMetadataFields = {
+  /** The tracker's number. */
+  trackingNumber: observed(z.string()),
+  /** The tracker. */
+  trackerId: observed(z.string()),
+  /** Your own identifier, if you sent one. */
+  clientTrackerId: observed(z.string()),
+  /** Where the pushes go; null while no URL is registered. */
+  webhookUrl: observed(z.string()),
+  /** ISO 8601 date-time of the last push that was accepted. */
+  lastSuccessfulPushAt: observed(z.string()),
+  /** ISO 8601 date-time of the last push that failed. */
+  lastFailedPushAt: observed(z.string()),
+};
+/** The type of the schema of `WebhookHistoryMetadata`. */
+export interface WebhookHistoryMetadataSchema
+  extends NamedSchema<typeof webhookHistoryMetadataFields, WebhookHistoryMetadata> {}
+const webhookHistoryMetadataSchema: WebhookHistoryMetadataSchema = namedRecord(webhookHistoryMetadataFields);
+/** What a webhook history says of the tracker and its pushes. */
+export interface WebhookHistoryMetadata extends RecordOf<typeof webhookHistoryMetadataFields> {}
+
+const webhookPushFields = {
+  /** Whether the receiver took it. */
+  status: observed(openEnum(['success', 'failed'])),
+  /** ISO 8601 date-time. */
+  pushTimestamp: observed(z.string()),
+  /** What was pushed; `parseWebhook` of `tracking-client/webhooks` reads it. */
+  requestBody: z.unknown().optional(),
+  /** What the receiver answered: JSON or text. */
+  responseBody: z.unknown().optional(),
+  /** The headers of its answer. */
+  responseHeaders: observed(z.record(z.string(), z.unknown())),
+  /** The HTTP status of its answer, as text; null when there was none. */
+  responseStatusCode: observed(z.string()),
+};
+/** The type of the schema of `WebhookPush`. */
+export interface WebhookPushSchema extends NamedSchema<typeof webhookPushFields, WebhookPush> {}
+const webhookPushSchema: WebhookPushSchema = namedRecord(webhookPushFields);
+/** One push of a webhook history. */
+export interface WebhookPush extends RecordOf<typeof webhookPushFields> {}
+
+const webhookHistoryFields = {
+  /** The tracker and its last pushes. */
+  metadata: observed(webhookHistoryMetadataSchema),
+  /** The pushes, newest first. */
+  webhooks: essential(z.array(webhookPushSchema)),
+};
+/** The type of `webhookHistorySchema`. */
+export interface WebhookHistorySchema extends NamedSchema<typeof webhookHistoryFields, WebhookHistory> {}
 /** The schema of `WebhookHistory`. */
-export const webhookHistorySchema = record({
-  /** What the service says about the list; its shape is not documented. */
-  metadata: observed(z.record(z.string(), z.unknown())),
-  /** The pushes as the service recorded them; their shape is not documented. */
-  webhooks: z.array(z.unknown()),
-});
-/** The webhooks that were sent for a tracker. */
-export type WebhookHistory = z.output<typeof webhookHistorySchema>;
+export const webhookHistorySchema: WebhookHistorySchema = namedRecord(webhookHistoryFields);
+/** The webhooks that were sent for a tracker, newest first. */
+export interface WebhookHistory extends RecordOf<typeof webhookHistoryFields> {}

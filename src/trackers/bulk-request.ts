@@ -1,12 +1,11 @@
 // Specification: service.md 2.1, 2.2, 2.4; public contract
 
-import { ApiError } from '../api-errors.ts';
+import { ApiError, isTrackingError } from '../api-errors.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
 import { linkedController } from '../common/timing.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ConnectionError,
-  isTrackingError,
   QueueFullError,
   RequestValidationError,
   ResponseValidationError,
@@ -17,7 +16,7 @@ import type { WithResponse } from '../http/api-promise.ts';
 import { Caller } from '../http/call.ts';
 import type { Hooks } from '../logging.ts';
 import type { BulkRequestOptions } from '../options.ts';
-import type { ApiErrorItem } from '../schemas/api-error.ts';
+import { type ApiErrorItem, apiErrorItemSchema } from '../schemas/api-error.ts';
 import type { BulkItem, BulkResult } from '../schemas/bulk.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
@@ -148,10 +147,11 @@ function wholeRequestError({
 }: WithResponse<BulkResult>): ApiError | undefined {
   const hasItems = Array.isArray(result.data) && result.data.length > 0;
   if (hasItems || !result.error) return undefined;
+  const { data: error } = apiErrorItemSchema.safeParse(result.error);
   const { method, path } = endpoints['trackers.createBulk'];
   return apiErrorOf({
     status: response.status,
-    errors: [result.error],
+    errors: error === undefined ? [] : [error],
     requestId,
     method,
     path,
@@ -189,8 +189,9 @@ function resultOf(item: BulkItem | undefined): InputResult {
   const { itemStatus, tracker, errors } = item;
   return {
     status: ITEM_STATUSES.find((status) => status === itemStatus) ?? 'unknown',
-    ...(tracker ? { tracker } : {}),
-    ...(errors && errors.length > 0 ? { errors } : {}),
+    // Fields are kept as they came when they are not what they should be.
+    ...(typeof tracker?.trackerId === 'string' ? { tracker } : {}),
+    ...(Array.isArray(errors) && errors.length > 0 ? { errors } : {}),
   };
 }
 
@@ -297,7 +298,7 @@ export function matchItems(
   items: readonly BulkItem[],
 ): (BulkItem | undefined)[] {
   const matched: (BulkItem | undefined)[] = inputs.map(() => undefined);
-  const named = indexByName(inputs);
+  const named = indexByName(inputs.map((input) => ({ ...input })));
   let rest = items.map((item) => ({ item, statement: statementOf(item) }));
   for (let before = -1; before !== rest.length; ) {
     before = rest.length;

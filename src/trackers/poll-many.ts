@@ -1,9 +1,10 @@
 // Specification: service.md 1, 3, 4, 8
 
+import { isTrackingError } from '../api-errors.ts';
 import { checkCount, refuseOption } from '../common/option-checks.ts';
 import { MAX_TIMER_MS } from '../common/timing.ts';
 import type { Config } from '../config/config.ts';
-import { isTrackingError, TrackingError } from '../errors.ts';
+import { TrackingError } from '../errors.ts';
 import type { Caller } from '../http/call.ts';
 import { POLL_OPTIONS, type PollOptions, resolvePollOptions } from './poll.ts';
 import { PollEngine, type PollSettings } from './poll-engine.ts';
@@ -17,7 +18,7 @@ const SMALLEST_RATE = 1000 / MAX_TIMER_MS;
 /** Options of `trackers.pollMany`: those of `trackers.poll` hold for each tracker. */
 export interface PollManyOptions extends PollOptions {
   /**
-   * A budget of polls per second, evenly spread, for all trackers together; above 0. Default: none, so that only the
+   * A budget of requests per second, evenly spread, for all trackers together; above 0. Default: none, so that only the
    * limiter bounds them (service.md 8).
    */
   readonly maxPerSecond?: number | undefined;
@@ -49,6 +50,8 @@ export interface TrackerPollFailure {
   readonly poll?: undefined;
   /** Only in an update. */
   readonly stopped?: undefined;
+  /** Only in an update. */
+  readonly tracker?: undefined;
 }
 
 /** What `trackers.pollMany` yields; only a failure has an `error`. */

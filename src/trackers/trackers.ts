@@ -27,9 +27,9 @@ function addressOf(id: string, options: TrackerRequestOptions | undefined) {
   return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
 }
 
-/** Full enough for another page to follow: a service may give smaller pages than asked for, down to the usual size. */
-function mayHaveMore(count: number, limit: number): boolean {
-  return count >= Math.min(limit, DEFAULT_PAGE_SIZE);
+/** Full, so that another page may follow; a service that gives no more than the usual size also has full pages of that. */
+function mayHaveMore(sent: number, limit: number): boolean {
+  return sent >= limit || sent === DEFAULT_PAGE_SIZE;
 }
 
 /** Trackers: one for each shipment the service follows. */
@@ -66,9 +66,11 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    const { page = DEFAULT_PAGE, limit = DEFAULT_PAGE_SIZE, sort, ...options } = query;
+    const { page: askedPage, limit: askedLimit, sort, ...options } = query;
+    const page = askedPage ?? DEFAULT_PAGE;
+    const limit = askedLimit ?? DEFAULT_PAGE_SIZE;
     const call = this.#caller.call('trackers.list', { query: { page, limit, sort } }, options);
-    return call.map((trackers) => ({ trackers, page, limit, hasMore: mayHaveMore(trackers.length, limit) }));
+    return call.map(({ trackers, sent }) => ({ trackers, page, limit, hasMore: mayHaveMore(sent, limit) }));
   }
 
   /**
@@ -86,7 +88,8 @@ export class TrackersResource {
   ): AsyncGenerator<Tracker, void, undefined> {
     let lastIds = new Set<string>();
     for (let page = 1; ; page += 1) {
-      const { trackers, hasMore } = await this.list({ limit: LARGEST_PAGE, sort: 1, ...query, page });
+      const limit = query.limit ?? LARGEST_PAGE;
+      const { trackers, hasMore } = await this.list({ ...query, limit, sort: query.sort ?? 1, page });
       // Paging is observed, not guaranteed: a service without it gives the same page for ever.
       if (trackers.every(({ trackerId }) => lastIds.has(trackerId))) return;
       yield* trackers;
@@ -192,7 +195,8 @@ export class TrackersResource {
 
   /**
    * Polls one tracker until the service stops tracking it, at background priority. Every response is an update, also one
-   * without results.
+   * without results; while there are none, every second poll asks for the tracker's record as well, which says when the
+   * service has given it up.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `intervalMs` and when to end; see each option
@@ -230,7 +234,8 @@ export class TrackersResource {
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - those of `poll`
    * @returns the last results
-   * @throws TimeoutError when `maxDurationMs` runs out first; else what `poll` throws
+   * @throws ResultsNotReadyError, whose `tracker` says why, when tracking has stopped and there are no results;
+   * TimeoutError when `maxDurationMs` runs out first; else what `poll` throws
    * @example
    * const { shipment } = await client.trackers.waitUntilStopped(trackerId, { maxDurationMs: 86_400_000 });
    */
@@ -243,7 +248,7 @@ export class TrackersResource {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns how many events were queued, when the service says so
+   * @returns how many events are sent again, when the service says so
    * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
@@ -255,7 +260,7 @@ export class TrackersResource {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns the pushes as the service recorded them
+   * @returns the pushes, newest first, and what the receiver answered to each
    * @throws NotFoundError; else like `get`
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {

@@ -28,7 +28,7 @@ describe('defaults', () => {
       },
       limits: {},
       hooks: {},
-      invalidResponse: 'throw',
+      invalidResponse: 'keep',
       fetch: undefined,
     });
   });

@@ -6,7 +6,14 @@ function outcome<T>(data: T): CallOutcome<T> {
   const rateLimit = { limit: 10, remaining: 9, resetMs: undefined };
   return {
     data,
-    details: () => ({ data, response: new Response('x'), requestId: 'req-1', rateLimit, attempts: 2 }),
+    details: () => ({
+      data,
+      response: new Response('x'),
+      requestId: 'req-1',
+      rateLimit,
+      attempts: 2,
+      mismatched: [],
+    }),
   };
 }
 

@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
 import { ResultsNotReadyError } from '../../src/api-errors.ts';
 import { ResponseValidationError } from '../../src/errors.ts';
 import { TRACKER, TRACKING } from '../support/calls.ts';
-import { type Answer, makeClient, rejectionOf } from '../support/make-client.ts';
+import { type Answer, API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 
 const COURIERS = JSON.stringify({ data: { couriers: [] } });
 const list = (answer: Answer) => makeClient(answer).client.couriers.list();
@@ -63,7 +64,8 @@ describe('messages', () => {
   });
 
   test('one wrong field → its path, rule and kind', async () => {
-    const { client } = makeClient({ body: { data: { tracker: { ...TRACKER, isTracked: 'yes' } } } });
+    const body = { data: { tracker: { ...TRACKER, isTracked: 'yes' } } };
+    const { client } = makeClient({ body }, { invalidResponse: 'throw' });
     expect(await rejectionOf(client.trackers.get('t'))).toMatchObject({
       name: 'ResponseValidationError',
       message:
@@ -76,7 +78,7 @@ describe('messages', () => {
     const { client } = makeClient({ body: { data: { tracker: {} } } });
     const error = await rejectionOf(client.trackers.get('t'));
     expect(error).toMatchObject({
-      message: expect.stringMatching(/unexpected `trackerId`.* \(and 1 more\)$/),
+      message: expect.stringMatching(/unexpected `trackerId`.* \(and 4 more\)$/),
     });
   });
 
@@ -198,6 +200,68 @@ describe('redirects', () => {
   });
 });
 
+describe('a success with odd fields', () => {
+  const odd = { ...TRACKER, isTracked: 'yes', [API_KEY]: 1 };
+  const body = { data: { trackers: [TRACKER, odd, { trackingNumber: 'x' }] } };
+  const issueOf = (path: readonly (string | number)[]) => ({ path, code: 'invalid_type' });
+
+  test('withResponse → what came, what was left out first, then what was kept', async () => {
+    const { client } = makeClient({ body });
+    const { data, mismatched } = await client.trackers.list().withResponse();
+    expect(data.trackers).toEqual([TRACKER, odd]);
+    expect(mismatched.slice(0, 2)).toMatchObject([
+      issueOf(['trackers', 2, 'trackerId']),
+      issueOf(['trackers', 1, 'isTracked']),
+    ]);
+  });
+
+  test('the hook onMismatch → endpoint, attempt, request id and what differs', async () => {
+    const onMismatch = vi.fn();
+    const answer = { body, headers: { 'x-request-id': 'req-1' } };
+    await makeClient([{ status: 500 }, answer], { hooks: { onMismatch } }).client.trackers.list();
+    expect(onMismatch).toHaveBeenCalledExactlyOnceWith({
+      endpoint: 'trackers.list',
+      method: 'GET',
+      path: '/trackers',
+      attempt: 2,
+      requestId: 'req-1',
+      mismatched: expect.arrayContaining([expect.objectContaining(issueOf(['trackers', 1, 'isTracked']))]),
+    });
+  });
+
+  test('nothing odd → no hook, no line, an empty list', async () => {
+    const onMismatch = vi.fn();
+    const { client } = makeClient({ body: { data: { tracker: TRACKER } } }, { hooks: { onMismatch } });
+    expect((await client.trackers.get('t').withResponse()).mismatched).toEqual([]);
+    expect(onMismatch).not.toHaveBeenCalled();
+  });
+
+  test('one debug line that names the first field', async () => {
+    const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+    await makeClient({ body }, { logger: log, logLevel: 'debug' }).client.trackers.list();
+    const lines = log.debug.mock.calls.filter(([line]) => /unexpected `trackers\[2\].trackerId`/.test(line));
+    expect(lines).toHaveLength(1);
+    expect(log.warn).not.toHaveBeenCalled();
+  });
+
+  test('the key as the name of a field that differs → not shown', async () => {
+    const tracker = { ...TRACKER, courierCode: [{ [API_KEY]: 1 }] };
+    const { client } = makeClient({ body: { data: { tracker } } });
+    const { mismatched } = await client.trackers.get('t').withResponse();
+    expect(mismatched).toHaveLength(1);
+    expect(JSON.stringify(mismatched)).not.toContain(API_KEY);
+  });
+
+  test('a schema of your own → strict all the same', async () => {
+    const { client } = makeClient({ body: { count: 'many' } });
+    const schema = z.object({ count: z.number() });
+    expect(await rejectionOf(client.request({ method: 'GET', path: '/stats', schema }))).toMatchObject({
+      name: 'ResponseValidationError',
+      issues: [{ path: ['count'] }],
+    });
+  });
+});
+
 describe("invalidResponse: 'warn'", () => {
   const logger = () => ({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() });
 
@@ -245,7 +309,7 @@ describe('envelopes', () => {
 describe('a page without a single good record', () => {
   test('10,000 records → 20 issues, and how many there are in the message', async () => {
     const couriers = Array.from({ length: 10_000 }, () => ({}));
-    const { client } = makeClient({ body: { data: { couriers } } });
+    const { client } = makeClient({ body: { data: { couriers } } }, { invalidResponse: 'throw' });
     const error = await rejectionOf(client.couriers.list());
     expect(error).toBeInstanceOf(ResponseValidationError);
     expect(error).toMatchObject({ message: expect.stringMatching(/ \(and \d{4,5} more\)$/) });

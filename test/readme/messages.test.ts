@@ -92,7 +92,7 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
   'a redirect': () => clientMeeting(302, '', { location: 'https://other.example.com' }).couriers.list(),
   'a login page': () => clientMeeting(200, '<html>', { 'content-type': 'text/html' }).couriers.list(),
   'a field of another type': () =>
-    clientMeeting(200, '{"data":{"couriers":[{"courierCode":1}]}}').couriers.list(),
+    clientMeeting(200, '{"data":{"tracker":{"trackerId":1}}}').trackers.get('t'),
   'no connection': () => {
     const fake = createFakeTrackingService();
     fake.fail('couriers.list', { kind: 'reset' });

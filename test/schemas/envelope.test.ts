@@ -80,7 +80,10 @@ describe('resendSummary', () => {
     },
   );
 
-  test.each([null, {}, []])('%j → a mismatch', (body) => {
-    expect(resendSummary(body)).toEqual({ mismatch: 'an object with `data`' });
-  });
+  test.each([null, undefined, {}, [], 'Created', { data: { summary: 'done' } }])(
+    '%j → an empty one',
+    (body) => {
+      expect(resendSummary(body)).toEqual({ payload: {} });
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { trackerInputSchema } from '../../src/schemas/tracker.ts';
+import { trackerInputSchema, trackerUpdateSchema } from '../../src/schemas/tracker.ts';
 import { issuesOf, messagesOf } from '../support/parse.ts';
 
 const trackingNumber = 'LA680658838NL';
@@ -50,14 +50,32 @@ describe('text fields', () => {
     expect(messages({ [field]: 7 })).toEqual([`Expected \`${field}\` to be a string, got a number`]);
   });
 
-  test.each(['clientTrackerId', 'courierCode', 'shippingDate', 'recipient'])(
-    '%s that is null → rejected',
+  test.each(Object.keys(trackerInputSchema.shape).filter((field) => field !== 'trackingNumber'))(
+    '%s that is null → as if it were left out',
     (field) => {
-      expect(messages({ [field]: null })).toEqual([
-        expect.stringMatching(new RegExp(`^Expected \`${field}\` .*, got null$`)),
-      ]);
+      expect(trackerInputSchema.parse({ trackingNumber, [field]: null })).toEqual({ trackingNumber });
     },
   );
+
+  test('a null inside of recipient and settings → as if it were left out', () => {
+    const nulls = { recipient: { name: null }, settings: { restrictTrackingToCourierCode: null } };
+    expect(trackerInputSchema.parse({ trackingNumber, ...nulls })).toEqual({
+      trackingNumber,
+      recipient: {},
+      settings: {},
+    });
+  });
+
+  test('trackingNumber that is null → rejected', () => {
+    expect(trackerInputSchema.safeParse({ trackingNumber: null }).success).toBe(false);
+  });
+
+  test('an update of nothing but nulls → rejected, it would change nothing', () => {
+    expect(trackerUpdateSchema.safeParse({ isSubscribed: null, courierCode: null }).success).toBe(false);
+    expect(trackerUpdateSchema.parse({ isSubscribed: false, courierCode: null })).toEqual({
+      isSubscribed: false,
+    });
+  });
 
   test.each(['courierName', 'trackingUrl', 'orderNumber', 'title'])(
     '%s of any length → accepted',
@@ -119,7 +137,8 @@ describe('courier codes', () => {
 describe('recipient', () => {
   const longest = `${'x'.repeat(248)}@b.com`;
 
-  test.each(['a@b', 'a.b+c@mail.example.test', longest])('email %s → accepted', (email) => {
+  const quoted = ['"ada lovelace"@example.test', '"a@b"@example.test', '"a\\"b"@example.test'];
+  test.each(['a@b', 'a.b+c@mail.example.test', longest, ...quoted])('email %s → accepted', (email) => {
     expect(messages({ recipient: { email } })).toEqual([]);
   });
 
@@ -129,7 +148,8 @@ describe('recipient', () => {
     ]);
   });
 
-  test.each(['', 'a', '@b.com', 'a@', 'a b@c.com', 'a@b@c'])('email %j → rejected with the rule', (email) => {
+  const broken = ['', 'a', '@b.com', 'a@', 'a b@c.com', 'a@b@c', '"a@b.com', '"a" b@c.com', '""@c.com x'];
+  test.each(broken)('email %j → rejected with the rule', (email) => {
     expect(messages({ recipient: { email } })).toEqual([
       expect.stringContaining('Expected `recipient.email` to be an e-mail address, got'),
     ]);

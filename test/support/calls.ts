@@ -2,7 +2,13 @@ import type { TrackingClient } from '../../src/client.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../src/endpoints.ts';
 import type { RequestOptions } from '../../src/options.ts';
 
-export const TRACKER = { trackerId: 'tracker-1', trackingNumber: 'LA680658838NL', isTracked: true };
+export const TRACKER = {
+  trackerId: 'tracker-1',
+  trackingNumber: 'LA680658838NL',
+  isTracked: true,
+  isSubscribed: true,
+  createdAt: '2021-03-01T11:09:00.000Z',
+};
 export const EVENT = { eventId: 'event-1', occurrenceDatetime: '2021-03-04T17:12:57', order: 3 };
 export const TRACKING = { tracker: TRACKER, shipment: { statusMilestone: 'in_transit' }, events: [EVENT] };
 export const PER_CALL_TRACKING = { shipment: { statusMilestone: 'delivered' }, events: [EVENT] };
@@ -13,7 +19,10 @@ export const BULK = {
   data: [{ itemStatus: 'created', inputData: { trackingNumber: 'LA680658838NL' }, tracker: TRACKER }],
   error: null,
 };
-export const HISTORY = { metadata: { trackerId: 'tracker-1' }, webhooks: [{ sentAt: '2021-03-04' }] };
+export const HISTORY = {
+  metadata: { trackerId: 'tracker-1' },
+  webhooks: [{ status: 'success', pushTimestamp: '2021-03-04T17:13:00.000Z', responseStatusCode: '200' }],
+};
 
 /** How to call one endpoint, what goes over the wire, and what comes back. */
 export interface SampleCall {

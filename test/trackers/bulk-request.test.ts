@@ -3,19 +3,20 @@ import { describe, expect, test } from 'vitest';
 import type { BulkItem } from '../../src/schemas/bulk.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { matchItems } from '../../src/trackers/bulk-request.ts';
-import { inputsOf, itemOf } from './bulk-service.ts';
+import { TRACKER } from '../support/calls.ts';
+import { echoOf, inputsOf, itemOf } from './bulk-service.ts';
 
 /** An item that tells of its tracker only. */
 function trackerOnly(
   trackingNumber: string,
   more: { clientTrackerId?: string; shipmentReference?: string } = {},
 ): BulkItem {
-  const tracker = { trackerId: `id-${trackingNumber}`, trackingNumber, isTracked: true, ...more };
+  const tracker = { ...TRACKER, trackerId: `id-${trackingNumber}`, trackingNumber, ...more };
   return { itemStatus: 'created', tracker };
 }
 
 function echo(inputData: unknown): BulkItem {
-  return { itemStatus: 'created', inputData };
+  return { itemStatus: 'created', inputData: echoOf(inputData) };
 }
 
 /** For each input, the place of its item in the answer. */

@@ -9,6 +9,11 @@ export function inputsOf(count: number, from = 0): TrackerInput[] {
   }));
 }
 
+/** An input as the service gives it back: as it came, which is what JSON makes of it. */
+export function echoOf(input: unknown): BulkItem['inputData'] {
+  return input === undefined ? undefined : JSON.parse(JSON.stringify(input));
+}
+
 /** The item of a bulk answer about one input. */
 export function itemOf(input: TrackerInput, itemStatus = 'created'): BulkItem {
   const trackingNumber = input.trackingNumber.toUpperCase();
@@ -16,16 +21,19 @@ export function itemOf(input: TrackerInput, itemStatus = 'created'): BulkItem {
     trackerId: `id-of-${trackingNumber}`,
     trackingNumber,
     isTracked: true,
+    isSubscribed: true,
+    createdAt: '2021-03-01T11:09:00.000Z',
     clientTrackerId: input.clientTrackerId ?? null,
   };
+  const inputData = echoOf(input);
   return itemStatus === 'error'
     ? {
         itemStatus,
-        inputData: input,
+        inputData,
         tracker: null,
         errors: [{ code: 'tracker_conflict', message: 'taken' }],
       }
-    : { itemStatus, inputData: input, tracker, errors: null };
+    : { itemStatus, inputData, tracker, errors: null };
 }
 
 /** An answer of the bulk endpoint about these items. */

@@ -13,6 +13,42 @@ import {
   settled,
 } from './bulk-service.ts';
 
+describe('a response with odd items', () => {
+  const [first = { trackingNumber: '' }, second = { trackingNumber: '' }] = inputsOf(2);
+  const answerOf = (...items: unknown[]) => ({ status: 201, body: { status: 'success', data: items } });
+
+  test('a tracker that lacks everything but its id → created, with that id', async () => {
+    const odd = { ...itemOf(first), tracker: { trackerId: 't-1' } };
+    const { client } = bulkService(() => answerOf(odd, itemOf(second)));
+    const { outcomes } = await collect(client.trackers.createMany([first, second]));
+    expect(outcomes).toMatchObject([
+      { status: 'created', tracker: { trackerId: 't-1' } },
+      { status: 'created', tracker: itemOf(second).tracker },
+    ]);
+  });
+
+  test('a tracker without an id → created, without a tracker', async () => {
+    const { client } = bulkService(() => answerOf({ ...itemOf(first), tracker: {} }));
+    const { outcomes } = await collect(client.trackers.createMany([first]));
+    expect(outcomes[0]).toEqual({ index: 0, input: first, status: 'created' });
+  });
+
+  test('items that are none, and errors that are none → the others are not lost', async () => {
+    const odd = { ...itemOf(first, 'error'), errors: 'taken' };
+    const { client } = bulkService(() => answerOf(null, 'text', odd, itemOf(second)));
+    const { outcomes } = await collect(client.trackers.createMany([first, second]));
+    expect(outcomes).toMatchObject([{ status: 'error' }, { status: 'created' }]);
+    expect(outcomes[0]).not.toHaveProperty('errors');
+  });
+
+  test('an error without a code, for the whole request → its status says what it was', async () => {
+    const body = { status: 'error', data: null, error: { message: 'no' } };
+    const { client } = bulkService(() => ({ status: 400, body }));
+    const { outcomes } = await collect(client.trackers.createMany([first]));
+    expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'http_400' }] });
+  });
+});
+
 describe('a chunk that fails', () => {
   test.each([
     ['a reset', networkFailure('ECONNRESET'), 'unknown', 'connection_failed'],

@@ -18,8 +18,9 @@ describe('list', () => {
     expect(await client.couriers.list()).toEqual([{ courierCode: 'us-post' }]);
   });
 
-  test('one courier without a code → ResponseValidationError that names it', async () => {
-    const { client } = makeClient({ body: { data: { couriers: [COURIER, { courierName: 'X' }] } } });
+  test("one courier without a code, invalidResponse 'throw' → ResponseValidationError that names it", async () => {
+    const body = { data: { couriers: [COURIER, { courierName: 'X' }] } };
+    const { client } = makeClient({ body }, { invalidResponse: 'throw' });
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ResponseValidationError',
       issues: [{ path: [1, 'courierCode'] }],

@@ -36,6 +36,32 @@ describe('list', () => {
     expect(await client.trackers.list({ limit: 500 })).toMatchObject({ limit: 500, hasMore: true });
   });
 
+  test.each([
+    [150, 500, false],
+    [499, 500, false],
+    [500, 500, true],
+    [99, 100, false],
+    [100, 100, true],
+  ])('%d trackers for a limit of %d → hasMore %s', async (count, limit, hasMore) => {
+    const { client } = makeClient({
+      body: page(...Array.from({ length: count }, (_, index) => `id-${index}`)),
+    });
+    expect(await client.trackers.list({ limit })).toMatchObject({ hasMore });
+  });
+
+  test('a full page with an item that is left out → still hasMore', async () => {
+    const { client } = makeClient({ body: { data: { trackers: [TRACKER, { trackingNumber: 'x' }] } } });
+    const { trackers, hasMore } = await client.trackers.list({ limit: 2 });
+    expect(trackers).toEqual([TRACKER]);
+    expect(hasMore).toBe(true);
+  });
+
+  test('page, limit and sort that are null → as if they were left out', async () => {
+    const { client, requests } = makeClient({ body: page('a') });
+    await client.trackers.list({ page: null, limit: null, sort: null });
+    expect(queryOf(requests[0])).toEqual({ page: '1', limit: '100' });
+  });
+
   test('withResponse → the page and the response', async () => {
     const { client } = makeClient({ body: page('a'), headers: { 'x-request-id': 'req-1' } });
     const { data, requestId } = await client.trackers.list().withResponse();
@@ -133,7 +159,7 @@ describe('listAll', () => {
 
   test('a service that knows no pages and answers with everything → every tracker once, then it ends', async () => {
     const { client, requests } = makeClient({ body: manyFrom(0, 120) });
-    expect(await collect(client.trackers.listAll())).toHaveLength(120);
+    expect(await collect(client.trackers.listAll({ limit: 100 }))).toHaveLength(120);
     expect(requests).toHaveLength(2);
   });
 

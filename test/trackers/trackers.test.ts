@@ -87,14 +87,26 @@ describe('resend', () => {
   });
 
   test.each([{}, null, { data: { summary: 'done' } }, { data: { summary: { totalResent: {} } } }])(
-    '%j → ResponseValidationError',
+    "%j → resolves without a total, also with invalidResponse 'throw'",
     async (body) => {
-      const { client } = makeClient({ status: 201, body: JSON.stringify(body) });
-      expect(await rejectionOf(client.trackers.resendWebhookEvents('t'))).toBeInstanceOf(
-        ResponseValidationError,
+      const { client, requests } = makeClient(
+        { status: 201, body: JSON.stringify(body) },
+        { invalidResponse: 'throw' },
       );
+      expect((await client.trackers.resendWebhookEvents('t')).totalResent).toBeUndefined();
+      expect(requests).toHaveLength(1);
     },
   );
+
+  test.each([
+    ['no body', { status: 201 }],
+    ['text', { status: 202, body: 'Accepted', headers: { 'content-type': 'text/plain' } }],
+    ['broken JSON', { status: 200, body: '{' }],
+  ])('%s → resolves without a total', async (_what, answer) => {
+    const { client, requests } = makeClient(answer);
+    expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
+    expect(requests).toHaveLength(1);
+  });
 });
 
 describe('input', () => {

@@ -77,7 +77,7 @@ test('input of the wrong kind → does not compile', () => {
   // @ts-expect-error -- a Date
   void client.trackers.create({ ...input, shippingDate: new Date() });
   // @ts-expect-error -- null
-  void client.trackers.create({ ...input, clientTrackerId: null });
+  void client.trackers.create({ trackingNumber: null });
   // @ts-expect-error -- another word
   void client.trackers.get('t', { searchBy: 'trackingNumber' });
   // @ts-expect-error -- another order
@@ -86,6 +86,16 @@ test('input of the wrong kind → does not compile', () => {
 
 test('legal input in all its forms → compiles', () => {
   expectTypeOf(client.trackers.create).toBeCallableWith({ ...input, courierCode: 'us-post' });
+  expectTypeOf(client.trackers.create).toBeCallableWith({
+    ...input,
+    clientTrackerId: null,
+    courierCode: null,
+    shippingDate: null,
+    recipient: { email: null, name: null },
+    settings: { restrictTrackingToCourierCode: null },
+  });
+  expectTypeOf(client.trackers.update).toBeCallableWith('t', { isSubscribed: false, courierCode: null });
+  expectTypeOf(client.trackers.list).toBeCallableWith({ page: null, limit: null, sort: null });
   expectTypeOf(client.trackers.create).toBeCallableWith({
     ...input,
     courierCode: ['us-post', 'fr-post'] as const,

@@ -8,9 +8,11 @@ import {
   type KnownErrorCode,
   type RateLimitError,
   RequestValidationError,
-  type ShippingDateOutdatedError,
+  type ResultsNotReadyError,
+  ShippingDateOutdatedError,
   TimeoutError,
   type TimeoutPhase,
+  type Tracker,
   type TrackingError,
   type ValidationIssue,
 } from '../../src/index.ts';
@@ -24,6 +26,33 @@ test('isTrackingError → narrows to TrackingError', () => {
     expectTypeOf(caught.code).toEqualTypeOf<'tracker_not_found'>();
   }
   expectTypeOf(isTrackingError).toBeCallableWith(caught, 'a_code_added_later');
+});
+
+test('isTrackingError with a code → the errors that have it', () => {
+  if (isTrackingError(caught, 'quota_limit_reached')) {
+    expectTypeOf(caught).toExtend<ApiError>();
+    expectTypeOf(caught.status).toEqualTypeOf<number>();
+  }
+  if (isTrackingError(caught, 'a_code_added_later')) expectTypeOf(caught).toExtend<ApiError>();
+  if (isTrackingError(caught, 'validation_error')) {
+    expectTypeOf(caught).toExtend<ApiError | RequestValidationError>();
+    // @ts-expect-error -- nothing was sent when it is a RequestValidationError
+    void caught.status;
+  }
+  const code: string = 'tracker_conflict';
+  if (isTrackingError(caught, code)) expectTypeOf(caught.code).toEqualTypeOf<string>();
+});
+
+test('instanceof ShippingDateOutdatedError → of the service, or from before anything was sent', () => {
+  if (!(caught instanceof ShippingDateOutdatedError)) return;
+  expectTypeOf(caught.message).toEqualTypeOf<string>();
+  if (caught instanceof ApiError) expectTypeOf(caught.status).toEqualTypeOf<number>();
+  // @ts-expect-error -- nothing was sent when it is a RequestValidationError
+  void caught.status;
+});
+
+test('ResultsNotReadyError → may have the record that says why', () => {
+  expectTypeOf<ResultsNotReadyError['tracker']>().toEqualTypeOf<Tracker | undefined>();
 });
 
 test('isTrackingError with a code that is another → still a TrackingError', () => {

@@ -3,21 +3,36 @@ import type { z } from 'zod';
 import type {
   BulkItem,
   BulkResult,
+  bulkItemSchema,
+  bulkResultSchema,
   Courier,
+  courierSchema,
+  eventSchema,
   PerCallTracking,
+  perCallTrackingSchema,
   ResendResult,
   Shipment,
   ShipmentDelivery,
   StatusMilestone,
+  shipmentDeliverySchema,
+  shipmentSchema,
   Tracker,
+  TrackerInput,
   Tracking,
   TrackingEvent,
   trackerInputSchema,
   trackerSchema,
+  trackingSchema,
+  WebhookHistory,
+  WebhookPush,
+  webhookHistorySchema,
 } from '../../src/index.ts';
+import type { WebhookTracker } from '../../src/webhooks/index.ts';
 
 /** The string keys of a type; `string` when it has an index signature. */
 type Keys<T> = Extract<keyof T, string>;
+/** What the fields of a schema give, without the name of the record. */
+type ShapeOf<Shape extends z.ZodRawShape> = z.output<z.ZodObject<Shape, z.core.$strip>>;
 /** True for a type without an index signature. */
 type IsClosed<T> = string extends Keys<T> ? false : true;
 
@@ -50,7 +65,11 @@ test('a misspelt field of a record → does not compile', () => {
 test('fields the specification promises → required; the others may be missing or null', () => {
   expectTypeOf<Tracker['trackerId']>().toEqualTypeOf<string>();
   expectTypeOf<Tracker['trackingNumber']>().toEqualTypeOf<string>();
-  expectTypeOf<Tracker['isTracked']>().toEqualTypeOf<boolean | null | undefined>();
+  expectTypeOf<Tracker['isTracked']>().toEqualTypeOf<boolean>();
+  expectTypeOf<Tracker['isSubscribed']>().toEqualTypeOf<boolean>();
+  expectTypeOf<Tracker['createdAt']>().toEqualTypeOf<string>();
+  expectTypeOf<WebhookTracker>().not.toHaveProperty('isTracked');
+  expectTypeOf<WebhookTracker['createdAt']>().toEqualTypeOf<string | null | undefined>();
   expectTypeOf<Tracker['clientTrackerId']>().toEqualTypeOf<string | null | undefined>();
   expectTypeOf<Tracker['courierCode']>().toEqualTypeOf<string | string[] | null | undefined>();
   expectTypeOf<Tracking['events']>().toEqualTypeOf<TrackingEvent[]>();
@@ -85,10 +104,38 @@ test('deprecated fields → still typed, as unknown', () => {
   expectTypeOf<TrackingEvent>().toHaveProperty('datetime');
   expectTypeOf<TrackingEvent['utcOffset']>().toEqualTypeOf<unknown>();
   expectTypeOf<TrackingEvent>().toHaveProperty('hasNoTime');
-  expectTypeOf<ShipmentDelivery['signedBy']>().toEqualTypeOf<unknown>();
+  expectTypeOf<ShipmentDelivery['signedBy']>().toEqualTypeOf<string | null | undefined>();
 });
 
-test('exported schemas → infer the exported types', () => {
+test('records inside of records → the named types', () => {
+  expectTypeOf<NonNullable<Tracking['tracker']>>().toEqualTypeOf<Tracker>();
+  expectTypeOf<NonNullable<Tracking['shipment']>>().toEqualTypeOf<Shipment>();
+  expectTypeOf<Tracking['events'][number]>().toEqualTypeOf<TrackingEvent>();
+  expectTypeOf<NonNullable<BulkItem['tracker']>>().toEqualTypeOf<Tracker>();
+  expectTypeOf<NonNullable<BulkItem['inputData']>['trackingNumber']>().toEqualTypeOf<
+    string | null | undefined
+  >();
+  expectTypeOf<WebhookHistory['webhooks'][number]>().toEqualTypeOf<WebhookPush>();
+  expectTypeOf<WebhookPush['responseStatusCode']>().toEqualTypeOf<string | null | undefined>();
+});
+
+test('exported schemas → infer the exported types, by name and field by field', () => {
+  expectTypeOf<z.output<typeof eventSchema>>().toEqualTypeOf<TrackingEvent>();
+  expectTypeOf<z.output<typeof trackingSchema>>().toEqualTypeOf<Tracking>();
+  expectTypeOf<z.output<typeof perCallTrackingSchema>>().toEqualTypeOf<PerCallTracking>();
+  expectTypeOf<z.output<typeof shipmentSchema>>().toEqualTypeOf<Shipment>();
+  expectTypeOf<z.output<typeof shipmentDeliverySchema>>().toEqualTypeOf<ShipmentDelivery>();
+  expectTypeOf<z.output<typeof courierSchema>>().toEqualTypeOf<Courier>();
+  expectTypeOf<z.output<typeof bulkItemSchema>>().toEqualTypeOf<BulkItem>();
+  expectTypeOf<z.output<typeof bulkResultSchema>>().toEqualTypeOf<BulkResult>();
+  expectTypeOf<z.output<typeof webhookHistorySchema>>().toEqualTypeOf<WebhookHistory>();
+  expectTypeOf<ShapeOf<typeof trackerSchema.shape>>().toEqualTypeOf<{
+    [Key in keyof Tracker]: Tracker[Key];
+  }>();
+  expectTypeOf<ShapeOf<typeof trackingSchema.shape>>().toEqualTypeOf<{
+    [Key in keyof Tracking]: Tracking[Key];
+  }>();
+  expectTypeOf<TrackerInput>().toEqualTypeOf<z.input<typeof trackerInputSchema>>();
   expectTypeOf<z.output<typeof trackerSchema>>().toEqualTypeOf<Tracker>();
   expectTypeOf<IsClosed<z.input<typeof trackerInputSchema>>>().toEqualTypeOf<true>();
 });

@@ -2,7 +2,7 @@
 import { kindOf } from '../../common/validation.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type BulkItem, MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
-import type { TrackerUpdate } from '../../schemas/tracker.ts';
+import type { TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import { resultsView } from '../shipments/shipment.ts';
 import { canRespond, canRespondAtOnce, publicCourier } from './couriers.ts';
 import { rejection, ServiceError } from './http.ts';
@@ -71,7 +71,10 @@ function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
     throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
 }
 
-function createItem(inputData: unknown, state: FakeState): BulkItem {
+/** The input comes back as it was sent, whatever it is. */
+type CreatedItem = Omit<BulkItem, 'inputData'> & { readonly inputData: unknown };
+
+function createItem(inputData: unknown, state: FakeState): CreatedItem {
   try {
     const input = validatedTrackerInput(state.now(), inputData);
     const { tracker, isNew } = state.createTracker(input, 'trackers.createBulk');
@@ -122,7 +125,7 @@ const getTracker: Handler = (call, state) =>
   success(200, { tracker: trackerView(addressedTracker(call, state)) });
 
 /** The changes of a patch in the form they are kept. */
-function toChanges(patch: TrackerUpdate): Partial<TrackerState> {
+function toChanges(patch: TrackerUpdateRequest): Partial<TrackerState> {
   const { isSubscribed, courierCode, originCountryCode, destinationCountryCode, destinationPostCode } = patch;
   return {
     ...(isSubscribed !== undefined && { isSubscribed }),

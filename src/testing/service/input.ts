@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { errorMap, formatPath } from '../../common/validation.ts';
 import { endpoints } from '../../endpoints.ts';
-import { latestInstant, type TrackerInput } from '../../schemas/tracker.ts';
+import { latestInstant, type TrackerRequest } from '../../schemas/tracker.ts';
 import { rejection, ServiceError, type ServiceErrorItem } from './http.ts';
 
 const DAY_MS = 86_400_000;
@@ -113,14 +113,18 @@ export function validatedAt<Input extends DatedPlace>(
     issue.code === 'custom' && issue.params?.['code'] === 'shipping_date_outdated';
   const issues = parsed.error?.issues.filter((issue) => !isOutdated(issue)) ?? [];
   if (issues.length > 0) throw new ServiceError(400, issues.map(toErrorItem));
-  // Proved above: the value keeps every rule but perhaps the age, and these schemas transform nothing.
-  const input = value as Input;
+  // Proved above: the value keeps every rule but perhaps the age, and these schemas only leave nulls out.
+  const input = parsed.success ? parsed.data : (withoutNulls(value) as Input);
   const errors = brokenPlaceRules(input, nowMs);
   if (errors.length > 0) throw new ServiceError(400, errors);
   return input;
 }
 
+function withoutNulls(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (_key, field) => field ?? undefined);
+}
+
 /** Checks a tracker creation request. */
-export function validatedTrackerInput(nowMs: number, value: unknown): TrackerInput {
-  return validatedAt<TrackerInput>(nowMs, endpoints['trackers.create'].request.body, value);
+export function validatedTrackerInput(nowMs: number, value: unknown): TrackerRequest {
+  return validatedAt<TrackerRequest>(nowMs, endpoints['trackers.create'].request.body, value);
 }

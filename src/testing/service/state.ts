@@ -1,7 +1,7 @@
 // Specification: service.md 1, 2.4, 6; public contract, "Webhooks"
 import type { EndpointName } from '../../endpoints.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
-import type { TrackerInput } from '../../schemas/tracker.ts';
+import type { TrackerRequest } from '../../schemas/tracker.ts';
 import {
   EVENTS_TOPIC,
   type EventsDelivery,
@@ -112,7 +112,7 @@ export class FakeState {
    *
    * @throws ServiceError `tracker_conflict` (400), `quota_limit_reached` (403)
    */
-  createTracker(input: TrackerInput, endpoint: EndpointName): { tracker: TrackerState; isNew: boolean } {
+  createTracker(input: TrackerRequest, endpoint: EndpointName): { tracker: TrackerState; isNew: boolean } {
     const createdAtMs = this.now();
     const payload = toPayload(input);
     const reusable = this.trackers.findReusable(payload, endpoint === 'trackers.track');

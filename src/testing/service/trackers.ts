@@ -3,7 +3,7 @@
 import type { CourierCodes } from '../../schemas/courier.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { SearchBy } from '../../schemas/identifier.ts';
-import type { Tracker, TrackerInput } from '../../schemas/tracker.ts';
+import type { Tracker, TrackerRequest } from '../../schemas/tracker.ts';
 import type { Tracking } from '../../schemas/tracking.ts';
 import { resultsView, type ShipmentState } from '../shipments/shipment.ts';
 import { rejection } from './http.ts';
@@ -51,7 +51,7 @@ export function countryOf(code: string | undefined): string | null {
 }
 
 /** Brings a creation request into the form it is kept and compared in. */
-export function toPayload(input: TrackerInput): TrackerPayload {
+export function toPayload(input: TrackerRequest): TrackerPayload {
   const restriction = input.settings?.restrictTrackingToCourierCode ?? null;
   const isList = restriction !== null && typeof restriction !== 'boolean';
   return {
