@@ -6,6 +6,7 @@ import { DueHeap, nextPollAt, PollClock } from './poll-schedule.ts';
 import {
   type PollContext,
   PolledTracker,
+  type PollOutcome,
   type PollUpdate,
   type TrackerPollSettings,
 } from './polled-tracker.ts';
@@ -28,7 +29,7 @@ export interface PollSettings extends TrackerPollSettings {
 
 /** An update of a tracker, or why it is polled no more. */
 export type PollResult =
-  | { readonly id: string; readonly update: PollUpdate; readonly failure?: undefined }
+  | ({ readonly id: string; readonly failure?: undefined } & PollOutcome)
   | { readonly id: string; readonly update?: undefined; readonly failure: { readonly error: unknown } };
 
 /**
@@ -189,12 +190,14 @@ export class PollEngine {
     const { id, dueAt } = tracker;
     const startedAt = this.#clock.now();
     try {
-      const update = await tracker.poll(this.#caller, this.#settings, signal);
+      const turn = async () => await this.#throttled?.(() => {});
+      const outcome = await tracker.poll(this.#caller, this.#settings, signal, turn);
+      const update = outcome?.update;
       const isLast = update !== undefined && this.#isLast(update);
       const intervalMs = isLast ? 0 : this.#settings.intervalMs(tracker.context(update));
       // Asked last: it may have been deleted meanwhile, even by the caller's own functions just now.
       if (tracker.hasLeft) return;
-      if (update !== undefined) this.#unread.push({ id, update });
+      if (outcome !== undefined) this.#unread.push({ id, ...outcome });
       if (isLast) this.#forget(tracker);
       else this.#schedule(tracker, nextPollAt({ dueAt, startedAt, endedAt: this.#clock.now() }, intervalMs));
     } catch (error) {

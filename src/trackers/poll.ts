@@ -1,5 +1,6 @@
 // Specification: service.md 1, 3, 4
 
+import { ResultsNotReadyError } from '../api-errors.ts';
 import {
   checkCount,
   checkDelayMs,
@@ -38,8 +39,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    */
   readonly initialDelayMs?: number | undefined;
   /**
-   * Longest time to poll, in milliseconds; it ends at once when the next poll would come later. Default: no bound. A
-   * tracker that never gets results never says that it has stopped.
+   * Longest time to poll, in milliseconds; it ends at once when the next poll would come later. Default: no bound.
    */
   readonly maxDurationMs?: number | undefined;
   /**
@@ -131,6 +131,8 @@ export function resolvePollOptions(
 export class TrackerPoll extends PullStream<PollUpdate> {
   readonly #id: string;
   readonly #engine: PollEngine;
+  /** Why the last update had no results; undefined when it had. */
+  notReady: ResultsNotReadyError | undefined;
 
   constructor(caller: Caller, id: string, options: PollOptions) {
     checkTrackerId(id);
@@ -141,9 +143,10 @@ export class TrackerPoll extends PullStream<PollUpdate> {
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<PollUpdate, void, undefined> {
-    for await (const { update, failure } of this.#engine.run([this.#id], signal)) {
-      if (failure !== undefined) throw failure.error;
-      yield update;
+    for await (const result of this.#engine.run([this.#id], signal)) {
+      if (result.failure !== undefined) throw result.failure.error;
+      this.notReady = result.notReady;
+      yield result.update;
     }
   }
 }
@@ -159,8 +162,15 @@ export async function waitUntilStopped(caller: Caller, id: string, options: Poll
   };
   // An `until` that is no function goes on, to be rejected like any option that makes no sense.
   const own = typeof until === 'function' ? { ...options, until: noteLast } : options;
-  for await (const { tracking, stopped } of new TrackerPoll(caller, id, own)) {
-    if (stopped) last = tracking;
+  const polls = new TrackerPoll(caller, id, own);
+  for await (const { tracking, stopped, tracker } of polls) {
+    if (!stopped) continue;
+    last = tracking;
+    const { notReady } = polls;
+    if (notReady === undefined || tracker === undefined) continue;
+    const { headers, body } = notReady;
+    const message = `The service has stopped tracking \`${id}\`, and there are no results of it`;
+    throw new ResultsNotReadyError(message, { ...notReady, headers, body, tracker }, { cause: notReady });
   }
   if (last !== undefined) return last;
   throw new TimeoutError(

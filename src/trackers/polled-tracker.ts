@@ -17,6 +17,7 @@ import type { Caller } from '../http/call.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { trackerIdentifier } from '../schemas/identifier.ts';
+import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { Due } from './poll-schedule.ts';
 
@@ -44,6 +45,11 @@ export interface PollUpdate {
   readonly poll: number;
   /** True when the service has stopped tracking (`isTracked: false`): this update is the last. */
   readonly stopped: boolean;
+  /**
+   * The tracker's record: that of the results, and while these do not say whether it is tracked, at every second poll the
+   * one that is asked for then. Undefined where it was not asked for.
+   */
+  readonly tracker: Tracker | undefined;
 }
 
 /** How one tracker is polled. */
@@ -52,6 +58,20 @@ export interface TrackerPollSettings {
   /** Options of each request. */
   readonly request: TrackerRequestOptions;
 }
+
+/** An update, and why it is without results when it is. */
+export interface PollOutcome {
+  readonly update: PollUpdate;
+  readonly notReady: ResultsNotReadyError | undefined;
+}
+
+/** What one poll found. */
+type Finding =
+  | { readonly tracking: Tracking; readonly notReady?: undefined }
+  | { readonly tracking?: undefined; readonly notReady: ResultsNotReadyError };
+
+/** A number that never gets results never says that it was given up: its record does, and is asked for this seldom. */
+const SILENT_POLLS_PER_RECORD = 2;
 
 /** 128 bits as one-byte characters: even a billion ids share no digest, and an id costs 16 bytes, however long it is. */
 const DIGEST_LENGTH = 16;
@@ -66,6 +86,8 @@ export class PolledTracker implements Due {
   turn = 0;
   #polls = 0;
   #errorsInARow = 0;
+  /** Polls that did not say whether the service still tracks it. */
+  #silentInARow = 0;
   /** Digests of the events that were yielded: a flat string is the smallest thing that can remember them. */
   #seen = '';
   #hasLeft = false;
@@ -101,20 +123,29 @@ export class PolledTracker implements Due {
   /**
    * Polls once.
    *
-   * @returns the update; undefined when the poll failed and another one may follow
+   * @param turn - waits until the budget allows one more request
+   * @returns the outcome; undefined when the poll failed and another one may follow
    * @throws what ends the polling of this tracker; the signal's own reason on abort
    */
   async poll(
     caller: Caller,
     settings: TrackerPollSettings,
     signal: AbortSignal,
-  ): Promise<PollUpdate | undefined> {
+    turn: () => Promise<void>,
+  ): Promise<PollOutcome | undefined> {
     const { controller, takeBack: unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.#polls += 1;
-    let tracking: Tracking | undefined;
+    let finding: Finding;
+    let tracker: Tracker | undefined;
     try {
-      tracking = await this.#results(caller, settings, controller.signal);
+      finding = await this.#results(caller, settings, controller.signal);
+      tracker = finding.tracking?.tracker ?? undefined;
+      this.#silentInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#silentInARow + 1;
+      if (this.#silentInARow === SILENT_POLLS_PER_RECORD) {
+        this.#silentInARow = 0;
+        tracker = (await this.#record(caller, settings, controller.signal, turn)) ?? tracker;
+      }
     } catch (error) {
       controller.signal.throwIfAborted();
       this.#countFailure(error, caller, settings);
@@ -124,26 +155,50 @@ export class PolledTracker implements Due {
       this.#controller = undefined;
     }
     this.#errorsInARow = 0;
+    const { tracking, notReady } = finding;
     // With `invalidResponse: 'warn'` the events may be anything.
     const events = Array.isArray(tracking?.events) ? tracking.events : [];
     const { newEvents, seen } = diffEvents(this.#seen, events);
     this.#seen = seen;
-    return { tracking, newEvents, poll: this.#polls, stopped: tracking?.tracker?.isTracked === false };
+    const stopped = tracker?.isTracked === false;
+    return { update: { tracking, newEvents, poll: this.#polls, stopped, tracker }, notReady };
   }
 
-  /** The results; undefined while there are none. */
-  async #results(
+  /** The results, or that there are none yet. */
+  async #results(caller: Caller, { request }: TrackerPollSettings, signal: AbortSignal): Promise<Finding> {
+    try {
+      return {
+        tracking: await caller.call('trackers.results', this.#address(request), { ...request, signal }),
+      };
+    } catch (error) {
+      if (error instanceof ResultsNotReadyError) return { notReady: error };
+      throw error;
+    }
+  }
+
+  /** The tracker's record; undefined when it can't be had now, which is no reason to end. */
+  async #record(
     caller: Caller,
     { request }: TrackerPollSettings,
     signal: AbortSignal,
-  ): Promise<Tracking | undefined> {
-    const input = { params: { trackerId: this.id }, query: { searchBy: request.searchBy } };
+    turn: () => Promise<void>,
+  ): Promise<Tracker | undefined> {
     try {
-      return await caller.call('trackers.results', input, { ...request, signal });
+      await turn();
+      return await caller.call('trackers.get', this.#address(request), { ...request, signal });
     } catch (error) {
-      if (error instanceof ResultsNotReadyError) return undefined;
-      throw error;
+      if (signal.aborted || isFinal(error)) throw error;
+      const reason = error instanceof Error ? error.message : 'unknown failure';
+      caller.config.logger.warn('The record of a tracker without results could not be read', {
+        id: this.id,
+        reason,
+      });
+      return undefined;
     }
+  }
+
+  #address({ searchBy }: TrackerRequestOptions) {
+    return { params: { trackerId: this.id }, query: { searchBy } };
   }
 
   #countFailure(error: unknown, caller: Caller, { maxConsecutiveErrors }: TrackerPollSettings): void {

@@ -2,13 +2,18 @@ import { onTestFinished, vi } from 'vitest';
 import type { PollManyUpdate } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
+import { TRACKER } from '../support/calls.ts';
 import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
 
 /** Results of one tracker, as the service sends them. */
 export function results(eventIds: readonly string[], isTracked = true): Answer {
   const events: TrackingEvent[] = eventIds.map((eventId) => ({ eventId }));
-  const tracker = { trackerId: 'tracker-1', trackingNumber: 'LA680658838NL', isTracked };
-  return { body: { data: { trackings: [{ tracker, events }] } } };
+  return { body: { data: { trackings: [{ tracker: { ...TRACKER, isTracked }, events }] } } };
+}
+
+/** The record of a tracker. */
+export function record(isTracked: boolean): Answer {
+  return { body: { data: { tracker: { ...TRACKER, isTracked } } } };
 }
 
 /** The service's answer when it has no data yet, in one of its two forms. */
