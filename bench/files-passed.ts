@@ -45,7 +45,13 @@ function print(title: string, files: readonly [string, number][]): void {
 
 const event = { eventId: 'e', occurrenceDatetime: '2026-03-04T17:12:57', status: 'Arrived' };
 const tracking = {
-  tracker: { trackerId: 't', trackingNumber: 'LA680658838NL', isTracked: true },
+  tracker: {
+    trackerId: 't',
+    trackingNumber: 'LA680658838NL',
+    isTracked: true,
+    isSubscribed: true,
+    createdAt: '2026-03-01T11:09:00.000Z',
+  },
   events: [event],
 };
 const client = new TrackingClient({

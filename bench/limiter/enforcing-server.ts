@@ -48,7 +48,15 @@ interface Account {
 }
 
 const TRACKER_BODY = JSON.stringify({
-  data: { tracker: { trackerId: 'tracker-1', trackingNumber: 'LA680658838NL', isTracked: true } },
+  data: {
+    tracker: {
+      trackerId: 'tracker-1',
+      trackingNumber: 'LA680658838NL',
+      isTracked: true,
+      isSubscribed: true,
+      createdAt: '2026-03-01T11:09:00.000Z',
+    },
+  },
 });
 const REFUSAL_BODY = JSON.stringify({ errors: [{ code: 'too_many_requests' }], data: null });
 

@@ -65,5 +65,6 @@ function trackerOf({ trackingNumber, clientTrackerId }: TrackerInput) {
     shipmentReference: null,
     isTracked: true,
     isSubscribed: true,
+    createdAt: '2026-03-01T11:09:00.000Z',
   };
 }

@@ -17,7 +17,13 @@ function resultsOf(trackerId: string): Response {
     status: 'Arrived at the sorting centre',
     location: 'Beijing',
   }));
-  const tracker = { trackerId, trackingNumber: 'RR123456785CN', isTracked: true };
+  const tracker = {
+    trackerId,
+    trackingNumber: 'RR123456785CN',
+    isTracked: true,
+    isSubscribed: true,
+    createdAt: '2026-03-01T11:09:00.000Z',
+  };
   return Response.json({ data: { trackings: [{ tracker, events }] } });
 }
 
