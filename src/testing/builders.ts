@@ -50,7 +50,7 @@ function material(seed: string | number = 1, trackingNumber?: string) {
   const random = seededRandom(seed);
   const pick = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(random() * items.length)];
   const input = { trackingNumber: trackingNumber ?? pick(TRACKING_NUMBERS) ?? 'RR123456785CN' };
-  const shipment = new ShipmentState(input.trackingNumber.toUpperCase(), ids);
+  const shipment = new ShipmentState(input.trackingNumber.toUpperCase(), ids.next('shipment'));
   const tracker: TrackerState = {
     ...toPayload(input),
     trackerId: ids.next('tracker'),
@@ -58,6 +58,8 @@ function material(seed: string | number = 1, trackingNumber?: string) {
     shipment,
     isSubscribed: true,
     isFetched: true,
+    gather: (event) => event,
+    trackedUntilMs: Number.POSITIVE_INFINITY,
   };
   for (const event of HISTORY) shipment.add(event, ids, CREATED_AT_MS);
   return { ids, pick, tracker };
@@ -73,7 +75,7 @@ function material(seed: string | number = 1, trackingNumber?: string) {
  */
 export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: BuildOptions = {}): Tracker {
   const { tracker } = material(seed, overrides.trackingNumber);
-  return { ...trackerView(tracker), ...overrides };
+  return { ...trackerView(tracker, CREATED_AT_MS), ...overrides };
 }
 
 /**
@@ -88,7 +90,7 @@ export function buildEvent(
   { seed }: BuildOptions = {},
 ): TrackingEvent {
   const { ids, tracker, pick } = material(seed, overrides.trackingNumber ?? undefined);
-  const shipment = new ShipmentState(tracker.trackingNumber, ids);
+  const shipment = new ShipmentState(tracker.trackingNumber, tracker.shipment.shipmentId);
   return shipment.add({ ...pick(HISTORY), ...overrides }, ids, CREATED_AT_MS);
 }
 
@@ -102,7 +104,7 @@ export function buildEvent(
  */
 export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: BuildOptions = {}): Tracking {
   const { tracker } = material(seed, overrides.tracker?.trackingNumber);
-  return { ...trackingView(tracker, tracker.shipment.events), ...overrides };
+  return { ...trackingView(tracker, CREATED_AT_MS), ...overrides };
 }
 
 /**
@@ -122,7 +124,7 @@ export function buildDelivery(
     kind: 'events',
     metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: EVENTS_TOPIC },
     tracker: webhookTrackerView(tracker),
-    ...resultsView(tracker.shipment, tracker, tracker.shipment.events),
+    ...resultsView(tracker.shipment, tracker),
     ...overrides,
   };
 }

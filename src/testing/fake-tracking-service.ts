@@ -5,6 +5,7 @@ import type { TrackingEvent } from '../schemas/event.ts';
 import { trackingNumber as trackingNumberRule } from '../schemas/identifier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { ProofOfDelivery } from '../schemas/webhook.ts';
+import { sortEvents } from '../webhooks/event-order.ts';
 import {
   checkSpeed,
   type FakeTrackingServiceOptions,
@@ -16,9 +17,9 @@ import type { Failure, PlannedFailure } from './service/failures.ts';
 import type { Outcome, RawRequest } from './service/http.ts';
 import { serve } from './service/serve.ts';
 import { FakeState } from './service/state.ts';
-import { trackerView } from './service/trackers.ts';
+import { isTracked, type TrackerState, trackerView } from './service/trackers.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
-import type { EventInput, ShipmentInput, ShipmentState } from './shipments/shipment.ts';
+import type { EventInput, NumberState, ShipmentInput } from './shipments/shipment.ts';
 import { createFetch, type FakeServer, type FetchLike, type ListenOptions, listen } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
 
@@ -49,13 +50,14 @@ export interface FakeTrackingService {
    */
   listen(options?: ListenOptions): Promise<FakeServer>;
   /**
-   * The verbs of a test about one tracking number.
+   * The verbs of a test about the shipments of one tracking number, or about that of one tracker.
    *
-   * @param trackingNumber - in any case; a tracker of it need not exist yet
-   * @returns its shipment
-   * @throws ConfigurationError when it is no tracking number
+   * @param of - a tracking number in any case, of which a tracker need not exist yet; or the id of one tracker
+   * @returns what speaks to the shipments of all trackers of the number, or to that one
+   * @throws ConfigurationError when it is no tracking number, or there is no such tracker
+   * @example fake.shipment({ trackerId: tracker.trackerId }).deliver()
    */
-  shipment(trackingNumber: string): FakeShipment;
+  shipment(of: string | { readonly trackerId: string }): FakeShipment;
   /**
    * Lets events happen to a shipment one after the other, on the fake's clock.
    *
@@ -82,11 +84,17 @@ export interface FakeTrackingService {
   reset(): void;
 }
 
+/** What a `FakeShipment` speaks to. */
+interface Addressee {
+  readonly number: NumberState;
+  readonly only: TrackerState | undefined;
+}
+
 /**
- * The verbs of a test about one tracking number; each returns the shipment, so they chain.
+ * The verbs of a test about one tracking number, or about one tracker of it; each returns the shipment, so they chain.
  *
- * Every tracker of the number knows what a verb adds at once. Trackers created later have it
- * `resultsDelayMs` after their creation.
+ * Every tracker of the number that is tracked knows what a verb adds at once. Trackers created later have it
+ * `resultsDelayMs` after their creation. A tracker that has stopped learns nothing new.
  *
  * @example
  * fake.shipment('RR123456785CN')
@@ -96,41 +104,50 @@ export interface FakeTrackingService {
  */
 export class FakeShipment {
   readonly #state: () => FakeState;
+  readonly #trackerId: string | undefined;
   /** In upper case. */
   readonly trackingNumber: string;
 
   /** @internal */
-  constructor(state: () => FakeState, trackingNumber: string) {
+  constructor(state: () => FakeState, of: string | { readonly trackerId: string }) {
+    this.#state = state;
+    this.#trackerId = typeof of === 'string' ? undefined : of?.trackerId;
+    const trackingNumber = typeof of === 'string' ? of : this.#trackerOf(this.#trackerId).trackingNumber;
     if (!trackingNumberRule.safeParse(trackingNumber).success)
       refuseOption('trackingNumber', 'a tracking number as in section 2.1', trackingNumber);
-    this.#state = state;
     this.trackingNumber = trackingNumber.toUpperCase();
   }
 
-  /** What happened so far, oldest first. */
+  /** What couriers reported so far, oldest first; of one tracker, what it knows. */
   get events(): readonly TrackingEvent[] {
-    return [...this.#current().events];
+    const { number, only } = this.#addressee();
+    return sortEvents((only?.shipment ?? number).events);
   }
 
-  /** False once the service has given the shipment up. */
+  /** False once tracking has stopped, for every tracker of the number. */
   get isTracked(): boolean {
-    return !this.#current().isStopped;
+    const { number, only } = this.#addressee();
+    const trackers = this.#state().trackersOf(number, only);
+    const nowMs = this.#state().now();
+    return trackers.length === 0
+      ? !number.stopsFirstTracker
+      : trackers.some((tracker) => isTracked(tracker, nowMs));
   }
 
   /**
-   * Adds events, which every tracker of the number pushes as one webhook.
+   * Adds events, which every tracker of the number pushes as one webhook, unless `eventsPerPush` splits it.
    *
-   * @param events - what to say, oldest first; id, time, order and status are filled in where left out
+   * @param events - what to say, in any order; id, time, order and status are filled in where left out
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
    */
   addEvent(...events: readonly EventInput[]): this {
-    return this.#change((shipment, state, nowMs) => {
-      state.addEvents(shipment, events.length === 0 ? [{}] : events, nowMs);
+    return this.#change(({ number, only }, state, nowMs) => {
+      state.addEvents(number, events.length === 0 ? [{}] : events, nowMs, only);
     });
   }
 
   /**
-   * Adds an event that says delivered. Tracking goes on until `stopTracking`.
+   * Adds an event that says delivered. Tracking goes on until `stopTracking`, or stops by itself 14 days later.
    *
    * @param event - what else it says
    */
@@ -138,9 +155,12 @@ export class FakeShipment {
     return this.addEvent({ statusMilestone: 'delivered', ...event });
   }
 
-  /** The service gives the shipment up: `isTracked` turns false for all trackers of the number, also later ones. */
+  /**
+   * The service gives the shipment up: `isTracked` turns false for all its trackers, and they learn nothing new. Before there is a
+   * tracker, it stops the first one as soon as that has its first results; a later tracker of the number is tracked.
+   */
   stopTracking(): this {
-    return this.#change((shipment, state, nowMs) => state.stopTracking(shipment, nowMs));
+    return this.#change(({ number, only }, state, nowMs) => state.stopTracking(number, nowMs, only));
   }
 
   /**
@@ -150,34 +170,42 @@ export class FakeShipment {
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
    */
   update(fields: ShipmentInput): this {
-    return this.#change((shipment) => {
-      shipment.fields = { ...shipment.fields, ...fields };
-    });
+    return this.#change(({ number, only }, state, nowMs) => state.setFields(number, fields, nowMs, only));
   }
 
   /**
-   * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number.
+   * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number that is tracked.
    *
    * @param proof - what it says; a signature to download where left out
    */
   proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
-    return this.#change((shipment, state, nowMs) => {
-      const courier = shipment.events.at(-1)?.courierCode ?? 'us-post';
+    return this.#change(({ number, only }, state, nowMs) => {
+      const courier = (only?.shipment ?? number).events.at(-1)?.courierCode ?? 'us-post';
       const downloadUrl = `https://tracking.test/proofs/${this.trackingNumber}.pdf`;
       const content = { type: 'signature', text: null, downloadUrl };
-      state.pushProof(shipment, { status: 'found', courier, content, ...proof }, nowMs);
+      state.pushProof(number, { status: 'found', courier, content, ...proof }, nowMs, only);
     });
   }
 
-  #current(): ShipmentState {
-    this.#state().now();
-    return this.#state().shipment(this.trackingNumber);
+  #trackerOf(trackerId: unknown): TrackerState {
+    const found = this.#state()
+      .trackers.all()
+      .find((tracker) => tracker.trackerId === trackerId);
+    return found ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
   }
 
-  #change(run: (shipment: ShipmentState, state: FakeState, nowMs: number) => void): this {
-    const shipment = this.#current();
-    shipment.isScripted = true;
-    run(shipment, this.#state(), this.#state().now());
+  #addressee(): Addressee {
+    this.#state().now();
+    return {
+      number: this.#state().number(this.trackingNumber),
+      only: this.#trackerId === undefined ? undefined : this.#trackerOf(this.#trackerId),
+    };
+  }
+
+  #change(run: (addressee: Addressee, state: FakeState, nowMs: number) => void): this {
+    const addressee = this.#addressee();
+    addressee.number.isScripted = true;
+    run(addressee, this.#state(), this.#state().now());
     return this;
   }
 }
@@ -185,6 +213,8 @@ export class FakeShipment {
 /**
  * Creates a tracking service in memory: every endpoint of the table, with its rules, limits and errors.
  * Two fakes share nothing. It imports no HTTP client and no test runner.
+ *
+ * Tracking stops by itself 14 days after a delivery, and after 90 days without an event.
  *
  * @param options - see `FakeTrackingServiceOptions`; every one may be left out
  * @returns the fake
@@ -198,7 +228,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
   let state = new FakeState(resolved);
   const basePath = resolved.baseUrl.pathname.replace(/\/+$/, '');
   const serveRaw = (raw: RawRequest) => serve(state, raw);
-  const shipment = (trackingNumber: string) => new FakeShipment(() => state, trackingNumber);
+  const shipment = (of: string | { readonly trackerId: string }) => new FakeShipment(() => state, of);
   return {
     baseUrl: resolved.baseUrl.origin + basePath,
     apiKey: options.apiKeys?.[0] ?? 'test-api-key',
@@ -208,8 +238,8 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
       return state.requests;
     },
     get trackers() {
-      state.now();
-      return state.trackers.all().map(trackerView);
+      const nowMs = state.now();
+      return state.trackers.all().map((tracker) => trackerView(tracker, nowMs));
     },
     get couriers() {
       return state.couriers;
@@ -223,7 +253,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
       checkOneOf('name', name, PLAY_NAMES);
       checkSpeed(speed);
       const played = shipment(trackingNumber);
-      state.play(state.shipment(trackingNumber), name, speed);
+      state.play(state.number(trackingNumber), name, speed);
       return played;
     },
     fail: (endpoint, failure) => state.failures.plan(endpoint, failure),

@@ -49,10 +49,17 @@ export interface FakeTrackingServiceOptions {
   readonly resultsDelayMs?: number;
   /** How "no results yet" is answered: 404 `parcel_not_found` (default) or an empty list. Both exist. */
   readonly noResults?: 'parcel_not_found' | 'empty';
+  /**
+   * Status of `POST /trackers` and `POST /trackers/track` for a tracker that is reused, 200 or 201. Default as the public contract
+   * has it: 201 and 200.
+   */
+  readonly existingStatus?: 200 | 201;
   /** Milliseconds until an answer, as a number or by endpoint. Default 0. */
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
   readonly webhooks?: boolean;
+  /** Most events in one push. Default `Infinity`: all that were discovered at once; 1 as in the public samples. */
+  readonly eventsPerPush?: number;
   /**
    * Play that starts by itself for every new tracking number; several take turns. Default: none, nothing happens
    * unless the test says so.
@@ -106,8 +113,10 @@ const OPTION_NAMES = [
   'baseUrl',
   'resultsDelayMs',
   'noResults',
+  'existingStatus',
   'latencyMs',
   'webhooks',
+  'eventsPerPush',
   'play',
   'speed',
   'historyLimit',
@@ -163,7 +172,9 @@ export function resolveOptions(options: FakeTrackingServiceOptions) {
   checkFunction('now', options.now);
   checkFunction('onRequest', options.onRequest);
   if (!URL.canParse(baseUrl)) refuseOption('baseUrl', 'an absolute URL', baseUrl);
-  const noResults = options.noResults ?? 'parcel_not_found';
+  const { noResults = 'parcel_not_found', existingStatus } = options;
+  if (existingStatus !== undefined && existingStatus !== 200 && existingStatus !== 201)
+    refuseOption('existingStatus', '200 or 201', existingStatus);
   return {
     seed: checkSeed(options.seed ?? 1),
     now: options.now ?? (() => Date.now()),
@@ -174,8 +185,10 @@ export function resolveOptions(options: FakeTrackingServiceOptions) {
     baseUrl: new URL(baseUrl),
     resultsDelayMs: checkDelayMs('resultsDelayMs', options.resultsDelayMs ?? 2000),
     noResults: checkOneOf('noResults', noResults, ['parcel_not_found', 'empty']),
+    existingStatus,
     latencyMs: typeof latencyMs === 'function' ? latencyMs : () => latencyMs,
     webhooks: checkBoolean('webhooks', options.webhooks ?? true),
+    eventsPerPush: checkCount('eventsPerPush', options.eventsPerPush ?? Number.POSITIVE_INFINITY, 1, true),
     plays: [options.play ?? []].flat().map((name) => checkOneOf('play', name, PLAY_NAMES)),
     speed: checkSpeed(options.speed ?? 1),
     historyLimit: checkCount('historyLimit', options.historyLimit ?? Number.POSITIVE_INFINITY, 0, true),

@@ -52,7 +52,9 @@ everything in memory, and prints each request and each webhook in one line.
                               ${PLAY_NAMES.join(', ')}
       --speed <number>        How many times faster than real time. Default 1; the play
                               delivered takes 77 hours, at 60 about 77 minutes
-      --webhook-url <url>     Where to push webhooks. Default: no webhooks
+      --webhook-url <url>     Where to push webhooks. Default: no webhooks. What is not
+                              accepted is sent up to 20 times: the service's six days
+                              of attempts take 32 seconds
       --webhook-secret <s>    Sent with each push as "Authorization: Bearer <s>"
       --duplicates <number>   Sends each push so many times more. Default 0
       --shuffle               Sends what waits in another order

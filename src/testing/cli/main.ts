@@ -11,9 +11,9 @@ const EXIT_USAGE = 2;
 
 /** What is remembered of requests and pushes, so that a run of days stays small. */
 const HISTORY_LIMIT = 1000;
-/** Long enough for a receiver that is being restarted. */
-const MAX_ATTEMPTS = 10;
-const RETRY_DELAY_MS = 1000;
+/** The six days of the service's attempts take half a minute: long enough for a receiver that is being restarted. */
+const RETRY_SPEED = 16_000;
+const MAX_ATTEMPTS = 20;
 const PUSHES_AT_ONCE = 4;
 /** What a push under way gets to end well. */
 const STOP_GRACE_MS = 1000;
@@ -70,7 +70,7 @@ async function runFake(flags: Flags) {
       shuffle: flags.shuffle,
       seed,
       concurrency: PUSHES_AT_ONCE,
-      until2xx: { maxAttempts: MAX_ATTEMPTS, delayMs: RETRY_DELAY_MS },
+      until2xx: { maxAttempts: MAX_ATTEMPTS, speed: RETRY_SPEED },
       onSent: (sent, pushes) =>
         print(pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, paint })),
     }).start();

@@ -38,11 +38,13 @@ function addressedTracker({ params, query }: Call, state: FakeState): TrackerSta
   return state.trackers.get(params['trackerId'] ?? '', searchBy);
 }
 
-/** 201 for a new tracker, 200 for one that is reused. */
+/** 201 for a new tracker and, unless an option says otherwise, for one that is reused. */
 const createTracker: Handler = ({ bodyText }, state) => {
   const input = validatedTrackerInput(state.now(), parseJson(bodyText));
   const { tracker, isNew } = state.createTracker(input, 'trackers.create');
-  return success(isNew ? 201 : 200, { tracker: trackerView(tracker) });
+  return success(isNew ? 201 : (state.options.existingStatus ?? 201), {
+    tracker: trackerView(tracker, state.now()),
+  });
 };
 
 /** Oldest first unless `sort` is -1; `page` and `limit` are required. */
@@ -56,7 +58,8 @@ const listTrackers: Handler = ({ query }, state) => {
   const { page, limit, sort } = validated(endpoints['trackers.list'].request.query, numbers);
   const trackers = state.trackers.all();
   if (sort === -1) trackers.reverse();
-  return success(200, { trackers: trackers.slice((page - 1) * limit, page * limit).map(trackerView) });
+  const shown = trackers.slice((page - 1) * limit, page * limit);
+  return success(200, { trackers: shown.map((tracker) => trackerView(tracker, state.now())) });
 };
 
 /** Rejects a request that creates more trackers than the plan has left, as a whole. */
@@ -79,7 +82,7 @@ function createItem(inputData: unknown, state: FakeState): CreatedItem {
     const input = validatedTrackerInput(state.now(), inputData);
     const { tracker, isNew } = state.createTracker(input, 'trackers.createBulk');
     const itemStatus = isNew ? 'created' : 'existing';
-    return { itemStatus, inputData, tracker: trackerView(tracker), errors: null };
+    return { itemStatus, inputData, tracker: trackerView(tracker, state.now()), errors: null };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { itemStatus: 'error', inputData, tracker: null, errors: [...error.errors] };
@@ -116,13 +119,16 @@ const track: Handler = ({ bodyText }, state) => {
   const nowMs = state.now();
   const input = validatedTrackerInput(nowMs, parseJson(bodyText));
   const { tracker, isNew } = state.createTracker(input, 'trackers.track');
-  const asked = tracker.courierCodes.length > 0 ? tracker.courierCodes : tracker.shipment.courierCodes;
+  const known = state.number(tracker.trackingNumber).courierCodes;
+  const asked = tracker.courierCodes.length > 0 ? tracker.courierCodes : known;
   if (canRespondAtOnce(state.couriers, asked)) state.fetchResults(tracker, nowMs);
-  return success(isNew ? 201 : 200, { trackings: [trackingView(tracker, state.visibleEvents(tracker))] });
+  return success(isNew ? 201 : (state.options.existingStatus ?? 200), {
+    trackings: [trackingView(tracker, nowMs)],
+  });
 };
 
 const getTracker: Handler = (call, state) =>
-  success(200, { tracker: trackerView(addressedTracker(call, state)) });
+  success(200, { tracker: trackerView(addressedTracker(call, state), state.now()) });
 
 /** The changes of a patch in the form they are kept. */
 function toChanges(patch: TrackerUpdateRequest): Partial<TrackerState> {
@@ -139,32 +145,33 @@ function toChanges(patch: TrackerUpdateRequest): Partial<TrackerState> {
   };
 }
 
-/** Only `isSubscribed` may change once data was gathered. */
+/** What the service found the shipment by, so it is fixed once data was gathered. */
+const FIXED_FIELDS = ['courierCodes', 'originCountryCode', 'destinationCountryCode', 'shippingDay'];
+
+/** Some fields are fixed once data was gathered. */
 const updateTracker: Handler = (call, state) => {
   const tracker = addressedTracker(call, state);
   const { body } = endpoints['trackers.update'].request;
   const changes = toChanges(validatedAt(state.now(), body, parseJson(call.bodyText)));
   const fields = Object.keys(changes);
   if (fields.length === 0) throw rejection(400, 'validation_error', 'No field can be updated by that name.');
-  if (fields.some((field) => field !== 'isSubscribed') && state.visibleEvents(tracker).length > 0) {
-    const message = 'Data was gathered for this tracker; only `isSubscribed` can change now.';
+  if (hasResults(tracker) && fields.some((field) => FIXED_FIELDS.includes(field))) {
+    const message = 'Data was gathered for this tracker; courier, countries and shipping date are fixed.';
     throw rejection(400, 'tracker_not_updatable', message);
   }
   state.updateTracker(tracker, changes);
-  return success(200, { tracker: trackerView(tracker) });
+  return success(200, { tracker: trackerView(tracker, state.now()) });
 };
 
-/** True when there is something to respond: events, or that the service has given up. */
-function hasResults(tracker: TrackerState, state: FakeState): boolean {
-  const isOver = tracker.isFetched && tracker.shipment.isStopped;
-  return isOver || !tracker.isSubscribed || state.visibleEvents(tracker).length > 0;
+/** True once there are data; a tracker that was given up without any never has results. */
+function hasResults(tracker: TrackerState): boolean {
+  return tracker.shipment.events.length > 0;
 }
 
 /** The full history, or that there is none yet. */
 const results: Handler = (call, state) => {
   const tracker = addressedTracker(call, state);
-  if (hasResults(tracker, state))
-    return success(200, { trackings: [trackingView(tracker, state.visibleEvents(tracker))] });
+  if (hasResults(tracker)) return success(200, { trackings: [trackingView(tracker, state.now())] });
   if (state.options.noResults === 'empty') return success(200, { trackings: [] });
   throw rejection(404, 'parcel_not_found', 'There are no data on this shipment yet.');
 };
@@ -172,11 +179,8 @@ const results: Handler = (call, state) => {
 /** Every tracker of the number that has results. */
 const resultsByTrackingNumber: Handler = ({ params }, state) => {
   const { trackingNumber } = validated(endpoints['trackers.resultsByTrackingNumber'].request.params, params);
-  const trackers = state.trackers.withTrackingNumber(trackingNumber.toUpperCase());
-  const ready = trackers.filter((tracker) => hasResults(tracker, state));
-  return success(200, {
-    trackings: ready.map((tracker) => trackingView(tracker, state.visibleEvents(tracker))),
-  });
+  const ready = state.trackers.withTrackingNumber(trackingNumber.toUpperCase()).filter(hasResults);
+  return success(200, { trackings: ready.map((tracker) => trackingView(tracker, state.now())) });
 };
 
 /** Queues what was pushed before. */
@@ -187,17 +191,37 @@ const resendWebhookEvents: Handler = (call, state) => {
   return success(201, { summary: { totalResent: state.resend(trackerId) } });
 };
 
-/** The pushes that were sent for a tracker, as a file. */
+/** Every try at sending a webhook of a tracker, newest first, as a file. */
 const webhookHistory: Handler = (call, state) => {
-  const { trackerId } = addressedTracker(call, state);
-  const webhooks = state.webhooks.history
-    .filter((push) => push.trackerId === trackerId && push.attempts.length > 0)
-    .map(({ item, attempts }) => ({ payload: { trackings: [item] }, attempts }));
-  const generatedAt = new Date(state.now()).toISOString();
+  const { trackerId, trackingNumber, clientTrackerId } = addressedTracker(call, state);
+  const pushes = state.webhooks.history.filter((push) => push.trackerId === trackerId);
+  // A set, because pushes of one request share their attempts. Sorting is stable, so the later of two is first.
+  const attempts = [...new Set(pushes.flatMap((push) => push.attempts))].reverse();
+  attempts.sort((one, other) => Date.parse(other.sentAt) - Date.parse(one.sentAt));
+  const lastPushAt = (succeeded: boolean) =>
+    attempts.find((attempt) => attempt.succeeded === succeeded)?.sentAt ?? null;
+  const metadata = {
+    trackingNumber,
+    trackerId,
+    clientTrackerId,
+    webhookUrl: attempts[0]?.url ?? null,
+    lastSuccessfulPushAt: lastPushAt(true),
+    lastFailedPushAt: lastPushAt(false),
+  };
+  const webhooks = attempts.map((attempt) => ({
+    status: attempt.succeeded ? 'success' : 'failed',
+    pushTimestamp: attempt.sentAt,
+    requestBody: attempt.requestBody,
+    responseBody: attempt.responseBody,
+    responseHeaders: attempt.responseHeaders,
+    responseStatusCode: attempt.status === null ? null : String(attempt.status),
+  }));
+  const day = new Date(state.now()).toISOString().slice(0, 10).replaceAll('-', '');
+  const filename = `webhook-history-${trackingNumber}-${day}.json`;
   return {
     status: 200,
-    body: { metadata: { generatedAt, trackerId }, webhooks },
-    headers: { 'content-disposition': `attachment; filename="webhook-history-${trackerId}.json"` },
+    body: { metadata, webhooks },
+    headers: { 'content-disposition': `attachment; filename="${filename}"` },
   };
 };
 
@@ -213,10 +237,10 @@ const search: Handler = ({ bodyText }, state) => {
     destinationCountryCode: countryOf(input.destinationCountryCode),
     destinationPostCode: input.destinationPostCode ?? null,
   };
-  const shipment = state.askedShipment(input.trackingNumber);
-  const asked = hints.courierCodes.length > 0 ? hints.courierCodes : shipment.courierCodes;
+  const number = state.askedNumber(input.trackingNumber);
+  const asked = hints.courierCodes.length > 0 ? hints.courierCodes : number.courierCodes;
   const hasResponse = canRespond(state.couriers, hints) && canRespondAtOnce(state.couriers, asked);
-  return success(201, { trackings: [resultsView(shipment, hints, hasResponse ? shipment.events : [])] });
+  return success(201, { trackings: [resultsView(number, hints, hasResponse ? number.events : [])] });
 };
 
 /** On every plan: service.md 1 names it for none, and a client needs it for either. */

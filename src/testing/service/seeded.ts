@@ -25,6 +25,11 @@ export class SeededIds {
   next(kind: string): string {
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
+    return this.of(kind, count);
+  }
+
+  /** The id of a kind at a place. */
+  of(kind: string, count: number): string {
     const hex = digest(this.#seed, kind, count).toString('hex');
     return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
       '-',

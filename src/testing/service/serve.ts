@@ -1,6 +1,6 @@
 // Specification: service.md 4, 5, 7, 8; public contract, "Base URL and authentication", "Errors"
 import { sleep } from '../../common/timing.ts';
-import type { EndpointName } from '../../endpoints.ts';
+import { type EndpointName, endpoints } from '../../endpoints.ts';
 import type { RecordedRequest } from '../options.ts';
 import { cutOffReply, type Failure, failureReply, htmlReply } from './failures.ts';
 import { handlers } from './handlers.ts';
@@ -73,6 +73,9 @@ function carryOut(state: FakeState, raw: RawRequest, route: Route, query: Record
     limitHeaders = allowance?.headers ?? {};
     if (allowance?.allowed === false) return tooManyRequests(limitHeaders);
     checkPlan(state.options, endpoint);
+    const isJson = /^application\/json\b/i.test(raw.headers.get('content-type') ?? '');
+    if ('body' in endpoints[endpoint].request && !isJson)
+      throw rejection(400, 'parsing_error', 'The Content-Type must be application/json.');
     const { status, body, headers } = handlers[endpoint]({ params, query, bodyText: raw.body }, state);
     return jsonReply(status, body, { ...limitHeaders, ...headers });
   } catch (error) {

@@ -8,25 +8,35 @@ import {
   PROOF_OF_DELIVERY_TOPIC,
   type ProofOfDelivery,
 } from '../../schemas/webhook.ts';
+import { sortEvents } from '../../webhooks/event-order.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import { type PlayName, stepsOf, writeTime } from '../shipments/plays.ts';
-import { type EventInput, resultsView, ShipmentState } from '../shipments/shipment.ts';
-import { type PushItem, WebhookQueue } from '../webhooks/queue.ts';
+import { type EventInput, NumberState, resultsView, type ShipmentInput } from '../shipments/shipment.ts';
+import { WebhookQueue } from '../webhooks/queue.ts';
 import { canRespond, defaultCouriers, type FakeCourier } from './couriers.ts';
 import { Failures } from './failures.ts';
 import { rejection, ServiceError } from './http.ts';
 import { validatedTrackerInput } from './input.ts';
 import { RateLimits } from './rate-limits.ts';
 import { SeededIds } from './seeded.ts';
-import { type TrackerState, TrackerStore, toPayload, webhookTrackerView } from './trackers.ts';
+import {
+  isOfItsCourier,
+  isTracked,
+  shipmentKeyOf,
+  type TrackerState,
+  TrackerStore,
+  toPayload,
+  webhookTrackerView,
+} from './trackers.ts';
+
+const DAY_MS = 86_400_000;
+/** How long the service goes on after an event; "a long time" is all that the contract says. */
+const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
+/** Long enough for a proof of delivery. */
+const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
 /** What a webhook says besides its metadata and its tracker. */
 type PushContent = Pick<EventsDelivery, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
-
-/** The same content as a message of its own. */
-function replayed<Item extends PushItem>(item: Item, generatedAt: string, messageId: string): Item {
-  return { ...item, metadata: { ...item.metadata, generatedAt, messageId } };
-}
 
 /**
  * What is going to happen, in order. Nothing here holds a timer: time passes when somebody looks,
@@ -63,7 +73,7 @@ export class FakeState {
   /** Oldest first. */
   readonly requests: RecordedRequest[] = [];
   readonly #timeline = new Timeline();
-  readonly #shipments = new Map<string, ShipmentState>();
+  readonly #numbers = new Map<string, NumberState>();
   #playsStarted = 0;
   bulkCreated = 0;
   searches = 0;
@@ -89,22 +99,22 @@ export class FakeState {
   }
 
   /** What couriers know of a number; made when first asked for. */
-  shipment(trackingNumber: string): ShipmentState {
-    const number = trackingNumber.toUpperCase();
-    const shipment = this.#shipments.get(number) ?? new ShipmentState(number, this.ids);
-    this.#shipments.set(number, shipment);
-    return shipment;
+  number(trackingNumber: string): NumberState {
+    const key = trackingNumber.toUpperCase();
+    const number = this.#numbers.get(key) ?? new NumberState(key, this.ids);
+    this.#numbers.set(key, number);
+    return number;
   }
 
   /** What couriers know of a number that a caller asks about: a play of the options starts now. */
-  askedShipment(trackingNumber: string): ShipmentState {
-    const shipment = this.shipment(trackingNumber);
+  askedNumber(trackingNumber: string): NumberState {
+    const number = this.number(trackingNumber);
     const { plays, speed } = this.options;
     const play = plays[this.#playsStarted % plays.length];
-    if (play === undefined || shipment.isScripted) return shipment;
+    if (play === undefined || number.isScripted) return number;
     this.#playsStarted += 1;
-    this.play(shipment, play, speed);
-    return shipment;
+    this.play(number, play, speed);
+    return number;
   }
 
   /**
@@ -119,12 +129,17 @@ export class FakeState {
     if (reusable !== undefined) return { tracker: reusable, isNew: false };
     if (this.trackers.size >= this.options.trackerQuota)
       throw rejection(403, 'quota_limit_reached', 'The quota is used up.');
-    const trackerId = this.ids.next('tracker');
-    const shipment = this.askedShipment(payload.trackingNumber);
-    const tracker = { ...payload, trackerId, createdAtMs, shipment, isSubscribed: true, isFetched: false };
+    const tracker: TrackerState = {
+      ...payload,
+      ...this.askedNumber(payload.trackingNumber).shipmentFor(shipmentKeyOf(payload)),
+      trackerId: this.ids.next('tracker'),
+      createdAtMs,
+      isSubscribed: true,
+      isFetched: false,
+      trackedUntilMs: createdAtMs + TRACKED_AFTER_EVENT_MS,
+    };
     this.trackers.add(tracker);
-    const fetchAtMs = createdAtMs + this.options.resultsDelayMs;
-    this.#timeline.schedule(fetchAtMs, (atMs) => this.fetchResults(tracker, atMs));
+    this.#scheduleFetch(tracker, createdAtMs);
     return { tracker, isNew: true };
   }
 
@@ -144,91 +159,136 @@ export class FakeState {
 
   /** Changes a tracker; a hint that a courier was missing brings its results. */
   updateTracker(tracker: TrackerState, changes: Partial<TrackerState>): void {
-    const hadEvents = this.visibleEvents(tracker).length > 0;
+    const nowMs = this.now();
+    const wasSubscribed = tracker.isSubscribed;
+    const lackedHint = tracker.isFetched && !canRespond(this.couriers, tracker);
     this.trackers.change(tracker, changes);
-    if (!hadEvents) this.#pushEvents(tracker, this.visibleEvents(tracker), this.now());
+    if (wasSubscribed && !tracker.isSubscribed) this.#stop(tracker, nowMs);
+    if (!wasSubscribed && tracker.isSubscribed) {
+      tracker.trackedUntilMs = nowMs + TRACKED_AFTER_EVENT_MS;
+      this.#scheduleFetch(tracker, nowMs);
+    }
+    if (lackedHint) this.#gather(tracker, this.number(tracker.trackingNumber).events, nowMs);
+  }
+
+  #scheduleFetch(tracker: TrackerState, nowMs: number): void {
+    this.#timeline.schedule(nowMs + this.options.resultsDelayMs, (atMs) => this.fetchResults(tracker, atMs));
   }
 
   /** The couriers respond for a tracker for the first time. */
   fetchResults(tracker: TrackerState, atMs: number): void {
-    if (tracker.isFetched) return;
+    if (tracker.isFetched || !isTracked(tracker, atMs)) return;
     tracker.isFetched = true;
-    this.#pushEvents(tracker, this.visibleEvents(tracker), atMs);
+    const number = this.number(tracker.trackingNumber);
+    tracker.shipment.fields = { ...number.fields, ...tracker.shipment.fields };
+    this.#gather(tracker, number.events, atMs);
+    if (number.stopsFirstTracker) this.#stop(tracker, atMs);
+    number.stopsFirstTracker = false;
   }
 
-  /** The events that a tracker shows. */
-  visibleEvents(tracker: TrackerState): readonly TrackingEvent[] {
-    return tracker.isFetched && canRespond(this.couriers, tracker) ? tracker.shipment.events : [];
+  /** New events of a number: every tracker of it has them at once, and pushes them. Those of one tracker are its own. */
+  addEvents(number: NumberState, inputs: readonly EventInput[], atMs: number, only?: TrackerState): void {
+    const add = (input: EventInput) => (only?.shipment ?? number).add(input, this.ids, atMs);
+    if (only === undefined) {
+      const events = inputs.map(add);
+      for (const tracker of this.trackersOf(number)) {
+        if (tracker.isFetched) this.#gather(tracker, events, atMs);
+        else this.fetchResults(tracker, atMs);
+      }
+      return;
+    }
+    this.fetchResults(only, atMs);
+    if (isTracked(only, atMs)) this.#discovered(only, inputs.map(add), atMs);
   }
 
-  /** New events of a shipment: every tracker of it has them at once, and pushes them. */
-  addEvents(shipment: ShipmentState, inputs: readonly EventInput[], atMs: number): void {
-    const events = inputs.map((input) => shipment.add(input, this.ids, atMs));
-    for (const tracker of this.#trackersOf(shipment)) {
-      if (!tracker.isFetched) this.fetchResults(tracker, atMs);
-      else if (canRespond(this.couriers, tracker)) this.#pushEvents(tracker, events, atMs);
+  /** Sets fields of the shipments of a number, or of one tracker. */
+  setFields(number: NumberState, fields: ShipmentInput, nowMs: number, only?: TrackerState): void {
+    if (only === undefined) number.fields = { ...number.fields, ...fields };
+    for (const tracker of this.trackersOf(number, only))
+      if (isTracked(tracker, nowMs)) tracker.shipment.fields = { ...tracker.shipment.fields, ...fields };
+  }
+
+  /** The service gives up the trackers of a number, or one; told of a number that nobody tracks yet, its first one. */
+  stopTracking(number: NumberState, atMs: number, only?: TrackerState): void {
+    const trackers = this.trackersOf(number, only);
+    number.stopsFirstTracker ||= trackers.length === 0;
+    for (const tracker of trackers) {
+      this.fetchResults(tracker, atMs);
+      this.#stop(tracker, atMs);
     }
   }
 
-  /** The service gives a shipment up. */
-  stopTracking(shipment: ShipmentState, atMs: number): void {
-    for (const tracker of this.#trackersOf(shipment)) this.fetchResults(tracker, atMs);
-    shipment.isStopped = true;
+  #stop(tracker: TrackerState, atMs: number): void {
+    tracker.trackedUntilMs = Math.min(tracker.trackedUntilMs, atMs);
   }
 
   /** Plans the steps of a play; their times are written as if the play ended just when its last step is seen. */
-  play(shipment: ShipmentState, name: PlayName, speed: number): void {
-    shipment.isScripted = true;
+  play(number: NumberState, name: PlayName, speed: number): void {
+    number.isScripted = true;
     const startMs = this.now();
     const steps = stepsOf(name);
     const lengthMs = steps.at(-1)?.afterMs ?? 0;
     const writtenStartMs = startMs + lengthMs / speed - lengthMs;
     for (const { afterMs, event, timeStyle } of steps) {
       this.#timeline.schedule(startMs + afterMs / speed, (atMs) => {
-        if (event === 'stop') return this.stopTracking(shipment, atMs);
+        if (event === 'stop') return this.stopTracking(number, atMs);
         const occurrenceDatetime = writeTime(writtenStartMs + afterMs, timeStyle);
-        this.addEvents(shipment, [{ occurrenceDatetime, ...event }], atMs);
+        this.addEvents(number, [{ occurrenceDatetime, ...event }], atMs);
       });
     }
     this.now();
   }
 
-  /** Queues a proof of delivery for every tracker of a shipment. */
-  pushProof(shipment: ShipmentState, data: ProofOfDelivery['data'], atMs: number): void {
-    for (const tracker of this.#trackersOf(shipment))
-      this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
+  /** Queues a proof of delivery for the trackers of a number, or for one. */
+  pushProof(number: NumberState, data: ProofOfDelivery['data'], atMs: number, only?: TrackerState): void {
+    for (const tracker of this.trackersOf(number, only))
+      if (isTracked(tracker, atMs)) this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
   }
 
   /**
    * Queues everything again that was pushed for a tracker; what still waits for its first time is not repeated.
    *
-   * @returns how many pushes that are
+   * @returns how many events that are
    */
   resend(trackerId: string): number {
-    const generatedAt = new Date(this.now()).toISOString();
     const waiting = new Set(this.webhooks.pending);
     const earlier = this.webhooks.history.filter(
       (push) => push.trackerId === trackerId && !push.isReplay && !waiting.has(push),
     );
-    for (const { item } of earlier)
-      this.webhooks.add(trackerId, replayed(item, generatedAt, this.ids.next('message')), true);
-    return earlier.length;
+    for (const { item } of earlier) this.webhooks.add(trackerId, item, true);
+    return earlier.reduce((total, { item }) => total + ('events' in item ? item.events.length : 0), 0);
   }
 
-  #trackersOf(shipment: ShipmentState): readonly TrackerState[] {
-    const trackers = this.trackers.withTrackingNumber(shipment.trackingNumber);
-    return trackers.filter((tracker) => tracker.shipment === shipment);
+  /** The trackers that hear what is said of a number, or the one that alone is spoken to. */
+  trackersOf(number: NumberState, only?: TrackerState): readonly TrackerState[] {
+    return only === undefined ? this.trackers.withTrackingNumber(number.trackingNumber) : [only];
   }
 
-  #pushEvents(tracker: TrackerState, events: readonly TrackingEvent[], atMs: number): void {
+  /** A tracker gets what couriers know, if they respond to it. */
+  #gather(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
+    if (!isTracked(tracker, atMs) || !canRespond(this.couriers, tracker)) return;
+    const events = known.filter((event) => isOfItsCourier(tracker, event)).map(tracker.gather);
+    tracker.shipment.events.push(...events);
+    this.#discovered(tracker, events, atMs);
+  }
+
+  /** Pushes new events of a tracker, which keep it tracked for longer. */
+  #discovered(tracker: TrackerState, events: readonly TrackingEvent[], atMs: number): void {
     if (events.length === 0) return;
-    const results = resultsView(tracker.shipment, tracker, tracker.shipment.events);
-    this.#push(tracker, EVENTS_TOPIC, atMs, { ...results, events: [...events].reverse() });
+    const results = resultsView(tracker.shipment, tracker);
+    const isDelivered = results.shipment?.statusMilestone === 'delivered';
+    tracker.trackedUntilMs = atMs + (isDelivered ? TRACKED_AFTER_DELIVERY_MS : TRACKED_AFTER_EVENT_MS);
+    const oldestFirst = sortEvents(events);
+    const size = Math.min(this.options.eventsPerPush, events.length);
+    for (let start = 0; start < events.length; start += size) {
+      const pushed = oldestFirst.slice(start, start + size).reverse();
+      this.#push(tracker, EVENTS_TOPIC, atMs, { ...results, events: pushed });
+    }
   }
 
-  /** Queues a webhook where the account has one and the tracker is active. */
+  /** Queues a webhook where the account has one. */
   #push(tracker: TrackerState, topic: string, atMs: number, content: PushContent): void {
-    if (!this.options.webhooks || !tracker.isSubscribed) return;
+    if (!this.options.webhooks) return;
     const metadata = {
       generatedAt: new Date(atMs).toISOString(),
       messageId: this.ids.next('message'),

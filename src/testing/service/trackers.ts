@@ -31,10 +31,14 @@ export interface TrackerPayload {
 export interface TrackerState extends TrackerPayload {
   readonly trackerId: string;
   readonly createdAtMs: number;
-  /** What it tracks; trackers of one number share it. */
+  /** What was gathered for it so far. */
   readonly shipment: ShipmentState;
+  /** Makes an event of its shipment from one of its number. */
+  readonly gather: (event: TrackingEvent) => TrackingEvent;
   /** False once archived. */
   isSubscribed: boolean;
+  /** When tracking stops, or has stopped. */
+  trackedUntilMs: number;
   /** True once the service asked couriers for it; before, there are no results. */
   isFetched: boolean;
 }
@@ -81,18 +85,39 @@ export function webhookTrackerView(tracker: TrackerState): Omit<Tracker, 'isTrac
   };
 }
 
-/** A tracker as the API responds with it; an archived one is not tracked any more. */
-export function trackerView(tracker: TrackerState): Tracker {
+/** True while the service looks for news of a tracker. */
+export function isTracked({ trackedUntilMs }: TrackerState, nowMs: number): boolean {
+  return nowMs < trackedUntilMs;
+}
+
+/** A tracker as the API responds with it. */
+export function trackerView(tracker: TrackerState, nowMs: number): Tracker {
   return {
     ...webhookTrackerView(tracker),
-    isTracked: tracker.isSubscribed && !tracker.shipment.isStopped,
+    isTracked: isTracked(tracker, nowMs),
     courierCode: [...tracker.courierCodes],
   };
 }
 
-/** Results of a tracker, newest event first. */
-export function trackingView(tracker: TrackerState, events: readonly TrackingEvent[]): Tracking {
-  return { tracker: trackerView(tracker), ...resultsView(tracker.shipment, tracker, events) };
+/** Results of a tracker. */
+export function trackingView(tracker: TrackerState, nowMs: number): Tracking {
+  return { tracker: trackerView(tracker, nowMs), ...resultsView(tracker.shipment, tracker) };
+}
+
+/** What tells the shipments of one number apart, as one comparable text. */
+export function shipmentKeyOf(payload: TrackerPayload): string {
+  const { courierCodes, originCountryCode, destinationCountryCode, shippingDay } = payload;
+  return JSON.stringify([courierCodes, originCountryCode, destinationCountryCode, shippingDay]);
+}
+
+/** True unless the tracker is restricted to other couriers; an event without a courier is nobody else's. */
+export function isOfItsCourier(
+  { restriction, courierCodes }: TrackerPayload,
+  { courierCode }: TrackingEvent,
+): boolean {
+  if (restriction === null || restriction === 'false') return true;
+  const codes = restriction === 'true' ? courierCodes : restriction.split(',');
+  return codes.length === 0 || typeof courierCode !== 'string' || codes.includes(courierCode.toLowerCase());
 }
 
 /** The fields that must all match for a tracker to be reused, courier codes besides, as one comparable text. */

@@ -1,6 +1,7 @@
 // Specification: service.md 2.3; public contract, "Records"
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
+import { sortEvents } from '../../webhooks/event-order.ts';
 import type { SeededIds } from '../service/seeded.ts';
 
 /** An event without the parts that belong to one shipment. */
@@ -31,22 +32,18 @@ function statusOf(input: EventInput): EventInput {
   return { statusCode, statusCategory, status, statusMilestone };
 }
 
-/** What couriers know of a shipment. */
+/** A shipment: what its tracker has gathered of it. */
 export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
-  /** Oldest first. */
+  /** In the order they became known. */
   readonly events: TrackingEvent[] = [];
-  /** True once the service has given it up. */
-  isStopped = false;
-  /** True once somebody decided what happens to it, so the play of the options leaves it alone. */
-  isScripted = false;
   /** What a test set by hand; it wins over what events and trackers say. */
   fields: ShipmentInput = {};
 
-  constructor(trackingNumber: string, ids: SeededIds) {
+  constructor(trackingNumber: string, shipmentId: string) {
     this.trackingNumber = trackingNumber;
-    this.shipmentId = ids.next('shipment');
+    this.shipmentId = shipmentId;
   }
 
   /** The couriers that know it, each once. */
@@ -75,15 +72,48 @@ export class ShipmentState {
   }
 }
 
+/** What couriers know of a tracking number: every tracker of it gathers a shipment of its own from this. */
+export class NumberState extends ShipmentState {
+  /** True once somebody decided what happens to it, so the play of the options leaves it alone. */
+  isScripted = false;
+  /** True once tracking was told to stop before anything was tracked: that waits for the first tracker. */
+  stopsFirstTracker = false;
+  readonly #ids: SeededIds;
+  readonly #shipmentKeys: string[] = [];
+  readonly #madeIds = new Set<string>();
+
+  constructor(trackingNumber: string, ids: SeededIds) {
+    super(trackingNumber, ids.next('shipment'));
+    this.#ids = ids;
+  }
+
+  override add(input: EventInput, ids: SeededIds, atMs: number): TrackingEvent {
+    const event = super.add(input, ids, atMs);
+    if (input.eventId === undefined) this.#madeIds.add(event.eventId);
+    return event;
+  }
+
+  /** Finds the shipment of this number that a caller means, as one of those that were meant before or a new one. */
+  shipmentFor(key: string): { shipment: ShipmentState; gather: (event: TrackingEvent) => TrackingEvent } {
+    if (!this.#shipmentKeys.includes(key)) this.#shipmentKeys.push(key);
+    const place = this.#shipmentKeys.indexOf(key);
+    const idOf = (id: string) => (place === 0 ? id : this.#ids.of(id, place));
+    return {
+      shipment: new ShipmentState(this.trackingNumber, idOf(this.shipmentId)),
+      gather: (event) =>
+        this.#madeIds.has(event.eventId) ? { ...event, eventId: idOf(event.eventId) } : event,
+    };
+  }
+}
+
 /** Where a caller said that a shipment comes from and goes to. */
 interface Places {
   readonly originCountryCode: string | null;
   readonly destinationCountryCode: string | null;
 }
 
-/** The shipment as of its latest visible event; add-ons are absent unless a test set them. */
-function shipmentView(state: ShipmentState, places: Places, events: readonly TrackingEvent[]): Shipment {
-  const latest = events.at(-1);
+/** The shipment as of its newest event; add-ons are absent unless a test set them. */
+function shipmentView(state: ShipmentState, places: Places, latest: TrackingEvent | undefined): Shipment {
   return {
     shipmentId: state.shipmentId,
     statusCode: latest?.statusCode ?? null,
@@ -120,15 +150,16 @@ function statisticsView(events: readonly TrackingEvent[]): Statistics {
   };
 }
 
-/** Results without a tracker, newest event first. */
+/** Results without a tracker: whatever order events became known in, the newest by time is first and decides. */
 export function resultsView(
   state: ShipmentState,
   places: Places,
-  events: readonly TrackingEvent[],
+  events: readonly TrackingEvent[] = state.events,
 ): PerCallTracking {
+  const oldestFirst = sortEvents(events);
   return {
-    shipment: shipmentView(state, places, events),
-    events: [...events].reverse(),
-    statistics: statisticsView(events),
+    shipment: shipmentView(state, places, oldestFirst.at(-1)),
+    events: oldestFirst.toReversed(),
+    statistics: statisticsView(oldestFirst),
   };
 }

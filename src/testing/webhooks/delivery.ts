@@ -11,6 +11,12 @@ export interface DeliveryResult {
   readonly succeeded: boolean;
 }
 
+/** How a request ended, and the response where there was one. */
+interface DeliveryOutcome extends DeliveryResult {
+  readonly responseBody: unknown;
+  readonly responseHeaders: Readonly<Record<string, string>>;
+}
+
 /** What is the same in every request to one receiver. */
 interface Receiver {
   readonly target: WebhookTarget;
@@ -29,28 +35,38 @@ function toRequest({ target, secret }: Receiver, body: string | undefined, signa
   return new Request(url, { method: 'POST', headers, body, signal });
 }
 
-function saysFailure(text: string): boolean {
+/** JSON becomes its value, other text stays. */
+function parsedBody(text: string): unknown {
   try {
-    const body: unknown = JSON.parse(text);
-    return typeof body === 'object' && body !== null && 'success' in body && body.success === false;
+    return text === '' ? null : JSON.parse(text);
   } catch {
-    return false;
+    return text;
   }
 }
 
-async function send({ target }: Receiver, request: Request): Promise<DeliveryResult> {
+async function send({ target }: Receiver, request: Request): Promise<DeliveryOutcome> {
   const response = await (typeof target === 'function' ? target(request) : globalThis.fetch(request));
-  const text = await response.text();
-  return { status: response.status, succeeded: response.ok && !saysFailure(text) };
+  const responseBody = parsedBody(await response.text());
+  const saysFailure =
+    typeof responseBody === 'object' &&
+    responseBody !== null &&
+    'success' in responseBody &&
+    responseBody.success === false;
+  return {
+    status: response.status,
+    succeeded: response.ok && !saysFailure,
+    responseBody,
+    responseHeaders: Object.fromEntries(response.headers),
+  };
 }
 
 /** Sends one request to the receiver, a probe where there is no body; never rejects. */
-export async function deliver(receiver: Receiver, body?: string): Promise<DeliveryResult> {
-  const noResponse: DeliveryResult = { status: null, succeeded: false };
+export async function deliver(receiver: Receiver, body?: string): Promise<DeliveryOutcome> {
+  const noResponse = { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
   const controller = new AbortController();
   const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
   // A receiver that is a function may never look at the signal.
-  const tooLate = new Promise<DeliveryResult>((resolve) => {
+  const tooLate = new Promise<DeliveryOutcome>((resolve) => {
     controller.signal.addEventListener('abort', () => resolve(noResponse));
   });
   const result = Promise.resolve()

@@ -12,6 +12,14 @@ export interface PushAttempt {
   readonly status: number | null;
   /** True when the receiver took it. */
   readonly succeeded: boolean;
+  /** The URL of the receiver; `null` when it is a function. */
+  readonly url: string | null;
+  /** What was sent. */
+  readonly requestBody: unknown;
+  /** What the receiver responded: parsed when it was JSON, else the text; `null` when there was none. */
+  readonly responseBody: unknown;
+  /** Headers of the response; names in lower case. */
+  readonly responseHeaders: Readonly<Record<string, string>>;
 }
 
 /** One item of `trackings[]` that waits for the receiver, or has been with it. */
@@ -68,13 +76,25 @@ export class WebhookQueue {
   }
 
   /**
-   * Notes how a try to send a push ended, for the webhook history of its tracker.
+   * Notes how a request to the receiver ended, for the webhook history of its trackers.
    *
-   * @param push - what was sent
-   * @param attempt - what the receiver responded
+   * @param sent - the push or the pushes in it
+   * @param attempt - what the receiver responded; what was sent and the response's parts are filled in where left out
    */
-  record(push: WebhookPush, attempt: Omit<PushAttempt, 'sentAt'>): void {
-    this.#attempts.get(push)?.push({ sentAt: new Date(this.#now()).toISOString(), ...attempt });
+  record(
+    sent: WebhookPush | readonly WebhookPush[],
+    attempt: Pick<PushAttempt, 'status' | 'succeeded'> & Partial<PushAttempt>,
+  ): void {
+    const pushes = [sent].flat();
+    const noted: PushAttempt = {
+      sentAt: new Date(this.#now()).toISOString(),
+      url: null,
+      requestBody: { trackings: pushes.map(({ item }) => item) },
+      responseBody: null,
+      responseHeaders: {},
+      ...attempt,
+    };
+    for (const push of pushes) this.#attempts.get(push)?.push(noted);
   }
 
   /**

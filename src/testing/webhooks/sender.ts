@@ -8,14 +8,19 @@ import {
   checkOneOf,
   refuseOption,
 } from '../../common/option-checks.ts';
-import { sleep } from '../../common/timing.ts';
-import type { FakeTrackingService } from '../fake-tracking-service.ts';
+import type { FakeTrackingService, FakeTrackingService } from '../fake-tracking-service.ts';
+import { checkSpeed, checkSpeed } from '../options.ts';
 import { checkSeed, seededRandom } from '../service/seeded.ts';
 import { type DeliveryResult, deliver, type WebhookTarget } from './delivery.ts';
-import type { WebhookPush } from './queue.ts';
+import type { PushAttempt, WebhookPush } from './queue.ts';
 
 /** The service gives up after as many attempts (public contract). */
 const MAX_ATTEMPTS = 20;
+/** Doubled at each wait up to the longest, 19 waits take 5.9 days; the contract says about six. */
+const FIRST_WAIT_MS = 15_000;
+const LONGEST_WAIT_MS = 18 * 3_600_000;
+/** Compresses the six days to about two seconds. */
+const DEFAULT_SPEED = 250_000;
 /** The service waits about as long for an answer (public contract). */
 const TIMEOUT_MS = 15_000;
 
@@ -35,8 +40,15 @@ export interface WebhookSenderOptions {
   readonly seed?: string | number;
   /** Requests under way at the same time. Default 1. */
   readonly concurrency?: number;
-  /** True to repeat what was not accepted, up to 20 attempts; or how often and after how many milliseconds (default 100). Default false. */
-  readonly until2xx?: boolean | { readonly maxAttempts?: number; readonly delayMs?: number };
+  /**
+   * True to repeat what was not accepted, as the service does: 20 attempts over about six days, with waits from 15 seconds to 18 hours, and
+   * never before a `Retry-After` of the receiver. Default false.
+   * `speed` is how many times faster that goes, at least 1; default 250000, so that it takes two seconds. With 1, use fake timers.
+   * `maxAttempts` is how often it tries, `delayMs` another wait, the same each time, in milliseconds.
+   */
+  readonly until2xx?:
+    | boolean
+    | { readonly maxAttempts?: number; readonly delayMs?: number; readonly speed?: number };
   /** Items of `trackings[]` in a request. Default 1. */
   readonly itemsPerRequest?: number;
   /**
@@ -44,6 +56,11 @@ export interface WebhookSenderOptions {
    * shape does not have, enveloped. Default `enveloped`.
    */
   readonly shape?: 'enveloped' | 'flat';
+  /**
+   * `clientTrackerId` leaves the `trackerId` out of what is sent for a tracker that has a `clientTrackerId`: receivers match by
+   * either (service.md 6). Default `both`.
+   */
+  readonly identifyBy?: 'both' | 'clientTrackerId';
   /** Milliseconds until an unanswered request counts as failed. Default 15000. */
   readonly timeoutMs?: number;
   /** Told of each request when it is answered, and of what it held. */
@@ -108,18 +125,26 @@ const OPTION_NAMES = [
   'until2xx',
   'itemsPerRequest',
   'shape',
+  'identifyBy',
   'timeoutMs',
   'onSent',
 ] as const satisfies readonly (keyof WebhookSenderOptions)[];
 
 function resolveRepeats(until2xx: NonNullable<WebhookSenderOptions['until2xx']>) {
-  if (until2xx === false) return { maxAttempts: 1, delayMs: 0 };
-  if (until2xx !== true) checkKnownOptions('until2xx', until2xx, ['maxAttempts', 'delayMs']);
-  const { maxAttempts = MAX_ATTEMPTS, delayMs = 100 } = until2xx === true ? {} : until2xx;
+  if (until2xx === false) return { maxAttempts: 1, delayMs: undefined, speed: 1 };
+  if (until2xx !== true) checkKnownOptions('until2xx', until2xx, ['maxAttempts', 'delayMs', 'speed']);
+  const { maxAttempts = MAX_ATTEMPTS, delayMs, speed = DEFAULT_SPEED } = until2xx === true ? {} : until2xx;
   return {
     maxAttempts: checkCount('until2xx.maxAttempts', maxAttempts, 1),
-    delayMs: checkDelayMs('until2xx.delayMs', delayMs),
+    delayMs: delayMs === undefined ? undefined : checkDelayMs('until2xx.delayMs', delayMs),
+    speed: checkSpeed(speed),
   };
+}
+
+/** What a receiver asks for, in milliseconds: seconds or a date (RFC 9110); 0 when it asks for nothing. */
+function retryAfterMs({ 'retry-after': value = '' }: PushAttempt['responseHeaders']): number {
+  const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
 /** Checks the options and fills the defaults in; throws `ConfigurationError`. */
@@ -142,6 +167,7 @@ function resolveOptions(options: WebhookSenderOptions) {
     concurrency: checkCount('concurrency', options.concurrency ?? 1, 1),
     itemsPerRequest: isFlat ? 1 : checkCount('itemsPerRequest', options.itemsPerRequest ?? 1, 1),
     isFlat,
+    identifyBy: checkOneOf('identifyBy', options.identifyBy ?? 'both', ['both', 'clientTrackerId']),
     onSent,
     ...resolveRepeats(options.until2xx ?? false),
   };
@@ -150,16 +176,24 @@ function resolveOptions(options: WebhookSenderOptions) {
 /** One body to send, once or more often. */
 interface Job {
   readonly pushes: readonly WebhookPush[];
-  readonly body: string;
+  readonly body: object;
+}
+
+type Shape = Pick<ReturnType<typeof resolveOptions>, 'isFlat' | 'identifyBy'>;
+
+/** The item of a push as it is sent. */
+function itemOf({ item }: WebhookPush, identifyBy: Shape['identifyBy']): PushItem {
+  if (identifyBy === 'both' || !item.tracker.clientTrackerId) return item;
+  return { ...item, tracker: { ...item.tracker, trackerId: undefined } };
 }
 
 /** The body of some pushes; a proof of delivery stays enveloped, for the flat shape does not have it. */
-function bodyOf(pushes: readonly WebhookPush[], isFlat: boolean): string {
-  const [item] = pushes.map((push) => push.item);
-  if (!isFlat || item === undefined || !('events' in item))
-    return JSON.stringify({ trackings: pushes.map((push) => push.item) });
+function bodyOf(pushes: readonly WebhookPush[], { isFlat, identifyBy }: Shape): object {
+  const items = pushes.map((push) => itemOf(push, identifyBy));
+  const [item] = items;
+  if (!isFlat || item === undefined || !('events' in item)) return { trackings: items };
   const { trackerId, clientTrackerId } = item.tracker;
-  return JSON.stringify({ trackerId, clientTrackerId, events: item.events });
+  return { trackerId, clientTrackerId, events: item.events };
 }
 
 /** The same jobs in an order that only the random numbers decide. */
@@ -183,18 +217,50 @@ function shuffled(jobs: readonly Job[], random: () => number): Job[] {
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
   const { receiver, fake, duplicates, random, concurrency, ...rules } = resolveOptions(options);
 
-  async function send({ pushes, body }: Job, sent: SentWebhook[], accepted: Set<WebhookPush>): Promise<void> {
+  const url = typeof receiver.target === 'function' ? null : String(receiver.target);
+  let freeLanes = concurrency;
+  const waiting: (() => void)[] = [];
+
+  /** Runs a request when fewer than `concurrency` are under way; first come, first served. */
+  async function inLane<Result>(run: () => Promise<Result>): Promise<Result> {
+    if (freeLanes > 0) freeLanes -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await run();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) freeLanes += 1;
+      else next();
+    }
+  }
+
+  /** One request; resolves to the wait until the next one, or undefined when there is none. */
+  async function attemptOf(
+    { pushes, body }: Job,
+    attempt: number,
+    sent: SentWebhook[],
+    accepted: Set<WebhookPush>,
+  ): Promise<number | undefined> {
+    const outcome = await deliver(receiver, JSON.stringify(body));
+    const { status, succeeded, responseHeaders } = outcome;
     const messageIds = pushes.flatMap(({ item }) => item.metadata?.messageId ?? []);
-    for (let attempt = 1; attempt <= rules.maxAttempts; attempt += 1) {
-      if (attempt > 1) await sleep(rules.delayMs);
-      const result = await deliver(receiver, body);
-      const request = { messageIds, attempt, ...result };
-      sent.push(request);
-      for (const push of pushes) fake.webhooks.record(push, result);
-      rules.onSent?.(request, pushes);
-      if (!result.succeeded) continue;
-      for (const push of pushes) accepted.add(push);
-      return;
+    const request = { messageIds, attempt, status, succeeded };
+    sent.push(request);
+    fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
+    rules.onSent?.(request, pushes);
+    if (succeeded) for (const push of pushes) accepted.add(push);
+    if (succeeded || attempt === rules.maxAttempts) return undefined;
+    const ownWaitMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) / rules.speed;
+    const waitMs = Math.max(rules.delayMs ?? ownWaitMs, retryAfterMs(responseHeaders) / rules.speed);
+    return Math.min(waitMs, MAX_TIMER_MS);
+  }
+
+  /** Sends a request until it is accepted or given up; others go on while it waits. */
+  async function send(job: Job, sent: SentWebhook[], accepted: Set<WebhookPush>): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const waitMs = await inLane(() => attemptOf(job, attempt, sent, accepted));
+      if (waitMs === undefined) return;
+      await sleep(waitMs);
     }
   }
 
@@ -205,17 +271,13 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += rules.itemsPerRequest) {
       const group = pushes.slice(start, start + rules.itemsPerRequest);
-      const job = { pushes: group, body: bodyOf(group, rules.isFlat) };
+      const job = { pushes: group, body: bodyOf(group, rules) };
       for (let copy = 0; copy <= duplicates; copy += 1) jobs.push(job);
     }
     const sent: SentWebhook[] = [];
     const accepted = new Set<WebhookPush>();
-    // Shared by all lanes, so each job is taken once.
-    const queue = (random === undefined ? jobs : shuffled(jobs, random)).values();
-    const lane = async () => {
-      for (const job of queue) await send(job, sent, accepted);
-    };
-    await Promise.all(Array.from({ length: Math.min(concurrency, jobs.length) }, lane));
+    const ordered = random === undefined ? jobs : shuffled(jobs, random);
+    await Promise.all(ordered.map((job) => send(job, sent, accepted)));
     return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size, sent };
   }
 
@@ -235,22 +297,20 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       return (await deliver(receiver)).status === 200;
     },
     start({ everyMs = 100, onReport } = {}) {
-      let running: Promise<void> | undefined;
+      // Looks overlap: what waits for its repeat does not hold up what comes after it.
+      const looks = new Set<Promise<void>>();
       const look = async () => {
-        try {
-          // Not until nothing is left: under a steady stream that report would never end.
-          const report = await sendWaiting();
-          if (report.sent.length > 0) onReport?.(report);
-        } finally {
-          running = undefined;
-        }
+        // Not until nothing is left: under a steady stream that report would never end.
+        const report = await sendWaiting();
+        if (report.sent.length > 0) onReport?.(report);
       };
       const timer = globalThis.setInterval(() => {
-        running ??= look();
+        const current = look().finally(() => looks.delete(current));
+        looks.add(current);
       }, everyMs);
       return async () => {
         globalThis.clearInterval(timer);
-        await running;
+        await Promise.all(looks);
       };
     },
   };
