@@ -1,7 +1,6 @@
 import { createWebhookSender, type FakeTrackingServiceOptions } from 'tracking-client/testing';
 import { describe, expect, test } from 'vitest';
 import { STATUSES_NAMED_TWICE } from './exceptions.ts';
-import { shipmentOfTracker } from './support/assumed-api.ts';
 import { advance, contractFake, DAY_MS, HOUR_MS, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
 import { ENDPOINTS, ERROR_STATUSES } from './support/endpoints.ts';
 import { at, listAt } from './support/reach.ts';
@@ -322,7 +321,7 @@ describe('limits', () => {
 test('shipment({ trackerId }) → its state keeps the contract, too', async () => {
   const { call, createFetched, fake } = contractFake();
   const id = await createFetched();
-  shipmentOfTracker(fake, id).addEvent().deliver();
+  fake.shipment({ trackerId: id }).addEvent().deliver();
   await advance(DAY_MS);
   expect(await call('GET', `/trackers/${id}/results`)).toMatchObject({ status: 200 });
 });

@@ -1,6 +1,5 @@
 import { createWebhookSender } from 'tracking-client/testing';
 import { describe, expect, test } from 'vitest';
-import { fakeOptions, OWN_SCHEDULE } from './support/assumed-api.ts';
 import { advance, contractFake, DAY_MS, HOUR_MS, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
 import { at, fieldsAt, listAt } from './support/reach.ts';
 import { contractReceiver, SECRET } from './support/receiver.ts';
@@ -72,7 +71,7 @@ describe('what a push holds', () => {
   });
 
   test('eventsPerPush 1 → one push an event, as in the public samples', async () => {
-    const { fake, createFetched } = contractFake(fakeOptions({ eventsPerPush: 1 }));
+    const { fake, createFetched } = contractFake({ eventsPerPush: 1 });
     await createFetched();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }, { eventId: 'c' });
     const counts = fake.webhooks.pending.map(({ item }) => listAt(item, 'events').length);
@@ -93,7 +92,7 @@ describe('the schedule of the sender', () => {
     const { target, received } = contractReceiver(answer);
     await createFetched();
     fake.shipment(NUMBER).addEvent();
-    const until2xx = Object.assign({}, OWN_SCHEDULE);
+    const until2xx = { speed: 1 };
     void createWebhookSender({ target, secret: SECRET, fake, until2xx }).flush();
     await advance(14 * DAY_MS);
     return received.map(({ receivedAtMs }) => receivedAtMs);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { shipmentOfTracker } from './support/assumed-api.ts';
 import { advance, contractFake, DAY_MS, NUMBER } from './support/contract-fake.ts';
 import { at, fieldsAt } from './support/reach.ts';
 
@@ -42,7 +41,7 @@ describe('two trackers of one number', () => {
     const one = await service.createFetched({ courierCode: 'us-post' });
     const other = await service.createFetched({ courierCode: 'fr-post' });
     service.fake.shipment(NUMBER).addEvent();
-    shipmentOfTracker(service.fake, one).deliver();
+    service.fake.shipment({ trackerId: one }).deliver();
     expect(await trackingOf(service, one)).toMatchObject({ shipment: { statusMilestone: 'delivered' } });
     expect(await trackingOf(service, other)).toMatchObject({ shipment: { statusMilestone: 'in_transit' } });
   });
@@ -51,7 +50,7 @@ describe('two trackers of one number', () => {
     const { client, createFetched, fake } = contractFake();
     const one = await createFetched({ courierCode: 'us-post' });
     const other = await createFetched({ courierCode: 'fr-post' });
-    shipmentOfTracker(fake, one).stopTracking();
+    fake.shipment({ trackerId: one }).stopTracking();
     expect(await client.trackers.get(one)).toMatchObject({ isTracked: false });
     expect(await client.trackers.get(other)).toMatchObject({ isTracked: true });
   });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { STATUSES_NAMED_TWICE } from './exceptions.ts';
-import { fakeOptions } from './support/assumed-api.ts';
 import { contractFake, NUMBER } from './support/contract-fake.ts';
 import { at } from './support/reach.ts';
 
@@ -60,7 +59,7 @@ describe('created or existing', () => {
   });
 
   test('existingStatus 200, for a service that answers so → 201, then 200', async () => {
-    const { call } = contractFake(fakeOptions({ existingStatus: 200 }));
+    const { call } = contractFake({ existingStatus: 200 });
     const statuses = [await call('POST', '/trackers', input), await call('POST', '/trackers', input)];
     expect(statuses.map(({ status }) => status)).toEqual([201, 200]);
   });

@@ -132,6 +132,7 @@ describe('createFakeTrackingService with nonsense', () => {
     ['a speed below 1', { speed: 0.5 }],
     ['a negative delay', { resultsDelayMs: -1 }],
     ['a negative latency', { latencyMs: -1 }],
+    ['no event a push', { eventsPerPush: 0 }],
     ['a negative quota', { plans: { perShipment: { quota: -1 } } }],
   ])('%s → ConfigurationError', (_, options) => {
     expect(() => createFakeTrackingService(options)).toThrow(ConfigurationError);
@@ -143,6 +144,7 @@ describe('createFakeTrackingService with nonsense', () => {
     ['an unknown window', { limitWindow: 'rolling' }],
     ['an unknown play', { play: 'hamlet' }],
     ['an unknown way to have no results', { noResults: 'null' }],
+    ['a status that is no success', { existingStatus: 404 }],
     ['an unknown plan', { plans: { free: true } }],
     ['a plan that is text', { plans: { perShipment: 'yes' } }],
     ['a misspelt quota', { plans: { perCall: { qouta: 3 } } }],

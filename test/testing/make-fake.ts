@@ -55,7 +55,11 @@ export function makeFake(options: FakeTrackingServiceOptions = {}) {
   async function call(method: string, path: string, body?: unknown, headers = {}): Promise<Answer> {
     const response = await fake.fetch(fake.baseUrl + path, {
       method,
-      headers: { authorization: `Bearer ${fake.apiKey}`, ...headers },
+      headers: {
+        authorization: `Bearer ${fake.apiKey}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();

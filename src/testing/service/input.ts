@@ -46,8 +46,9 @@ export function toAlpha2(code: string): string | undefined {
 
 /** The calendar day of a date as the service compares it: UTC where the date names a zone, else as written. */
 export function dayOf(date: string): string {
-  const hasZone = /T.*(?:Z|[+-]\d{2}(?::?\d{2})?)$/.test(date);
-  const instant = hasZone ? latestInstant(date) : undefined;
+  const hasZone = /T.*(?:Z|[+-]\d{2}(?::?\d{2})?)$/i.test(date);
+  const zone = /T/i.test(date) ? 'Z' : 'T00Z';
+  const instant = latestInstant(hasZone ? date : date + zone);
   return instant === undefined ? date.slice(0, 10) : new Date(instant).toISOString().slice(0, 10);
 }
 

@@ -182,7 +182,7 @@ interface Job {
 type Shape = Pick<ReturnType<typeof resolveOptions>, 'isFlat' | 'identifyBy'>;
 
 /** The item of a push as it is sent. */
-function itemOf({ item }: WebhookPush, identifyBy: Shape['identifyBy']): PushItem {
+function itemOf({ item }: WebhookPush, identifyBy: Shape['identifyBy']) {
   if (identifyBy === 'both' || !item.tracker.clientTrackerId) return item;
   return { ...item, tracker: { ...item.tracker, trackerId: undefined } };
 }

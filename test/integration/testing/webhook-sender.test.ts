@@ -29,7 +29,7 @@ describe('createWebhookSender with a URL', () => {
     const fake = createFakeTrackingService();
     await fake.fetch(`${fake.baseUrl}/trackers`, {
       method: 'POST',
-      headers: { authorization: 'Bearer key' },
+      headers: { authorization: 'Bearer key', 'content-type': 'application/json' },
       body: JSON.stringify({ trackingNumber: NUMBER }),
     });
     fake.shipment(NUMBER).deliver({ eventId: 'a' });

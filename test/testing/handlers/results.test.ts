@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codeOf, makeFake, NUMBER } from '../make-fake.ts';
+import { codeOf, DAY_MS, makeFake, NUMBER } from '../make-fake.ts';
 
 const resultsOf = (fake: ReturnType<typeof makeFake>, id: string) =>
   fake.call('GET', `/trackers/${id}/results`);
@@ -42,16 +42,13 @@ describe('GET /trackers/{trackerId}/results', () => {
     expect([status, body]).toEqual([200, { data: { trackings: [] } }]);
   });
 
-  it('given up without an event → 200, isTracked false, pending, no events', async () => {
+  it('given up without an event → 404 for ever', async () => {
     const fake = makeFake();
     const id = await fake.createId();
     fake.fake.shipment(NUMBER).stopTracking();
-    const [tracking] = (await resultsOf(fake, id)).body.data.trackings;
-    expect(tracking).toMatchObject({
-      tracker: { isTracked: false },
-      shipment: { statusMilestone: 'pending' },
-      events: [],
-    });
+    fake.advance(365 * DAY_MS);
+    expect(codeOf(await resultsOf(fake, id))).toBe('parcel_not_found');
+    expect(fake.fake.trackers).toMatchObject([{ isTracked: false }]);
   });
 
   it('several events → newest first, and the shipment as of the newest', async () => {

@@ -44,8 +44,31 @@ describe('PATCH /trackers/{trackerId}', () => {
   it('a hint after data was gathered → 400 tracker_not_updatable', async () => {
     const { fake, patch } = await withTracker();
     fake.shipment(NUMBER).addEvent();
-    const answer = await patch({ destinationPostCode: '94901' });
+    const answer = await patch({ originCountryCode: 'CN' });
     expect([answer.status, codeOf(answer)]).toEqual([400, 'tracker_not_updatable']);
+  });
+
+  it('the post code after data was gathered → 200', async () => {
+    const { fake, patch } = await withTracker();
+    fake.shipment(NUMBER).addEvent();
+    expect((await patch({ destinationPostCode: '94901' })).status).toBe(200);
+  });
+
+  it('isSubscribed true after a stop without archiving → still stopped', async () => {
+    const { fake, patch } = await withTracker();
+    fake.shipment(NUMBER).stopTracking();
+    expect((await patch({ isSubscribed: true })).body.data.tracker.isTracked).toBe(false);
+  });
+
+  it('archived before its first results, then active again → they come as late as for a new tracker', async () => {
+    const { fake, call, patch, id, advance } = await withTracker();
+    await patch({ isSubscribed: false });
+    fake.shipment(NUMBER).addEvent();
+    advance(10_000);
+    await patch({ isSubscribed: true });
+    expect((await call('GET', `/trackers/${id}/results`)).status).toBe(404);
+    advance(2000);
+    expect((await call('GET', `/trackers/${id}/results`)).status).toBe(200);
   });
 
   it('isSubscribed after data was gathered → 200', async () => {

@@ -74,10 +74,27 @@ describe('fake.shipment', () => {
     expect(shipment.isTracked).toBe(true);
   });
 
-  it('stopTracking before a tracker exists → the tracker is not tracked from the start', async () => {
-    const { fake, create } = makeFake();
+  it('stopTracking before a tracker exists → the first one stops with its first results, a later one is tracked', async () => {
+    const { fake, create, advance } = makeFake();
+    fake.shipment(NUMBER).deliver().stopTracking();
+    expect((await create()).body.data.tracker.isTracked).toBe(true);
+    advance(2000);
+    await create({ shipmentReference: 'again' });
+    advance(2000);
+    expect(fake.trackers).toMatchObject([{ isTracked: false }, { isTracked: true }]);
+  });
+
+  it('isTracked of a number → true as long as one of its trackers is', async () => {
+    const { fake, create, createId } = makeFake();
+    const id = await createId();
+    await create({ shipmentReference: 'another' });
+    fake.shipment({ trackerId: id }).stopTracking();
+    expect([fake.shipment({ trackerId: id }).isTracked, fake.shipment(NUMBER).isTracked]).toEqual([
+      false,
+      true,
+    ]);
     fake.shipment(NUMBER).stopTracking();
-    expect((await create()).body.data.tracker.isTracked).toBe(false);
+    expect(fake.shipment(NUMBER).isTracked).toBe(false);
   });
 
   it('stopTracking → other numbers are tracked on', async () => {
@@ -97,5 +114,65 @@ describe('fake.shipment', () => {
     const [{ shipment }] = (await track()).body.data.trackings;
     expect(shipment.recipient).toEqual({ city: 'Paris' });
     expect(shipment.delivery).toMatchObject({ service: null, aiPredictiveDeliveryDate: '2026-03-12' });
+  });
+
+  it('update of a tracker that has stopped → nothing new', async () => {
+    const { fake, call, createId } = makeFake();
+    const id = await createId();
+    fake
+      .shipment(NUMBER)
+      .addEvent()
+      .update({ recipient: { city: 'Paris' } })
+      .stopTracking();
+    fake.shipment(NUMBER).update({ recipient: { city: 'Rome' } });
+    const [{ shipment }] = (await call('GET', `/trackers/${id}/results`)).body.data.trackings;
+    expect(shipment.recipient).toEqual({ city: 'Paris' });
+  });
+});
+
+describe('fake.shipment({ trackerId })', () => {
+  async function withTwo() {
+    const made = makeFake();
+    const one = await made.createId();
+    const other = await made.createId({ shipmentReference: 'another' });
+    return { ...made, one, other };
+  }
+
+  it('a verb → nothing for another tracker of the same shipment', async () => {
+    const { fake, one, other } = await withTwo();
+    fake.shipment({ trackerId: one }).addEvent({ eventId: 'a' }).proveDelivery();
+    expect(fake.shipment({ trackerId: one }).events).toMatchObject([{ eventId: 'a' }]);
+    expect(fake.shipment({ trackerId: other }).events).toEqual([]);
+    expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId))).toEqual(new Set([one]));
+  });
+
+  it('update → the shipment of that tracker only', async () => {
+    const { fake, one, call } = await withTwo();
+    fake
+      .shipment(NUMBER)
+      .addEvent()
+      .update({ recipient: { city: 'Paris' } });
+    fake.shipment({ trackerId: one }).update({ recipient: { city: 'Rome' } });
+    const { trackings } = (await call('GET', `/trackers/search/${NUMBER}/results`)).body.data;
+    expect(trackings.map(({ shipment }) => shipment.recipient?.city)).toEqual(['Rome', 'Paris']);
+  });
+
+  it('a stopped tracker → learns nothing', async () => {
+    const { fake, one } = await withTwo();
+    const shipment = fake.shipment({ trackerId: one }).stopTracking().addEvent().proveDelivery();
+    expect([shipment.events, fake.webhooks.pending]).toEqual([[], []]);
+  });
+
+  it('an id that no tracker has → ConfigurationError', async () => {
+    const { fake } = await withTwo();
+    expect(() => fake.shipment({ trackerId: 'nobody' })).toThrow(ConfigurationError);
+  });
+
+  it('trackers that agree on courier, countries and date → one shipment with the same eventIds', async () => {
+    const { fake, call } = await withTwo();
+    fake.shipment(NUMBER).addEvent();
+    const [first, second] = (await call('GET', `/trackers/search/${NUMBER}/results`)).body.data.trackings;
+    expect(second?.shipment.shipmentId).toBe(first.shipment.shipmentId);
+    expect(second?.events).toEqual(first.events);
   });
 });

@@ -99,6 +99,29 @@ describe('fake.play', () => {
     expect(fake.shipment(NUMBER).events).toHaveLength(1);
   });
 
+  it.each(PLAY_NAMES)(
+    '%s, begun at any hour of the day → results tell the story in its order',
+    async (name) => {
+      for (let hour = 0; hour < 24; hour += 1) {
+        const { fake, createId, call, advance } = makeFake(AT_ONCE);
+        const id = await createId();
+        advance(hour * HOUR_MS);
+        fake.play(NUMBER, name);
+        const { body } = await call('GET', `/trackers/${id}/results`);
+        const orders = body.data?.trackings[0].events.map(({ order }) => order) ?? [];
+        expect(orders).toEqual([...orders.keys()].reverse());
+      }
+    },
+  );
+
+  it('never-found of the options, at once → the tracker is given up where its first results would come', async () => {
+    const { fake, create, advance } = makeFake({ play: 'never-found', ...AT_ONCE });
+    await create();
+    expect(fake.trackers).toMatchObject([{ isTracked: true }]);
+    advance(2000);
+    expect(fake.trackers).toMatchObject([{ isTracked: false }]);
+  });
+
   it('two plays of the options and three new numbers → the plays take turns', async () => {
     const { fake, create } = makeFake({ play: ['exception', 'never-found'], ...AT_ONCE });
     const numbers = [NUMBER, 'LA680658838NL', 'LA680658839NL'];

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type Answer, codeOf, makeFake, OTHER_NUMBER } from '../make-fake.ts';
 
+/** The status alone tells a tracker that is reused from a new one. */
+const TOLD_APART = { existingStatus: 200 } as const;
+
 /** A value and another one for each of the nine fields of service.md 2.4. */
 const FIELDS: [string, object, object][] = [
   ['shippingDate', { shippingDate: '2026-03-01' }, { shippingDate: '2026-03-02' }],
@@ -22,7 +25,7 @@ describe.each([['create'], ['track']] as const)('%s', (verb) => {
   const trackerOf = ({ body }: Answer) => body.data.tracker ?? body.data.trackings[0].tracker;
 
   it.each(FIELDS)('the same number and %s → reused with 200', async (_, value) => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     const first = await fake.create(value);
     const second = await fake[verb](value);
     expect(second.status).toBe(200);
@@ -30,59 +33,59 @@ describe.each([['create'], ['track']] as const)('%s', (verb) => {
   });
 
   it.each(FIELDS)('another %s → a new tracker with 201', async (_, value, other) => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create(value);
     expect((await fake[verb](other)).status).toBe(201);
     expect(fake.fake.trackers).toHaveLength(2);
   });
 
   it.each(FIELDS)('no %s where the tracker has one → a new tracker', async (_, value) => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create(value);
     expect((await fake[verb]()).status).toBe(201);
   });
 
   it('a client tracker id in use with the same payload → reused', async () => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create({ clientTrackerId: 'mine' });
     expect((await fake[verb]({ clientTrackerId: 'mine' })).status).toBe(200);
   });
 
   it('a client tracker id in use with another payload → 400 tracker_conflict', async () => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create({ clientTrackerId: 'mine' });
     const answer = await fake[verb]({ clientTrackerId: 'mine', shipmentReference: 'other' });
     expect([answer.status, codeOf(answer)]).toEqual([400, 'tracker_conflict']);
   });
 
   it('a client tracker id in use for another number → 400 tracker_conflict', async () => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create({ clientTrackerId: 'mine' });
     const answer = await fake[verb]({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
     expect(codeOf(answer)).toBe('tracker_conflict');
   });
 
   it('a client tracker id of an archived tracker → free for a new tracker', async () => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     const id = await fake.createId({ clientTrackerId: 'mine' });
     await fake.call('PATCH', `/trackers/${id}`, { isSubscribed: false });
     expect((await fake[verb]({ clientTrackerId: 'mine', shipmentReference: 'other' })).status).toBe(201);
   });
 
   it('a new client tracker id for a known number → a new tracker: the search goes by that id', async () => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create();
     expect((await fake[verb]({ clientTrackerId: 'mine' })).status).toBe(201);
   });
 
   it('no client tracker id for a number that has one → reused: the search goes by number', async () => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create({ clientTrackerId: 'mine' });
     expect((await fake[verb]()).status).toBe(200);
   });
 
   it('an archived tracker that matches → not reused', async () => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     const id = await fake.createId();
     await fake.call('PATCH', `/trackers/${id}`, { isSubscribed: false });
     expect((await fake[verb]()).status).toBe(201);
@@ -99,7 +102,7 @@ describe.each([['create'], ['track']] as const)('%s', (verb) => {
     ['one courier as a string', { courierCode: 'a' }, { courierCode: ['a'] }],
     ['an empty list of couriers for none', { courierCode: [] }, {}],
   ])('%s → reused', async (_, value, same) => {
-    const fake = makeFake();
+    const fake = makeFake(TOLD_APART);
     await fake.create(value);
     expect((await fake[verb](same)).status).toBe(200);
   });

@@ -13,7 +13,7 @@ describe('fake.fetch', () => {
     const { fake } = makeFake();
     const request = new Request(`${fake.baseUrl}/trackers`, {
       method: 'POST',
-      headers: { authorization: 'Bearer key' },
+      headers: { authorization: 'Bearer key', 'content-type': 'application/json' },
       body: '{"trackingNumber":"RR123456785CN"}',
     });
     expect((await fake.fetch(request)).status).toBe(201);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseWebhook } from '../../../src/webhooks/parse.ts';
-import { codeOf, makeFake, NUMBER, OTHER_NUMBER } from '../make-fake.ts';
+import { codeOf, DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from '../make-fake.ts';
 
 type Fake = ReturnType<typeof makeFake>['fake'];
 
@@ -60,6 +60,22 @@ describe('fake.webhooks', () => {
     const body = JSON.stringify({ trackings: fake.webhooks.pending.map(({ item }) => item) });
     const { deliveries, rejected } = parseWebhook(body);
     expect([deliveries.map(({ kind }) => kind), rejected]).toEqual([['events', 'proofOfDelivery'], []]);
+  });
+
+  it('an event of another courier than the tracker is restricted to → not pushed, and keeps nothing tracked for longer', async () => {
+    const { fake, create, advance } = makeFake();
+    await create({ settings: { restrictTrackingToCourierCode: 'us-post' } });
+    advance(89 * DAY_MS);
+    fake.shipment(NUMBER).addEvent({ courierCode: 'cn-post' });
+    advance(DAY_MS);
+    expect([fake.webhooks.pending, fake.trackers[0]?.isTracked]).toEqual([[], false]);
+  });
+
+  it('eventsPerPush 2 and three events → oldest first, two and one', async () => {
+    const { fake, create } = makeFake({ eventsPerPush: 2 });
+    await create();
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }, { eventId: 'c' });
+    expect(eventIdsOf(fake)).toEqual([['b', 'a'], ['c']]);
   });
 
   it('two trackers of the number → a push each, with the same event id', async () => {
@@ -143,12 +159,20 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     return { ...fake, id };
   }
 
-  it('a tracker with two pushes → 201, both queued again with the same events and new message ids', async () => {
+  it('a tracker with two pushes → 201, both queued again with the same events and message ids', async () => {
     const { fake, call, id } = await withPushes();
     const { status, body } = await call('POST', `/trackers/${id}/webhook-events/resend`);
     expect([status, body.data.summary.totalResent]).toEqual([201, 2]);
     expect(eventIdsOf(fake)).toEqual([['a'], ['b']]);
-    expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(4);
+    expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(2);
+  });
+
+  it('a push with two events and a proof of delivery → the two events count', async () => {
+    const { fake, call, id } = await withPushes();
+    fake.shipment(NUMBER).addEvent({}, {}).proveDelivery();
+    fake.webhooks.take();
+    const { body } = await call('POST', `/trackers/${id}/webhook-events/resend`);
+    expect([body.data.summary.totalResent, fake.webhooks.pending.length]).toEqual([4, 4]);
   });
 
   it('twice → the same number again, not the double', async () => {
@@ -187,7 +211,7 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
 });
 
 describe('GET /trackers/{trackerId}/webhook-history/download', () => {
-  it('one push sent, one waiting → only the sent one, with its attempts, as a file', async () => {
+  it('one push sent, one waiting → only the sent one, as a file; what the sender left out is filled in', async () => {
     const { fake, call, createId } = makeFake();
     const id = await createId();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
@@ -195,11 +219,15 @@ describe('GET /trackers/{trackerId}/webhook-history/download', () => {
     const { body, headers } = await call('GET', `/trackers/${id}/webhook-history/download`);
     expect(headers.get('content-disposition')).toContain('attachment');
     expect(body).toMatchObject({
-      metadata: { trackerId: id },
+      metadata: { trackerId: id, webhookUrl: null, lastFailedPushAt: '2026-03-10T12:00:00.000Z' },
       webhooks: [
         {
-          payload: { trackings: [{ events: [{ eventId: 'a' }] }] },
-          attempts: [{ sentAt: '2026-03-10T12:00:00.000Z', status: 500, succeeded: false }],
+          status: 'failed',
+          pushTimestamp: '2026-03-10T12:00:00.000Z',
+          requestBody: { trackings: [{ events: [{ eventId: 'a' }] }] },
+          responseBody: null,
+          responseHeaders: {},
+          responseStatusCode: '500',
         },
       ],
     });

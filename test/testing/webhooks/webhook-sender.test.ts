@@ -79,8 +79,8 @@ describe('sender.flush', () => {
     await sender.flush();
     expect(told).toEqual([
       [1, 500, false, [1]],
-      [2, 500, false, [1]],
       [1, 500, false, [1]],
+      [2, 500, false, [1]],
       [2, 500, false, [1]],
     ]);
   });
@@ -149,6 +149,24 @@ describe('sender.flush', () => {
   });
 });
 
+it.each([
+  ['enveloped', { trackings: [{ tracker: { clientTrackerId: 'mine' } }] }],
+  ['flat', { clientTrackerId: 'mine', events: [{ eventId: '0' }] }],
+] as const)('identifyBy clientTrackerId, %s → no trackerId is sent', async (shape, body) => {
+  const { sender, bodies, id } = await makeSender(accept, 1, { shape, identifyBy: 'clientTrackerId' });
+  await sender.flush();
+  expect(bodies).toMatchObject([body]);
+  expect(JSON.stringify(bodies)).not.toContain(id);
+});
+
+it('identifyBy clientTrackerId and a tracker without one → its trackerId is sent', async () => {
+  const { sender, bodies, fake, createId } = await makeSender(accept, 0, { identifyBy: 'clientTrackerId' });
+  const trackerId = await createId({ shipmentReference: 'no id of mine' });
+  fake.shipment({ trackerId }).addEvent();
+  await sender.flush();
+  expect(bodies).toMatchObject([{ trackings: [{ tracker: { trackerId } }] }]);
+});
+
 it('shape flat and a proof of delivery, which that shape does not have → sent enveloped', async () => {
   const { sender, bodies, fake } = await makeSender(accept, 0, { shape: 'flat' });
   fake.shipment(NUMBER).proveDelivery();
@@ -189,6 +207,63 @@ describe('a receiver that does not accept', () => {
     const { sender } = await makeSender(refuse, 1, { until2xx: { delayMs: 0 } });
     const report = await sender.flush();
     expect([report.sent.length, report.lost]).toEqual([20, 1]);
+  });
+
+  it('a push that waits for its repeat → the next one goes meanwhile', async () => {
+    vi.useFakeTimers();
+    try {
+      const refuseFirst: Receiver = async (request) =>
+        (await request.text()).includes('"eventId":"0"') ? refuse(request) : accept(request);
+      const { sender, sentIds } = await makeSender(refuseFirst, 2, {
+        until2xx: { maxAttempts: 2, speed: 1 },
+      });
+      const report = sender.flush();
+      await vi.advanceTimersByTimeAsync(14_999);
+      expect(sentIds()).toEqual(['0', '1']);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(sentIds()).toEqual(['0', '1', '0']);
+      expect(await report).toMatchObject({ accepted: 1, lost: 1 });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it.each([
+    ['in seconds', () => '60'],
+    ['as a date', () => new Date(Date.now() + 60_000).toUTCString()],
+  ])('Retry-After %s at speed 10 → a tenth of it', async (_form, retryAfter) => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
+    try {
+      const busy: Receiver = () =>
+        new Response(null, { status: 503, headers: { 'retry-after': retryAfter() } });
+      const { sender, requests } = await makeSender(busy, 1, { until2xx: { maxAttempts: 2, speed: 10 } });
+      const report = sender.flush();
+      await vi.advanceTimersByTimeAsync(5999);
+      expect(requests).toHaveLength(1);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(requests).toHaveLength(2);
+      await report;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('until2xx true → the days of the service take about two seconds', async () => {
+    vi.useFakeTimers();
+    try {
+      const times: number[] = [];
+      const { sender } = await makeSender(refuse, 1, {
+        until2xx: true,
+        onSent: () => times.push(Date.now()),
+      });
+      const report = sender.flush();
+      await vi.advanceTimersByTimeAsync(10_000);
+      await report;
+      const tookMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
+      expect([times.length, Math.round(tookMs / 1000)]).toEqual([20, 2]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('maxAttempts 2 → given up after 2', async () => {
@@ -285,6 +360,29 @@ describe('sender.start', () => {
   });
 });
 
+describe('sender.start and a receiver that is down', () => {
+  it('a push that waits hours for its repeat → later ones are sent meanwhile', async () => {
+    vi.useFakeTimers();
+    try {
+      const refuseFirst: Receiver = async (request) =>
+        new Response(null, { status: (await request.text()).includes('"eventId":"0"') ? 500 : 204 });
+      const { sender, queue, sentIds } = await makeSender(refuseFirst, 1, {
+        until2xx: { maxAttempts: 2, speed: 1 },
+      });
+      const stop = sender.start({ everyMs: 100 });
+      await vi.advanceTimersByTimeAsync(100);
+      queue('1');
+      await vi.advanceTimersByTimeAsync(100);
+      expect(sentIds()).toEqual(['0', '1']);
+      await vi.advanceTimersByTimeAsync(15_000);
+      await stop();
+      expect(sentIds()).toEqual(['0', '1', '0']);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
 describe('sender.start under a steady stream', () => {
   it('a push that is queued by every push → a report after each look', async () => {
     vi.useFakeTimers();
@@ -316,6 +414,8 @@ describe('createWebhookSender with nonsense', () => {
     ['an unknown shape', { shape: 'fla' }],
     ['a misspelt way to repeat', { until2xx: { maxAttempt: 3 } }],
     ['until2xx that is text', { until2xx: 'yes' }],
+    ['a speed below 1', { until2xx: { speed: 0.5 } }],
+    ['an unknown id', { identifyBy: 'trackingNumber' }],
     ['an empty secret', { secret: '' }],
     ['shuffle that is text', { shuffle: 'no' }],
     ['a seed that is an object', { seed: {} }],
