@@ -5,7 +5,7 @@ import type { TrackingEvent } from '../schemas/event.ts';
 import { trackingNumber as trackingNumberRule } from '../schemas/identifier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { ProofOfDelivery } from '../schemas/webhook.ts';
-import { sortEvents } from '../webhooks/event-order.ts';
+import { sortEvents } from '../webhooks/events.ts';
 import {
   checkSpeed,
   type FakeTrackingServiceOptions,

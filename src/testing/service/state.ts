@@ -8,7 +8,7 @@ import {
   PROOF_OF_DELIVERY_TOPIC,
   type ProofOfDelivery,
 } from '../../schemas/webhook.ts';
-import { sortEvents } from '../../webhooks/event-order.ts';
+import { sortEvents } from '../../webhooks/events.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import { type PlayName, stepsOf, writeTime } from '../shipments/plays.ts';
 import { type EventInput, NumberState, resultsView, type ShipmentInput } from '../shipments/shipment.ts';

@@ -1,7 +1,7 @@
 // Specification: service.md 2.3; public contract, "Records"
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
-import { sortEvents } from '../../webhooks/event-order.ts';
+import { sortEvents } from '../../webhooks/events.ts';
 import type { SeededIds } from '../service/seeded.ts';
 
 /** An event without the parts that belong to one shipment. */

@@ -8,8 +8,9 @@ import {
   checkOneOf,
   refuseOption,
 } from '../../common/option-checks.ts';
-import type { FakeTrackingService, FakeTrackingService } from '../fake-tracking-service.ts';
-import { checkSpeed, checkSpeed } from '../options.ts';
+import { MAX_TIMER_MS, sleep } from '../../common/timing.ts';
+import type { FakeTrackingService } from '../fake-tracking-service.ts';
+import { checkSpeed } from '../options.ts';
 import { checkSeed, seededRandom } from '../service/seeded.ts';
 import { type DeliveryResult, deliver, type WebhookTarget } from './delivery.ts';
 import type { PushAttempt, WebhookPush } from './queue.ts';
