@@ -188,10 +188,10 @@ export class FakeShipment {
   }
 
   #trackerOf(trackerId: unknown): TrackerState {
-    const found = this.#state()
-      .trackers.all()
-      .find((tracker) => tracker.trackerId === trackerId);
-    return found ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
+    return (
+      this.#state().trackers.withId(trackerId) ??
+      refuseOption('trackerId', 'the id of a tracker of this fake', trackerId)
+    );
   }
 
   #addressee(): Addressee {

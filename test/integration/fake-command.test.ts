@@ -7,7 +7,7 @@ import { VERSION } from '../../src/config/config.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const NUMBER = 'RR123456785CN';
-const headers = { authorization: 'Bearer any-key' };
+const headers = { authorization: 'Bearer any-key', 'content-type': 'application/json' };
 
 interface Command {
   readonly child: ChildProcess;
@@ -91,7 +91,7 @@ describe('tracking-client-fake', () => {
     const lines = command.output.stdout.trim().split('\n').slice(-3);
     expect(lines).toEqual([
       expect.stringMatching(/^\d\d:\d\d:\d\d POST {3}\/public\/v1\/trackers RR123456785CN → 201$/),
-      expect.stringMatching(/^\d\d:\d\d:\d\d push {3}RR123456785CN .* → 503, attempt 1 of 10$/),
+      expect.stringMatching(/^\d\d:\d\d:\d\d push {3}RR123456785CN .* → 503, attempt 1 of 20$/),
       expect.stringMatching(/^\d\d:\d\d:\d\d push {3}RR123456785CN .* → 204$/),
     ]);
     expect(command.output.stdout).not.toContain('hush');

@@ -186,19 +186,19 @@ export class FakeState {
     number.stopsFirstTracker = false;
   }
 
-  /** New events of a number: every tracker of it has them at once, and pushes them. Those of one tracker are its own. */
+  /** New events of a number: every tracker of it has them at once, and pushes them; or of one tracker alone. */
   addEvents(number: NumberState, inputs: readonly EventInput[], atMs: number, only?: TrackerState): void {
     const add = (input: EventInput) => (only?.shipment ?? number).add(input, this.ids, atMs);
-    if (only === undefined) {
-      const events = inputs.map(add);
-      for (const tracker of this.trackersOf(number)) {
-        if (tracker.isFetched) this.#gather(tracker, events, atMs);
-        else this.fetchResults(tracker, atMs);
-      }
+    if (only !== undefined) {
+      this.fetchResults(only, atMs);
+      if (isTracked(only, atMs)) this.#discovered(only, inputs.map(add), atMs);
       return;
     }
-    this.fetchResults(only, atMs);
-    if (isTracked(only, atMs)) this.#discovered(only, inputs.map(add), atMs);
+    const events = inputs.map(add);
+    for (const tracker of this.trackersOf(number)) {
+      if (tracker.isFetched) this.#gather(tracker, events, atMs);
+      else this.fetchResults(tracker, atMs);
+    }
   }
 
   /** Sets fields of the shipments of a number, or of one tracker. */
@@ -256,7 +256,7 @@ export class FakeState {
       (push) => push.trackerId === trackerId && !push.isReplay && !waiting.has(push),
     );
     for (const { item } of earlier) this.webhooks.add(trackerId, item, true);
-    return earlier.reduce((total, { item }) => total + ('events' in item ? item.events.length : 0), 0);
+    return earlier.flatMap(({ item }) => ('events' in item ? item.events : [])).length;
   }
 
   /** The trackers that hear what is said of a number, or the one that alone is spoken to. */

@@ -165,6 +165,10 @@ export class TrackerStore {
     return this.#byTrackingNumber.get(trackingNumber) ?? [];
   }
 
+  withId(trackerId: unknown): TrackerState | undefined {
+    return typeof trackerId === 'string' ? this.#byId.get(trackerId) : undefined;
+  }
+
   add(tracker: TrackerState): void {
     this.#byId.set(tracker.trackerId, tracker);
     const others = this.withTrackingNumber(tracker.trackingNumber);

@@ -24,6 +24,8 @@ interface Receiver {
   readonly timeoutMs: number;
 }
 
+const FIRST_WAIT_MS = 15_000;
+const LONGEST_WAIT_MS = 18 * 3_600_000;
 /** Stands in the URL of the request when the receiver is a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
@@ -58,6 +60,17 @@ async function send({ target }: Receiver, request: Request): Promise<DeliveryOut
     responseBody,
     responseHeaders: Object.fromEntries(response.headers),
   };
+}
+
+/** How long the service waits after an attempt: doubled up to the longest, 19 waits take 5.9 of the contract's six days. */
+export function scheduledWaitMs(attempt: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+}
+
+/** How long a receiver asks to wait, in seconds or until a date (RFC 9110); 0 when it asks for nothing. */
+export function retryAfterMs({ 'retry-after': value = '' }: DeliveryOutcome['responseHeaders']): number {
+  const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
 /** Sends one request to the receiver, a probe where there is no body; never rejects. */

@@ -12,14 +12,17 @@ import { MAX_TIMER_MS, sleep } from '../../common/timing.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { checkSpeed } from '../options.ts';
 import { checkSeed, seededRandom } from '../service/seeded.ts';
-import { type DeliveryResult, deliver, type WebhookTarget } from './delivery.ts';
-import type { PushAttempt, WebhookPush } from './queue.ts';
+import {
+  type DeliveryResult,
+  deliver,
+  retryAfterMs,
+  scheduledWaitMs,
+  type WebhookTarget,
+} from './delivery.ts';
+import type { WebhookPush } from './queue.ts';
 
 /** The service gives up after as many attempts (public contract). */
 const MAX_ATTEMPTS = 20;
-/** Doubled at each wait up to the longest, 19 waits take 5.9 days; the contract says about six. */
-const FIRST_WAIT_MS = 15_000;
-const LONGEST_WAIT_MS = 18 * 3_600_000;
 /** Compresses the six days to about two seconds. */
 const DEFAULT_SPEED = 250_000;
 /** The service waits about as long for an answer (public contract). */
@@ -106,7 +109,7 @@ export interface WebhookSender {
    * Sends whatever is queued from now on.
    *
    * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: told after each look that sent something
-   * @returns stops it, and resolves when the last request is over
+   * @returns stops it, and resolves when the last request is over, repeats included
    * @throws nothing
    */
   start(options?: {
@@ -140,12 +143,6 @@ function resolveRepeats(until2xx: NonNullable<WebhookSenderOptions['until2xx']>)
     delayMs: delayMs === undefined ? undefined : checkDelayMs('until2xx.delayMs', delayMs),
     speed: checkSpeed(speed),
   };
-}
-
-/** What a receiver asks for, in milliseconds: seconds or a date (RFC 9110); 0 when it asks for nothing. */
-function retryAfterMs({ 'retry-after': value = '' }: PushAttempt['responseHeaders']): number {
-  const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
 /** Checks the options and fills the defaults in; throws `ConfigurationError`. */
@@ -217,21 +214,20 @@ function shuffled(jobs: readonly Job[], random: () => number): Job[] {
  */
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
   const { receiver, fake, duplicates, random, concurrency, ...rules } = resolveOptions(options);
-
   const url = typeof receiver.target === 'function' ? null : String(receiver.target);
   let freeLanes = concurrency;
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
 
   /** Runs a request when fewer than `concurrency` are under way; first come, first served. */
   async function inLane<Result>(run: () => Promise<Result>): Promise<Result> {
     if (freeLanes > 0) freeLanes -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+    else await new Promise<void>((resolve) => waiting.add(resolve));
     try {
       return await run();
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) freeLanes += 1;
-      else next();
+      const [next = () => (freeLanes += 1)] = waiting;
+      waiting.delete(next);
+      next();
     }
   }
 
@@ -251,9 +247,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     rules.onSent?.(request, pushes);
     if (succeeded) for (const push of pushes) accepted.add(push);
     if (succeeded || attempt === rules.maxAttempts) return undefined;
-    const ownWaitMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) / rules.speed;
-    const waitMs = Math.max(rules.delayMs ?? ownWaitMs, retryAfterMs(responseHeaders) / rules.speed);
-    return Math.min(waitMs, MAX_TIMER_MS);
+    const ownWaitMs = rules.delayMs ?? scheduledWaitMs(attempt) / rules.speed;
+    return Math.min(Math.max(ownWaitMs, retryAfterMs(responseHeaders) / rules.speed), MAX_TIMER_MS);
   }
 
   /** Sends a request until it is accepted or given up; others go on while it waits. */

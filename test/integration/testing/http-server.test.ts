@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createFakeTrackingService, type FakeServer } from '../../../src/testing/index.ts';
 import { itFailsAlike } from '../../testing/transport/failure-kinds.ts';
 
-const headers = { authorization: 'Bearer key' };
+const headers = { authorization: 'Bearer key', 'content-type': 'application/json' };
 
 describe('fake.listen', () => {
   const servers: FakeServer[] = [];
@@ -46,7 +46,8 @@ describe('fake.listen', () => {
     servers.push(second);
     const body = JSON.stringify({ trackingNumber: 'RR123456785CN' });
     await fetch(`${server.url}/trackers`, { method: 'POST', headers, body });
-    expect((await fetch(`${second.url}/trackers`, { method: 'POST', headers, body })).status).toBe(200);
+    expect((await fetch(`${second.url}/trackers`, { method: 'POST', headers, body })).status).toBe(201);
+    expect(fake.trackers).toHaveLength(1);
   });
 
   it('close with a connection that waits → ends it', async () => {
