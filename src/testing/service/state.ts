@@ -163,7 +163,7 @@ export class FakeState {
     const wasSubscribed = tracker.isSubscribed;
     const lackedHint = tracker.isFetched && !canRespond(this.couriers, tracker);
     this.trackers.change(tracker, changes);
-    if (wasSubscribed && !tracker.isSubscribed) this.#stop(tracker, nowMs);
+    if (wasSubscribed && !tracker.isSubscribed) tracker.trackedUntilMs = nowMs;
     if (!wasSubscribed && tracker.isSubscribed) {
       tracker.trackedUntilMs = nowMs + TRACKED_AFTER_EVENT_MS;
       this.#scheduleFetch(tracker, nowMs);
@@ -182,7 +182,7 @@ export class FakeState {
     const number = this.number(tracker.trackingNumber);
     tracker.shipment.fields = { ...number.fields, ...tracker.shipment.fields };
     this.#gather(tracker, number.events, atMs);
-    if (number.stopsFirstTracker) this.#stop(tracker, atMs);
+    if (number.stopsFirstTracker) tracker.trackedUntilMs = atMs;
     number.stopsFirstTracker = false;
   }
 
@@ -214,12 +214,8 @@ export class FakeState {
     number.stopsFirstTracker ||= trackers.length === 0;
     for (const tracker of trackers) {
       this.fetchResults(tracker, atMs);
-      this.#stop(tracker, atMs);
+      tracker.trackedUntilMs = atMs;
     }
-  }
-
-  #stop(tracker: TrackerState, atMs: number): void {
-    tracker.trackedUntilMs = Math.min(tracker.trackedUntilMs, atMs);
   }
 
   /** Plans the steps of a play; their times are written as if the play ended just when its last step is seen. */

@@ -57,7 +57,11 @@ describe('createWebhookSender with a URL', () => {
   it('nobody listens → not accepted, status null', async () => {
     const target = await receive([]);
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
-    const sender = createWebhookSender({ target, fake: await withPush() });
+    const fake = await withPush();
+    const sender = createWebhookSender({ target, fake });
     expect(await sender.flush()).toMatchObject({ lost: 1, sent: [{ status: null }] });
+    const url = `${fake.baseUrl}/trackers/${fake.trackers[0]?.trackerId}/webhook-history/download`;
+    const history = await fake.fetch(url, { headers: { authorization: 'Bearer key' } });
+    expect(await history.json()).toMatchObject({ metadata: { webhookUrl: target } });
   });
 });

@@ -71,6 +71,21 @@ describe('fake.webhooks', () => {
     expect([fake.webhooks.pending, fake.trackers[0]?.isTracked]).toEqual([[], false]);
   });
 
+  it('a restriction that is false → events of every courier', async () => {
+    const { fake, create } = makeFake();
+    await create({ courierCode: 'us-post', settings: { restrictTrackingToCourierCode: false } });
+    fake.shipment(NUMBER).addEvent({ eventId: 'a', courierCode: 'cn-post' });
+    expect(eventIdsOf(fake)).toEqual([['a']]);
+  });
+
+  it('an eventId that the test gave, and trackers of two shipments → the same for both', async () => {
+    const { fake, create } = makeFake();
+    await create({ courierCode: 'us-post' });
+    await create({ courierCode: 'fr-post' });
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' });
+    expect(eventIdsOf(fake)).toEqual([['a'], ['a']]);
+  });
+
   it('eventsPerPush 2 and three events → oldest first, two and one', async () => {
     const { fake, create } = makeFake({ eventsPerPush: 2 });
     await create();

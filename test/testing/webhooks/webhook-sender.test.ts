@@ -295,6 +295,54 @@ describe('a receiver that does not accept', () => {
     expect(fake.webhooks.history[0]?.attempts).toMatchObject([{ status: 500, succeeded: false }]);
   });
 
+  it('a first push that is accepted after the second → history has the newest try first', async () => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
+    try {
+      const statuses = [500, 204, 202];
+      const { sender, fake, call, clock, id } = await makeSender(
+        () => {
+          clock.nowMs += 1000;
+          return new Response(null, { status: statuses.shift() ?? 500 });
+        },
+        2,
+        { until2xx: { speed: 1 } },
+      );
+      const report = sender.flush();
+      await vi.advanceTimersByTimeAsync(15_000);
+      await report;
+      const { body } = await call('GET', `/trackers/${id}/webhook-history/download`);
+      expect(body.webhooks).toMatchObject(
+        ['202', '204', '500'].map((responseStatusCode) => ({ responseStatusCode })),
+      );
+      expect(fake.webhooks.history.map(({ attempts }) => attempts.length)).toEqual([2, 1]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('two pushes of a tracker in one request → one entry of its history', async () => {
+    const { sender, call, id } = await makeSender(accept, 2, { itemsPerRequest: 2 });
+    await sender.flush();
+    const { body } = await call('GET', `/trackers/${id}/webhook-history/download`);
+    expect(body.webhooks).toMatchObject([{ requestBody: { trackings: [{}, {}] } }]);
+    expect(body.webhooks).toHaveLength(1);
+  });
+
+  it('a Retry-After of 60 days, longer than a timer holds → no attempt right after', async () => {
+    vi.useFakeTimers();
+    try {
+      const busy: Receiver = () => new Response(null, { status: 503, headers: { 'retry-after': '5184000' } });
+      const { sender, requests } = await makeSender(busy, 1, { until2xx: { maxAttempts: 2, speed: 1 } });
+      const report = sender.flush();
+      await vi.advanceTimersByTimeAsync(24 * 86_400_000);
+      expect(requests).toHaveLength(1);
+      await vi.advanceTimersByTimeAsync(86_400_000);
+      await report;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('no answer within timeoutMs → aborted and not accepted', async () => {
     vi.useFakeTimers();
     try {
