@@ -1,6 +1,7 @@
 // Specification: service.md 8
 
-import { checkCount, checkDelayMs, refuseOption } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, countOption, delayOption, option } from '../common/option-checks.ts';
 import { type Clock, systemClock } from '../common/timing.ts';
 import { TrackingError } from '../errors.ts';
 
@@ -133,39 +134,27 @@ export class LongPauseError extends TrackingError {
   }
 }
 
-const DEFAULT_MAX_UPLINK_MS = 500;
+const CLOCK_METHODS = ['now', 'wallNow', 'setTimeout', 'clearTimeout'] as const;
+
+/** The options that all limiters of this package have. */
+export const SETTINGS_SHAPE = {
+  maxQueue: countOption(0, true).default(Number.POSITIVE_INFINITY),
+  maxUplinkMs: delayOption.default(500),
+  reserve: countOption(0).optional(),
+  clock: option<Clock>(`an object with the methods ${CLOCK_METHODS.join(', ')}`, (clock) =>
+    CLOCK_METHODS.every((name) => typeof Object(clock)[name] === 'function'),
+  ).default(() => systemClock),
+};
 
 /** What the limiters of this package have in common, after the checks. */
-export interface LimiterSettings {
-  readonly maxQueue: number;
-  readonly maxUplinkMs: number;
-  readonly reserve: number | undefined;
-  readonly clock: Clock;
-}
+export type LimiterSettings = z.output<z.ZodObject<typeof SETTINGS_SHAPE>>;
 
-/** Checks the options that all limiters have, and fills in their defaults. */
-export function checkSettings(options: {
-  readonly maxQueue?: number | undefined;
-  readonly maxUplinkMs?: number | undefined;
-  readonly reserve?: number | undefined;
-  readonly clock?: Clock | undefined;
-}): LimiterSettings {
-  const { maxQueue = Number.POSITIVE_INFINITY, maxUplinkMs = DEFAULT_MAX_UPLINK_MS, reserve } = options;
-  return {
-    maxQueue: checkCount('maxQueue', maxQueue, 0, true),
-    maxUplinkMs: checkDelayMs('maxUplinkMs', maxUplinkMs),
-    reserve: reserve === undefined ? undefined : checkCount('reserve', reserve, 0),
-    clock: checkClock(options.clock ?? systemClock),
-  };
-}
-
-function checkClock(clock: Clock): Clock {
-  const methods = ['now', 'wallNow', 'setTimeout', 'clearTimeout'] as const;
-  const isClock = typeof clock === 'object' && methods.every((name) => typeof clock[name] === 'function');
-  return isClock ? clock : refuseOption('clock', `an object with the methods ${methods.join(', ')}`, clock);
-}
+const limitsOfBucket = z.object({
+  limit: countOption(1),
+  maxLimit: countOption(1, true).default(Number.POSITIVE_INFINITY),
+});
 
 /** Checks what the first call of a bucket sets. */
-export function checkLimits({ limit, maxLimit = Number.POSITIVE_INFINITY }: AcquireOptions) {
-  return { limit: checkCount('limit', limit, 1), maxLimit: checkCount('maxLimit', maxLimit, 1, true) };
+export function checkLimits(options: AcquireOptions): z.output<typeof limitsOfBucket> {
+  return checkOptions(limitsOfBucket, options);
 }

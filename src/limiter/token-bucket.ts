@@ -1,7 +1,8 @@
 // Specification: service.md 8
 
-import { checkKnownOptions } from '../common/option-checks.ts';
-import type { Clock } from '../common/timing.ts';
+import { z } from 'zod';
+import { checkOptions, type OptionShape } from '../common/option-checks.ts';
+import { type Clock, WakeTimer } from '../common/timing.ts';
 import {
   isPlausibleLimit,
   newToken,
@@ -18,14 +19,13 @@ import {
   type BucketId,
   type BucketSnapshot,
   checkLimits,
-  checkSettings,
   type Limiter,
   type LimiterSettings,
+  SETTINGS_SHAPE,
   type Settlement,
   type Ticket,
 } from './limiter.ts';
 import { Buckets, CallQueue, type TokenRequest } from './queue.ts';
-import { WakeTimer } from './wake-timer.ts';
 
 /** Options of `TokenBucketLimiter`. */
 export interface TokenBucketLimiterOptions {
@@ -43,13 +43,7 @@ export interface TokenBucketLimiterOptions {
   readonly clock?: Clock | undefined;
 }
 
-// Typed against the options, so an option without an entry here does not compile.
-const KNOWN_OPTIONS = {
-  maxQueue: true,
-  maxUplinkMs: true,
-  reserve: true,
-  clock: true,
-} satisfies Record<keyof TokenBucketLimiterOptions, true>;
+const limiterOptions = z.strictObject(SETTINGS_SHAPE satisfies OptionShape<TokenBucketLimiterOptions>);
 
 /**
  * Sends as fast as the service allows and never faster: at most `limit` requests fall into any window of one second, in
@@ -74,8 +68,7 @@ export class TokenBucketLimiter implements Limiter {
    * @throws ConfigurationError when an option makes no sense
    */
   constructor(options: TokenBucketLimiterOptions = {}) {
-    checkKnownOptions('options', options, Object.keys(KNOWN_OPTIONS));
-    const settings = checkSettings(options);
+    const settings = checkOptions(limiterOptions, options);
     this.#buckets = new Buckets(
       (asked) => new Bucket({ ...settings, ...checkLimits(asked), name: asked.bucket.endpoint }),
     );

@@ -9,8 +9,8 @@ const NEVER = Number.POSITIVE_INFINITY;
 const RENEW_MS = 1_000;
 const RENEW_AHEAD_MS = 30;
 
-/** How long an answer may wait for company until Redis is told; its token is out for a window anyway. */
-const TELL_WITHIN_MS = 300;
+/** How long a response may wait for others until Redis hears of it; its token is out for a window anyway. */
+const SYNC_WITHIN_MS = 300;
 
 /** A token of this process. Only its book writes to it. */
 export interface Lease extends Token {
@@ -23,7 +23,7 @@ export interface Lease extends Token {
 }
 
 /** What one sync says, until Redis has heard it. */
-interface News extends Pick<SyncRequest, 'leases' | 'refusal' | 'announcement'> {
+interface Update extends Pick<SyncRequest, 'leases' | 'refusal' | 'announcement'> {
   /** Redis heard it. What came up meanwhile is still to be said. */
   confirm(): void;
 }
@@ -32,11 +32,11 @@ interface News extends Pick<SyncRequest, 'leases' | 'refusal' | 'announcement'> 
 export class LeaseBook {
   readonly #pool: TokenPool<Lease>;
   #nextNumber = 0;
-  #news = new Set<Lease>();
+  #changed = new Set<Lease>();
   #refusal: { readonly sentAt: number; readonly pausedUntil: number } | undefined;
   #announcement: { readonly sentAt: number; readonly limit: number } | undefined;
-  /** When Redis must hear the news at the latest; Infinity when there are none. */
-  tellBy = NEVER;
+  /** When Redis must hear of the changes at the latest; Infinity when there are none. */
+  syncBy = NEVER;
 
   /** @param maxUplinkMs - longest time in milliseconds from sending a request to the service counting it */
   constructor(maxUplinkMs: number) {
@@ -76,16 +76,16 @@ export class LeaseBook {
     return this.#pool.grant({ ...newToken(now), ...grant });
   }
 
-  /** A token of this process's own share, while Redis is away; it is told as soon as Redis is back. */
+  /** A token of this process's own share, while Redis is away, which hears of it as soon as it is back. */
   addLocal(now: number, tokensLeft: number): Lease {
     const [number, sendBy] = [this.takeNumbers(1), now + SEND_WITHIN_MS];
     const lease = this.add(now, { number, startsAt: now, sendBy, tokensLeft });
-    this.#tell(lease, now);
+    this.#noteChange(lease, now);
     return lease;
   }
 
   send(lease: Lease, now: number): void {
-    if (this.#pool.send(lease, now) && now > lease.sendBy) this.#tell(lease, now);
+    if (this.#pool.send(lease, now) && now > lease.sendBy) this.#noteChange(lease, now);
   }
 
   /**
@@ -108,7 +108,7 @@ export class LeaseBook {
     if (newLimit !== undefined && isLatest) this.#announcement = { sentAt, limit: newLimit };
     // What concerns the whole endpoint must be known at once.
     const isUrgent = isRefused || (newLimit !== undefined && isLatest);
-    this.#tell(lease, isUrgent ? now : now + TELL_WITHIN_MS);
+    this.#noteChange(lease, isUrgent ? now : now + SYNC_WITHIN_MS);
     return true;
   }
 
@@ -116,7 +116,7 @@ export class LeaseBook {
   cancel(lease: Lease, now: number): void {
     if (!this.#pool.cancel(lease)) return;
     lease.freeAt = lease.startsAt;
-    this.#tell(lease, now);
+    this.#noteChange(lease, now);
   }
 
   /** Holds the tokens whose requests are still not sent, until the pool forgets them. */
@@ -125,7 +125,7 @@ export class LeaseBook {
     for (const lease of this.#pool.underWay) {
       if (lease.state !== 'granted' || lease.sendBy - RENEW_AHEAD_MS > now) continue;
       lease.sendBy = now + RENEW_MS;
-      this.#tell(lease, now);
+      this.#noteChange(lease, now);
     }
   }
 
@@ -134,11 +134,11 @@ export class LeaseBook {
    *
    * @param everything - after an outage Redis may have lost all, or only our words
    */
-  takeNews(now: number, everything: boolean): News {
-    const leases = everything ? this.#pool.all : [...this.#news];
+  takeUpdate(now: number, everything: boolean): Update {
+    const leases = everything ? this.#pool.all : [...this.#changed];
     const [refusal, announcement] = [this.#refusal, this.#announcement];
-    this.#news.clear();
-    this.tellBy = NEVER;
+    this.#changed.clear();
+    this.syncBy = NEVER;
     return {
       leases: leases.map((lease) => ({
         number: lease.number,
@@ -164,8 +164,8 @@ export class LeaseBook {
     return lease.state === 'granted' ? lease.sendBy + this.#pool.longestMs : lease.freeAt;
   }
 
-  #tell(lease: Lease, by: number): void {
-    this.#news.add(lease);
-    this.tellBy = Math.min(this.tellBy, by);
+  #noteChange(lease: Lease, by: number): void {
+    this.#changed.add(lease);
+    this.syncBy = Math.min(this.syncBy, by);
   }
 }

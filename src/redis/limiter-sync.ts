@@ -26,7 +26,7 @@ export interface SyncRequest {
   readonly firstNumber: number;
   /** Whether Redis was away for this process: then `leases` are all that it holds. */
   readonly recovers: boolean;
-  /** Tokens whose return is news; `isExact` unless an answer may bring them back sooner. */
+  /** Tokens whose return changed; `isExact` unless an answer may bring them back sooner. */
   readonly leases: readonly {
     readonly number: number;
     readonly backInMs: number;

@@ -1,20 +1,28 @@
 // Specification: service.md 8
 
 import { randomBytes } from 'node:crypto';
-import { checkCount, checkKnownOptions, checkOneOf, checkTimeoutMs } from '../common/option-checks.ts';
+import { z } from 'zod';
+import {
+  checkOptions,
+  choiceOption,
+  countOption,
+  functionOption,
+  type OptionShape,
+  option,
+  timeoutOption,
+} from '../common/option-checks.ts';
 import type { Clock } from '../common/timing.ts';
-import { kindOf } from '../common/validation.ts';
-import { ConfigurationError } from '../errors.ts';
 import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
   checkLimits,
-  checkSettings,
   type Limiter,
+  SETTINGS_SHAPE,
   type Ticket,
 } from '../limiter/limiter.ts';
 import { Buckets } from '../limiter/queue.ts';
+import type { TokenBucketLimiterOptions } from '../limiter/token-bucket.ts';
 import { checkLogger, type Logger, leveledLogger } from '../logging.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
 import { SharedBucket } from './shared-bucket.ts';
@@ -33,7 +41,7 @@ export interface FallbackInfo {
 }
 
 /** Options of {@link RedisLimiter}. */
-export interface RedisLimiterOptions {
+export interface RedisLimiterOptions extends TokenBucketLimiterOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. It stays yours to close. */
   readonly redis: RedisClient;
   /** Put before every key; the same in all processes that share. Without braces. Default: `tracking-client:limiter:`. */
@@ -50,10 +58,6 @@ export interface RedisLimiterOptions {
   readonly processes?: number | undefined;
   /** Calls of this process that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
-  /** Longest time in milliseconds from sending a request to the service counting it. Default: 500. */
-  readonly maxUplinkMs?: number | undefined;
-  /** Tokens that `background` calls leave free for `interactive` ones. Default: 1 where the limit is 10 or more, else 0. */
-  readonly reserve?: number | undefined;
   /** How long Redis may take to answer, in milliseconds, before it counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
   /** Told once when Redis is gone, and once when it is back. Default: `console`. */
@@ -64,20 +68,20 @@ export interface RedisLimiterOptions {
   readonly clock?: Clock | undefined;
 }
 
-// Typed against the options, so an option without an entry here does not compile.
-const KNOWN_OPTIONS = {
-  redis: true,
-  keyPrefix: true,
-  onUnavailable: true,
-  processes: true,
-  maxQueue: true,
-  maxUplinkMs: true,
-  reserve: true,
-  commandTimeoutMs: true,
-  logger: true,
-  onFallback: true,
-  clock: true,
-} satisfies Record<keyof RedisLimiterOptions, true>;
+const limiterOptions = z.strictObject({
+  ...SETTINGS_SHAPE,
+  redis: z.custom<RedisClient>(),
+  // In a cluster the first pair of braces decides where a key lives, and that pair must be ours.
+  keyPrefix: option<string>(
+    'a non-empty string without braces',
+    (value) => typeof value === 'string' && /^[^{}]+$/.test(value),
+  ).default('tracking-client:limiter:'),
+  onUnavailable: choiceOption(['local', 'reject']).default('local'),
+  processes: countOption(1).default(1),
+  commandTimeoutMs: timeoutOption.default(500),
+  logger: z.custom<Logger>().transform(checkLogger).optional(),
+  onFallback: functionOption<NonNullable<RedisLimiterOptions['onFallback']>>().optional(),
+} satisfies OptionShape<RedisLimiterOptions>);
 
 /**
  * Shares one allowance among all processes that share a Redis (6 or newer, or a server that speaks the same), with the
@@ -103,22 +107,17 @@ export class RedisLimiter implements Limiter {
    * @throws ConfigurationError when an option makes no sense; nothing is sent yet
    */
   constructor(options: RedisLimiterOptions) {
-    checkKnownOptions('options', options, Object.keys(KNOWN_OPTIONS));
-    const { onFallback } = options;
-    if (onFallback !== undefined && typeof onFallback !== 'function') {
-      throw new ConfigurationError(`Expected \`onFallback\` to be a function, got ${kindOf(onFallback)}`);
-    }
-    const policy = checkOneOf('onUnavailable', options.onUnavailable ?? 'local', ['local', 'reject']);
-    const logger = leveledLogger(checkLogger(options.logger ?? console), 'info');
+    const { redis, onUnavailable, onFallback, commandTimeoutMs, logger, ...settings } = checkOptions(
+      limiterOptions,
+      options,
+    );
     const shared = {
-      ...checkSettings(options),
-      scripts: scriptRunner(options.redis),
-      keyPrefix: checkPrefix(options.keyPrefix ?? 'tracking-client:limiter:'),
+      ...settings,
+      scripts: scriptRunner(redis),
       processId: randomBytes(9).toString('base64url'),
-      timeoutMs: checkTimeoutMs('commandTimeoutMs', options.commandTimeoutMs ?? 500),
-      processes: checkCount('processes', options.processes ?? 1, 1),
-      isLocalAllowed: policy === 'local',
-      availability: watchAvailability(policy, logger, onFallback),
+      timeoutMs: commandTimeoutMs,
+      isLocalAllowed: onUnavailable === 'local',
+      availability: watchAvailability(onUnavailable, leveledLogger(logger ?? console, 'info'), onFallback),
     };
     this.#buckets = new Buckets(
       (asked) => new SharedBucket({ ...shared, ...checkLimits(asked), bucket: asked.bucket }),
@@ -148,14 +147,6 @@ export class RedisLimiter implements Limiter {
   snapshot(bucket: BucketId): BucketSnapshot | undefined {
     return this.#buckets.snapshot(bucket);
   }
-}
-
-/** In a cluster the first pair of braces decides where a key lives, and that pair must be ours. */
-function checkPrefix(keyPrefix: unknown): string {
-  if (typeof keyPrefix === 'string' && keyPrefix !== '' && !/[{}]/.test(keyPrefix)) return keyPrefix;
-  throw new ConfigurationError(
-    `Expected \`keyPrefix\` to be a non-empty string without braces, got ${kindOf(keyPrefix)}`,
-  );
 }
 
 /** Notifies the logger and the hook once when Redis is gone, and once when it is back. */

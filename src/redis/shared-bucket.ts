@@ -1,8 +1,8 @@
+import { WakeTimer } from '../common/timing.ts';
 import { ConnectionError } from '../errors.ts';
 import { isPlausibleLimit, Pace, pauseEnd, pauseMsOf, ticketOf } from '../limiter/allowance.ts';
-import type { BucketId, BucketSnapshot, LimiterSettings, Settlement } from '../limiter/limiter.ts';
+import type { AcquireOptions, BucketSnapshot, LimiterSettings, Settlement } from '../limiter/limiter.ts';
 import { CallQueue, type TokenRequest } from '../limiter/queue.ts';
-import { WakeTimer } from '../limiter/wake-timer.ts';
 import { type Lease, LeaseBook } from './lease-book.ts';
 import { HORIZON_MS, SEND_WITHIN_MS } from './limiter-script.ts';
 import { SyncChannel, type SyncResponse } from './limiter-sync.ts';
@@ -17,7 +17,7 @@ const PROBE_EVERY_MS = 250;
 const SAME_PAUSE_MS = 20;
 
 /** What a shared bucket is made of; see `RedisLimiterOptions`. */
-export interface SharedBucketOptions extends LimiterSettings {
+export interface SharedBucketOptions extends LimiterSettings, Pick<AcquireOptions, 'bucket' | 'limit'> {
   readonly scripts: ScriptRunner;
   readonly keyPrefix: string;
   readonly processId: string;
@@ -26,25 +26,20 @@ export interface SharedBucketOptions extends LimiterSettings {
   /** Whether this process goes on by itself without Redis; else its calls are rejected. */
   readonly isLocalAllowed: boolean;
   readonly availability: { failed(error: unknown): void; succeeded(): void };
-  readonly bucket: BucketId;
-  readonly limit: number;
   readonly maxLimit: number;
 }
 
 /** Calls that want a token. */
 interface Demand {
   readonly interactive: number;
-  readonly background: number;
   readonly total: number;
 }
 
-const NO_DEMAND: Demand = { interactive: 0, background: 0, total: 0 };
+const NO_DEMAND: Demand = { interactive: 0, total: 0 };
 
 /** What waiting calls want beyond the tokens that are there for them, which interactive calls take first. */
-function demandOf(interactive: number, total: number, tokens: number): Demand {
-  const unmet = Math.max(0, total - tokens);
-  const unmetInteractive = Math.min(unmet, Math.max(0, interactive - tokens));
-  return { interactive: unmetInteractive, background: unmet - unmetInteractive, total: unmet };
+function unmetDemand({ interactive, total }: Demand, tokens: number): Demand {
+  return { interactive: Math.max(0, interactive - tokens), total: Math.max(0, total - tokens) };
 }
 
 /**
@@ -83,12 +78,8 @@ export class SharedBucket {
     this.#channel = new SyncChannel(options);
     this.#timer = new WakeTimer(options.clock, () => this.#pump());
     this.#leases = new LeaseBook(options.maxUplinkMs);
-    const { maxQueue, clock } = options;
-    this.#queue = new CallQueue({
-      name: options.bucket.endpoint,
-      ...{ maxQueue, clock },
-      onAbort: () => this.#pumpSoon(),
-    });
+    const name = options.bucket.endpoint;
+    this.#queue = new CallQueue({ ...options, name, onAbort: () => this.#pumpSoon() });
     this.#limit = Math.min(options.limit, options.maxLimit);
     this.#announced = options.limit;
   }
@@ -154,7 +145,8 @@ export class SharedBucket {
   }
 
   get #demand(): Demand {
-    return demandOf(this.#queue.interactive, this.#queue.size, this.#held.length);
+    const { interactive, size: total } = this.#queue;
+    return unmetDemand({ interactive, total }, this.#held.length);
   }
 
   /** Calls of one tick travel together. */
@@ -222,11 +214,10 @@ export class SharedBucket {
       if (this.#queue.size === 0) return NEVER;
       return this.#options.isLocalAllowed ? this.#outage.askedAt + PROBE_EVERY_MS : now;
     }
-    const { interactive, total } = this.#demand;
-    const known = this.#knownDemand;
+    const [{ interactive, total }, known] = [this.#demand, this.#knownDemand];
     // The first call needs a turn, an interactive one may have the reserve, and nobody should wait for a turn in vain.
-    const isNews = total > 0 !== known.total > 0 || (interactive > 0 && known.interactive === 0);
-    return isNews ? now : Math.min(this.#askAt, this.#leases.tellBy);
+    const isNew = total > 0 !== known.total > 0 || (interactive > 0 && known.interactive === 0);
+    return isNew ? now : Math.min(this.#askAt, this.#leases.syncBy);
   }
 
   async #sync(): Promise<void> {
@@ -234,7 +225,7 @@ export class SharedBucket {
     const askedAt = this.#now();
     try {
       if (this.#outage) await this.#channel.probe();
-      await this.#exchange();
+      await this.#sendUpdate();
     } catch (error) {
       this.#noteOutage(error, askedAt);
     }
@@ -242,19 +233,19 @@ export class SharedBucket {
     this.#pump();
   }
 
-  async #exchange(): Promise<void> {
+  async #sendUpdate(): Promise<void> {
     const { processId, limit, maxLimit, reserve, maxUplinkMs, availability } = this.#options;
     const askedAt = this.#now();
     const demand = this.#demand;
     const recovers = this.#outage !== undefined;
     const firstNumber = this.#leases.takeNumbers(demand.total);
-    const { confirm, ...news } = this.#leases.takeNews(askedAt, recovers);
+    const { confirm, ...update } = this.#leases.takeUpdate(askedAt, recovers);
     const response = await this.#channel.sync({
       ...{ process: processId, limit, reserve, maxUplinkMs, firstNumber, recovers, share: this.#share },
       maxLimit: Number.isFinite(maxLimit) ? maxLimit : undefined,
       interactive: demand.interactive,
-      background: demand.background,
-      ...news,
+      background: demand.total - demand.interactive,
+      ...update,
     });
     confirm();
     availability.succeeded();
@@ -276,8 +267,7 @@ export class SharedBucket {
       this.#held.push(this.#leases.add(now, grant));
     }
     this.#held.sort((one, other) => one.startsAt - other.startsAt);
-    this.#knownDemand =
-      askInMs === undefined ? NO_DEMAND : demandOf(asked.interactive, asked.total, starts.length);
+    this.#knownDemand = askInMs === undefined ? NO_DEMAND : unmetDemand(asked, starts.length);
     this.#askAt = askInMs === undefined ? NEVER : now + askInMs;
   }
 
@@ -288,8 +278,8 @@ export class SharedBucket {
     this.#outage = { askedAt, opensAt };
     this.#knownDemand = NO_DEMAND;
     this.#askAt = NEVER;
-    // Everything is told once Redis is back.
-    this.#leases.tellBy = NEVER;
+    // Redis hears everything once it is back.
+    this.#leases.syncBy = NEVER;
     if (isLocalAllowed) return;
     const message = 'The rate limiter cannot reach Redis, so nothing was sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
@@ -297,7 +287,6 @@ export class SharedBucket {
 
   /** One timer for everything that has a time. */
   #arm(now: number): void {
-    const isWaiting = this.#queue.size > 0;
     const wakeAt = Math.min(
       this.#held[0]?.startsAt ?? NEVER,
       this.#queue.earliestDeadline,
@@ -305,7 +294,7 @@ export class SharedBucket {
       this.#localGrantAt(now),
       this.#leases.renewAt,
     );
-    // News alone is no reason for a program to go on: without it the token only comes back later.
-    this.#timer.set(wakeAt, isWaiting);
+    // An update alone is no reason for a program to go on: without it the token only comes back later.
+    this.#timer.set(wakeAt, this.#queue.size > 0);
   }
 }
