@@ -1,7 +1,8 @@
 // Specification: service.md 6
-import { checkKnownOptions } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
-import { InboxTable, type PurgeOptions, type Queryable, requireQueryable } from './table.ts';
+import { InboxTable, type PurgeOptions, type Queryable, queryableOption } from './table.ts';
 
 /** Options of {@link PostgresDedupeStore}. */
 export interface PostgresDedupeStoreOptions {
@@ -10,6 +11,12 @@ export interface PostgresDedupeStoreOptions {
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
 }
+
+const storeOptions = z.strictObject({
+  client: queryableOption,
+  // Checked by the table.
+  table: z.custom<string>().optional(),
+} satisfies OptionShape<PostgresDedupeStoreOptions>);
 
 /**
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
@@ -32,10 +39,9 @@ export class PostgresDedupeStore implements DedupeStore {
    * @throws ConfigurationError when an option makes no sense; nothing is sent yet
    */
   constructor(options: PostgresDedupeStoreOptions) {
-    checkKnownOptions('options', options, ['client', 'table'] satisfies (keyof PostgresDedupeStoreOptions)[]);
-    requireQueryable(options.client);
-    this.#client = options.client;
-    this.#table = new InboxTable(options.table);
+    const { client, table } = checkOptions(storeOptions, options);
+    this.#client = client;
+    this.#table = new InboxTable(table);
   }
 
   /** Creates the table and its index unless they exist; safe to call from several processes at once. */

@@ -1,8 +1,10 @@
 // Specification: service.md 6
-import { checkCount, checkKnownOptions } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, countOption, type OptionShape, option } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import { type Claim, storableKey } from '../webhooks/dedupe-store.ts';
+import { hasMethods } from '../webhooks/options.ts';
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
 export interface Queryable {
@@ -17,16 +19,10 @@ export interface Queryable {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** @throws ConfigurationError when it has no `query` */
-export function requireQueryable(client: unknown): void {
-  const isQueryable =
-    typeof client === 'object' && client !== null && 'query' in client && typeof client.query === 'function';
-  if (!isQueryable) {
-    throw new ConfigurationError(
-      `Expected \`client\` to have a method \`query(text, values)\`, got ${kindOf(client)}`,
-    );
-  }
-}
+/** Anything that runs a statement. */
+export const queryableOption = option<Queryable>('anything with a method `query(text, values)`', (value) =>
+  hasMethods(value, 'query'),
+);
 
 const DEFAULT_TABLE = 'tracking_inbox';
 /** Shorter than PostgreSQL's own limit of 63, for the index is named after the table. */
@@ -66,6 +62,10 @@ export interface PurgeOptions {
   readonly batchSize?: number | undefined;
 }
 
+const purgeOptions = z.strictObject({
+  batchSize: countOption(1).default(10_000),
+} satisfies OptionShape<PurgeOptions>);
+
 /** A row as PostgreSQL names its columns. */
 type Row = Readonly<Record<string, unknown>>;
 
@@ -92,8 +92,7 @@ END $migration$`);
 
   /** Deletes rows that nobody needs any more. Locked ones wait for the next purge, so it never stands in a receiver's way. */
   async purge(client: Queryable, options: PurgeOptions = {}): Promise<number> {
-    checkKnownOptions('options', options, ['batchSize'] satisfies (keyof PurgeOptions)[]);
-    const batchSize = checkCount('batchSize', options.batchSize ?? 10_000, 1);
+    const { batchSize } = checkOptions(purgeOptions, options);
     let purged = 0;
     let batch: number;
     do {

@@ -1,5 +1,5 @@
-import { kindOf } from '../common/validation.ts';
-import { ConfigurationError } from '../errors.ts';
+import { option } from '../common/option-checks.ts';
+import { hasMethods } from '../webhooks/options.ts';
 import type { Queryable } from './table.ts';
 
 /** A connection lent by a pool. */
@@ -79,14 +79,8 @@ export async function inTransaction<Result>(
   }
 }
 
-/** @throws ConfigurationError when no transactions come from it */
-export function requireTransactionSource(pool: unknown): void {
-  const has = (name: string) => {
-    if (typeof pool !== 'object' || pool === null) return false;
-    return typeof Reflect.get(pool, name) === 'function';
-  };
-  if (has('query') && (has('connect') || has('transaction'))) return;
-  throw new ConfigurationError(
-    `Expected \`pool\` to be a pool of \`pg\`, or to have \`query\` and \`transaction\`, got ${kindOf(pool)}`,
+/** Where transactions come from. */
+export const transactionSourceOption = <Source extends TransactionSource>() =>
+  option<Source>('a pool of `pg`, or anything with `query` and `transaction`', (pool) =>
+    ['connect', 'transaction'].some((name) => hasMethods(pool, 'query', name)),
   );
-}

@@ -1,30 +1,25 @@
 // Specification: service.md 6
-import { checkKnownOptions } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
 import { type Claim, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 import { processWebhook } from '../webhooks/inbox.ts';
 import type { ClaimedWork, WorkClaims, WorkResult } from '../webhooks/lease.ts';
-import { type DeadLetterContext, type InboxErrorContext, resolveCommonOptions } from '../webhooks/options.ts';
+import {
+  commonOptions,
+  type DeadLetterContext,
+  type InboxErrorContext,
+  inboxSettings,
+} from '../webhooks/options.ts';
 import type { WebhookProcessor } from '../webhooks/report.ts';
 import { InboxTable, type PurgeOptions, type Queryable } from './table.ts';
 import {
   inTransaction,
-  requireTransactionSource,
   type TransactionOf,
   type TransactionSource,
+  transactionSourceOption,
 } from './transaction.ts';
-
-const OPTION_NAMES = [
-  'pool',
-  'table',
-  'retainMs',
-  'busyBudgetMs',
-  'handlerTimeoutMs',
-  'maxAttempts',
-  'onDeadLetter',
-  'onError',
-] as const satisfies readonly (keyof TransactionalInboxOptions<TransactionSource>)[];
 
 /** What the transactional inbox adds to the context of a callback. */
 export interface TransactionContext<Source extends TransactionSource> {
@@ -100,11 +95,15 @@ export interface TransactionalInbox<Source extends TransactionSource>
 export function transactionalInbox<Source extends TransactionSource>(
   options: TransactionalInboxOptions<Source>,
 ): TransactionalInbox<Source> {
-  checkKnownOptions('options', options, OPTION_NAMES);
-  const { pool } = options;
-  requireTransactionSource(pool);
-  const table = new InboxTable(options.table);
-  const settings = resolveCommonOptions<TransactionContext<Source>>(options, 60_000);
+  const schema = z.strictObject({
+    ...commonOptions<TransactionContext<Source>>(60_000),
+    pool: transactionSourceOption<Source>(),
+    // Checked by the table.
+    table: z.custom<string>().optional(),
+  } satisfies OptionShape<TransactionalInboxOptions<Source>>);
+  const { pool, table: tableName, ...common } = checkOptions(schema, options);
+  const table = new InboxTable(tableName);
+  const settings = inboxSettings(common);
   const claims = new TransactionClaims(pool, table, settings.retainMs);
   return {
     createTable: () => table.create(pool),

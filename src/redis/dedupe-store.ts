@@ -1,7 +1,7 @@
 // Specification: service.md 6
-import { checkKnownOptions } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, type OptionShape, option } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
-import { ConfigurationError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS, storableKey } from '../webhooks/dedupe-store.ts';
 import {
   type RedisClient,
@@ -57,6 +57,15 @@ export interface RedisDedupeStoreOptions {
   readonly keyPrefix?: string | undefined;
 }
 
+const storeOptions = z.strictObject({
+  // Checked by what looks for its methods.
+  redis: z.custom<RedisClient>(),
+  keyPrefix: option<string>(
+    'a non-empty string',
+    (value) => typeof value === 'string' && value !== '',
+  ).default('tracking-client:dedupe:'),
+} satisfies OptionShape<RedisDedupeStoreOptions>);
+
 /**
  * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
@@ -77,14 +86,8 @@ export class RedisDedupeStore implements DedupeStore {
    * @throws ConfigurationError when an option makes no sense; nothing is sent yet
    */
   constructor(options: RedisDedupeStoreOptions) {
-    checkKnownOptions('options', options, ['redis', 'keyPrefix'] satisfies (keyof RedisDedupeStoreOptions)[]);
-    const { keyPrefix = 'tracking-client:dedupe:' } = options;
-    if (typeof keyPrefix !== 'string' || keyPrefix === '') {
-      throw new ConfigurationError(
-        `Expected \`keyPrefix\` to be a non-empty string, got ${kindOf(keyPrefix)}`,
-      );
-    }
-    this.#scripts = scriptRunner(options.redis);
+    const { redis, keyPrefix } = checkOptions(storeOptions, options);
+    this.#scripts = scriptRunner(redis);
     this.#keyPrefix = keyPrefix;
   }
 

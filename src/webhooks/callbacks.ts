@@ -1,4 +1,5 @@
-import { checkFunction } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { onAbort } from '../common/timing.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, TrackingError } from '../errors.ts';
@@ -58,6 +59,16 @@ export interface WebhookCallbacks<Extra extends object = object> {
   readonly onUnhandled?: ((delivery: Delivery) => unknown) | undefined;
 }
 
+/** The schemas of callbacks; their types are those of the functions that are given. */
+export const CALLBACK_OPTIONS = {
+  handler: functionOption().optional(),
+  onDelivery: functionOption().optional(),
+  onProofOfDelivery: functionOption().optional(),
+  onSnapshot: functionOption().optional(),
+  onUnhandled: functionOption().optional(),
+} satisfies OptionShape<WebhookCallbacks>;
+const callbackOptions = z.object(CALLBACK_OPTIONS);
+
 /** Checks callbacks; a function alone is `handler`. */
 export function toCallbacks<Extra extends object>(
   given: EventHandler<Extra> | WebhookCallbacks<Extra>,
@@ -68,13 +79,12 @@ export function toCallbacks<Extra extends object>(
       `Expected \`handler\` to be a function or an object of callbacks, got ${kindOf(given)}`,
     );
   }
+  checkOptions(callbackOptions, given);
   const { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled } = given;
-  const callbacks = { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled };
-  for (const [name, callback] of Object.entries(callbacks)) checkFunction(name, callback);
   if (handler !== undefined && onDelivery !== undefined) {
     throw new ConfigurationError('Expected `handler` or `onDelivery`, got both');
   }
-  return callbacks;
+  return { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled };
 }
 
 /**

@@ -1,21 +1,25 @@
 // Specification: service.md 6; public contract
 
+import { z } from 'zod';
 import {
-  checkCount,
-  checkDelayMs,
-  checkFunction,
-  checkKnownOptions,
-  checkTimeoutMs,
+  checkOptions,
+  countOption,
+  delayOption,
+  functionOption,
+  type OptionShape,
+  option,
+  switchOption,
+  timeoutOption,
 } from '../common/option-checks.ts';
 import { sleep } from '../common/timing.ts';
-import { kindOf } from '../common/validation.ts';
 import {
   ConfigurationError,
   TrackingError,
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
-import { toCallbacks, type WebhookCallbacks } from './callbacks.ts';
+import { CALLBACK_OPTIONS, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
+import { hasMethods } from './options.ts';
 import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
 import { mediaTypeError, readRequestBody, type WebhookSecret, webhookAuthenticator } from './request.ts';
 
@@ -23,21 +27,6 @@ import { mediaTypeError, readRequestBody, type WebhookSecret, webhookAuthenticat
 const RESPONSE_MARGIN_MS = 1_000;
 /** What a forced shutdown leaves to give undone work back. */
 const RELEASE_GRACE_MS = 1_000;
-
-const OPTION_NAMES = [
-  'secret',
-  'allowUnauthenticated',
-  'inbox',
-  'maxBodyBytes',
-  'deadlineMs',
-  'handler',
-  'onDelivery',
-  'onProofOfDelivery',
-  'onSnapshot',
-  'onUnhandled',
-  'onReport',
-  'onRefused',
-] as const satisfies readonly (keyof WebhookHandlerOptions)[];
 
 /** Options of `createWebhookHandler`: what to call, and how to receive. */
 export interface WebhookHandlerOptions<Extra extends object = object> extends WebhookCallbacks<Extra> {
@@ -97,6 +86,19 @@ export function createWebhookHandler<Extra extends object = object>(
   });
 }
 
+const handlerOptions = z.strictObject({
+  ...CALLBACK_OPTIONS,
+  // Checked by what compares it.
+  secret: z.custom<WebhookSecret>().optional(),
+  allowUnauthenticated: switchOption.default(false),
+  inbox: option<WebhookProcessor>('a WebhookInbox', (value) => hasMethods(value, 'process')),
+  maxBodyBytes: countOption(1).default(10 * 2 ** 20),
+  deadlineMs: timeoutOption.default(12_000),
+  onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
+  onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().default(() => logBreakdown),
+} satisfies OptionShape<WebhookHandlerOptions>);
+const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
+
 class Receiver<Extra extends object> {
   readonly #inbox: WebhookProcessor<Extra>;
   readonly #callbacks: WebhookCallbacks<Extra>;
@@ -110,25 +112,20 @@ class Receiver<Extra extends object> {
   #isClosing = false;
 
   constructor(options: WebhookHandlerOptions<Extra>) {
-    checkKnownOptions('options', options, OPTION_NAMES);
-    const { secret, inbox, onReport, onRefused = logBreakdown } = options;
-    if (typeof inbox?.process !== 'function') {
-      throw new ConfigurationError(`Expected \`inbox\` to be a WebhookInbox, got ${kindOf(inbox)}`);
-    }
-    if (secret === undefined && options.allowUnauthenticated !== true) {
+    const given = checkOptions(handlerOptions, options);
+    const { secret } = given;
+    if (secret === undefined && !given.allowUnauthenticated) {
       throw new ConfigurationError(
         'Expected `secret` to be the webhook secret, got undefined; `allowUnauthenticated: true` does without',
       );
     }
-    checkFunction('onReport', onReport);
-    checkFunction('onRefused', onRefused);
-    this.#inbox = inbox;
+    this.#inbox = options.inbox;
     this.#callbacks = toCallbacks(options);
     this.#authenticate = secret === undefined ? undefined : webhookAuthenticator(secret);
-    this.#maxBodyBytes = checkCount('maxBodyBytes', options.maxBodyBytes ?? 10 * 2 ** 20, 1);
-    this.#deadlineMs = checkTimeoutMs('deadlineMs', options.deadlineMs ?? 12_000);
-    this.#onReport = onReport;
-    this.#onRefused = onRefused;
+    this.#maxBodyBytes = given.maxBodyBytes;
+    this.#deadlineMs = given.deadlineMs;
+    this.#onReport = given.onReport;
+    this.#onRefused = given.onRefused;
   }
 
   /** One webhook, from its request to our response. */
@@ -178,9 +175,7 @@ class Receiver<Extra extends object> {
   }
 
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
-    checkKnownOptions('options', options, ['timeoutMs']);
-    const { timeoutMs } = options;
-    if (timeoutMs !== undefined) checkDelayMs('timeoutMs', timeoutMs);
+    const { timeoutMs } = checkOptions(closeOptions, options);
     this.#isClosing = true;
     const done = new AbortController();
     const allDone = Promise.all(this.#underWay).then(() => done.abort());

@@ -1,5 +1,6 @@
 // Specification: service.md 6; public contract
-import { checkDelayMs, checkKnownOptions } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { sleep } from '../common/timing.ts';
 import type { Delivery } from '../schemas/webhook.ts';
 import {
@@ -14,6 +15,7 @@ import {
   type WorkUnit,
 } from './callbacks.ts';
 import type { Claim } from './dedupe-store.ts';
+import type { ItemIssues } from './flaws.ts';
 import { type ClaimedWork, KeyLease, type WorkClaims, type WorkResult } from './lease.ts';
 import {
   type InboxSettings,
@@ -21,7 +23,7 @@ import {
   type StoreInboxSettings,
   type WebhookInboxOptions,
 } from './options.ts';
-import { type ItemIssues, parseWebhook } from './parse.ts';
+import { parseWebhook } from './parse.ts';
 import {
   outcomeOf,
   type ProcessOptions,
@@ -29,6 +31,11 @@ import {
   type WebhookProcessor,
   type WebhookReport,
 } from './report.ts';
+
+const processOptions = z.strictObject({
+  busyBudgetMs: delayOption.optional(),
+  signal: z.custom<AbortSignal>().optional(),
+} satisfies OptionShape<ProcessOptions>);
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
@@ -109,9 +116,7 @@ class WebhookRun<Extra extends object> {
     rejected: ItemIssues[],
     options: ProcessOptions,
   ) {
-    checkKnownOptions('options', options, ['busyBudgetMs', 'signal'] satisfies (keyof ProcessOptions)[]);
-    const { signal, busyBudgetMs = settings.busyBudgetMs } = options;
-    checkDelayMs('busyBudgetMs', busyBudgetMs);
+    const { signal, busyBudgetMs = settings.busyBudgetMs } = checkOptions(processOptions, options);
     this.#settings = settings;
     this.#claims = claims;
     this.#plan = plan;

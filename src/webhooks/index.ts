@@ -49,6 +49,7 @@ export {
   proofOfDeliveryKey,
   sortEvents,
 } from './events.ts';
+export type { ItemIssues } from './flaws.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
@@ -66,7 +67,7 @@ export type {
   StoreOperation,
   WebhookInboxOptions,
 } from './options.ts';
-export { type ItemIssues, type ParsedWebhook, parseWebhook } from './parse.ts';
+export { type ParsedWebhook, parseWebhook } from './parse.ts';
 export type {
   ProcessOptions,
   WebhookFailure,

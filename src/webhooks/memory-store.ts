@@ -1,5 +1,6 @@
 // Specification: service.md 6
-import { checkCount, checkFunction, checkKnownOptions } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, countOption, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
@@ -13,6 +14,12 @@ export interface MemoryDedupeStoreOptions {
   /** A clock in milliseconds that only goes forward. Default: `performance.now`. */
   readonly now?: () => number;
 }
+
+const storeOptions = z.strictObject({
+  maxKeys: countOption(1).default(1_000_000),
+  // Looked up at every call, so fake timers that a test installs later still count.
+  now: functionOption<() => number>().default(() => () => performance.now()),
+} satisfies OptionShape<MemoryDedupeStoreOptions>);
 
 /** A key that is not done: leased by `token`, or given back when there is none. */
 interface OpenKey {
@@ -40,10 +47,9 @@ export class MemoryDedupeStore implements DedupeStore {
    * @throws ConfigurationError when `maxKeys` is not a whole number of at least 1
    */
   constructor(options: MemoryDedupeStoreOptions = {}) {
-    checkKnownOptions('options', options, ['maxKeys', 'now'] satisfies (keyof MemoryDedupeStoreOptions)[]);
-    checkFunction('now', options.now);
-    this.#maxKeys = checkCount('maxKeys', options.maxKeys ?? 1_000_000, 1);
-    this.#now = options.now ?? (() => performance.now());
+    const { maxKeys, now } = checkOptions(storeOptions, options);
+    this.#maxKeys = maxKeys;
+    this.#now = now;
   }
 
   /** How many keys are remembered, those being worked on included. */

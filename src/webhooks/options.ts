@@ -1,28 +1,20 @@
+import { z } from 'zod';
 import {
-  checkCount,
-  checkDelayMs,
-  checkFunction,
-  checkKnownOptions,
-  checkTimeoutMs,
+  checkOptions,
+  countOption,
+  delayOption,
+  functionOption,
+  type OptionShape,
+  option,
+  timeoutOption,
 } from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
-import { FlawReporter, notify } from './report.ts';
+import { FlawReporter } from './flaws.ts';
+import { notify } from './report.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
-
-const OPTION_NAMES = [
-  'store',
-  'leaseMs',
-  'retainMs',
-  'maxAttempts',
-  'onDeadLetter',
-  'busyBudgetMs',
-  'handlerTimeoutMs',
-  'onError',
-] as const satisfies readonly (keyof WebhookInboxOptions)[];
 
 /** What is told to `onDeadLetter` beside the event. */
 export interface DeadLetterContext {
@@ -81,16 +73,7 @@ export interface WebhookInboxOptions {
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
 }
 
-/** The options that every kind of inbox has; `Extra` is what it adds to the context of callbacks. */
-export interface CommonInboxOptions<Extra extends object>
-  extends Pick<
-    WebhookInboxOptions,
-    'retainMs' | 'maxAttempts' | 'busyBudgetMs' | 'handlerTimeoutMs' | 'onError'
-  > {
-  readonly onDeadLetter?: InboxSettings<Extra>['onDeadLetter'];
-}
-
-/** These options, checked and filled in. */
+/** These options of every kind of inbox, checked and filled in; `Extra` is what it adds to the context of callbacks. */
 export interface InboxSettings<Extra extends object = object> {
   readonly retainMs: number;
   readonly maxAttempts: number;
@@ -105,30 +88,31 @@ export interface InboxSettings<Extra extends object = object> {
   readonly flaws: FlawReporter;
 }
 
-/** Checks the options that every kind of inbox has, and fills the defaults in. */
-export function resolveCommonOptions<Extra extends object>(
-  options: CommonInboxOptions<Extra>,
-  defaultHandlerTimeoutMs: number,
-): InboxSettings<Extra> {
-  const { onDeadLetter, onError = logError } = options;
-  checkFunction('onDeadLetter', onDeadLetter);
-  checkFunction('onError', onError);
-  if (options.maxAttempts !== undefined && onDeadLetter === undefined) {
-    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
-  }
-  const handlerTimeoutMs = options.handlerTimeoutMs ?? defaultHandlerTimeoutMs;
-  const report: InboxSettings['onError'] = (error, operation, keys) =>
-    notify(onError, error, { operation, keys });
+/** The schemas of the options that every kind of inbox has. */
+export function commonOptions<Extra extends object>(defaultHandlerTimeoutMs: number) {
   return {
     // A key forgotten before the sender gives up would let a late redelivery be handled again.
-    retainMs: checkCount('retainMs', options.retainMs ?? DEFAULT_RETAIN_MS, OUTLASTS_SENDER_MS),
-    maxAttempts: checkCount('maxAttempts', options.maxAttempts ?? 10, 1),
-    onDeadLetter,
-    busyBudgetMs: checkDelayMs('busyBudgetMs', options.busyBudgetMs ?? 8_000),
-    handlerTimeoutMs: checkTimeoutMs('handlerTimeoutMs', handlerTimeoutMs),
-    onError: report,
-    flaws: new FlawReporter((error) => report(error, 'parse', [])),
+    retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
+    maxAttempts: countOption(1).optional(),
+    onDeadLetter: functionOption<NonNullable<InboxSettings<Extra>['onDeadLetter']>>().optional(),
+    busyBudgetMs: delayOption.default(8_000),
+    handlerTimeoutMs: timeoutOption.default(defaultHandlerTimeoutMs),
+    onError: functionOption<NonNullable<WebhookInboxOptions['onError']>>().default(() => logError),
   };
+}
+
+/** Completes the options that every kind of inbox has. */
+export function inboxSettings<Extra extends object>(
+  options: z.output<z.ZodObject<ReturnType<typeof commonOptions<Extra>>>>,
+): InboxSettings<Extra> {
+  const { maxAttempts, onDeadLetter } = options;
+  if (maxAttempts !== undefined && onDeadLetter === undefined) {
+    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
+  }
+  const onError: InboxSettings['onError'] = (error, operation, keys) =>
+    notify(options.onError, error, { operation, keys });
+  const flaws = new FlawReporter((error) => onError(error, 'parse', []));
+  return { ...options, onDeadLetter, maxAttempts: maxAttempts ?? 10, onError, flaws };
 }
 
 /** Options of `WebhookInbox`, checked and filled in. */
@@ -137,21 +121,23 @@ export interface StoreInboxSettings extends InboxSettings {
   readonly leaseMs: number;
 }
 
+/** Whether something has methods: options come from callers without types, and `Object` makes them of null, too. */
+export function hasMethods(value: unknown, ...names: readonly string[]): boolean {
+  return names.every((name) => typeof Object(value)[name] === 'function');
+}
+
+const inboxOptions = z.strictObject({
+  ...commonOptions<object>(600_000),
+  store: option<DedupeStore>('a DedupeStore with `claim`, `commit` and `release`', (store) =>
+    hasMethods(store, 'claim', 'commit', 'release'),
+  ),
+  leaseMs: countOption(1).and(timeoutOption).default(60_000),
+} satisfies OptionShape<WebhookInboxOptions>);
+
 /** Checks the options of `WebhookInbox`, and fills the defaults in. */
 export function resolveInboxOptions(options: WebhookInboxOptions): StoreInboxSettings {
-  checkKnownOptions('options', options, OPTION_NAMES);
-  const { store } = options;
-  for (const method of ['claim', 'commit', 'release'] as const) {
-    if (typeof store?.[method] === 'function') continue;
-    throw new ConfigurationError(
-      `Expected \`store\` to be a DedupeStore, got ${kindOf(store)} without \`${method}\``,
-    );
-  }
-  return {
-    store,
-    leaseMs: checkTimeoutMs('leaseMs', checkCount('leaseMs', options.leaseMs ?? 60_000, 1)),
-    ...resolveCommonOptions(options, 600_000),
-  };
+  const { store, leaseMs, ...common } = checkOptions(inboxOptions, options);
+  return { store, leaseMs, ...inboxSettings(common) };
 }
 
 function logError(error: unknown, { operation, keys }: InboxErrorContext): void {

@@ -20,14 +20,7 @@ import {
   webhookEventSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-
-/** What is wrong with one item of a webhook. */
-export interface ItemIssues {
-  /** Its place in `trackings`; 0 for a body that is one item itself. */
-  readonly index: number;
-  /** The broken rules, the first 20 of an item; paths start at the item. */
-  readonly issues: readonly ValidationIssue[];
-}
+import { IssueLog, type ItemIssues } from './flaws.ts';
 
 /** What a webhook body holds. */
 export interface ParsedWebhook {
@@ -249,53 +242,4 @@ function issuesOf(schema: z.ZodType, sent: unknown, position?: number): Validati
   });
   if (error === undefined) return [];
   return toValidationIssues(error).map((issue) => ({ ...issue, path: [...at, ...issue.path] }));
-}
-
-const MOST_ITEMS = 100;
-const MOST_ISSUES_PER_ITEM = 20;
-
-/**
- * What is wrong with the items of one body: the first few items with their first few issues, and how many more there are.
- * Each byte of a body can break a rule, and an issue takes hundreds, so all of them would take more memory than there is.
- */
-class IssueLog {
-  readonly #entries: { readonly index: number; readonly issues: ValidationIssue[]; notListed: number }[] = [];
-  /** The items there was no room for. */
-  #more: { readonly first: number; last: number; count: number } | undefined;
-
-  /** Whether there is no room for more issues of an item, so that nobody needs to look for them. */
-  isFull(index: number): boolean {
-    const last = this.#entries.at(-1);
-    if (last?.index === index) return last.issues.length >= MOST_ISSUES_PER_ITEM;
-    return this.#entries.length >= MOST_ITEMS;
-  }
-
-  /** Items come in their order; `describe` is asked only when there is room. */
-  add(index: number, describe: () => readonly ValidationIssue[]): void {
-    const last = this.#entries.at(-1);
-    if (last?.index === index) {
-      if (last.issues.length >= MOST_ISSUES_PER_ITEM) last.notListed += 1;
-      else last.issues.push(...describe());
-    } else if (this.#entries.length < MOST_ITEMS) {
-      this.#entries.push({ index, issues: [...describe()], notListed: 0 });
-    } else if (this.#more?.last !== index) {
-      this.#more = { first: this.#more?.first ?? index, last: index, count: (this.#more?.count ?? 0) + 1 };
-    }
-  }
-
-  list(): ItemIssues[] {
-    const items: ItemIssues[] = this.#entries.map(({ index, issues, notListed }) => ({
-      index,
-      issues: notListed === 0 ? issues : [...issues, moreThan('issues', notListed)],
-    }));
-    if (this.#more !== undefined) {
-      const { first, count } = this.#more;
-      items.push({ index: first, issues: [moreThan('items with issues', count)] });
-    }
-    return items;
-  }
-}
-
-function moreThan(what: string, count: number): ValidationIssue {
-  return { path: [], code: 'not_listed', message: `Expected no more ${what}, got at least ${count} more` };
 }

@@ -1,8 +1,6 @@
-import { formatPath } from '../common/validation.ts';
-import { WebhookParseError } from '../errors.ts';
 import { callGuarded } from '../logging.ts';
 import type { EventHandler, WebhookCallbacks } from './callbacks.ts';
-import type { ItemIssues } from './parse.ts';
+import type { ItemIssues } from './flaws.ts';
 
 /**
  * How a webhook went as a whole; the first that applies.
@@ -103,49 +101,4 @@ export function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: bo
   if (report.interrupted.length > 0 || isCutShort) return 'interrupted';
   if (report.busy.length > 0) return 'busy';
   return report.rejected.length > 0 ? 'rejected' : 'done';
-}
-
-/** Enough to find the cause, and short enough for one line of a log. */
-const MOST_FLAWS_NAMED = 3;
-
-interface Flaw {
-  /** The field, without the places in lists. */
-  readonly field: string;
-  readonly text: string;
-}
-
-/** Notifies of what in the webhooks of an inbox is not what it should be: a report may reach nobody. */
-export class FlawReporter {
-  readonly #notify: (error: WebhookParseError) => void;
-  readonly #knownFields = new Set<string>();
-
-  constructor(notify: (error: WebhookParseError) => void) {
-    this.#notify = notify;
-  }
-
-  report(rejected: readonly ItemIssues[], mismatched: readonly ItemIssues[]): void {
-    if (rejected.length > 0) this.#describe('Rejected items of a webhook', flawsOf(rejected));
-    if (mismatched.length === 0) return;
-    // Once a field: when the service changes one, every webhook has it from then on.
-    const newFlaws = new Map(flawsOf(mismatched).map((flaw) => [flaw.field, flaw]));
-    for (const field of this.#knownFields) newFlaws.delete(field);
-    if (newFlaws.size === 0) return;
-    for (const field of [...newFlaws.keys()].slice(0, MOST_FLAWS_NAMED)) this.#knownFields.add(field);
-    this.#describe('Kept fields of a webhook as they came', [...newFlaws.values()]);
-  }
-
-  #describe(what: string, flaws: readonly Flaw[]): void {
-    const texts = flaws.slice(0, MOST_FLAWS_NAMED).map(({ text }) => text);
-    if (flaws.length > MOST_FLAWS_NAMED) texts.push('and more');
-    this.#notify(new WebhookParseError(`${what}: ${texts.join('; ')}`));
-  }
-}
-
-function flawsOf(items: readonly ItemIssues[]): Flaw[] {
-  return items.flatMap(({ index, issues }) =>
-    issues.map(({ path, message }) => ({
-      field: formatPath(path.filter((key) => typeof key === 'string')),
-      text: `[${index}] ${message}`,
-    })),
-  );
 }

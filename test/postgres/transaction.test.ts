@@ -4,9 +4,9 @@ import { ConfigurationError } from '../../src/errors.ts';
 import {
   type ConnectionPool,
   inTransaction,
-  requireTransactionSource,
   type TransactionRunner,
 } from '../../src/postgres/transaction.ts';
+import { transactionalInbox } from '../../src/postgres/transactional-inbox.ts';
 
 /** A pool of one connection that writes down what is asked of it; statements in `failing` reject. */
 class RecordingPool extends EventEmitter implements ConnectionPool {
@@ -116,8 +116,9 @@ test('inTransaction with a runner → the runner decides when it is committed', 
 });
 
 test.each([undefined, null, 'postgres://localhost', {}, { query() {} }])(
-  'requireTransactionSource(%j) → ConfigurationError',
+  'transactionalInbox({ pool: %j }) → ConfigurationError',
   (pool) => {
-    expect(() => requireTransactionSource(pool)).toThrow(ConfigurationError);
+    // The wrong type on purpose: JavaScript callers have no compiler.
+    expect(() => transactionalInbox({ pool: pool as never })).toThrow(ConfigurationError);
   },
 );
