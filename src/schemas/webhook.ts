@@ -29,6 +29,8 @@ export interface WebhookEvent extends z.output<typeof webhookEventSchema> {}
 
 /** The schema of `WebhookTracker`. */
 export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courierCode: true }).extend({
+  /** Allocated by the service; may be missing where `clientTrackerId` is there. */
+  trackerId: observed(trackerSchema.shape.trackerId),
   /** In upper case, whatever was sent. */
   trackingNumber: observed(trackerSchema.shape.trackingNumber),
   /** False once the tracker is archived. */
@@ -38,7 +40,7 @@ export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courie
 });
 /**
  * The tracker of a push: the flat shape has its ids only, and `isTracked` is never sent. Match it to your record by
- * `trackerId` or `clientTrackerId`.
+ * `trackerId` or `clientTrackerId`; a delivery has at least one of them.
  */
 export interface WebhookTracker extends z.output<typeof webhookTrackerSchema> {}
 

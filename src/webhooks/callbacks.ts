@@ -4,7 +4,7 @@ import { onAbort } from '../common/timing.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, TrackingError } from '../errors.ts';
 import type { Delivery, EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
-import { eventKey, proofOfDeliveryKey, sortEvents } from './events.ts';
+import { eventKey, proofOfDeliveryKey, sortEvents, trackerName } from './events.ts';
 
 /** What every callback that does work is told. */
 export interface WorkContext {
@@ -144,11 +144,9 @@ export interface WorkPlan<Extra extends object = object> {
   readonly snapshots: readonly EventsDelivery[];
   /** Deliveries that no callback wants. */
   readonly unhandled: readonly Delivery[];
-  /** How many items repeat an earlier one of the same webhook. */
-  readonly repeated: number;
 }
 
-/** Sorts out which callback gets what. Of items with the same key the first one counts. */
+/** Sorts out which callback gets what. */
 export function planWork<Extra extends object>(
   deliveries: readonly Delivery[],
   callbacks: WebhookCallbacks<Extra>,
@@ -159,30 +157,21 @@ export function planWork<Extra extends object>(
   const unhandled: Delivery[] = [];
   // Events wait until all deliveries are known: two of the same tracker may bring them in any order.
   const eventsOfTracker = new Map<string, EventItem[]>();
-  const seen = new Set<string>();
-  let repeated = 0;
-  const isNew = ({ key }: WorkItem): boolean => {
-    const isRepeated = seen.has(key);
-    if (isRepeated) repeated += 1;
-    else seen.add(key);
-    return !isRepeated;
-  };
-  const newEvents = (delivery: EventsDelivery): EventItem[] =>
-    delivery.events.map((event) => ({ key: eventKey(delivery, event), delivery, event })).filter(isNew);
+  const itemsOf = (delivery: EventsDelivery): EventItem[] =>
+    delivery.events.map((event) => ({ key: eventKey(delivery, event), delivery, event }));
 
   for (const delivery of deliveries) {
     if (delivery.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
-      const item = { key: proofOfDeliveryKey(delivery), delivery };
-      if (isNew(item)) units.push(proofOfDeliveryUnit(item, onProofOfDelivery));
+      units.push(proofOfDeliveryUnit({ key: proofOfDeliveryKey(delivery), delivery }, onProofOfDelivery));
     } else if (delivery.kind === 'events' && (handler ?? onDelivery ?? onSnapshot) !== undefined) {
       snapshots.push(delivery);
       if (handler !== undefined) {
-        const { trackerId } = delivery.tracker;
-        const items = eventsOfTracker.get(trackerId) ?? [];
-        for (const item of newEvents(delivery)) items.push(item);
-        eventsOfTracker.set(trackerId, items);
+        const tracker = trackerName(delivery.tracker);
+        const items = eventsOfTracker.get(tracker) ?? [];
+        for (const item of itemsOf(delivery)) items.push(item);
+        eventsOfTracker.set(tracker, items);
       } else if (onDelivery !== undefined) {
-        const items = oldestFirst(newEvents(delivery));
+        const items = oldestFirst(itemsOf(delivery));
         if (items.length > 0) units.push(deliveryUnit(delivery, items, onDelivery));
       }
     } else {
@@ -194,7 +183,7 @@ export function planWork<Extra extends object>(
       for (const item of oldestFirst(items)) units.push(eventUnit(item, handler));
     }
   }
-  return { callbacks, units, snapshots, unhandled, repeated };
+  return { callbacks, units, snapshots, unhandled };
 }
 
 // Contexts are assigned to, not spread, which would make the signal that nobody may ask for.

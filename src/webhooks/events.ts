@@ -6,29 +6,41 @@ import {
   type EventsDelivery,
   type ProofOfDelivery,
   type WebhookEvent,
+  type WebhookTracker,
 } from '../schemas/webhook.ts';
 
 /**
  * The name under which an event is remembered: `topic:trackerId:eventId`, since two trackers may share an event id.
- * An event without id is named by the SHA-256 of its content.
+ * A tracker without `trackerId` is named by its `clientTrackerId`, an event without id by the SHA-256 of its content.
  *
  * @param delivery - the delivery that brought the event
  * @param event - one of its events
  * @returns the key, the same for every redelivery; also a good idempotency key for your own writes
  */
-export function eventKey(delivery: EventsDelivery, event: WebhookEvent): string {
+export function eventKey(
+  delivery: Pick<EventsDelivery, 'metadata' | 'tracker'>,
+  event: WebhookEvent,
+): string {
   const topic = delivery.metadata?.topic || EVENTS_TOPIC;
-  return `${escaped(topic)}:${escaped(delivery.tracker.trackerId)}:${event.eventId || contentHash(event)}`;
+  return `${escaped(topic)}:${trackerName(delivery.tracker)}:${event.eventId || contentHash(event)}`;
 }
 
 /**
- * The name under which a proof of delivery is remembered: `trackerId:messageId`; without a message id, its content's SHA-256.
+ * The name under which a proof of delivery is remembered: the tracker, named as in `eventKey`, and the SHA-256 of the proof.
+ * A resend has another `messageId`, and proves nothing new.
  *
  * @param delivery - the proof of delivery
  * @returns the key, the same for every redelivery
  */
 export function proofOfDeliveryKey(delivery: ProofOfDelivery): string {
-  return `${escaped(delivery.tracker.trackerId)}:${delivery.metadata.messageId || contentHash(delivery.data)}`;
+  return `${trackerName(delivery.tracker)}:${contentHash(delivery.data)}`;
+}
+
+/** The same for all webhooks of a tracker. No `trackerId` looks like a `clientTrackerId` here: a `%` of it is written as `%25`. */
+export function trackerName({ trackerId, clientTrackerId }: WebhookTracker): string {
+  // A webhook keeps what came, so an id that is not needed may have any type.
+  const isKnown = typeof trackerId === 'string' && (trackerId !== '' || typeof clientTrackerId !== 'string');
+  return isKnown ? escaped(trackerId) : `%client=${escaped(clientTrackerId ?? '')}`;
 }
 
 /** Ids are opaque; one with a colon must not make two keys one. */

@@ -90,9 +90,9 @@ export async function processWebhook<Extra extends object>(
   options: ProcessOptions,
 ): Promise<WebhookReport> {
   const checked = toCallbacks(callbacks);
-  const { deliveries, rejected, mismatched } = parseWebhook(payload);
+  const { deliveries, duplicates, rejected, mismatched } = parseWebhook(payload);
   settings.flaws.report(rejected, mismatched);
-  return new WebhookRun(settings, claims, planWork(deliveries, checked), rejected, options).run();
+  return new WebhookRun(settings, claims, planWork(deliveries, checked), duplicates, rejected, options).run();
 }
 
 /** One webhook on its way through an inbox: claimed, handled and reported on. */
@@ -113,6 +113,7 @@ class WebhookRun<Extra extends object> {
     settings: InboxSettings<Extra>,
     claims: WorkClaims<Extra>,
     plan: WorkPlan<Extra>,
+    duplicates: number,
     rejected: ItemIssues[],
     options: ProcessOptions,
   ) {
@@ -125,7 +126,7 @@ class WebhookRun<Extra extends object> {
     this.#report = {
       outcome: 'done',
       handled: 0,
-      duplicates: plan.repeated,
+      duplicates,
       deadLettered: 0,
       snapshots: 0,
       unhandled: plan.unhandled.length,

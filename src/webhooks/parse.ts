@@ -20,12 +20,15 @@ import {
   webhookEventSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
+import { eventKey, proofOfDeliveryKey } from './events.ts';
 import { IssueLog, type ItemIssues } from './flaws.ts';
 
 /** What a webhook body holds. */
 export interface ParsedWebhook {
-  /** The items that can be handled. */
+  /** The items that can be handled; of events and proofs of delivery with the same key, the first one of the body. */
   readonly deliveries: Delivery[];
+  /** How many later ones were left out. For those that other bodies brought before, use a `WebhookInbox`. */
+  readonly duplicates: number;
   /**
    * The first 100 items that cannot be handled, or hold events that cannot; empty when all is well. An item with good and bad
    * events is here for the bad and in `deliveries` with the good ones.
@@ -39,7 +42,7 @@ export interface ParsedWebhook {
 }
 
 /**
- * Reads a webhook body, checks every item, and lets no bad item hide a good one.
+ * Reads a webhook body, checks every item, lets no bad item hide a good one, and leaves out what the body repeats.
  * Takes the enveloped shape (`trackings[]`) and the flat one (`trackerId`, `events[]`); keeps unknown fields and topics.
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
@@ -47,7 +50,7 @@ export interface ParsedWebhook {
  * @throws WebhookParseError when text or bytes are not UTF-8 JSON
  * @example
  * const { deliveries, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
- * // deliveries: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: [], mismatched: []
+ * // deliveries: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
  */
 export function parseWebhook(body: unknown): ParsedWebhook {
   const payload = decodeBody(body);
@@ -109,6 +112,8 @@ const envelopeSchema = eventsDeliverySchema.extend({ events: z.array(z.unknown()
  */
 class ItemReader {
   readonly #deliveries: Delivery[] = [];
+  readonly #keys = new Set<string>();
+  #duplicates = 0;
   readonly #rejected = new IssueLog();
   readonly #mismatched = new IssueLog();
 
@@ -133,23 +138,23 @@ class ItemReader {
     });
   }
 
-  finish(): { deliveries: Delivery[]; rejected: ItemIssues[]; mismatched: ItemIssues[] } {
+  finish(): ParsedWebhook {
     return {
       deliveries: this.#deliveries,
+      duplicates: this.#duplicates,
       rejected: this.#rejected.list(),
       mismatched: this.#mismatched.list(),
     };
   }
 
   #readProofOfDelivery(item: JsonObject, index: number): void {
-    const { metadata, data } = item;
-    const isNamed = isJsonObject(metadata) && isText(metadata['messageId']);
-    if (isNamed && hasTrackerId(item) && isJsonObject(data)) {
-      const checked = this.#checked(proofOfDeliverySchema, item, index);
-      this.#deliveries.push({ ...checked, kind: 'proofOfDelivery' });
-    } else {
-      this.#rejected.add(index, () => issuesOf(proofOfDeliverySchema, item));
+    if (!hasTrackerId(item) || !isJsonObject(item['data'])) {
+      this.#rejected.add(index, () => itemIssuesOf(proofOfDeliverySchema, item));
+      return;
     }
+    const checked = this.#checked(proofOfDeliverySchema, item, index);
+    const delivery = { ...checked, kind: 'proofOfDelivery' as const };
+    if (this.#isNew(proofOfDeliveryKey(delivery))) this.#deliveries.push(delivery);
   }
 
   #readEventsDelivery(item: JsonObject, index: number): void {
@@ -158,7 +163,7 @@ class ItemReader {
     const checkable = isEndless ? { ...item, shipment: undefined } : item;
     const isNamed = !isJsonObject(metadata) || isText(metadata['topic']);
     if (!isNamed || !hasTrackerId(item) || !Array.isArray(sent)) {
-      this.#rejected.add(index, () => issuesOf(envelopeSchema, checkable));
+      this.#rejected.add(index, () => itemIssuesOf(envelopeSchema, checkable));
       return;
     }
     const envelope = this.#checked(envelopeSchema, checkable, index);
@@ -168,8 +173,10 @@ class ItemReader {
     }
     const events = this.#readEvents(sent, index);
     const isAllBroken = events.length === 0 && sent.length > 0;
+    const newEvents = events.filter((event) => this.#isNew(eventKey(envelope, event)));
     // Assigned, not spread: this object is ours, and a copy costs.
-    if (!isAllBroken) this.#deliveries.push(Object.assign(envelope, { kind: 'events' as const, events }));
+    if (!isAllBroken)
+      this.#deliveries.push(Object.assign(envelope, { kind: 'events' as const, events: newEvents }));
   }
 
   #readEvents(sent: readonly unknown[], index: number): WebhookEvent[] {
@@ -183,6 +190,13 @@ class ItemReader {
       }
     }
     return events;
+  }
+
+  #isNew(key: string): boolean {
+    const countBefore = this.#keys.size;
+    const isNew = this.#keys.add(key).size > countBefore;
+    if (!isNew) this.#duplicates += 1;
+    return isNew;
   }
 
   /** The record as its schema gives it; a copy of what came, when fields are not what they should be. */
@@ -211,13 +225,25 @@ function topicOf(item: JsonObject): string | undefined {
 
 /** The flat shape names the tracker's ids beside the events; gives it a tracker like the enveloped one. */
 function withTracker(item: JsonObject): JsonObject {
-  if (isJsonObject(item['tracker']) || !Object.hasOwn(item, 'trackerId')) return item;
+  const isFlat = Object.hasOwn(item, 'trackerId') || Object.hasOwn(item, 'clientTrackerId');
+  if (isJsonObject(item['tracker']) || !isFlat) return item;
   const known = Object.keys(webhookTrackerSchema.shape).filter((key) => Object.hasOwn(item, key));
   return { ...item, tracker: Object.fromEntries(known.map((key) => [key, item[key]])) };
 }
 
 function hasTrackerId({ tracker }: JsonObject): boolean {
-  return isJsonObject(tracker) && typeof tracker['trackerId'] === 'string';
+  if (!isJsonObject(tracker)) return false;
+  return typeof tracker['trackerId'] === 'string' || typeof tracker['clientTrackerId'] === 'string';
+}
+
+/** What the schema of an item finds, and what it does not: that at least one of two ids has to be there. */
+function itemIssuesOf(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
+  const issues = issuesOf(schema, item);
+  const { tracker } = item;
+  const hasIds = (ids: JsonObject) => (ids['trackerId'] ?? ids['clientTrackerId'] ?? undefined) !== undefined;
+  if (!isJsonObject(tracker) || hasIds(tracker)) return issues;
+  const message = 'Expected `tracker` to have a `trackerId` or a `clientTrackerId`, got neither';
+  return [{ path: ['tracker'], code: 'invalid_type', message }, ...issues];
 }
 
 function isText(value: unknown): boolean {

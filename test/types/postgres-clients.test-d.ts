@@ -35,7 +35,7 @@ test('the inbox in a webhook handler → the handler gets a typed transaction', 
     inbox: inboxOf({} as pg.Pool), // Only types are checked here.
     handler: async (event, { transaction, delivery }) => {
       expectTypeOf(transaction).toExtend<pg.PoolClient>();
-      expectTypeOf(delivery.tracker.trackerId).toBeString();
+      expectTypeOf(delivery.tracker.trackerId).toEqualTypeOf<string | null | undefined>();
       expectTypeOf(event.eventId).toEqualTypeOf<string | null | undefined>();
     },
     onDelivery: (_, { transaction }) => {

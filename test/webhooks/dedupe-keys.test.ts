@@ -81,17 +81,27 @@ describe('eventKey', () => {
 });
 
 describe('proofOfDeliveryKey', () => {
-  test('with a message id → trackerId:messageId', () => {
-    expect(proofOfDeliveryKey(pod(proofOfDelivery('t1', 'm1')))).toBe('t1:m1');
+  test('a proof → trackerId and a SHA-256 of the content', () => {
+    expect(proofOfDeliveryKey(pod(proofOfDelivery('t1')))).toMatch(/^t1:sha256-[0-9a-f]{64}$/);
   });
 
-  test('two of one tracker without a message id, with other content → two keys', () => {
-    const found = proofOfDelivery('t1', null);
+  test('another message id, or none → the same key', () => {
+    const keys = ['m1', 'm2', null].map((id) => proofOfDeliveryKey(pod(proofOfDelivery('t1', id))));
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  test('two of one tracker with other content → two keys', () => {
+    const found = proofOfDelivery('t1');
     const unavailable = { ...found, data: { ...found.data, status: 'unavailable' } };
     expect(proofOfDeliveryKey(pod(found))).not.toBe(proofOfDeliveryKey(pod(unavailable)));
   });
-
-  test('without a message id → a SHA-256 of the content', () => {
-    expect(proofOfDeliveryKey(pod(proofOfDelivery('t1', null)))).toMatch(/^t1:sha256-[0-9a-f]{64}$/);
-  });
 });
+
+test.each(['t1', 't1:e1', '%client=t1', 'client', '%'])(
+  'trackerId %j and the same clientTrackerId → two keys, whatever the id looks like',
+  (id) => {
+    const ids = [{ trackerId: id }, { clientTrackerId: id }, { clientTrackerId: `%client=${id}` }];
+    const keys = ids.flatMap((tracker) => keysOf({ tracker, events: [{ eventId: 'e1' }] }));
+    expect(new Set(keys).size).toBe(3);
+  },
+);

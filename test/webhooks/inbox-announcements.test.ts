@@ -27,7 +27,7 @@ describe('a signal that has aborted', () => {
 
 test('a signal that aborts during onSnapshot → the next one is not called', async () => {
   const shutdown = new AbortController();
-  const seen: string[] = [];
+  const seen: unknown[] = [];
   const report = await makeInbox().process(
     payload(tracking('t1'), tracking('t2')),
     {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Delivery, EventsDelivery } from '../../src/webhooks/index.ts';
 import { WebhookParseError } from '../../src/webhooks/index.ts';
 import { makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
@@ -172,12 +172,17 @@ describe('onProofOfDelivery', () => {
     expect(report).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
   });
 
-  test('the same tracker, another message → called again', async () => {
-    let calls = 0;
-    await makeInbox().process(payload(proofOfDelivery('t1', 'm1'), proofOfDelivery('t1', 'm2')), {
-      onProofOfDelivery: () => (calls += 1),
-    });
-    expect(calls).toBe(2);
+  test.each([
+    ['the same proof in another message, as a resend has it → not called again', 'm2', 'found', 1],
+    ['another proof in the same message → called again', 'm1', 'unavailable', 2],
+  ])('%s', async (_title, messageId, status, calls) => {
+    const onProofOfDelivery = vi.fn();
+    const other = proofOfDelivery('t1', messageId);
+    const inbox = makeInbox();
+    for (const item of [proofOfDelivery('t1', 'm1'), { ...other, data: { ...other.data, status } }]) {
+      await inbox.process(payload(item), { onProofOfDelivery });
+    }
+    expect(onProofOfDelivery).toHaveBeenCalledTimes(calls);
   });
 });
 

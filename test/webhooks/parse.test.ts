@@ -54,7 +54,7 @@ describe('payload shapes', () => {
   });
 
   test('empty `trackings` → nothing delivered, nothing rejected', () => {
-    expect(parseWebhook(payload())).toEqual({ deliveries: [], rejected: [], mismatched: [] });
+    expect(parseWebhook(payload())).toEqual({ deliveries: [], duplicates: 0, rejected: [], mismatched: [] });
   });
 
   test('empty `events` → a delivery without events', () => {
@@ -124,6 +124,25 @@ describe('body encodings', () => {
     const { deliveries, rejected } = parseWebhook(body);
     expect(deliveries).toEqual([]);
     expect(rejected).toMatchObject([{ index: 0, issues: [{ code: 'invalid_type' }] }]);
+  });
+});
+
+describe('trackers and repeats', () => {
+  test('a tracker without any id → rejected, and the message names both', () => {
+    const { rejected } = parseWebhook({ trackings: [{ tracker: {}, events: [{ eventId: 'e1' }] }] });
+    const message = 'Expected `tracker` to have a `trackerId` or a `clientTrackerId`, got neither';
+    expect(rejected).toMatchObject([{ index: 0, issues: [{ path: ['tracker'], message }] }]);
+  });
+
+  test('a delivery whose events came earlier in the body → kept without them, for its shipment', () => {
+    const { deliveries, duplicates } = parseWebhook(payload(tracking('t1', 'e1'), tracking('t1', 'e1')));
+    expect(deliveries).toMatchObject([{ events: [{ eventId: 'e1' }] }, { events: [] }]);
+    expect(duplicates).toBe(1);
+  });
+
+  test('a proof of delivery twice → once', () => {
+    const body = payload(proofOfDelivery('t1', 'm1'), proofOfDelivery('t1', 'm2'));
+    expect(parseWebhook(body)).toMatchObject({ deliveries: [{ kind: 'proofOfDelivery' }], duplicates: 1 });
   });
 });
 
