@@ -64,6 +64,11 @@ describe('overrides', () => {
 describe('what the builders make', () => {
   it('a delivery and a proof of delivery → what parseWebhook returns for them', () => {
     const built = [buildDelivery(), buildProofOfDelivery()];
-    expect(parseWebhook({ trackings: built })).toEqual({ deliveries: built, rejected: [], mismatched: [] });
+    expect(parseWebhook({ trackings: built })).toEqual({
+      deliveries: built,
+      duplicates: 0,
+      rejected: [],
+      mismatched: [],
+    });
   });
 });
