@@ -23,6 +23,38 @@ function brokenLinks(document: URL, text: string): string[] {
   });
 }
 
+/** The files and folders of this repository that a document names, in its text or in a picture, and that are gone. */
+function goneFiles(document: URL, text: string): string[] {
+  const { blocks, prose } = parseMarkdown(text);
+  const pictures = blocks.filter(({ language }) => language === 'text').map(({ code }) => code);
+  const inPictures = pictures.flatMap(
+    (code) => code.match(/\b(?:src|test|scripts|bench)\/[\w/.-]*\w\.ts|\bsrc\/\w+\//g) ?? [],
+  );
+  const inText = [...prose.matchAll(/`((?:[\w-]+\/)+(?:[\w.-]+\.\w+)?)`/g)].flatMap(([, path]) => path ?? []);
+  // Also from the document's own folder, and from that of the sources.
+  const bases = [ROOT, document, new URL('src/', ROOT)];
+  return [...inPictures, ...inText].filter((path) => !bases.some((base) => existsSync(new URL(path, base))));
+}
+
+describe('the files that a document names', () => {
+  it.each(ALL_DOCUMENTS.filter((path) => path !== 'CHANGELOG.md'))('%s → exist', (path) => {
+    const gone = goneFiles(new URL(path, ROOT), readDocument(path));
+    expect(gone, gone.join('\n')).toEqual([]);
+  });
+
+  it('the ways of a call and of a webhook → many files', () => {
+    expect(
+      readDocument('CONTRIBUTING.md').match(/^\| `(?:http|limiter|webhooks|schemas)\/\w/gm)?.length,
+    ).toBeGreaterThan(15);
+  });
+
+  it('a document with files that are gone → they are named', () => {
+    const text =
+      '`http/call.ts`, `http/gone.ts`, `src/resources/`\n```text\nsrc/gone/ and src/limiter/\n```\n';
+    expect(goneFiles(ROOT, text)).toEqual(['src/gone/', 'http/gone.ts', 'src/resources/']);
+  });
+});
+
 describe('the links of', () => {
   it.each(ALL_DOCUMENTS)('%s → lead somewhere', (path) => {
     const broken = brokenLinks(new URL(path, ROOT), readDocument(path));
