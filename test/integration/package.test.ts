@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -53,7 +53,39 @@ describe('the package', () => {
     const others = packed.files
       .map(({ path }) => path)
       .filter((path) => !/^dist\/.*\.(c?js|d\.c?ts)$/.test(path));
-    expect(others.sort()).toEqual(['LICENSE', 'README.md', 'THIRD-PARTY-LICENSES.txt', 'package.json']);
+    expect(others.sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'THIRD-PARTY-LICENSES.txt',
+      'docs/architecture.md',
+      'docs/benchmarks.md',
+      'docs/limits-and-retries.md',
+      'docs/options.md',
+      'docs/testing.md',
+      'docs/troubleshooting.md',
+      'docs/webhooks.md',
+      'package.json',
+    ]);
+  });
+
+  it('the links of a packed document → lead to packed files', async () => {
+    const paths = packed.files.map(({ path }) => path);
+    for (const document of paths.filter((path) => path.endsWith('.md'))) {
+      const text = await readFile(join(root, document), 'utf8');
+      // A picture that is missing is no link that leads nowhere.
+      const links = [...text.matchAll(/(?<!!\[[^\]]*)\]\(([^)#\s]+)[^)\s]*\)/g)].flatMap(
+        ([, link]) => link ?? [],
+      );
+      const local = links
+        .filter((link) => !link.startsWith('https:'))
+        .map((link) => normalize(join(dirname(document), link)));
+      expect(
+        local.filter((path) => !paths.includes(path)),
+        document,
+      ).toEqual([]);
+    }
   });
 
   it('the third-party licenses → those of every library inside the CommonJS files', async () => {
