@@ -13,7 +13,7 @@ function must(isSo: boolean, why: string): void {
 
 const changes = execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }).trim();
 const [, released, date = ''] =
-  /^## (\S+) - (.+)$/m.exec(readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8')) ?? [];
+  /^## (\S+)(?: - (.+))?$/m.exec(readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8')) ?? [];
 must(manifest.version === VERSION, `package.json says ${manifest.version} and the client says ${VERSION}`);
 must(released === VERSION, `the newest entry of CHANGELOG.md is ${released}, not ${VERSION}`);
 must(/^\d{4}-\d{2}-\d{2}$/.test(date), `CHANGELOG.md gives ${released} no date but "${date}"`);
