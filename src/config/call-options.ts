@@ -61,7 +61,8 @@ function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
 
-const CALL_SHAPE = {
+/** The schemas of the options that every call has. */
+export const CALL_SHAPE = {
   signal: option<AbortSignal>('an AbortSignal', isAbortSignal).optional(),
   timeoutMs: timeoutOption.optional(),
   totalTimeoutMs: timeoutOption.optional(),
@@ -70,7 +71,8 @@ const CALL_SHAPE = {
   priority: choiceOption(['interactive', 'background']).optional(),
 } satisfies OptionShape<RequestOptions>;
 
-const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
+/** The schemas of the options that only bulk creations have. */
+export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
   Omit<BulkRequestOptions, keyof RequestOptions>
 >;
 

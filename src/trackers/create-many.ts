@@ -1,9 +1,15 @@
 // Specification: service.md 2.1, 2.4, 4, 8
 
-import { checkBoolean, checkCount, checkKnownOptions, refuseOption } from '../common/option-checks.ts';
+import { z } from 'zod';
+import {
+  checkOptions,
+  countOption,
+  functionOption,
+  type OptionShape,
+  option,
+} from '../common/option-checks.ts';
 import { errorMap, toValidationIssues } from '../common/validation.ts';
-import { DEFAULT_RETRY, resolveCallOptions } from '../config/call-options.ts';
-import type { Config } from '../config/config.ts';
+import { BULK_SHAPE, CALL_SHAPE, DEFAULT_RETRY } from '../config/call-options.ts';
 import { RequestValidationError } from '../errors.ts';
 import { Caller } from '../http/call.ts';
 import { callGuarded } from '../logging.ts';
@@ -62,39 +68,25 @@ export interface BulkSummary {
   readonly unknown: number;
 }
 
-// Typed against the options, so an option without an entry here does not compile.
-const CREATE_MANY_OPTIONS = {
-  chunkSize: true,
-  concurrency: true,
-  onProgress: true,
-  retryAmbiguous: true,
-  signal: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  retry: true,
-  headers: true,
-  priority: true,
-} satisfies Record<keyof CreateManyOptions, true>;
+const chunkSizeOption = option<number>(
+  `a whole number from 1 to ${MAX_BULK_ITEMS}`,
+  (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS,
+);
 
-function checkChunkSize(value: unknown): number {
-  const isInRange = Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS;
-  return isInRange
-    ? Number(value)
-    : refuseOption('chunkSize', `a whole number from 1 to ${MAX_BULK_ITEMS}`, value);
-}
-
-function resolveCreateManyOptions(config: Config, options: CreateManyOptions) {
-  checkKnownOptions('options', options, Object.keys(CREATE_MANY_OPTIONS));
-  const { chunkSize, concurrency, onProgress = () => {}, retryAmbiguous = false, ...callOptions } = options;
-  resolveCallOptions(config, callOptions);
-  if (typeof onProgress !== 'function') refuseOption('onProgress', 'a function', onProgress);
-  return {
-    chunkSize: checkChunkSize(chunkSize ?? MAX_BULK_ITEMS),
-    concurrency: checkCount('concurrency', concurrency ?? DEFAULT_CONCURRENCY, 1),
+const createManyOptions = z
+  .strictObject({
+    chunkSize: chunkSizeOption.default(MAX_BULK_ITEMS),
+    concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
+    onProgress: functionOption<(summary: BulkSummary) => void>().default(() => () => {}),
+    ...BULK_SHAPE,
+    ...CALL_SHAPE,
+  } satisfies OptionShape<CreateManyOptions>)
+  .transform(({ chunkSize, concurrency, onProgress, ...request }) => ({
+    chunkSize,
+    concurrency,
     onProgress,
-    request: { ...callOptions, retryAmbiguous: checkBoolean('retryAmbiguous', retryAmbiguous) },
-  };
-}
+    request,
+  }));
 
 /** What nobody waits for can wait itself, unless the client was configured otherwise. */
 function patientCaller({ config }: Caller): Caller {
@@ -110,7 +102,7 @@ function patientCaller({ config }: Caller): Caller {
  */
 export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #caller: Caller;
-  readonly #settings: ReturnType<typeof resolveCreateManyOptions>;
+  readonly #settings: z.output<typeof createManyOptions>;
   readonly #source: SourceReader<TrackerInput>;
   readonly #runs: ChunkRun[] = [];
   readonly #requests = new Set<BulkRequest>();
@@ -127,10 +119,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   /** @internal */
   constructor(caller: Caller, inputs: TrackerInputs, options: CreateManyOptions) {
     checkIterable('inputs', inputs);
-    const patient = patientCaller(caller);
-    const settings = resolveCreateManyOptions(patient.config, options);
+    const settings = checkOptions(createManyOptions, options);
     super(options.signal);
-    this.#caller = patient;
+    this.#caller = patientCaller(caller);
     this.#settings = settings;
     this.#source = new SourceReader(inputs);
   }

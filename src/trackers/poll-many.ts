@@ -1,13 +1,13 @@
 // Specification: service.md 1, 3, 4, 8
 
+import { z } from 'zod';
 import { isTrackingError } from '../api-errors.ts';
-import { checkCount, refuseOption } from '../common/option-checks.ts';
+import { checkOptions, countOption, type OptionShape, option } from '../common/option-checks.ts';
 import { MAX_TIMER_MS } from '../common/timing.ts';
-import type { Config } from '../config/config.ts';
 import { TrackingError } from '../errors.ts';
 import type { Caller } from '../http/call.ts';
-import { POLL_OPTIONS, type PollOptions, resolvePollOptions } from './poll.ts';
-import { PollEngine, type PollSettings } from './poll-engine.ts';
+import { POLL_SHAPE, type PollOptions, pollSettings } from './poll.ts';
+import { PollEngine } from './poll-engine.ts';
 import type { PollUpdate } from './polled-tracker.ts';
 import { checkIterable, PullStream } from './streams.ts';
 
@@ -60,27 +60,14 @@ export type PollManyUpdate = TrackerPollUpdate | TrackerPollFailure;
 /** Any number of ids, known now or later. */
 export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 
-// Typed against the options, so an option without an entry here does not compile.
-const POLL_MANY_OPTIONS = { ...POLL_OPTIONS, maxPerSecond: true, concurrency: true } satisfies Record<
-  keyof PollManyOptions,
-  true
->;
-
-function checkRate(value: unknown): number {
-  const isRate = typeof value === 'number' && value >= SMALLEST_RATE && Number.isFinite(value);
-  return isRate ? value : refuseOption('maxPerSecond', 'a finite number above 0', value);
-}
-
-function resolvePollManyOptions(config: Config, options: PollManyOptions): PollSettings {
-  const settings = resolvePollOptions(config, options, POLL_MANY_OPTIONS);
-  const { maxPerSecond, concurrency } = options;
-  return {
-    ...settings,
-    maxPerSecond: maxPerSecond === undefined ? undefined : checkRate(maxPerSecond),
-    concurrency: checkCount('concurrency', concurrency ?? DEFAULT_CONCURRENCY, 1),
-    canGrow: true,
-  };
-}
+const pollManyOptions = z.strictObject({
+  ...POLL_SHAPE,
+  maxPerSecond: option<number>(
+    'a finite number above 0',
+    (value) => typeof value === 'number' && value >= SMALLEST_RATE && Number.isFinite(value),
+  ).optional(),
+  concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
+} satisfies OptionShape<PollManyOptions>);
 
 /** Many trackers polled as one stream; what `trackers.pollMany` returns. */
 export class TrackerPolls extends PullStream<PollManyUpdate> {
@@ -90,7 +77,9 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   /** @internal */
   constructor(caller: Caller, ids: TrackerIds, options: PollManyOptions) {
     checkIterable('ids', ids);
-    const settings = resolvePollManyOptions(caller.config, options);
+    const given = checkOptions(pollManyOptions, options);
+    const { maxPerSecond, concurrency } = given;
+    const settings = { ...pollSettings(given), maxPerSecond, concurrency, canGrow: true };
     super(options.signal);
     this.#ids = ids;
     this.#engine = new PollEngine(caller, settings);

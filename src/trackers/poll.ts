@@ -1,20 +1,22 @@
 // Specification: service.md 1, 3, 4
 
+import { z } from 'zod';
 import { ResultsNotReadyError } from '../api-errors.ts';
 import {
-  checkCount,
-  checkDelayMs,
-  checkKnownOptions,
-  checkOneOf,
-  refuseOption,
+  checkOptions,
+  choiceOption,
+  countOption,
+  delayOption,
+  functionOption,
+  type OptionShape,
+  option,
 } from '../common/option-checks.ts';
 import { MAX_TIMER_MS } from '../common/timing.ts';
-import { resolveCallOptions } from '../config/call-options.ts';
-import type { Config } from '../config/config.ts';
+import { CALL_SHAPE } from '../config/call-options.ts';
 import { TimeoutError } from '../errors.ts';
 import type { Caller } from '../http/call.ts';
 import type { TrackerRequestOptions } from '../options.ts';
-import { type SearchBy, searchBySchema } from '../schemas/identifier.ts';
+import { searchBySchema } from '../schemas/identifier.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { PollEngine, type PollSettings } from './poll-engine.ts';
 import { checkTrackerId, type PollContext, type PollUpdate } from './polled-tracker.ts';
@@ -54,72 +56,48 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
 }
 
-// Typed against the options, so an option without an entry here does not compile.
-export const POLL_OPTIONS = {
-  intervalMs: true,
-  initialDelayMs: true,
-  maxDurationMs: true,
-  maxConsecutiveErrors: true,
-  until: true,
-  searchBy: true,
-  signal: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  retry: true,
-  headers: true,
-} satisfies Record<keyof PollOptions, true>;
+const intervalOption = option<number>(
+  `a number of milliseconds from ${SHORTEST_INTERVAL_MS} to ${MAX_TIMER_MS}`,
+  (value) => typeof value === 'number' && value >= SHORTEST_INTERVAL_MS && value <= MAX_TIMER_MS,
+);
 
-function checkIntervalMs(name: string, value: unknown): number {
-  if (typeof value === 'number' && value >= SHORTEST_INTERVAL_MS && value <= MAX_TIMER_MS) return value;
-  return refuseOption(
-    name,
-    `a number of milliseconds from ${SHORTEST_INTERVAL_MS} to ${MAX_TIMER_MS}`,
-    value,
-  );
-}
+const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
 
-/** An interval function that checks what the caller's own returns. */
-function intervalFunction(value: unknown): PollSettings['intervalMs'] {
-  if (typeof value === 'function') return (context) => checkIntervalMs('intervalMs()', value(context));
-  const intervalMs = checkIntervalMs('intervalMs', value);
+/** The schemas of the options of polls. */
+export const POLL_SHAPE = {
+  // Checked below: what a function gives is checked after every poll.
+  intervalMs: z.custom<PollOptions['intervalMs']>().optional(),
+  initialDelayMs: delayOption.optional(),
+  maxDurationMs: option<number>(
+    'a number of milliseconds above 0',
+    (value) => typeof value === 'number' && value > 0,
+  ).default(Number.POSITIVE_INFINITY),
+  maxConsecutiveErrors: countOption(1, true).default(DEFAULT_MAX_CONSECUTIVE_ERRORS),
+  until: functionOption<NonNullable<PollOptions['until']>>().default(() => () => false),
+  searchBy: choiceOption(searchBySchema.options).optional(),
+  ...REQUEST_SHAPE,
+} satisfies OptionShape<PollOptions>;
+
+const pollOptions = z.strictObject(POLL_SHAPE);
+
+function intervalFunction(
+  given: PollOptions['intervalMs'] = DEFAULT_INTERVAL_MS,
+): PollSettings['intervalMs'] {
+  if (typeof given === 'function')
+    return (context) => checkOptions(intervalOption, given(context), 'intervalMs()');
+  const intervalMs = checkOptions(intervalOption, given, 'intervalMs');
   return () => intervalMs;
 }
 
-function checkDurationMs(name: string, value: unknown): number {
-  return typeof value === 'number' && value > 0
-    ? value
-    : refuseOption(name, 'a number of milliseconds above 0', value);
-}
-
-/**
- * Checks and completes the options of polls.
- *
- * @throws ConfigurationError naming the option that makes no sense
- */
-export function resolvePollOptions(
-  config: Config,
-  options: PollOptions,
-  known: Readonly<Record<string, true>> = POLL_OPTIONS,
-): PollSettings {
-  checkKnownOptions('options', options, Object.keys(known));
-  const { intervalMs = DEFAULT_INTERVAL_MS, initialDelayMs, maxDurationMs, maxConsecutiveErrors } = options;
-  const { until = () => false, searchBy, signal, timeoutMs, totalTimeoutMs, retry, headers } = options;
-  if (typeof until !== 'function') refuseOption('until', 'a function', until);
-  if (searchBy !== undefined) checkOneOf<SearchBy>('searchBy', searchBy, searchBySchema.options);
-  resolveCallOptions(config, { signal, timeoutMs, totalTimeoutMs, retry, headers });
+/** How one tracker is polled by options that were checked. */
+export function pollSettings(options: z.output<typeof pollOptions>): PollSettings {
+  const { initialDelayMs, maxDurationMs, maxConsecutiveErrors, until } = options;
+  const { searchBy, timeoutMs, totalTimeoutMs, retry, headers } = options;
   return {
-    intervalMs: intervalFunction(intervalMs),
-    initialDelayMs: initialDelayMs === undefined ? undefined : checkDelayMs('initialDelayMs', initialDelayMs),
-    maxDurationMs:
-      maxDurationMs === undefined
-        ? Number.POSITIVE_INFINITY
-        : checkDurationMs('maxDurationMs', maxDurationMs),
-    maxConsecutiveErrors: checkCount(
-      'maxConsecutiveErrors',
-      maxConsecutiveErrors ?? DEFAULT_MAX_CONSECUTIVE_ERRORS,
-      1,
-      true,
-    ),
+    intervalMs: intervalFunction(options.intervalMs),
+    initialDelayMs,
+    maxDurationMs,
+    maxConsecutiveErrors,
     until,
     request: { searchBy, timeoutMs, totalTimeoutMs, retry, headers, priority: 'background' },
     concurrency: 1,
@@ -136,7 +114,7 @@ export class TrackerPoll extends PullStream<PollUpdate> {
 
   constructor(caller: Caller, id: string, options: PollOptions) {
     checkTrackerId(id);
-    const settings = resolvePollOptions(caller.config, options);
+    const settings = pollSettings(checkOptions(pollOptions, options));
     super(options.signal);
     this.#id = id;
     this.#engine = new PollEngine(caller, settings);
