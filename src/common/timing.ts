@@ -81,10 +81,10 @@ function listen(signal: AbortSignal) {
  */
 export function linkedController(signal: AbortSignal): {
   readonly controller: AbortController;
-  readonly takeBack: () => void;
+  readonly unsubscribe: () => void;
 } {
   const controller = new AbortController();
-  return { controller, takeBack: onAbort(signal, () => controller.abort(signal.reason)) };
+  return { controller, unsubscribe: onAbort(signal, () => controller.abort(signal.reason)) };
 }
 
 /**
@@ -94,17 +94,16 @@ export function linkedController(signal: AbortSignal): {
  */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    let takeBack = () => {};
+    let unsubscribe = () => {};
     const timer = setTimeout(() => {
-      takeBack();
+      unsubscribe();
       resolve();
     }, ms);
-    if (signal !== undefined) {
-      takeBack = onAbort(signal, () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      });
-    }
+    if (signal === undefined) return;
+    unsubscribe = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
   });
 }
 

@@ -95,12 +95,7 @@ export function toValidationIssues(
  */
 const HOT_AFTER = 50;
 
-interface Heat {
-  uses: number;
-  compiled: z.ZodType | undefined;
-}
-
-const heats = new WeakMap<z.ZodType, Heat>();
+const heats = new WeakMap<z.ZodType, { uses: number; compiled: z.ZodType | undefined }>();
 
 /**
  * The schema to validate with: the given one, or its compiled form once it is used often. Both give the same results.

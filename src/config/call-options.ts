@@ -79,8 +79,6 @@ export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies 
 /** Options of a call; those of some endpoints have more. */
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
-const COMMON_OPTIONS: CallSchema = z.strictObject(CALL_SHAPE);
-
 /** The rest of what `request` takes, which has its own checks; named here for "did you mean". */
 const REQUEST_OPTIONS: CallSchema = z.strictObject({
   method: z.unknown().optional(),
@@ -129,7 +127,7 @@ export interface CallOptions {
 export function resolveCallOptions(
   defaults: { readonly totalTimeoutMs: number | undefined; readonly retry: RetryPolicy },
   options: RequestOptions = {},
-  schema: CallSchema = COMMON_OPTIONS,
+  schema: CallSchema = REQUEST_OPTIONS,
 ): CallOptions {
   const { signal, timeoutMs, totalTimeoutMs, retry, headers, priority, retryAmbiguous } = checkOptions(
     schema,

@@ -164,13 +164,12 @@ function rejectBrowser(isAllowed: boolean): void {
 }
 
 /** Name and version of this package and of the runtime, e.g. `tracking-client/0.1.0 node/20.19.0`. */
-export function defaultUserAgent(): string {
-  const { process } = globalThis;
-  const runtime = process?.versions?.['bun'] ?? process?.versions?.['deno'];
-  const name = process?.versions?.['bun'] !== undefined ? 'bun' : runtime === undefined ? 'node' : 'deno';
-  const nodeVersion = process?.versions?.node;
+function defaultUserAgent(): string {
+  const versions: Readonly<Record<string, string | undefined>> = globalThis.process?.versions ?? {};
+  // The others name a version of Node as well.
+  const runtime = ['bun', 'deno', 'node'].find((name) => versions[name] !== undefined);
   const own = `tracking-client/${VERSION}`;
-  return nodeVersion === undefined ? own : `${own} ${name}/${runtime ?? nodeVersion}`;
+  return runtime === undefined ? own : `${own} ${runtime}/${versions[runtime]}`;
 }
 
 function checkKey(value: unknown): string {

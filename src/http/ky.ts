@@ -102,12 +102,6 @@ function tooLong<T>(response: CallResponse<T>, maxBytes: number): ResponseValida
   });
 }
 
-/** The size a body declares; unknown where it is decompressed while it is read, which can make it a thousand times longer. */
-function declaredBytes(headers: Headers): number | undefined {
-  const declared = headers.get('content-length');
-  return declared === null || headers.has('content-encoding') ? undefined : Number(declared);
-}
-
 async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string | undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -133,13 +127,14 @@ async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): 
  */
 export async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
   const { headers, body } = response;
-  const bytes = declaredBytes(headers);
-  if (bytes !== undefined && bytes > maxBytes) {
+  // Of a body that is decompressed while it is read the size is unknown: it can be a thousand times longer.
+  const declaredBytes = headers.has('content-encoding') ? null : headers.get('content-length');
+  if (Number(declaredBytes) > maxBytes) {
     body?.cancel().catch(() => {});
     return undefined;
   }
   // Counting costs time that an ordinary response need not pay for; what is no stream can't be counted while it is read.
-  if (bytes !== undefined || typeof body?.getReader !== 'function') {
+  if (declaredBytes !== null || typeof body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > maxBytes ? undefined : text;
   }

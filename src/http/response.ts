@@ -220,37 +220,19 @@ function httpDateMs(text: string | null): number | undefined {
   return Number.isNaN(parsed) ? undefined : parsed;
 }
 
-/** The service's own clock when it answered: the only clock its timestamps may be compared with. */
-function serviceNowMs(headers: Headers): number | undefined {
-  return httpDateMs(headers.get('date'));
-}
-
-/** Several `Retry-After` headers arrive joined by commas: the longest one is the safe one. */
-function retryAfterSecondsMs(value: string): number | undefined {
-  const all = value.split(',').map(seconds);
-  if (all.some((one) => one === undefined)) return undefined;
-  return toMs(Math.max(...all.map((one) => one ?? 0)));
-}
-
-function retryAfterDateMs(value: string, headers: Headers): number | undefined {
-  const now = serviceNowMs(headers);
-  const at = httpDateMs(value);
+/** Time until a moment by the service's own clock when it answered: the only one its timestamps may be compared with. */
+function untilMs(at: number | undefined, headers: Headers): number | undefined {
+  const now = httpDateMs(headers.get('date'));
   return now === undefined || at === undefined ? undefined : Math.max(0, at - now);
 }
 
-function timestampDelayMs(headers: Headers): number | undefined {
-  const value = seconds(headers.get('x-ratelimit-reset'));
-  if (value === undefined) return undefined;
-  if (value < SMALLEST_TIMESTAMP_SECONDS) return toMs(value);
-  const now = serviceNowMs(headers);
-  if (now === undefined) return undefined;
-  const at = value >= SMALLEST_TIMESTAMP_MS ? value : value * 1000;
-  return Math.max(0, at - now);
-}
-
 function resetDelayMs(headers: Headers): number | undefined {
-  const reset = seconds(headers.get('ratelimit-reset'));
-  return reset === undefined ? timestampDelayMs(headers) : toMs(reset);
+  const delay = seconds(headers.get('ratelimit-reset'));
+  if (delay !== undefined) return toMs(delay);
+  const reset = seconds(headers.get('x-ratelimit-reset'));
+  if (reset === undefined) return undefined;
+  if (reset < SMALLEST_TIMESTAMP_SECONDS) return toMs(reset);
+  return untilMs(reset < SMALLEST_TIMESTAMP_MS ? reset * 1000 : reset, headers);
 }
 
 /**
@@ -267,22 +249,19 @@ export function parseRetryDelayMs(headers: Headers): number | undefined {
 export function requestedDelayMs(headers: Headers): number | undefined {
   const retryAfter = headers.get('retry-after');
   if (retryAfter === null) return undefined;
-  return retryAfterSecondsMs(retryAfter) ?? retryAfterDateMs(retryAfter, headers);
+  // Several headers arrive joined by commas: the longest one is the safe one, when all of them are seconds.
+  const longest = Math.max(...retryAfter.split(',').map((one) => seconds(one) ?? Number.NaN));
+  return Number.isNaN(longest) ? untilMs(httpDateMs(retryAfter), headers) : toMs(longest);
 }
 
-/** The pause after a 429: what the headers say, else one window. */
-function rateLimitDelayMs(headers: Headers): number {
-  return parseRetryDelayMs(headers) ?? WINDOW_MS;
-}
-
-/** How long to wait before asking again: always known for a 429, else only what the service asked for. */
+/** How long to wait before asking again: known for every 429, where it is one window when nothing is said. */
 export function retryAfterMsOf(status: number, headers: Headers): number | undefined {
-  return status === 429 ? rateLimitDelayMs(headers) : requestedDelayMs(headers);
+  return status === 429 ? (parseRetryDelayMs(headers) ?? WINDOW_MS) : requestedDelayMs(headers);
 }
 
 /** What a limiter learns from a response. */
 export function settlementOf({ status, headers }: Pick<Response, 'status' | 'headers'>): Settlement {
-  const retryAfterMs = status === 429 ? rateLimitDelayMs(headers) : undefined;
+  const retryAfterMs = status === 429 ? retryAfterMsOf(status, headers) : undefined;
   return { status, retryAfterMs, announcedLimit: announcedLimit(headers) };
 }
 
@@ -290,17 +269,22 @@ function integer(text: string | null): number | undefined {
   return text !== null && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
 }
 
-/** The requests a window allows, when announced as a positive integer; the standard header wins. */
+/** A number of the rate limit; the standard header wins. */
+function announced(name: 'limit' | 'remaining', headers: Headers): number | undefined {
+  return integer(headers.get(`ratelimit-${name}`)) ?? integer(headers.get(`x-ratelimit-${name}`));
+}
+
+/** The requests a window allows, when announced as a positive integer. */
 function announcedLimit(headers: Headers): number | undefined {
-  const limit = integer(headers.get('ratelimit-limit')) ?? integer(headers.get('x-ratelimit-limit'));
+  const limit = announced('limit', headers);
   return limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined;
 }
 
-/** Reads both header sets; the standard one wins. */
+/** Reads both header sets. */
 export function parseRateLimit(headers: Headers): RateLimitInfo {
   return {
     limit: announcedLimit(headers),
-    remaining: integer(headers.get('ratelimit-remaining')) ?? integer(headers.get('x-ratelimit-remaining')),
+    remaining: announced('remaining', headers),
     resetMs: resetDelayMs(headers),
   };
 }

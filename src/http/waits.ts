@@ -3,9 +3,8 @@ import { onAbort, sleep } from '../common/timing.ts';
 import type { CallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { QueueFullError, TimeoutError, type TimeoutPhase, type TrackingError } from '../errors.ts';
-import type { Ticket } from '../limiter/limiter.ts';
-import { LongPauseError } from '../limiter/limiter.ts';
-import type { AttemptInfo } from '../logging.ts';
+import { LongPauseError, type Ticket } from '../limiter/limiter.ts';
+import { type AttemptInfo, callGuarded } from '../logging.ts';
 import type { PreparedCall } from './request.ts';
 import { decideRetry, isRateLimited } from './retry.ts';
 
@@ -97,13 +96,7 @@ export class CallState {
       const delayMs = Math.min(timeoutMs, remainingMs);
       if (delayMs !== Number.POSITIVE_INFINITY) timer = setTimeout(onTimeout, delayMs);
       if (signal !== undefined) unsubscribe = onAbort(signal, () => abort(signal.reason));
-      const settle =
-        <Value>(end: (value: Value) => void) =>
-        (value: Value) => {
-          finish();
-          end(value);
-        };
-      part(controller.signal).then(settle(resolve), settle(reject));
+      part(controller.signal).finally(finish).then(resolve, reject);
     });
   }
 
@@ -219,13 +212,8 @@ function acquireInTime(acquire: () => Promise<Ticket>, state: CallState): Promis
 
 /** A ticket whose failures cost the caller nothing: a request was or will be answered, whatever the limiter makes of it. */
 function guardedTicket(ticket: Ticket, { logger }: Config): Ticket {
-  const guard = (step: () => void) => {
-    try {
-      step();
-    } catch {
-      logger.warn('The limiter failed to take note of a request; the call goes on');
-    }
-  };
+  const onFailure = () => logger.warn('The limiter failed to take note of a request; the call goes on');
+  const guard = (step: () => void) => callGuarded(step, onFailure);
   return {
     tokensLeft: ticket.tokensLeft,
     send: () => guard(() => ticket.send()),

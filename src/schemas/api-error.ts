@@ -39,7 +39,6 @@ export function isKnownErrorCode(code: string): code is KnownErrorCode {
   return KNOWN_ERROR_CODES.some((known) => known === code);
 }
 
-/** The type of `errorCodeSchema`. */
 export interface ErrorCodeSchema extends OpenEnumSchema<KnownErrorCode> {}
 export const errorCodeSchema: ErrorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 /** An error code; one that the service adds later is a plain string. */
@@ -51,7 +50,6 @@ const apiErrorItemFields = {
   /** For people; it may change. */
   message: observed(z.string()),
 };
-/** The type of `apiErrorItemSchema`. */
 export interface ApiErrorItemSchema extends NamedSchema<typeof apiErrorItemFields, ApiErrorItem> {}
 /** The schema of `ApiErrorItem`. */
 export const apiErrorItemSchema: ApiErrorItemSchema = namedRecord(apiErrorItemFields);

@@ -45,7 +45,6 @@ const bulkInputDataFields = {
   /** ISO 8601 date. */
   shippingDate: observed(z.string()),
 };
-/** The type of the schema of `BulkInputData`. */
 export interface BulkInputDataSchema extends NamedSchema<typeof bulkInputDataFields, BulkInputData> {}
 const bulkInputDataSchema: BulkInputDataSchema = namedRecord(bulkInputDataFields);
 /** An input of a bulk request as the service read it. */
@@ -61,7 +60,6 @@ const bulkItemFields = {
   /** Why there is none. */
   errors: observed(z.array(apiErrorItemSchema)),
 };
-/** The type of `bulkItemSchema`. */
 export interface BulkItemSchema extends NamedSchema<typeof bulkItemFields, BulkItem> {}
 /** The schema of `BulkItem`. */
 export const bulkItemSchema: BulkItemSchema = namedRecord(bulkItemFields);
@@ -89,7 +87,6 @@ const bulkResultFields = {
   /** Why the whole request failed, when it did. */
   error: observed(apiErrorItemSchema),
 };
-/** The type of `bulkResultSchema`. */
 export interface BulkResultSchema extends NamedSchema<typeof bulkResultFields, BulkResult> {}
 /** The schema of `BulkResult`. */
 export const bulkResultSchema: BulkResultSchema = namedRecord(bulkResultFields);

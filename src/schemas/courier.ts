@@ -27,7 +27,6 @@ const courierFields = {
   /** True when it should no longer be used. */
   isDeprecated: observed(z.boolean()),
 };
-/** The type of `courierSchema`. */
 export interface CourierSchema extends NamedSchema<typeof courierFields, Courier> {}
 /** The schema of `Courier`. */
 export const courierSchema: CourierSchema = namedRecord(courierFields);

@@ -57,17 +57,14 @@ export const STATUS_CODES = [
   'exception_discarded',
 ] as const;
 
-/** The type of `statusMilestoneSchema`. */
 export interface StatusMilestoneSchema extends OpenEnumSchema<(typeof STATUS_MILESTONES)[number]> {}
 export const statusMilestoneSchema: StatusMilestoneSchema = openEnum(STATUS_MILESTONES);
 /** How far a shipment is; a value added later is a plain string. */
 export type StatusMilestone = z.output<typeof statusMilestoneSchema>;
-/** The type of `statusCategorySchema`. */
 export interface StatusCategorySchema extends OpenEnumSchema<(typeof STATUS_CATEGORIES)[number]> {}
 export const statusCategorySchema: StatusCategorySchema = openEnum(STATUS_CATEGORIES);
 /** The family of a status; a value added later is a plain string. */
 export type StatusCategory = z.output<typeof statusCategorySchema>;
-/** The type of `statusCodeSchema`. */
 export interface StatusCodeSchema extends OpenEnumSchema<(typeof STATUS_CODES)[number]> {}
 export const statusCodeSchema: StatusCodeSchema = openEnum(STATUS_CODES);
 /** The precise status; a value added later is a plain string. */
@@ -108,7 +105,6 @@ const eventFields = {
   /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
   hasNoTime: z.unknown().optional(),
 };
-/** The type of `eventSchema`. */
 export interface EventSchema extends NamedSchema<typeof eventFields, TrackingEvent> {}
 /** The schema of `TrackingEvent`. */
 export const eventSchema: EventSchema = namedRecord(eventFields);

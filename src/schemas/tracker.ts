@@ -144,7 +144,6 @@ const trackerInputFields = {
     }),
   ),
 };
-/** The type of `trackerInputSchema`. */
 export interface TrackerInputSchema extends RecordSchema<typeof trackerInputFields> {}
 /** The schema of `TrackerInput`. */
 export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields);
@@ -194,7 +193,6 @@ const trackerFields = {
   /** ISO 8601 date-time. */
   createdAt: z.string(),
 };
-/** The type of `trackerSchema`. */
 export interface TrackerSchema extends NamedSchema<typeof trackerFields, Tracker> {}
 /** The schema of `Tracker`. */
 export const trackerSchema: TrackerSchema = namedRecord(trackerFields);

@@ -24,7 +24,6 @@ const recipientFields = {
   /** State, province or region. */
   subdivision: observed(z.string()),
 };
-/** The type of `recipientSchema`. */
 export interface RecipientSchema extends NamedSchema<typeof recipientFields, Recipient> {}
 /** The schema of `Recipient`. */
 export const recipientSchema: RecipientSchema = namedRecord(recipientFields);
@@ -53,7 +52,6 @@ const shipmentDeliveryFields = {
    */
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
 };
-/** The type of `shipmentDeliverySchema`. */
 export interface ShipmentDeliverySchema
   extends NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> {}
 /** The schema of `ShipmentDelivery`. */
@@ -88,7 +86,6 @@ const shipmentFields = {
   /** What is known of its delivery. */
   delivery: observed(shipmentDeliverySchema),
 };
-/** The type of `shipmentSchema`. */
 export interface ShipmentSchema extends NamedSchema<typeof shipmentFields, Shipment> {}
 /** The schema of `Shipment`. */
 export const shipmentSchema: ShipmentSchema = namedRecord(shipmentFields);
@@ -116,7 +113,6 @@ const statisticsFields = {
     }),
   ),
 };
-/** The type of `statisticsSchema`. */
 export interface StatisticsSchema extends NamedSchema<typeof statisticsFields, Statistics> {}
 /** The schema of `Statistics`. */
 export const statisticsSchema: StatisticsSchema = namedRecord(statisticsFields);
@@ -144,14 +140,12 @@ const trackingFields = {
   tracker: observed(trackerSchema),
   ...results,
 };
-/** The type of `trackingSchema`. */
 export interface TrackingSchema extends NamedSchema<typeof trackingFields, Tracking> {}
 /** The schema of `Tracking`. */
 export const trackingSchema: TrackingSchema = namedRecord(trackingFields);
 /** Tracking results of a tracker. */
 export interface Tracking extends RecordOf<typeof trackingFields> {}
 
-/** The type of `perCallTrackingSchema`. */
 export interface PerCallTrackingSchema extends NamedSchema<typeof results, PerCallTracking> {}
 /** The schema of `PerCallTracking`. */
 export const perCallTrackingSchema: PerCallTrackingSchema = namedRecord(results);

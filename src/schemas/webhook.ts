@@ -52,7 +52,6 @@ const webhookMetadataFields = {
   /** What kind of push it is. */
   topic: observed(z.string()),
 };
-/** The type of `webhookMetadataSchema`. */
 export interface WebhookMetadataSchema extends NamedSchema<typeof webhookMetadataFields, WebhookMetadata> {}
 /** The schema of `WebhookMetadata`. */
 export const webhookMetadataSchema: WebhookMetadataSchema = namedRecord(webhookMetadataFields);
@@ -160,7 +159,6 @@ const webhookHistoryMetadataFields = {
   /** ISO 8601 date-time of the last push that failed. */
   lastFailedPushAt: observed(z.string()),
 };
-/** The type of the schema of `WebhookHistoryMetadata`. */
 export interface WebhookHistoryMetadataSchema
   extends NamedSchema<typeof webhookHistoryMetadataFields, WebhookHistoryMetadata> {}
 const webhookHistoryMetadataSchema: WebhookHistoryMetadataSchema = namedRecord(webhookHistoryMetadataFields);
@@ -181,7 +179,6 @@ const webhookPushFields = {
   /** The HTTP status of its answer, as text; null when there was none. */
   responseStatusCode: observed(z.string()),
 };
-/** The type of the schema of `WebhookPush`. */
 export interface WebhookPushSchema extends NamedSchema<typeof webhookPushFields, WebhookPush> {}
 const webhookPushSchema: WebhookPushSchema = namedRecord(webhookPushFields);
 /** One push of a webhook history. */
@@ -193,7 +190,6 @@ const webhookHistoryFields = {
   /** The pushes, newest first. */
   webhooks: essential(z.array(webhookPushSchema)),
 };
-/** The type of `webhookHistorySchema`. */
 export interface WebhookHistorySchema extends NamedSchema<typeof webhookHistoryFields, WebhookHistory> {}
 /** The schema of `WebhookHistory`. */
 export const webhookHistorySchema: WebhookHistorySchema = namedRecord(webhookHistoryFields);

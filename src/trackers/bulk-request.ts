@@ -62,9 +62,9 @@ export class BulkRequest {
 
   /** @param signal - also cancels the request */
   constructor(signal: AbortSignal) {
-    const { controller, takeBack } = linkedController(signal);
+    const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
-    this.#unsubscribe = takeBack;
+    this.#unsubscribe = unsubscribe;
   }
 
   /** True once an attempt has left. */
@@ -195,43 +195,39 @@ function resultOf(item: BulkItem | undefined): InputResult {
   };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** The fields that come back as they were sent, and so identify an input for certain (service.md 2.1, 2.2). */
 const IDENTIFYING_FIELDS = ['trackingNumber', 'clientTrackerId', 'shipmentReference'] as const;
 
-/** A value in the form it is compared; null and an empty string say as little as a missing field. */
-function comparable(field: string, value: unknown): string | undefined {
-  if (value === undefined || value === null || value === '') return undefined;
-  const text = typeof value === 'string' ? value.trim() : canonicalJson(value);
-  return field === 'trackingNumber' ? text.toUpperCase() : text;
+/** Fields in the form they are compared; null and an empty string say as little as a missing field. */
+type Fields = Readonly<Record<string, string | undefined>>;
+
+function comparable(record: unknown): Fields {
+  const entries = Object.entries(isJsonObject(record) ? record : {}).flatMap(([field, value]) => {
+    if (value === undefined || value === null || value === '') return [];
+    const text = typeof value === 'string' ? value.trim() : canonicalJson(value);
+    return [[field, field === 'trackingNumber' ? text.toUpperCase() : text]];
+  });
+  return Object.fromEntries(entries);
 }
 
-/** An input as text that is equal for inputs that mean the same to the service. */
-function contentOf(input: Fields): string {
-  const fields = Object.entries(input).map(([field, value]) => [field, comparable(field, value)]);
-  return canonicalJson(Object.fromEntries(fields));
-}
-
-/** What an item of the response says about the input it is for. */
+/** What an item of the response says about the input it is for: the input as the service read it, and the tracker. */
 interface Statement {
-  /** The input as the service read it. */
   readonly echo: Fields;
   readonly tracker: Fields;
 }
 
 function statementOf({ inputData, tracker }: BulkItem): Statement {
   const echo = typeof inputData === 'string' ? { trackingNumber: inputData } : inputData;
-  return { echo: isJsonObject(echo) ? echo : {}, tracker: isJsonObject(tracker) ? tracker : {} };
+  return { echo: comparable(echo), tracker: comparable(tracker) };
 }
 
 /** True when the response names the input by an identifier, and says nothing that contradicts it. */
 function isAbout({ echo, tracker }: Statement, input: Fields): boolean {
   let isNamed = false;
   for (const field of IDENTIFYING_FIELDS) {
-    const own = comparable(field, input[field]);
-    const echoed = comparable(field, echo[field]);
-    const stored = comparable(field, tracker[field]);
+    const own = input[field];
+    const echoed = echo[field];
+    const stored = tracker[field];
     if (echoed !== undefined && echoed !== own) return false;
     // A tracker may have a value that this input left out: it can be an older one.
     if (own !== undefined && stored !== undefined && stored !== own) return false;
@@ -243,47 +239,18 @@ function isAbout({ echo, tracker }: Statement, input: Fields): boolean {
 
 /** How much an input resembles an echo: the echoed fields that agree, minus those that do not. */
 function resemblance({ echo }: Statement, input: Fields): number {
-  let score = 0;
-  for (const [field, value] of Object.entries(echo)) {
-    const echoed = comparable(field, value);
-    if (echoed !== undefined) score += comparable(field, input[field]) === echoed ? 1 : -1;
-  }
-  return score;
+  return Object.entries(echo).reduce(
+    (score, [field, echoed]) => score + (input[field] === echoed ? 1 : -1),
+    0,
+  );
 }
 
-/** What a response may name an input by. */
-function namesOf(fields: Fields): string[] {
-  return ['trackingNumber', 'clientTrackerId'].flatMap((field) => {
-    const value = comparable(field, fields[field]);
-    return value === undefined ? [] : [`${field} ${value}`];
-  });
-}
-
-/** An input and its place in the request. */
-interface Candidate {
-  readonly index: number;
-  readonly input: Fields;
-}
-
-function indexByName(inputs: readonly Fields[]): ReadonlyMap<string, readonly Candidate[]> {
-  const named = new Map<string, Candidate[]>();
-  for (const [index, input] of inputs.entries()) {
-    for (const name of namesOf(input)) {
-      const others = named.get(name);
-      if (others === undefined) named.set(name, [{ index, input }]);
-      else others.push({ index, input });
-    }
-  }
-  return named;
-}
-
-/** The candidate that resembles the echo most; undefined when that can be several, and it makes a difference which. */
-function bestOf(candidates: readonly Candidate[], statement: Statement): Candidate | undefined {
-  if (candidates.length < 2) return candidates[0];
-  const scores = candidates.map(({ input }) => resemblance(statement, input));
+/** The input that resembles the echo most; undefined when that can be several, and it makes a difference which. */
+function bestOf(inputs: readonly Fields[], statement: Statement): Fields | undefined {
+  const scores = inputs.map((input) => resemblance(statement, input));
   const highest = Math.max(...scores);
-  const best = candidates.filter((_, place) => scores[place] === highest);
-  const contents = new Set(best.map(({ input }) => contentOf(input)));
+  const best = inputs.filter((_, place) => scores[place] === highest);
+  const contents = new Set(best.map((input) => canonicalJson(input)));
   return contents.size === 1 ? best[0] : undefined;
 }
 
@@ -297,21 +264,18 @@ export function matchItems(
   inputs: readonly TrackerInput[],
   items: readonly BulkItem[],
 ): (BulkItem | undefined)[] {
-  const matched: (BulkItem | undefined)[] = inputs.map(() => undefined);
-  const named = indexByName(inputs.map((input) => ({ ...input })));
+  const all = inputs.map(comparable);
+  const matched = new Map<Fields, BulkItem>();
   let rest = items.map((item) => ({ item, statement: statementOf(item) }));
   for (let before = -1; before !== rest.length; ) {
     before = rest.length;
-    // Each match leaves fewer candidates to the items that were not certain yet.
+    // Each match leaves fewer inputs to the items that were not certain yet.
     rest = rest.filter(({ item, statement }) => {
-      const [name = ''] = [...namesOf(statement.echo), ...namesOf(statement.tracker)];
-      const isFree = ({ index, input }: Candidate) =>
-        matched[index] === undefined && isAbout(statement, input);
-      const candidate = bestOf((named.get(name) ?? []).filter(isFree), statement);
-      if (candidate === undefined) return true;
-      matched[candidate.index] = item;
-      return false;
+      const possible = all.filter((input) => !matched.has(input) && isAbout(statement, input));
+      const best = bestOf(possible, statement);
+      if (best !== undefined) matched.set(best, item);
+      return best === undefined;
     });
   }
-  return matched;
+  return all.map((input) => matched.get(input));
 }

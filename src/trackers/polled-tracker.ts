@@ -133,7 +133,7 @@ export class PolledTracker implements Due {
     signal: AbortSignal,
     turn: () => Promise<void>,
   ): Promise<PollOutcome | undefined> {
-    const { controller, takeBack: unsubscribe } = linkedController(signal);
+    const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.#polls += 1;
     let finding: Finding;
