@@ -47,16 +47,16 @@ export {
 } from './errors.ts';
 export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/request.ts';
-export type {
-  AcquireOptions,
-  BucketId,
-  BucketSnapshot,
-  Limiter,
-  Priority,
-  Settlement,
-  Ticket,
+export {
+  type AcquireOptions,
+  type BucketId,
+  type BucketSnapshot,
+  type Limiter,
+  LongPauseError,
+  type Priority,
+  type Settlement,
+  type Ticket,
 } from './limiter/limiter.ts';
-export { LongPauseError } from './limiter/limiter.ts';
 export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
 export type {
   AttemptInfo,
@@ -84,8 +84,8 @@ export {
   KNOWN_ERROR_CODES,
   type KnownErrorCode,
 } from './schemas/api-error.ts';
-export type { BulkInputData } from './schemas/bulk.ts';
 export {
+  type BulkInputData,
   type BulkItem,
   type BulkResult,
   bulkInputSchema,
@@ -93,8 +93,12 @@ export {
   bulkResultSchema,
   MAX_BULK_ITEMS,
 } from './schemas/bulk.ts';
-export type { CourierCodes } from './schemas/courier.ts';
-export { COURIER_REQUIRED_FIELDS, type Courier, courierSchema } from './schemas/courier.ts';
+export {
+  COURIER_REQUIRED_FIELDS,
+  type Courier,
+  type CourierCodes,
+  courierSchema,
+} from './schemas/courier.ts';
 export {
   eventSchema,
   STATUS_CATEGORIES,

@@ -14,14 +14,7 @@ import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
 
 /** When a failed attempt is followed by another one; every field is filled. */
-export interface RetryPolicy {
-  readonly retries: number;
-  readonly minDelayMs: number;
-  readonly maxDelayMs: number;
-  readonly maxRetryAfterMs: number;
-  /** Counts for nothing while `retries` is 0. */
-  readonly maxRateLimitRetries: number;
-}
+export type RetryPolicy = { readonly [Name in keyof RetryOptions]-?: number };
 
 export const DEFAULT_RETRY: RetryPolicy = {
   retries: 3,
@@ -46,14 +39,8 @@ export const retryOption = z
 
 /** Fills in what retry options leave out. */
 export function completeRetry(given: z.output<typeof retryOption>, base: RetryPolicy): RetryPolicy {
-  if (given === undefined) return base;
-  return {
-    retries: given.retries ?? base.retries,
-    minDelayMs: given.minDelayMs ?? base.minDelayMs,
-    maxDelayMs: given.maxDelayMs ?? base.maxDelayMs,
-    maxRetryAfterMs: given.maxRetryAfterMs ?? base.maxRetryAfterMs,
-    maxRateLimitRetries: given.maxRateLimitRetries ?? base.maxRateLimitRetries,
-  };
+  const own = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  return { ...base, ...Object.fromEntries(own) };
 }
 
 function isAbortSignal(value: unknown): boolean {

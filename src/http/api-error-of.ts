@@ -20,8 +20,8 @@ import { isJsonObject } from '../schemas/envelope.ts';
 
 type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
 
-/** The class of every known code; `status` where the code says less than the status does. */
-const CLASS_OF_CODE: Record<KnownErrorCode, ApiErrorClass | 'status'> = {
+/** The class of every known code; undefined where the code says less than the status does. */
+const CLASS_OF_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
   validation_error: InvalidRequestError,
   missing_mandatory_field: InvalidRequestError,
   parsing_error: InvalidRequestError,
@@ -34,38 +34,26 @@ const CLASS_OF_CODE: Record<KnownErrorCode, ApiErrorClass | 'status'> = {
   no_active_subscription: NoActiveSubscriptionError,
   quota_limit_reached: QuotaExceededError,
   bulk_create_limit_exceeded: QuotaExceededError,
-  processing_error: 'status',
+  processing_error: undefined,
   webhook_url_missing: InvalidRequestError,
   auth_missing_header: AuthenticationError,
   auth_invalid_header: AuthenticationError,
   auth_invalid_api_key: AuthenticationError,
 };
 
-function classOfCode(code: string | undefined): ApiErrorClass | 'status' {
-  if (code === undefined) return 'status';
-  if (isKnownErrorCode(code)) return CLASS_OF_CODE[code];
-  return code.startsWith('auth_') ? AuthenticationError : 'status';
-}
+const CLASS_OF_STATUS: Readonly<Record<number, ApiErrorClass>> = {
+  400: InvalidRequestError,
+  401: AuthenticationError,
+  403: PermissionDeniedError,
+  404: NotFoundError,
+  409: ConflictError,
+  422: InvalidRequestError,
+  429: RateLimitError,
+};
 
-function classOfStatus(status: number): ApiErrorClass {
-  if (status >= 500) return ServerError;
-  switch (status) {
-    case 400:
-    case 422:
-      return InvalidRequestError;
-    case 401:
-      return AuthenticationError;
-    case 403:
-      return PermissionDeniedError;
-    case 404:
-      return NotFoundError;
-    case 409:
-      return ConflictError;
-    case 429:
-      return RateLimitError;
-    default:
-      return ApiError;
-  }
+function classOfCode(code: string): ApiErrorClass | undefined {
+  if (isKnownErrorCode(code)) return CLASS_OF_CODE[code];
+  return code.startsWith('auth_') ? AuthenticationError : undefined;
 }
 
 /** One error as the service sent it, without the key; a known code stays one, whatever the key is. */
@@ -128,7 +116,8 @@ function describe(details: ApiErrorDetails): string {
 
 /** The error for a response: by code first, by status second. */
 export function apiErrorOf(details: ApiErrorDetails, message = describe(details)): ApiError {
-  const byCode = classOfCode(decidingCode(details.errors));
-  const ErrorClass = byCode === 'status' ? classOfStatus(details.status) : byCode;
+  const { status } = details;
+  const byStatus = status >= 500 ? ServerError : (CLASS_OF_STATUS[status] ?? ApiError);
+  const ErrorClass = classOfCode(decidingCode(details.errors) ?? '') ?? byStatus;
   return new ErrorClass(message, details);
 }

@@ -59,29 +59,28 @@ export class Caller {
    */
   #run<T>(call: PreparedCall<T>, options: CallOptions): Promise<CallOutcome<T>> {
     const { config } = this;
-    const state = new CallState(call, options);
+    const state = new CallState(config, call, options);
     const { retries, maxRateLimitRetries } = options.retry;
     const attempt = async (number: number) => {
       state.attempt = number;
-      return readOutcome(config, await this.#attempt(call, state));
+      return readOutcome(config, await this.#attempt(state));
     };
     return pRetry(attempt, {
       // The most there can be; the decision keeps each cap apart, by p-retry's own counts.
       retries: retries + maxRateLimitRetries,
       signal: options.signal,
-      onFailedAttempt: ({ error }) => noteFailure(config, state, error),
+      onFailedAttempt: ({ error }) => noteFailure(state, error),
       shouldConsumeRetry: ({ error }) => !isRateLimited(error),
-      shouldRetry: (counts) => waitForRetry(config, call, state, counts),
+      shouldRetry: (counts) => waitForRetry(state, counts),
       // Its own wait can't be used: hooks learn the length beforehand, and `Retry-After` and `totalTimeoutMs` bound it.
       minTimeout: 0,
     });
   }
 
   /** One attempt: waits for its token, sends it, and reads the response whole. */
-  async #attempt<T>(call: PreparedCall<T>, state: CallState): Promise<CallResponse<T>> {
-    const { config } = this;
-    const { options } = state;
-    const ticket = await waitForToken(config, call, state);
+  async #attempt<T>(state: CallState<T>): Promise<CallResponse<T>> {
+    const { config, call, options } = state;
+    const ticket = await waitForToken(state);
     const send = async (signal: AbortSignal) => {
       state.phase = 'headers';
       const key = typeof config.apiKey === 'string' ? config.apiKey : await config.apiKey();

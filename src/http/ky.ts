@@ -2,8 +2,7 @@ import ky, { type KyInstance } from 'ky';
 import { redactCause, redactText } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import { ConnectionError, ResponseValidationError } from '../errors.ts';
-import type { PreparedCall } from './request.ts';
-import { type CallResponse, requestIdOf } from './response.ts';
+import { type Attempt, type CallResponse, requestIdOf } from './response.ts';
 
 /** The one `ky` of a client. */
 export function createKy({ baseUrl, headers }: Config): KyInstance {
@@ -21,12 +20,7 @@ export function createKy({ baseUrl, headers }: Config): KyInstance {
 }
 
 /** One attempt, ready to be sent. */
-export interface OutgoingRequest<T> {
-  readonly call: PreparedCall<T>;
-  /** Which attempt it is, from 1. */
-  readonly attempts: number;
-  /** The key of this attempt, which no error may show. */
-  readonly key: string;
+export interface OutgoingRequest<T> extends Attempt<T> {
   /** The caller's headers; they win over the client's. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** Ends the attempt; its reason is the rejection. */

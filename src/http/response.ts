@@ -14,12 +14,17 @@ import { apiErrorOf, excerpt, readErrorItems } from './api-error-of.ts';
 import type { CallOutcome, RateLimitInfo } from './api-promise.ts';
 import type { PreparedCall } from './request.ts';
 
-/** A response that arrived whole, with the facts of its call that errors need. */
-export interface CallResponse<T> {
+/** The facts of an attempt that errors need. */
+export interface Attempt<T> {
   readonly call: PreparedCall<T>;
+  /** Which attempt it is, from 1. */
   readonly attempts: number;
-  /** The key, which no error may show: a server can echo it. */
+  /** The key of this attempt, which no error may show: a server can echo it. */
   readonly key: string;
+}
+
+/** A response that arrived whole. */
+export interface CallResponse<T> extends Attempt<T> {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;

@@ -26,7 +26,9 @@ function timeoutError(
 }
 
 /** A call under way: its attempt, what it waits for, and the time it has left, on the monotonic clock. */
-export class CallState {
+export class CallState<T = unknown> {
+  readonly config: Config;
+  readonly call: PreparedCall<T>;
   readonly options: CallOptions;
   /** Counts from 1. */
   attempt = 0;
@@ -37,19 +39,19 @@ export class CallState {
   pausedUntil = 0;
   /** What the last attempt failed with. */
   lastFailure: TrackingError | undefined;
-  readonly #call: PreparedCall<unknown>;
   readonly #endsAt: number;
   #isOver = false;
 
-  constructor(call: PreparedCall<unknown>, options: CallOptions) {
-    this.#call = call;
+  constructor(config: Config, call: PreparedCall<T>, options: CallOptions) {
+    this.config = config;
+    this.call = call;
     this.options = options;
     this.#endsAt = performance.now() + (options.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
   }
 
   /** What hooks get for every attempt. */
   get info(): AttemptInfo {
-    const { endpoint, method, path } = this.#call;
+    const { endpoint, method, path } = this.call;
     return { endpoint, method, path, attempt: this.attempt };
   }
 
@@ -70,7 +72,10 @@ export class CallState {
    * Runs a part of the call with a signal that aborts on the caller's abort, after `timeoutMs`, or when the call's time is up.
    * It rejects at that moment, even when what it waits for ignores the signal.
    */
-  inTime<T>(part: (signal: AbortSignal) => Promise<T>, timeoutMs = Number.POSITIVE_INFINITY): Promise<T> {
+  inTime<Result>(
+    part: (signal: AbortSignal) => Promise<Result>,
+    timeoutMs = Number.POSITIVE_INFINITY,
+  ): Promise<Result> {
     const { remainingMs } = this;
     const { signal } = this.options;
     return new Promise((resolve, reject) => {
@@ -108,8 +113,9 @@ export class CallState {
 }
 
 /** Rethrows a failure that no retry can follow, and reports a 429. */
-export function noteFailure(config: Config, state: CallState, error: unknown): void {
-  state.options.signal?.throwIfAborted();
+export function noteFailure(state: CallState, error: unknown): void {
+  const { config, options } = state;
+  options.signal?.throwIfAborted();
   // A failure that comes back was decided about before: the call did not get as far as another attempt.
   if (!isTrackingError(error) || error === state.lastFailure || state.remainingMs === 0) throw error;
   state.lastFailure = error;
@@ -125,21 +131,15 @@ export function noteFailure(config: Config, state: CallState, error: unknown): v
  * @param counts - p-retry's counts
  */
 export async function waitForRetry(
-  config: Config,
-  call: PreparedCall<unknown>,
   state: CallState,
   counts: { readonly attemptNumber: number; readonly retriesConsumed: number },
 ): Promise<boolean> {
-  const { lastFailure: error, options, info } = state;
+  const { config, call, options, info, lastFailure: error } = state;
+  if (error === undefined) return false;
   const { retriesConsumed } = counts;
   const history = { backoffs: retriesConsumed, rateLimits: counts.attemptNumber - 1 - retriesConsumed };
-  const policy = {
-    retryClass: call.retryClass,
-    retryAmbiguous: options.retryAmbiguous,
-    policy: options.retry,
-  };
-  if (error === undefined) return false;
-  const decision = decideRetry(error, policy, history);
+  const { retryAmbiguous, retry: policy } = options;
+  const decision = decideRetry(error, { retryClass: call.retryClass, retryAmbiguous, policy }, history);
   if (decision.kind === 'stop') return false;
   const { delayMs } = decision;
   if (delayMs >= state.remainingMs) throw state.outOfTime('backoff');
@@ -156,13 +156,9 @@ export async function waitForRetry(
 }
 
 /** Waits for a token, at most as long as the call has time; undefined without a limiter. */
-export async function waitForToken(
-  config: Config,
-  call: PreparedCall<unknown>,
-  state: CallState,
-): Promise<Ticket | undefined> {
+export async function waitForToken(state: CallState): Promise<Ticket | undefined> {
+  const { config, call, options, lastFailure, remainingMs } = state;
   const { limiter } = config;
-  const { options, lastFailure, remainingMs } = state;
   state.phase = 'queue';
   if (limiter === undefined) return undefined;
   const acquire = () =>
@@ -177,10 +173,8 @@ export async function waitForToken(
     });
   let ticket: Ticket;
   try {
-    ticket = guardedTicket(
-      await (limiter.honorsDeadlines ? acquire() : acquireInTime(acquire, state)),
-      config,
-    );
+    const got = await (limiter.honorsDeadlines ? acquire() : acquireInTime(acquire, state));
+    ticket = guardedTicket(got, config);
   } catch (error) {
     // Something was sent, so its failure says more than a queue that is full by now.
     if (error instanceof QueueFullError && lastFailure !== undefined) throw lastFailure;

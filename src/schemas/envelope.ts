@@ -1,13 +1,8 @@
 /** Marks a response that is well-formed and holds no results yet. */
 export const NO_RESULTS_YET = Symbol('no results yet');
 
-/** Why a response could not be unwrapped, as a rule the reader can check against the body. */
-export interface EnvelopeMismatch {
-  readonly mismatch: string;
-}
-
-/** Takes the payload out of a response body, or says why it can't. */
-export type Unwrap = (body: unknown) => { readonly payload: unknown } | EnvelopeMismatch;
+/** Takes the payload out of a response body; or says why it can't, as a rule the reader can check against the body. */
+export type Unwrap = (body: unknown) => { readonly payload: unknown } | { readonly mismatch: string };
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -15,18 +10,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function dataOf(body: unknown): { readonly payload: unknown } | EnvelopeMismatch {
-  if (!isJsonObject(body) || !Object.hasOwn(body, 'data')) return { mismatch: 'an object with `data`' };
-  return { payload: body['data'] };
-}
-
 /** Reads `data.<key>`, or `data` itself when the service sends the bare form. */
 export function inData(key: string): Unwrap {
   return (body) => {
-    const data = dataOf(body);
-    if ('mismatch' in data) return data;
-    const { payload } = data;
-    return isJsonObject(payload) && Object.hasOwn(payload, key) ? { payload: payload[key] } : data;
+    if (!isJsonObject(body) || !Object.hasOwn(body, 'data')) return { mismatch: 'an object with `data`' };
+    const { data } = body;
+    return { payload: isJsonObject(data) && Object.hasOwn(data, key) ? data[key] : data };
   };
 }
 

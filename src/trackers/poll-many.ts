@@ -36,22 +36,12 @@ export interface TrackerPollUpdate extends PollUpdate {
   readonly error?: undefined;
 }
 
-/** One of many trackers failed, and is polled no more. */
-export interface TrackerPollFailure {
+/** One of many trackers failed, and is polled no more; what an update has it has not. */
+export interface TrackerPollFailure extends Readonly<Partial<Record<keyof PollUpdate, undefined>>> {
   /** The id as it was given. */
   readonly id: string;
   /** Why: what `trackers.poll` would have thrown. */
   readonly error: TrackingError;
-  /** Only in an update. */
-  readonly tracking?: undefined;
-  /** Only in an update. */
-  readonly newEvents?: undefined;
-  /** Only in an update. */
-  readonly poll?: undefined;
-  /** Only in an update. */
-  readonly stopped?: undefined;
-  /** Only in an update. */
-  readonly tracker?: undefined;
 }
 
 /** What `trackers.pollMany` yields; only a failure has an `error`. */
