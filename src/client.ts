@@ -113,11 +113,3 @@ export class TrackingClient {
 function createClient(options: TrackingClientOptions): TrackingClient {
   return new TrackingClient(options);
 }
-
-type MethodPath<Resource extends 'trackers' | 'tracking' | 'couriers'> =
-  `${Resource}.${Extract<keyof TrackingClient[Resource], string>}`;
-type Method = MethodPath<'trackers'> | MethodPath<'tracking'> | MethodPath<'couriers'>;
-// An endpoint of the table without a method of its name does not compile.
-type MissingMethod = Exclude<EndpointName, Method>;
-const everyEndpointHasAMethod: [MissingMethod] extends [never] ? true : MissingMethod = true;
-void everyEndpointHasAMethod;

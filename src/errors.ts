@@ -32,20 +32,14 @@ export class TrackingError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     const kinds: string[] = [];
-    for (
-      let current: unknown = new.target;
-      typeof current === 'function';
-      current = Object.getPrototypeOf(current)
-    ) {
+    let current: unknown = new.target;
+    while (typeof current === 'function') {
       const kind = ownKind(current);
       if (kind !== undefined) kinds.push(kind);
+      current = Object.getPrototypeOf(current);
     }
     Object.defineProperty(this, ERROR_BRAND, { value: kinds });
-    Object.defineProperty(this, 'name', {
-      value: kinds[0] ?? 'TrackingError',
-      configurable: true,
-      writable: true,
-    });
+    Object.defineProperty(this, 'name', { value: kinds[0], configurable: true, writable: true });
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

@@ -29,8 +29,10 @@ export function checkOptions<Schema extends z.ZodType>(
 
 function messageOf(issue: z.core.$ZodRawIssue, root: string): string {
   const name = nameOf(issue.path ?? [], root);
-  if (issue.code === 'unrecognized_keys')
-    return unknownNameMessage(name, issue.keys[0] ?? '', namesOf(issue.inst));
+  if (issue.code === 'unrecognized_keys') {
+    const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
+    return unknownNameMessage(name, issue.keys[0] ?? '', known);
+  }
   const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
   if (typeof rule === 'string') return ruleMessage(name, rule, issue.input);
   return ruleMessage(name, issue.code === 'invalid_type' ? 'an object' : 'valid', issue.input);
@@ -44,10 +46,6 @@ function nameOf(path: readonly PropertyKey[], root: string): string {
   // The options of a call are its own words; a part of them is named with where it stands.
   const isNamed = root !== 'options' || path.length === 0;
   return `${isNamed ? root : ''}${steps.join('')}`.replace(/^\./, '');
-}
-
-function namesOf(schema: unknown): string[] {
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
 function unknownNameMessage(name: string, given: string, known: readonly string[]): string {
@@ -89,7 +87,6 @@ export const countOption = (min: number, allowInfinity = false) =>
 /** A switch: a truthy value of another kind, as the text "false", would switch it on. */
 export const switchOption = option<boolean>('true or false', (value) => typeof value === 'boolean');
 
-/** One of a fixed set of strings. */
 export const choiceOption = <Allowed extends string>(allowed: readonly Allowed[]) =>
   option<Allowed>(allowed.map((one) => `"${one}"`).join(' or '), (value) =>
     allowed.some((one) => one === value),
@@ -106,32 +103,26 @@ export function refuseOption(name: string, rule: string, value: unknown): never 
   throw new ConfigurationError(ruleMessage(name, rule, value));
 }
 
-/** Checks one timeout. */
 export function checkTimeoutMs(name: string, value: unknown): number {
   return checkOptions(timeoutOption, value, name);
 }
 
-/** Checks one delay. */
 export function checkDelayMs(name: string, value: unknown): number {
   return checkOptions(delayOption, value, name);
 }
 
-/** Checks one whole number. */
 export function checkCount(name: string, value: unknown, min: number, allowInfinity = false): number {
   return checkOptions(countOption(min, allowInfinity), value, name);
 }
 
-/** Checks one switch. */
 export function checkBoolean(name: string, value: unknown): boolean {
   return checkOptions(switchOption, value, name);
 }
 
-/** Checks a callback that may be left out. */
 export function checkFunction(name: string, value: unknown): void {
   checkOptions(functionOption().optional(), value, name);
 }
 
-/** Checks one value against a fixed set of strings. */
 export function checkOneOf<Allowed extends string>(
   name: string,
   value: unknown,

@@ -14,7 +14,6 @@ function patternOf(secret: string): RegExp | string {
   return new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'g');
 }
 
-/** Replaces every occurrence of a secret in a text. */
 export function redactText(text: string, secret: string): string {
   return secret !== '' && text.includes(secret) ? text.replaceAll(patternOf(secret), () => MASK) : text;
 }
@@ -131,6 +130,6 @@ export function showsSecret(root: unknown, secret: string): boolean {
 
 function isWalkable(value: unknown): value is object {
   // Bytes are printed as numbers, never as text.
-  const isBytes = ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
-  return (typeof value === 'object' && value !== null && !isBytes) || typeof value === 'function';
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return false;
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }

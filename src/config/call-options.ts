@@ -37,7 +37,6 @@ export const retryOption = z
   .preprocess((value) => (value === false ? { retries: 0 } : value), retryObject.optional())
   .optional();
 
-/** Fills in what retry options leave out. */
 export function completeRetry(given: z.output<typeof retryOption>, base: RetryPolicy): RetryPolicy {
   const own = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
   return { ...base, ...Object.fromEntries(own) };
@@ -48,7 +47,6 @@ function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
 
-/** The schemas of the options that every call has. */
 export const CALL_SHAPE = {
   signal: option<AbortSignal>('an AbortSignal', isAbortSignal).optional(),
   timeoutMs: timeoutOption.optional(),
@@ -58,7 +56,6 @@ export const CALL_SHAPE = {
   priority: choiceOption(['interactive', 'background']).optional(),
 } satisfies OptionShape<RequestOptions>;
 
-/** The schemas of the options that only bulk creations have. */
 export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
   Omit<BulkRequestOptions, keyof RequestOptions>
 >;

@@ -25,9 +25,7 @@ export interface OutgoingRequest<T> extends Attempt<T> {
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** Ends the attempt; its reason is the rejection. */
   readonly signal: AbortSignal;
-  /** The request leaves now. */
   readonly onSend: () => void;
-  /** The headers arrived. */
   readonly onHeaders: (response: Response) => void;
 }
 
@@ -158,12 +156,11 @@ const DEEPEST_CAUSE = 5;
 /** The error and its causes, outermost first; empty when it is none. */
 function causesOf(error: unknown): Error[] {
   const causes: Error[] = [];
-  for (
-    let current = error;
-    current instanceof Error && causes.length <= DEEPEST_CAUSE;
-    current = current.cause
-  )
+  let current = error;
+  while (current instanceof Error && causes.length <= DEEPEST_CAUSE) {
     causes.push(current);
+    current = current.cause;
+  }
   return causes;
 }
 

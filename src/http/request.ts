@@ -20,7 +20,6 @@ export interface PreparedCall<T> {
   readonly path: string;
   /** Path and query to send, below the base URL. */
   readonly target: string;
-  /** JSON text. */
   readonly body: string | undefined;
   readonly limitPerSecond: number;
   /** What the caller allowed at most; what the service announces never raises the limit above it. */
@@ -29,7 +28,6 @@ export interface PreparedCall<T> {
   readonly retryClass: RetryClass;
   readonly response: Omit<Endpoint['response'], 'schema'> & {
     readonly schema: z.ZodType<T>;
-    /** True for a schema of the caller's. */
     readonly isOwnSchema?: boolean;
   };
 }
@@ -43,7 +41,8 @@ export interface CallInput {
 
 type QueryValue = string | number | boolean | undefined | null;
 
-function check<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
+/** @throws RequestValidationError naming what breaks the schema */
+export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
   const result = schema.safeParse(value, { error: errorMap(rootName) });
   if (result.success) return result.data;
   throw new RequestValidationError(toValidationIssues(result.error));
@@ -81,7 +80,6 @@ function fillPath(template: string, params: Readonly<Record<string, string>>): s
   return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
 }
 
-/** The result type of an endpoint, inferred from its response schema. */
 export type EndpointResult<Name extends EndpointName> = z.output<
   (typeof endpoints)[Name]['response']['schema']
 >;
@@ -97,9 +95,11 @@ export function prepareCall<Name extends EndpointName>(
   input: CallInput,
 ): PreparedCall<EndpointResult<Name>> {
   const row: Endpoint = endpoints[name];
-  const params = row.request.params === undefined ? {} : check(row.request.params, input.params, 'params');
-  const query = row.request.query === undefined ? {} : check(row.request.query, input.query ?? {}, 'query');
-  const body = row.request.body === undefined ? undefined : check(row.request.body, input.body, 'input');
+  const params =
+    row.request.params === undefined ? {} : checkInput(row.request.params, input.params, 'params');
+  const query =
+    row.request.query === undefined ? {} : checkInput(row.request.query, input.query ?? {}, 'query');
+  const body = row.request.body === undefined ? undefined : checkInput(row.request.body, input.body, 'input');
   return {
     endpoint: name,
     method: row.method,

@@ -64,7 +64,6 @@ export function requestIdOf({ headers, key }: AnyResponse): string | undefined {
   return requestId === null ? undefined : redactText(requestId, key);
 }
 
-/** Takes the payload out of a response; it is not validated yet. */
 function payloadOf(response: AnyResponse): unknown {
   const { call, status, text } = response;
   if (!isResult(response)) throw apiErrorOf(detailsOf(response, looseJson(text)), redirectMessage(response));
@@ -111,7 +110,6 @@ function looseJson(text: string): unknown {
   }
 }
 
-/** The payload as its schema makes it, and what of it is not as it should be. */
 function checkedData<T>(config: Config, response: CallResponse<T>, payload: unknown) {
   const { call, attempts } = response;
   const { endpoint, method, path } = call;
@@ -264,7 +262,6 @@ export function retryAfterMsOf(status: number, headers: Headers): number | undef
   return status === 429 ? (parseRetryDelayMs(headers) ?? WINDOW_MS) : requestedDelayMs(headers);
 }
 
-/** What a limiter learns from a response. */
 export function settlementOf({ status, headers }: Pick<Response, 'status' | 'headers'>): Settlement {
   const retryAfterMs = status === 429 ? retryAfterMsOf(status, headers) : undefined;
   return { status, retryAfterMs, announcedLimit: announcedLimit(headers) };
@@ -279,13 +276,11 @@ function announced(name: 'limit' | 'remaining', headers: Headers): number | unde
   return integer(headers.get(`ratelimit-${name}`)) ?? integer(headers.get(`x-ratelimit-${name}`));
 }
 
-/** The requests a window allows, when announced as a positive integer. */
 function announcedLimit(headers: Headers): number | undefined {
   const limit = announced('limit', headers);
   return limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined;
 }
 
-/** Reads both header sets. */
 export function parseRateLimit(headers: Headers): RateLimitInfo {
   return {
     limit: announcedLimit(headers),

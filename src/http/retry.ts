@@ -3,20 +3,10 @@ import type { RetryPolicy } from '../config/call-options.ts';
 import type { RetryClass } from '../endpoints.ts';
 import { ConnectionError, TimeoutError, type TrackingError } from '../errors.ts';
 
-/** What to do about a failed attempt. */
-export type RetryDecision =
+/** What to do about a failed attempt; waiting out a 429 uses up no back-off. */
+type RetryDecision =
   | { readonly kind: 'stop' }
-  /** Another attempt after the wait the service asked for; uses up no back-off. */
-  | { readonly kind: 'rate-limited'; readonly delayMs: number }
-  | { readonly kind: 'backoff'; readonly delayMs: number };
-
-/** What was tried before. */
-export interface RetryHistory {
-  /** Back-offs that were used up. */
-  readonly backoffs: number;
-  /** Answers of 429 that were waited out. */
-  readonly rateLimits: number;
-}
+  | { readonly kind: 'rate-limited' | 'backoff'; readonly delayMs: number };
 
 const STOP: RetryDecision = { kind: 'stop' };
 
@@ -53,7 +43,7 @@ export function backoffDelayMs(
 export function decideRetry(
   error: TrackingError,
   call: { readonly retryClass: RetryClass; readonly retryAmbiguous: boolean; readonly policy: RetryPolicy },
-  history: RetryHistory,
+  history: { readonly backoffs: number; readonly rateLimits: number },
 ): RetryDecision {
   const { policy } = call;
   const askedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
@@ -62,7 +52,7 @@ export function decideRetry(
     if (policy.retries === 0 || history.rateLimits >= policy.maxRateLimitRetries) return STOP;
     return { kind: 'rate-limited', delayMs: askedMs ?? 0 };
   }
-  if (history.backoffs >= policy.retries || !mayRepeat(error, call.retryClass, call.retryAmbiguous))
-    return STOP;
+  if (history.backoffs >= policy.retries) return STOP;
+  if (!mayRepeat(error, call.retryClass, call.retryAmbiguous)) return STOP;
   return { kind: 'backoff', delayMs: Math.max(askedMs ?? 0, backoffDelayMs(policy, history.backoffs)) };
 }

@@ -30,14 +30,12 @@ export class CallState<T = unknown> {
   readonly config: Config;
   readonly call: PreparedCall<T>;
   readonly options: CallOptions;
-  /** Counts from 1. */
   attempt = 0;
   phase: TimeoutPhase = 'queue';
   /** When the headers of the last response arrived. */
   answeredAt = 0;
   /** When the pause of the last 429 ends; the limiter keeps to it as well, unless it is one that knows no pauses. */
   pausedUntil = 0;
-  /** What the last attempt failed with. */
   lastFailure: TrackingError | undefined;
   readonly #endsAt: number;
   #isOver = false;
@@ -49,7 +47,6 @@ export class CallState<T = unknown> {
     this.#endsAt = performance.now() + (options.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
   }
 
-  /** What hooks get for every attempt. */
   get info(): AttemptInfo {
     const { endpoint, method, path } = this.call;
     return { endpoint, method, path, attempt: this.attempt };
@@ -171,10 +168,15 @@ export async function waitForToken(state: CallState): Promise<Ticket | undefined
       maxWaitMs: Number.isFinite(remainingMs) ? remainingMs : undefined,
       maxPauseMs: options.retry.maxRetryAfterMs,
     });
+  // For a limiter that may outlast the call: a ticket that comes too late is given back.
+  const acquireInTime = async (signal: AbortSignal) => {
+    const ticket = await acquire();
+    if (signal.aborted) ticket.cancel();
+    return ticket;
+  };
   let ticket: Ticket;
   try {
-    const got = await (limiter.honorsDeadlines ? acquire() : acquireInTime(acquire, state));
-    ticket = guardedTicket(got, config);
+    ticket = guardedTicket(await (limiter.honorsDeadlines ? acquire() : state.inTime(acquireInTime)), config);
   } catch (error) {
     // Something was sent, so its failure says more than a queue that is full by now.
     if (error instanceof QueueFullError && lastFailure !== undefined) throw lastFailure;
@@ -193,15 +195,6 @@ export async function waitForToken(state: CallState): Promise<Ticket | undefined
     ticket.cancel();
     throw error;
   }
-}
-
-/** For a limiter that may outlast the call: a ticket that comes too late is given back. */
-function acquireInTime(acquire: () => Promise<Ticket>, state: CallState): Promise<Ticket> {
-  return state.inTime(async (signal) => {
-    const ticket = await acquire();
-    if (signal.aborted) ticket.cancel();
-    return ticket;
-  });
 }
 
 /** A ticket whose failures cost the caller nothing: a request was or will be answered, whatever the limiter makes of it. */

@@ -108,7 +108,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #requests = new Set<BulkRequest>();
   #inputsRead = 0;
   #reading: Promise<void> | undefined;
-  #read: Chunk | undefined;
+  #read: readonly CheckedInput[] | undefined;
   #isAtEnd = false;
   /** What ended the reading early: the source's own error, or the signal's reason. */
   #readingFailure: { readonly error: unknown } | undefined;
@@ -175,7 +175,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 
   /** The next chunk; empty at the end. What was read before a failure is still a chunk; after it there is none. */
-  async #readChunk(signal: AbortSignal): Promise<Chunk> {
+  async #readChunk(signal: AbortSignal): Promise<readonly CheckedInput[]> {
     const { chunkSize } = this.#settings;
     const chunk: CheckedInput[] = [];
     let valid = 0;
@@ -196,7 +196,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     return chunk;
   }
 
-  #start(chunk: Chunk, signal: AbortSignal): ChunkRun {
+  #start(chunk: readonly CheckedInput[], signal: AbortSignal): ChunkRun {
     const run: ChunkRun = {
       outcomes: undefined,
       done: this.#carryOut(chunk, signal).then((outcomes) => {
@@ -207,7 +207,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     return run;
   }
 
-  async #carryOut(chunk: Chunk, signal: AbortSignal): Promise<BulkOutcome[]> {
+  async #carryOut(chunk: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
     const valid = chunk.flatMap(({ item }) => item ?? []);
     const results = (valid.length === 0 ? [] : await this.#create(valid, signal)).values();
     return chunk.map(({ index, input, errors }) => {
@@ -254,15 +254,11 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 }
 
-/** A chunk on its way. */
 interface ChunkRun {
   readonly done: Promise<void>;
   /** Undefined until it is done. */
   outcomes: BulkOutcome[] | undefined;
 }
-
-/** Consecutive inputs that share a request. */
-type Chunk = readonly CheckedInput[];
 
 /** One input: what to send of it, or why it is invalid. */
 type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (

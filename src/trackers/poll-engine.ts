@@ -7,6 +7,7 @@ import {
   type PollContext,
   PolledTracker,
   type PollOutcome,
+  type PollRun,
   type PollUpdate,
   type TrackerPollSettings,
 } from './polled-tracker.ts';
@@ -39,8 +40,8 @@ export type PollResult =
  * reader holds the polls back. A waiting tracker costs its id, a few numbers and 16 bytes for each event that was seen.
  */
 export class PollEngine {
-  readonly #caller: Caller;
   readonly #settings: PollSettings;
+  readonly #run: PollRun;
   readonly #clock = new PollClock();
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new DueHeap<PolledTracker>();
@@ -56,11 +57,10 @@ export class PollEngine {
   #wake: (() => void) | undefined;
 
   constructor(caller: Caller, settings: PollSettings) {
-    this.#caller = caller;
     this.#settings = settings;
+    this.#run = { caller, settings, turn: async () => await this.#throttled?.(() => {}) };
   }
 
-  /** How many trackers are polled. */
   get size(): number {
     return this.#trackers.size;
   }
@@ -190,8 +190,7 @@ export class PollEngine {
     const { id, dueAt } = tracker;
     const startedAt = this.#clock.now();
     try {
-      const turn = async () => await this.#throttled?.(() => {});
-      const outcome = await tracker.poll(this.#caller, this.#settings, signal, turn);
+      const outcome = await tracker.poll(this.#run, signal);
       const update = outcome?.update;
       const isLast = update !== undefined && this.#isLast(update);
       const intervalMs = isLast ? 0 : this.#settings.intervalMs(tracker.context(update));

@@ -4,13 +4,6 @@ import { systemClock } from '../common/timing.ts';
 const LONGEST_JITTER_MS = 1000;
 const LONGEST_JITTER_SHARE = 0.1;
 
-/** One poll that is over, in milliseconds of one clock. */
-export interface FinishedPoll {
-  readonly dueAt: number;
-  readonly startedAt: number;
-  readonly endedAt: number;
-}
-
 /**
  * When the next poll of the same tracker is due.
  *
@@ -18,7 +11,11 @@ export interface FinishedPoll {
  * process that slept) counts from its real start, so the next one does not follow on its heels. Times that went by
  * while the service was responding are left out.
  */
-export function nextPollAt({ dueAt, startedAt, endedAt }: FinishedPoll, intervalMs: number): number {
+export function nextPollAt(
+  poll: { readonly dueAt: number; readonly startedAt: number; readonly endedAt: number },
+  intervalMs: number,
+): number {
+  const { dueAt, startedAt, endedAt } = poll;
   const isHeldUp = startedAt - dueAt > Math.min(LONGEST_JITTER_MS, intervalMs * LONGEST_JITTER_SHARE);
   const countedFrom = isHeldUp ? startedAt : dueAt;
   const intervals = Math.max(1, Math.ceil((endedAt - countedFrom) / intervalMs));

@@ -63,7 +63,6 @@ const intervalOption = option<number>(
 
 const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
 
-/** The schemas of the options of polls. */
 export const POLL_SHAPE = {
   // Checked below: what a function gives is checked after every poll.
   intervalMs: z.custom<PollOptions['intervalMs']>().optional(),

@@ -11,9 +11,9 @@ import {
   ResultsNotReadyError,
 } from '../api-errors.ts';
 import { linkedController } from '../common/timing.ts';
-import { errorMap, toValidationIssues } from '../common/validation.ts';
 import { ConfigurationError, RequestValidationError, TrackingError } from '../errors.ts';
 import type { Caller } from '../http/call.ts';
+import { checkInput } from '../http/request.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { trackerIdentifier } from '../schemas/identifier.ts';
@@ -52,11 +52,18 @@ export interface PollUpdate {
   readonly tracker: Tracker | undefined;
 }
 
-/** How one tracker is polled. */
 export interface TrackerPollSettings {
   readonly maxConsecutiveErrors: number;
   /** Options of each request. */
   readonly request: TrackerRequestOptions;
+}
+
+/** What all trackers of an engine share. */
+export interface PollRun {
+  readonly caller: Caller;
+  readonly settings: TrackerPollSettings;
+  /** Waits until the budget allows one more request. */
+  readonly turn: () => Promise<void>;
 }
 
 /** An update, and why it is without results when it is. */
@@ -65,7 +72,6 @@ export interface PollOutcome {
   readonly notReady: ResultsNotReadyError | undefined;
 }
 
-/** What one poll found. */
 type Finding =
   | { readonly tracking: Tracking; readonly notReady?: undefined }
   | { readonly tracking?: undefined; readonly notReady: ResultsNotReadyError };
@@ -90,7 +96,8 @@ export class PolledTracker implements Due {
   #silentInARow = 0;
   /** Digests of the events that were yielded: a flat string is the smallest thing that can remember them. */
   #seen = '';
-  #hasLeft = false;
+  /** True once nobody wants to know of it any more. */
+  hasLeft = false;
   #controller: AbortController | undefined;
 
   /** @throws RequestValidationError for an id that can't be one */
@@ -98,18 +105,12 @@ export class PolledTracker implements Due {
     this.id = checkTrackerId(id);
   }
 
-  /** True once nobody wants to know of it any more. */
-  get hasLeft(): boolean {
-    return this.#hasLeft;
-  }
-
   /** Ends the poll that is under way, and makes its update nobody's. */
   leave(): void {
-    this.#hasLeft = true;
+    this.hasLeft = true;
     this.#controller?.abort(new Error('The tracker is polled no more'));
   }
 
-  /** What an interval function is given after a poll, or before the first. */
   context(update?: PollUpdate): PollContext {
     return {
       id: this.id,
@@ -123,32 +124,26 @@ export class PolledTracker implements Due {
   /**
    * Polls once.
    *
-   * @param turn - waits until the budget allows one more request
    * @returns the outcome; undefined when the poll failed and another one may follow
    * @throws what ends the polling of this tracker; the signal's own reason on abort
    */
-  async poll(
-    caller: Caller,
-    settings: TrackerPollSettings,
-    signal: AbortSignal,
-    turn: () => Promise<void>,
-  ): Promise<PollOutcome | undefined> {
+  async poll(run: PollRun, signal: AbortSignal): Promise<PollOutcome | undefined> {
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.#polls += 1;
     let finding: Finding;
     let tracker: Tracker | undefined;
     try {
-      finding = await this.#results(caller, settings, controller.signal);
+      finding = await this.#results(run, controller.signal);
       tracker = finding.tracking?.tracker ?? undefined;
       this.#silentInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#silentInARow + 1;
       if (this.#silentInARow === SILENT_POLLS_PER_RECORD) {
         this.#silentInARow = 0;
-        tracker = (await this.#record(caller, settings, controller.signal, turn)) ?? tracker;
+        tracker = (await this.#record(run, controller.signal)) ?? tracker;
       }
     } catch (error) {
       controller.signal.throwIfAborted();
-      this.#countFailure(error, caller, settings);
+      this.#countFailure(error, run);
       return undefined;
     } finally {
       unsubscribe();
@@ -165,11 +160,10 @@ export class PolledTracker implements Due {
   }
 
   /** The results, or that there are none yet. */
-  async #results(caller: Caller, { request }: TrackerPollSettings, signal: AbortSignal): Promise<Finding> {
+  async #results({ caller, settings }: PollRun, signal: AbortSignal): Promise<Finding> {
+    const options = { ...settings.request, signal };
     try {
-      return {
-        tracking: await caller.call('trackers.results', this.#address(request), { ...request, signal }),
-      };
+      return { tracking: await caller.call('trackers.results', this.#address(options), options) };
     } catch (error) {
       if (error instanceof ResultsNotReadyError) return { notReady: error };
       throw error;
@@ -177,22 +171,15 @@ export class PolledTracker implements Due {
   }
 
   /** The tracker's record; undefined when it can't be had now, which is no reason to end. */
-  async #record(
-    caller: Caller,
-    { request }: TrackerPollSettings,
-    signal: AbortSignal,
-    turn: () => Promise<void>,
-  ): Promise<Tracker | undefined> {
+  async #record({ caller, settings, turn }: PollRun, signal: AbortSignal): Promise<Tracker | undefined> {
+    const options = { ...settings.request, signal };
     try {
       await turn();
-      return await caller.call('trackers.get', this.#address(request), { ...request, signal });
+      return await caller.call('trackers.get', this.#address(options), options);
     } catch (error) {
       if (signal.aborted || isFinal(error)) throw error;
-      const reason = error instanceof Error ? error.message : 'unknown failure';
-      caller.config.logger.warn('The record of a tracker without results could not be read', {
-        id: this.id,
-        reason,
-      });
+      const details = { id: this.id, reason: messageOf(error) };
+      caller.config.logger.warn('The record of a tracker without results could not be read', details);
       return undefined;
     }
   }
@@ -201,15 +188,15 @@ export class PolledTracker implements Due {
     return { params: { trackerId: this.id }, query: { searchBy } };
   }
 
-  #countFailure(error: unknown, caller: Caller, { maxConsecutiveErrors }: TrackerPollSettings): void {
+  #countFailure(error: unknown, { caller, settings }: PollRun): void {
     this.#errorsInARow += 1;
     // A key or plan that worked once may do so again; one that never did will not.
     const neverWorked = this.#polls === this.#errorsInARow;
     if (isFinal(error)) throw error;
     if (neverWorked && (concernsEveryRequest(error) || error instanceof ConfigurationError)) throw error;
-    const reason = error instanceof Error ? error.message : 'unknown failure';
+    const reason = messageOf(error);
     const [id, errorsInARow] = [this.id, this.#errorsInARow];
-    if (errorsInARow >= maxConsecutiveErrors) {
+    if (errorsInARow >= settings.maxConsecutiveErrors) {
       const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
       throw new TrackingError(`Polling \`${id}\` failed ${times}, at last with: ${reason}`, { cause: error });
     }
@@ -224,9 +211,11 @@ export class PolledTracker implements Due {
  * @throws RequestValidationError for an id that can't be one
  */
 export function checkTrackerId(id: string): string {
-  const result = z.object({ id: trackerIdentifier }).safeParse({ id }, { error: errorMap('id') });
-  if (result.success) return result.data.id;
-  throw new RequestValidationError(toValidationIssues(result.error));
+  return checkInput(z.object({ id: trackerIdentifier }), { id }, 'id').id;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown failure';
 }
 
 /** True when the next poll can only fail the same way. A 404 without a code is a gateway's, not the service's word. */

@@ -36,6 +36,12 @@ test('every method → resolves to its own type', () => {
   expectTypeOf(client.couriers.list()).toEqualTypeOf<ApiPromise<Courier[]>>();
 });
 
+test('every endpoint of the table → a method of its name', () => {
+  type Path<Resource extends 'trackers' | 'tracking' | 'couriers'> =
+    `${Resource}.${Extract<keyof TrackingClient[Resource], string>}`;
+  expectTypeOf<EndpointName>().toExtend<Path<'trackers'> | Path<'tracking'> | Path<'couriers'>>();
+});
+
 test('an awaited call → the data; withResponse → the data with what came along', () => {
   expectTypeOf<Awaited<ApiPromise<Tracker>>>().toEqualTypeOf<Tracker>();
   expectTypeOf(client.trackers.get('t').withResponse()).resolves.toEqualTypeOf<WithResponse<Tracker>>();
