@@ -77,9 +77,10 @@ export const cases: readonly Case[] = [
     target: { refused: 3, sharePercent: 55 },
   },
   {
-    name: '10/s sliding, two processes of one account',
+    name: '10/s sliding, two processes without Redis',
     server: { mode: 'sliding', limit: 10, jitterMs: JITTER_MS },
     calls: 200,
     processes: 2,
+    target: { refused: 6, sharePercent: 85 },
   },
 ];

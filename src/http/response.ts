@@ -264,7 +264,8 @@ export function retryAfterMsOf(status: number, headers: Headers): number | undef
 
 export function settlementOf({ status, headers }: Pick<Response, 'status' | 'headers'>): Settlement {
   const retryAfterMs = status === 429 ? retryAfterMsOf(status, headers) : undefined;
-  return { status, retryAfterMs, announcedLimit: announcedLimit(headers) };
+  const { limit, remaining, resetMs } = parseRateLimit(headers);
+  return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };
 }
 
 function integer(text: string | null): number | undefined {

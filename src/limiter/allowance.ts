@@ -54,10 +54,14 @@ export interface Token {
   state: 'granted' | 'sent' | 'settled' | 'cancelled';
   sentAt: number;
   freeAt: number;
+  /** How many requests had left so long before this one that no window holds both. */
+  sentLongBefore: number;
+  /** Longest pause that its call sits out, in milliseconds. */
+  readonly maxPauseMs: number;
 }
 
-export function newToken(now: number): Token {
-  return { state: 'granted', sentAt: now, freeAt: now + UNSENT_LEASE_MS };
+export function newToken(now: number, maxPauseMs = LONGEST_PAUSE_MS): Token {
+  return { state: 'granted', sentAt: now, freeAt: now + UNSENT_LEASE_MS, sentLongBefore: 0, maxPauseMs };
 }
 
 /**
@@ -73,6 +77,8 @@ export class TokenPool<T extends Token = Token> {
   readonly #answered: T[] = [];
   /** From sending a request to the return of a token that is never settled. */
   readonly longestMs: number;
+  /** Requests that have left. */
+  #sent = 0;
 
   /** @param maxUplinkMs - longest time in milliseconds from sending a request to the service counting it */
   constructor(maxUplinkMs: number) {
@@ -114,7 +120,21 @@ export class TokenPool<T extends Token = Token> {
     token.sentAt = now;
     token.freeAt = now + this.longestMs;
     this.underWay.add(token);
+    this.#sent += 1;
+    token.sentLongBefore = this.#sent - (this.inUse - this.count('granted'));
     return true;
+  }
+
+  /** The most requests that the service can have counted in one window when it answered this one, which is among them. */
+  mostCounted(token: T): number {
+    return this.#sent - token.sentLongBefore;
+  }
+
+  /** How many tokens are held by calls that have not sent their request, or have no response to it. */
+  count(wanted: 'granted' | 'sent'): number {
+    let count = 0;
+    for (const { state } of this.underWay) if (state === wanted) count += 1;
+    return count;
   }
 
   settle(token: T, now: number): boolean {
@@ -193,5 +213,93 @@ export class Pace {
     if (sentAt <= this.#cutAt) return;
     this.#shareAfterCut = Math.max(SMALLEST_SHARE, this.share(now) * CUT_FACTOR);
     this.#cutAt = now;
+  }
+}
+
+/** From this limit on the first calls leave in two halves. */
+const HALVED_FROM_LIMIT = 10;
+
+/** Responses that come sooner can be older than the first request of somebody who began at the same moment. */
+const QUICK_MS = 250;
+
+/** The part of a window over which grants are spread while others are there. */
+const SPREAD_OVER = 0.8;
+
+/** How long others are taken to use what they used: through the pause of one second that follows a refusal. */
+const OTHERS_STAY_MS = 3_000;
+
+/**
+ * How many tokens may be out beside the requests of others who use the same account.
+ *
+ * What a response says is left, plus those requests of ours that the service can have counted, is what there is for us. Less
+ * than the limit means that others use the rest; a window that our own requests filled never looks like that. The least of
+ * three seconds counts, since others hold what they use, and then half of what lay idle all that time is taken. Grants are
+ * spread meanwhile: a burst would see one moment of the service's window only, and others may use the rest of it.
+ *
+ * Who starts at the same moment as others knows nothing of them yet, so half of the limit leaves first. The rest follows when
+ * that half is answered; after quick responses one more request goes ahead, to see who came meanwhile.
+ */
+export class Room {
+  /** Infinity while nobody else is noticed. */
+  #tokens = Number.POSITIVE_INFINITY;
+  /** The least that a response told of since `#tokens` was set. */
+  #least = Number.POSITIVE_INFINITY;
+  #openingRounds = 0;
+  /** When others were noticed. */
+  #sharedSince = Number.POSITIVE_INFINITY;
+  /** When the number of tokens is looked at anew. */
+  changesAt = Number.POSITIVE_INFINITY;
+
+  constructor(limit: number, now: number) {
+    if (limit < HALVED_FROM_LIMIT) return;
+    this.#openingRounds = 2;
+    this.#set(Math.ceil(limit / 2), now + WINDOW_MS);
+  }
+
+  /** How many tokens may be out. */
+  tokens(limit: number, now: number): number {
+    if (now >= this.changesAt) {
+      const idle = Math.max(0, this.#least - this.#tokens);
+      if (this.#openingRounds > 0 || this.#least >= limit) this.#useAll();
+      else this.#set(this.#tokens + Math.floor(idle / 2), now + OTHERS_STAY_MS);
+    }
+    return Math.min(limit, this.#tokens);
+  }
+
+  /** A response told how many requests there are for us. */
+  noteLeft(left: number, limit: number, now: number): void {
+    this.#least = Math.min(this.#least, left);
+    const tokens = Math.max(1, Math.min(left, this.#tokens));
+    const isNew = tokens < this.#tokens || this.#openingRounds > 0;
+    if (left >= limit || !isNew) return;
+    this.#openingRounds = 0;
+    this.#sharedSince = Math.min(this.#sharedSince, now);
+    this.#set(tokens, now + OTHERS_STAY_MS);
+  }
+
+  /** Shortest time in milliseconds between two grants; in the first window the tokens that are left can go at once. */
+  spacingMs(now: number): number {
+    return now < this.#sharedSince + WINDOW_MS ? 0 : (WINDOW_MS * SPREAD_OVER) / this.#tokens;
+  }
+
+  /** Every request that left is answered. */
+  noteAllAnswered(now: number): void {
+    if (this.#openingRounds === 0) return;
+    const wasQuick = now < this.changesAt - WINDOW_MS + QUICK_MS;
+    this.#openingRounds -= 1;
+    if (this.#openingRounds > 0 && wasQuick) this.#set(this.#tokens + 1, now + WINDOW_MS);
+    else this.#useAll();
+  }
+
+  #useAll(): void {
+    this.#openingRounds = 0;
+    this.#sharedSince = Number.POSITIVE_INFINITY;
+    this.#set(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
+  }
+
+  #set(tokens: number, until: number): void {
+    this.#tokens = tokens;
+    this.#least = Number.POSITIVE_INFINITY;
+    this.changesAt = until;
   }
 }

@@ -53,6 +53,10 @@ export interface Settlement {
    * in up to 1,000 per second, or in up to the configured limit where that is larger.
    */
   readonly announcedLimit?: number | undefined;
+  /** How many more requests the answer's headers allow for now, when they held a whole number. */
+  readonly remaining?: number | undefined;
+  /** How long until the service allows the whole limit again, in milliseconds, when the answer's headers told. */
+  readonly resetMs?: number | undefined;
 }
 
 /**

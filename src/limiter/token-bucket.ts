@@ -10,9 +10,11 @@ import {
   pauseEnd,
   pauseMsOf,
   RESERVE_FROM_LIMIT,
+  Room,
   type Token,
   TokenPool,
   ticketOf,
+  WINDOW_MS,
 } from './allowance.ts';
 import {
   type AcquireOptions,
@@ -52,7 +54,8 @@ const limiterOptions = z.strictObject(SETTINGS_SHAPE satisfies OptionShape<Token
  * Each account has one bucket per endpoint. A token that was used comes back one second after the *answer* arrived, since
  * the service may have counted the request at any moment before that; limiters that count from the moment of sending are
  * refused as soon as the network is uneven. A 429 pauses only its own endpoint, as long as the service asks for, but an hour
- * at most. Clients of one account in one process share the allowance by sharing the limiter.
+ * at most. Clients of one account in one process share the allowance by sharing the limiter. Where answers say that less is
+ * left than our own requests explain, somebody else uses the account, and the limiter makes room.
  *
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
@@ -110,11 +113,14 @@ class Bucket {
   readonly #tokens: TokenPool;
   readonly #queue: CallQueue;
   readonly #pace = new Pace();
+  readonly #room: Room;
   readonly #timer: WakeTimer;
   #limit: number;
   /** When the request was sent whose answer announced the limit. */
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
+  /** When a window is over that others used up, as a success told. */
+  #heldUntil = Number.NEGATIVE_INFINITY;
   #lastGrantAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: BucketOptions) {
@@ -125,6 +131,7 @@ class Bucket {
     this.#queue = new CallQueue({ ...options, onAbort: () => this.#queue.size === 0 && this.#timer.clear() });
     this.#timer = new WakeTimer(options.clock, () => this.#pump());
     this.#limit = Math.min(options.limit, options.maxLimit);
+    this.#room = new Room(this.#limit, options.clock.now());
   }
 
   /** Grants a token to the call now or later, or rejects it. */
@@ -145,8 +152,10 @@ class Bucket {
 
   /** True when forgetting the bucket changes nothing but the limit the service announced. */
   isIdle(): boolean {
-    const { inUse, queued, pausedUntil } = this.snapshot();
-    return inUse === 0 && queued === 0 && pausedUntil === null && this.#pace.share(this.#clock.now()) === 1;
+    const { limit, inUse, queued, pausedUntil } = this.snapshot();
+    const isUnused = inUse === 0 && queued === 0 && pausedUntil === null;
+    const now = this.#clock.now();
+    return isUnused && this.#pace.share(now) === 1 && this.#room.tokens(limit, now) === limit;
   }
 
   send(token: Token): void {
@@ -167,9 +176,24 @@ class Bucket {
     if (settlement.status === 429) {
       this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMsOf(settlement));
       this.#queue.rejectImpatient(this.#pausedUntil - now);
-      this.#pace.refused(token.sentAt, now);
     }
+    this.#noteOthers(token, settlement, now);
     this.#pump();
+  }
+
+  /** Heeds what a response says of others on the account: what it leaves is compared with what our own requests explain. */
+  #noteOthers(token: Token, { status, remaining, resetMs = 0 }: Settlement, now: number): void {
+    const isRefused = status === 429;
+    const left = (remaining ?? this.#limit) + this.#tokens.mostCounted(token) - (isRefused ? 1 : 0);
+    const isShared = left < this.#limit;
+    if (isShared || !isRefused) this.#room.noteLeft(left, this.#limit, now);
+    // Where responses tell of others, the tokens become fewer; what is left to do is to spread the grants.
+    if (isRefused && (!isShared || this.#pace.share(now) === 1)) this.#pace.refused(token.sentAt, now);
+    // A longer window than ours; a timestamp in whole seconds says two where it means one.
+    if (isShared && !isRefused && remaining === 0 && resetMs > 2 * WINDOW_MS) {
+      this.#heldUntil = now + Math.min(resetMs, token.maxPauseMs);
+    }
+    if (this.#tokens.count('sent') === 0) this.#room.noteAllAnswered(now);
   }
 
   cancel(token: Token): void {
@@ -181,11 +205,11 @@ class Bucket {
     const now = this.#clock.now();
     this.#tokens.collect(now);
     while (now >= this.#opensAt(now)) {
-      const call = this.#queue.take(now, ...this.#free());
+      const call = this.#queue.take(now, ...this.#free(now));
       if (!call) break;
       this.#lastGrantAt = now;
-      const token = this.#tokens.grant(newToken(now));
-      call.resolve(ticketOf(this, token, this.#limit - this.#tokens.inUse));
+      const token = this.#tokens.grant(newToken(now, call.maxPauseMs));
+      call.resolve(ticketOf(this, token, this.#allowed(now) - this.#tokens.inUse));
     }
     this.#queue.rejectExpired(now);
     // Looked at last, so that a call that can go at once never counts as waiting.
@@ -194,15 +218,22 @@ class Bucket {
   }
 
   /** How many tokens are free, and how many of them background calls leave. */
-  #free(): [free: number, reserve: number] {
+  #free(now: number): [free: number, reserve: number] {
+    const allowed = this.#allowed(now);
     const reserve = this.#options.reserve ?? (this.#limit >= RESERVE_FROM_LIMIT ? 1 : 0);
     // A reserve of the whole limit would shut background calls out for ever.
-    return [this.#limit - this.#tokens.inUse, Math.min(reserve, this.#limit - 1)];
+    return [allowed - this.#tokens.inUse, Math.min(reserve, allowed - 1)];
+  }
+
+  /** How many tokens may be out. */
+  #allowed(now: number): number {
+    return this.#room.tokens(this.#limit, now);
   }
 
   /** When the pause is over and the last grant long enough ago. */
   #opensAt(now: number): number {
-    return Math.max(this.#pausedUntil, this.#lastGrantAt + this.#pace.spacingMs(this.#limit, now));
+    const spacingMs = Math.max(this.#pace.spacingMs(this.#limit, now), this.#room.spacingMs(now));
+    return Math.max(this.#pausedUntil, this.#heldUntil, this.#lastGrantAt + spacingMs);
   }
 
   #arm(now: number): void {
@@ -210,7 +241,8 @@ class Bucket {
       this.#timer.clear();
       return;
     }
-    const tokenAt = this.#queue.next(...this.#free()) ? now : this.#tokens.nextFreeAt;
+    const { changesAt } = this.#room;
+    const tokenAt = this.#queue.next(...this.#free(now)) ? now : Math.min(this.#tokens.nextFreeAt, changesAt);
     this.#timer.set(Math.min(Math.max(tokenAt, this.#opensAt(now)), this.#queue.earliestDeadline));
   }
 }

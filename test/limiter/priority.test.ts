@@ -39,7 +39,7 @@ describe('two lanes', () => {
   });
 });
 
-describe('the reserve', () => {
+describe('the reserve, after the first calls', () => {
   test.each([
     [10, 9],
     [11, 10],
@@ -47,7 +47,9 @@ describe('the reserve', () => {
     [3, 3],
     [1, 1],
   ])('limit %d, none given → background calls get %d', async (limit, granted) => {
-    const { acquire } = makeLimiter();
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, {}, { limit });
+    await clock.advance(1_010);
     const calls = Array.from({ length: 20 }, () => acquire({ limit, ...background }));
     await settled();
     expect(grantedOf(calls)).toBe(granted);
@@ -71,7 +73,9 @@ describe('the reserve', () => {
   });
 
   test('reserve of 0 → background calls get every token', async () => {
-    const { acquire } = makeLimiter({ reserve: 0 });
+    const { acquire, answered, clock } = makeLimiter({ reserve: 0 });
+    await answered(1, {}, { limit: 10 });
+    await clock.advance(1_010);
     const calls = Array.from({ length: 20 }, () => acquire({ limit: 10, ...background }));
     await settled();
     expect(grantedOf(calls)).toBe(10);
