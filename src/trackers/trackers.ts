@@ -86,12 +86,14 @@ export class TrackersResource {
   async *listAll(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
   ): AsyncGenerator<Tracker, void, undefined> {
-    let lastIds = new Set<string>();
+    let lastIds: ReadonlySet<string> | undefined;
     for (let page = 1; ; page += 1) {
       const limit = query.limit ?? LARGEST_PAGE;
       const { trackers, hasMore } = await this.list({ ...query, limit, sort: query.sort ?? 1, page });
       // Paging is observed, not guaranteed: a service without it gives the same page for ever.
-      if (trackers.every(({ trackerId }) => lastIds.has(trackerId))) return;
+      // One whose records were all left out is no such page by itself: good ones may follow it.
+      const isComparable = trackers.length > 0 || lastIds?.size === 0;
+      if (isComparable && trackers.every(({ trackerId }) => lastIds?.has(trackerId))) return;
       yield* trackers;
       if (!hasMore) return;
       lastIds = new Set(trackers.map(({ trackerId }) => trackerId));

@@ -144,6 +144,24 @@ describe('listAll', () => {
     expect(queryOf(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
   });
 
+  test('a full page of odd records only, left out → goes on behind it', async () => {
+    const odd = { data: { trackers: [{ trackingNumber: 'LA680658838NL' }] } };
+    const { client } = makeClient([
+      { body: page('a') },
+      { body: odd },
+      { body: page('b') },
+      { body: page() },
+    ]);
+    expect(await collect(client.trackers.listAll({ limit: 1 }))).toEqual(['a', 'b']);
+  });
+
+  test('a service that knows no pages, and odd records only → ends', async () => {
+    const odd = { data: { trackers: [{ trackingNumber: 'LA680658838NL' }] } };
+    const { client, requests } = makeClient({ body: odd });
+    expect(await collect(client.trackers.listAll({ limit: 1 }))).toEqual([]);
+    expect(requests.length).toBeLessThan(5);
+  });
+
   const manyFrom = (start: number, count: number) =>
     page(...Array.from({ length: count }, (_, index) => `id-${start + index}`));
 
