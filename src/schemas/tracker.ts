@@ -29,7 +29,7 @@ const REST_OF_SECOND_MS = 999;
 function isoDate(dash: string, colon: string): RegExp {
   const day = `(?:(?<month>\\d{2})${dash}(?<day>\\d{2})|W(?<week>\\d{2})${dash}(?<weekday>[1-7])|(?<dayOfYear>\\d{3}))`;
   const time = `(?<hours>\\d{2})(?:${colon}(?<minutes>\\d{2})(?:${colon}(?<seconds>\\d{2})(?:[.,]\\d+)?)?)?`;
-  const zone = '(?<zone>Z|[+-]\\d{2}(?::?\\d{2})?)';
+  const zone = '(?<zone>Z|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)';
   return new RegExp(`^(?<year>\\d{4})${dash}${day}(?:T${time}${zone}?)?$`, 'i');
 }
 
@@ -60,9 +60,13 @@ export function latestInstant(value: string): number | undefined {
   const parts: IsoParts | undefined = ISO_DATES.map((iso) => iso.exec(value)?.groups).find(Boolean);
   if (parts === undefined) return undefined;
   const start = startOfDay(parts);
-  const { hours = '23', minutes = '59', seconds = '59', zone } = parts;
+  const { hours = '23', zone } = parts;
+  // The end of a day, of which nothing is left.
+  const isMidnight = hours === '24';
+  const { minutes = isMidnight ? '00' : '59', seconds = isMidnight ? '00' : '59' } = parts;
   if (start === undefined || Number(hours) > 24 || Number(minutes) > 59 || Number(seconds) > 60)
     return undefined;
+  if (isMidnight && Number(minutes) + Number(seconds) > 0) return undefined;
   const local =
     start + ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + REST_OF_SECOND_MS;
   if (zone?.toUpperCase() === 'Z') return local;
