@@ -104,11 +104,12 @@ export function excerpt(body: unknown): string {
 }
 
 function describe(details: ApiErrorDetails): string {
-  const [first] = details.errors;
+  const code = decidingCode(details.errors);
+  const deciding = details.errors.find((item) => item.code === code);
   const said =
-    first === undefined
+    deciding === undefined
       ? excerpt(details.body)
-      : oneLine([first.code, first.message].filter(Boolean).join(': '));
+      : oneLine([deciding.code, deciding.message].filter(Boolean).join(': '));
   const request = details.requestId === undefined ? '' : ` (request ${details.requestId})`;
   const answered = `${details.method} ${details.path} was answered with ${details.status}`;
   return `${answered}${said === '' ? '' : `: ${said}`}${request}`;

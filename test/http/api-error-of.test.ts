@@ -117,6 +117,14 @@ describe('message', () => {
     );
   });
 
+  test('a code added later before a known one → the known one, which decides', () => {
+    const all = [
+      { code: 'added_later', message: 'm' },
+      { code: 'shipping_date_outdated', message: 'too old' },
+    ];
+    expect(errorOf(400, undefined, { errors: all }).message).toContain('shipping_date_outdated: too old');
+  });
+
   test('a code without a message → the code', () => {
     expect(errorOf(404, undefined, { errors: [{ code: 'tracker_not_found' }] }).message).toBe(
       'POST /trackers was answered with 404: tracker_not_found',
