@@ -94,6 +94,18 @@ describe('settings.restrictTrackingToCourierCode', () => {
     expect(pushed).toEqual(['us']);
   });
 
+  test('an event of another courier told to that tracker alone → is not shown and not pushed', async () => {
+    const service = contractFake();
+    const settings = { restrictTrackingToCourierCode: 'us-post' };
+    const id = await service.createFetched({ settings });
+    service.fake
+      .shipment({ trackerId: id })
+      .addEvent({ eventId: 'cn', courierCode: 'cn-post' }, { eventId: 'us', courierCode: 'us-post' });
+    expect(fieldsAt(await trackingOf(service, id), 'eventId', 'events')).toEqual(['us']);
+    const pushed = service.fake.webhooks.pending.flatMap(({ item }) => fieldsAt(item, 'eventId', 'events'));
+    expect(pushed).toEqual(['us']);
+  });
+
   test('without it → events of every courier', async () => {
     const service = contractFake();
     const id = await service.createFetched({ courierCode: 'us-post' });

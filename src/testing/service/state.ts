@@ -191,7 +191,8 @@ export class FakeState {
     const add = (input: EventInput) => (only?.shipment ?? number).add(input, this.ids, atMs);
     if (only !== undefined) {
       this.fetchResults(only, atMs);
-      if (isTracked(only, atMs)) this.#discovered(only, inputs.map(add), atMs);
+      const shown = inputs.filter((input) => isOfItsCourier(only, input));
+      if (isTracked(only, atMs)) this.#discovered(only, shown.map(add), atMs);
       return;
     }
     const events = inputs.map(add);

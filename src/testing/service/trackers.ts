@@ -113,7 +113,7 @@ export function shipmentKeyOf(payload: TrackerPayload): string {
 /** True unless the tracker is restricted to other couriers; an event without a courier is nobody else's. */
 export function isOfItsCourier(
   { restriction, courierCodes }: TrackerPayload,
-  { courierCode }: TrackingEvent,
+  { courierCode }: Pick<TrackingEvent, 'courierCode'>,
 ): boolean {
   if (restriction === null || restriction === 'false') return true;
   const codes = restriction === 'true' ? courierCodes : restriction.split(',');
