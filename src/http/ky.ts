@@ -66,11 +66,16 @@ export async function sendRequest<T>(
     hasHeaders = true;
     // A `fetch` that ignores its signal may answer when the attempt is over: then nothing of it counts any more.
     signal.throwIfAborted();
-    const text = await readBody(response, config.maxAnswerBytes);
+    // What the status has said, a body that breaks off or is too long does not take back.
+    const isEnough = call.response.isStatusEnough === true && response.ok;
+    const text = await readBody(response, config.maxAnswerBytes).catch((cause: unknown) => {
+      if (isEnough) return '';
+      throw cause;
+    });
     signal.throwIfAborted();
     const { status, statusText, headers: received } = response;
     const read = { call, attempts, key, status, statusText, headers: received, text: text ?? '' };
-    if (text === undefined) throw tooLong(read, config.maxAnswerBytes);
+    if (text === undefined && !isEnough) throw tooLong(read, config.maxAnswerBytes);
     return read;
   } catch (cause) {
     signal.throwIfAborted();

@@ -182,6 +182,25 @@ describe('empty successes', () => {
     expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
   });
 
+  test.each([
+    ['breaks off', () => new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) })],
+    ['is too long', () => 'x'.repeat(2_000)],
+  ])('201 to a resend with a body that %s → accepted all the same', async (_what, body) => {
+    const { client } = makeClient(() => new Response(body(), { status: 201 }), { maxAnswerBytes: 1_000 });
+    expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
+  });
+
+  test.each([
+    ['a resend that fails', 500, 'trackers.resendWebhookEvents'],
+    ['a tracker', 200, 'trackers.get'],
+  ])('a body that breaks off, of %s → ConnectionError', async (_what, status, method) => {
+    const broken = () => new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) });
+    const { client } = makeClient(() => new Response(broken(), { status }), { retry: false });
+    const { trackers } = client;
+    const call = method === 'trackers.get' ? trackers.get('t') : trackers.resendWebhookEvents('t');
+    expect(await rejectionOf(call)).toMatchObject({ name: 'ConnectionError' });
+  });
+
   test('204 to an endpoint that has something to say → ResponseValidationError', async () => {
     const { client } = makeClient({ status: 204 });
     expect(await rejectionOf(client.trackers.get('t'))).toBeInstanceOf(ResponseValidationError);
