@@ -36,6 +36,19 @@ describe('webhook history of the fake', () => {
     ]);
   });
 
+  test('two pushes at one instant → the later one first', async () => {
+    const { call, createFetched, fake } = contractFake();
+    const { target } = contractReceiver();
+    const id = await createFetched();
+    const sender = createWebhookSender({ target, secret: SECRET, fake });
+    fake.shipment(NUMBER).addEvent({ eventId: 'first' }).addEvent({ eventId: 'second' });
+    await sender.flush();
+    const { body } = await call('GET', `/trackers/${id}/webhook-history/download`);
+    const pushed = fieldsAt(body, 'requestBody', 'webhooks');
+    const eventIds = pushed.map((push) => at(push, 'trackings', 0, 'events', 0, 'eventId'));
+    expect(eventIds).toEqual(['second', 'first']);
+  });
+
   test('two pushes → requestBody is what reached the receiver', async () => {
     const { history, received } = await twoPushes();
     const { body } = await history();
