@@ -1,12 +1,7 @@
-import { checkFunction, checkKnownOptions, checkTimeoutMs, refuseOption } from '../common/option-checks.ts';
+import { z } from 'zod';
+import { checkOptions, functionOption, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import { sleep } from '../common/timing.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';
-
-const OPTION_NAMES = [
-  'createStore',
-  'wait',
-  'shortLeaseMs',
-] as const satisfies readonly (keyof DedupeStoreContractOptions)[];
 
 /** Options of {@link dedupeStoreContract}. */
 export interface DedupeStoreContractOptions {
@@ -36,17 +31,21 @@ const MANY = Array.from({ length: 100 }, (_, index) => `event-${index}`);
 const SEVERAL = MANY.slice(0, 20);
 const CLAIMANTS = Array.from({ length: 8 }, (_, index) => `token-${index}`);
 
+const contractOptions = z.strictObject({
+  createStore: functionOption<DedupeStoreContractOptions['createStore']>(),
+  wait: functionOption<NonNullable<DedupeStoreContractOptions['wait']>>().default(() => sleep),
+  shortLeaseMs: timeoutOption.default(100),
+} satisfies OptionShape<DedupeStoreContractOptions>);
+
 /** A store and what the cases do with it; labels become keys that belong to this run alone. */
 class Scenario {
   readonly store: DedupeStore;
-  readonly #shortLeaseMs: number;
-  readonly #wait: (ms: number) => void | Promise<void>;
+  readonly #options: z.output<typeof contractOptions>;
   readonly #run = globalThis.crypto.randomUUID();
 
-  constructor(store: DedupeStore, shortLeaseMs: number, wait: (ms: number) => void | Promise<void>) {
+  constructor(store: DedupeStore, options: z.output<typeof contractOptions>) {
     this.store = store;
-    this.#shortLeaseMs = shortLeaseMs;
-    this.#wait = wait;
+    this.#options = options;
   }
 
   keys(labels: readonly string[]): string[] {
@@ -71,15 +70,16 @@ class Scenario {
 
   /** Carries out steps such as `alice claims a b: acquired 1, busy`; what follows the colon is what the store must say. */
   async play(steps: string): Promise<void> {
+    const { shortLeaseMs, wait } = this.#options;
     for (const step of steps.split('; ')) {
       const [action = '', expected] = step.split(': ');
       const [token = '', verb, ...labels] = action.replace(' briefly', '').split(' ');
       // A little more than the lease, for timers fire early and stores may count whole milliseconds.
-      if (action === 'leases end') await this.#wait(this.#shortLeaseMs + 20);
+      if (action === 'leases end') await wait(shortLeaseMs + 20);
       else if (verb === 'commits') await this.commit(labels);
       else if (verb === 'releases') await this.release(token, labels);
       else {
-        const leaseMs = action.endsWith(' briefly') ? this.#shortLeaseMs : LONG_LEASE_MS;
+        const leaseMs = action.endsWith(' briefly') ? shortLeaseMs : LONG_LEASE_MS;
         const response = await this.claim(token, labels, leaseMs);
         if (expected !== undefined) expectSame(response, expected);
       }
@@ -241,15 +241,11 @@ const CASES: Readonly<Record<string, string | ((scenario: Scenario) => Promise<v
  * for (const { name, run } of dedupeStoreContract({ createStore: () => new MyStore() })) test(name, run);
  */
 export function dedupeStoreContract(options: DedupeStoreContractOptions): readonly DedupeStoreContractCase[] {
-  checkKnownOptions('options', options, OPTION_NAMES);
-  const { createStore, wait = sleep, shortLeaseMs = 100 } = options;
-  if (typeof createStore !== 'function') refuseOption('createStore', 'a function', createStore);
-  checkFunction('wait', wait);
-  checkTimeoutMs('shortLeaseMs', shortLeaseMs);
+  const given = checkOptions(contractOptions, options);
   return Object.entries(CASES).map(([name, check]) => ({
     name,
     run: async () => {
-      const scenario = new Scenario(await createStore(), shortLeaseMs, wait);
+      const scenario = new Scenario(await given.createStore(), given);
       await (typeof check === 'string' ? scenario.play(check) : check(scenario));
     },
   }));

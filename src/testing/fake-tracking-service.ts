@@ -1,5 +1,5 @@
 // Specification: service.md 1, 2, 4, 5, 6, 7, 8; public contract
-import { checkOneOf, refuseOption } from '../common/option-checks.ts';
+import { checkOneOf, checkOptions, refuseOption } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { trackingNumber as trackingNumberRule } from '../schemas/identifier.ts';
@@ -7,10 +7,10 @@ import type { Tracker } from '../schemas/tracker.ts';
 import type { ProofOfDelivery } from '../schemas/webhook.ts';
 import { sortEvents } from '../webhooks/events.ts';
 import {
-  checkSpeed,
   type FakeTrackingServiceOptions,
   type RecordedRequest,
   resolveOptions,
+  speedOption,
 } from './options.ts';
 import type { FakeCourier } from './service/couriers.ts';
 import type { Failure, PlannedFailure } from './service/failures.ts';
@@ -251,7 +251,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
     shipment,
     play(trackingNumber, name, { speed = resolved.speed } = {}) {
       checkOneOf('name', name, PLAY_NAMES);
-      checkSpeed(speed);
+      checkOptions(speedOption, speed, 'speed');
       const played = shipment(trackingNumber);
       state.play(state.number(trackingNumber), name, speed);
       return played;

@@ -1,20 +1,21 @@
 // Specification: service.md 1, 8; public contract, "Requests"
+import { z } from 'zod';
 import {
-  checkBoolean,
-  checkCount,
-  checkDelayMs,
-  checkFunction,
-  checkKnownOptions,
   checkOneOf,
-  refuseOption,
+  checkOptions,
+  choiceOption,
+  countOption,
+  delayOption,
+  functionOption,
+  type OptionShape,
+  option,
+  switchOption,
 } from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { FailureKind } from './service/failures.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
-import { checkSeed } from './service/seeded.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
 
-const MAX_API_KEYS = 20;
 /** Reserved for tests by RFC 2606, so a request that escapes the fake reaches nobody. */
 const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
 
@@ -100,98 +101,83 @@ export interface RecordedRequest {
   readonly failure: FailureKind | undefined;
 }
 
-/** The options with every default filled in. */
-export type ResolvedOptions = ReturnType<typeof resolveOptions>;
+/** The most API keys that an account may have (public contract). */
+export const MAX_API_KEYS = 20;
 
-const OPTION_NAMES = [
-  'seed',
-  'now',
-  'limits',
-  'limitWindow',
-  'apiKeys',
-  'plans',
-  'baseUrl',
-  'resultsDelayMs',
-  'noResults',
-  'existingStatus',
-  'latencyMs',
-  'webhooks',
-  'eventsPerPush',
-  'play',
-  'speed',
-  'historyLimit',
-  'onRequest',
-] as const satisfies readonly (keyof FakeTrackingServiceOptions)[];
+/** An object would be the same seed as any other object. */
+export const seedOption = option<string | number>('a string or a number', (value) =>
+  ['string', 'number'].includes(typeof value),
+);
 
-/** Throws `ConfigurationError` unless a speed is at least 1. */
-export function checkSpeed(speed: unknown): number {
-  return typeof speed === 'number' && speed >= 1
-    ? speed
-    : refuseOption('speed', 'a number of at least 1', speed);
-}
+export const speedOption = option<number>(
+  'a number of at least 1',
+  (value) => typeof value === 'number' && value >= 1,
+);
 
-function checkKeys(apiKeys: unknown): void {
+/** True or false, or options, which say true; `isOn` tells which, and the options are there either way. */
+export const switchWithOptions = <Options extends z.ZodType<object>>(name: string, options: Options) =>
+  z.unknown().transform((value) => ({
+    isOn: value !== false,
+    ...checkOptions(options, typeof value === 'boolean' ? {} : value, name),
+  }));
+
+const quotaOption = countOption(0, true).default(Number.POSITIVE_INFINITY);
+
+const perShipmentOptions = z.strictObject({ quota: quotaOption, bulkCreateLimit: quotaOption });
+
+const plansOptions = z.strictObject({
+  perShipment: switchWithOptions('plans.perShipment', perShipmentOptions).prefault(true),
+  perCall: switchWithOptions('plans.perCall', z.strictObject({ quota: quotaOption })).prefault(false),
+} satisfies OptionShape<FakePlans>);
+
+const limitsOptions = z.strictObject(
+  Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(0).optional()])),
+);
+
+const apiKeysOption = option<readonly string[]>(`1 to ${MAX_API_KEYS} keys without spaces`, (value) => {
   const isKey = (key: unknown) => typeof key === 'string' && /^\S+$/.test(key);
-  const isList = Array.isArray(apiKeys) && apiKeys.length >= 1 && apiKeys.length <= MAX_API_KEYS;
-  if (!isList || !apiKeys.every(isKey))
-    refuseOption('apiKeys', `1 to ${MAX_API_KEYS} keys without spaces`, apiKeys);
-}
+  return Array.isArray(value) && value.length >= 1 && value.length <= MAX_API_KEYS && value.every(isKey);
+});
 
-function checkLimits(limits: Partial<Record<EndpointName, number>>): void {
-  checkKnownOptions('limits', limits, ENDPOINT_NAMES);
-  for (const [name, limit] of Object.entries(limits)) checkCount(`limits.${name}`, limit, 0);
-}
+const fakeOptions = z.strictObject({
+  seed: seedOption.default(1),
+  now: functionOption<() => number>().default(() => () => Date.now()),
+  limits: z
+    .unknown()
+    .prefault({})
+    .transform((value) => (value === false ? value : checkOptions(limitsOptions, value, 'limits'))),
+  limitWindow: choiceOption<LimitWindow>(['fixed', 'sliding']).default('fixed'),
+  apiKeys: apiKeysOption.optional(),
+  plans: plansOptions.prefault({}),
+  baseUrl: option<string>('an absolute URL', (value) => URL.canParse(String(value)))
+    .default(DEFAULT_BASE_URL)
+    .transform((url) => new URL(url)),
+  resultsDelayMs: delayOption.default(2000),
+  noResults: choiceOption(['parcel_not_found', 'empty']).default('parcel_not_found'),
+  existingStatus: option<200 | 201>('200 or 201', (value) => value === 200 || value === 201).optional(),
+  latencyMs: z
+    .custom<number | ((endpoint: EndpointName) => number)>()
+    .prefault(0)
+    .transform((value) => {
+      if (typeof value === 'function') return value;
+      const latencyMs = checkOptions(delayOption, value, 'latencyMs');
+      return () => latencyMs;
+    }),
+  webhooks: switchOption.default(true),
+  eventsPerPush: countOption(1, true).default(Number.POSITIVE_INFINITY),
+  play: z
+    .custom<PlayName | readonly PlayName[]>()
+    .prefault([])
+    .transform((play) => [play].flat().map((name) => checkOneOf('play', name, PLAY_NAMES))),
+  speed: speedOption.default(1),
+  historyLimit: countOption(0, true).default(Number.POSITIVE_INFINITY),
+  onRequest: functionOption<(request: RecordedRequest) => void>().optional(),
+} satisfies OptionShape<FakeTrackingServiceOptions>);
 
-function quota(name: string, value = Number.POSITIVE_INFINITY): number {
-  return checkCount(name, value, 0, true);
-}
-
-function resolvePlans(plans: FakePlans) {
-  checkKnownOptions('plans', plans, ['perShipment', 'perCall']);
-  const { perShipment = true, perCall = false } = plans;
-  const shipment = typeof perShipment === 'boolean' ? {} : perShipment;
-  const call = typeof perCall === 'boolean' ? {} : perCall;
-  checkKnownOptions('plans.perShipment', shipment, ['quota', 'bulkCreateLimit']);
-  checkKnownOptions('plans.perCall', call, ['quota']);
-  return {
-    hasPerShipmentPlan: perShipment !== false,
-    trackerQuota: quota('plans.perShipment.quota', shipment.quota),
-    bulkCreateLimit: quota('plans.perShipment.bulkCreateLimit', shipment.bulkCreateLimit),
-    hasPerCallPlan: perCall !== false,
-    searchQuota: quota('plans.perCall.quota', call.quota),
-  };
-}
+/** The options with every default filled in. */
+export type ResolvedOptions = z.output<typeof fakeOptions>;
 
 /** Checks the options and fills the defaults in; throws `ConfigurationError`. */
-export function resolveOptions(options: FakeTrackingServiceOptions) {
-  checkKnownOptions('options', options, OPTION_NAMES);
-  const { latencyMs = 0, limits = {}, apiKeys, baseUrl = DEFAULT_BASE_URL } = options;
-  if (apiKeys !== undefined) checkKeys(apiKeys);
-  if (limits !== false) checkLimits(limits);
-  if (typeof latencyMs !== 'function') checkDelayMs('latencyMs', latencyMs);
-  checkFunction('now', options.now);
-  checkFunction('onRequest', options.onRequest);
-  if (!URL.canParse(baseUrl)) refuseOption('baseUrl', 'an absolute URL', baseUrl);
-  const { noResults = 'parcel_not_found', existingStatus } = options;
-  if (existingStatus !== undefined && existingStatus !== 200 && existingStatus !== 201)
-    refuseOption('existingStatus', '200 or 201', existingStatus);
-  return {
-    seed: checkSeed(options.seed ?? 1),
-    now: options.now ?? (() => Date.now()),
-    limits,
-    limitWindow: checkOneOf<LimitWindow>('limitWindow', options.limitWindow ?? 'fixed', ['fixed', 'sliding']),
-    apiKeys: apiKeys === undefined ? undefined : new Set(apiKeys),
-    ...resolvePlans(options.plans ?? {}),
-    baseUrl: new URL(baseUrl),
-    resultsDelayMs: checkDelayMs('resultsDelayMs', options.resultsDelayMs ?? 2000),
-    noResults: checkOneOf('noResults', noResults, ['parcel_not_found', 'empty']),
-    existingStatus,
-    latencyMs: typeof latencyMs === 'function' ? latencyMs : () => latencyMs,
-    webhooks: checkBoolean('webhooks', options.webhooks ?? true),
-    eventsPerPush: checkCount('eventsPerPush', options.eventsPerPush ?? Number.POSITIVE_INFINITY, 1, true),
-    plays: [options.play ?? []].flat().map((name) => checkOneOf('play', name, PLAY_NAMES)),
-    speed: checkSpeed(options.speed ?? 1),
-    historyLimit: checkCount('historyLimit', options.historyLimit ?? Number.POSITIVE_INFINITY, 0, true),
-    onRequest: options.onRequest ?? (() => {}),
-  };
+export function resolveOptions(options: FakeTrackingServiceOptions): ResolvedOptions {
+  return checkOptions(fakeOptions, options);
 }

@@ -1,5 +1,13 @@
 // Specification: service.md 7, 8; public contract, "Errors"
-import { checkCount, checkKnownOptions, checkOneOf, refuseOption } from '../../common/option-checks.ts';
+import { z } from 'zod';
+import {
+  checkOneOf,
+  checkOptions,
+  choiceOption,
+  countOption,
+  type OptionShape,
+  option,
+} from '../../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
@@ -54,38 +62,44 @@ export interface PlannedFailure {
   cancel(): void;
 }
 
-const STATUS_FIELDS = ['status', 'code', 'message', 'retryAfter', 'headers', 'body', 'times'];
-const KIND_FIELDS = ['kind', 'status', 'times'];
+const statusOption = option<number>('a whole number from 200 to 599', (value) => {
+  return Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599;
+});
+const timesOption = countOption(1, true).optional();
 
-function checkFailure(endpoint: string, failure: Failure): void {
-  checkOneOf('endpoint', endpoint, [...ENDPOINT_NAMES, '*']);
-  const hasKind = typeof failure === 'object' && failure !== null && 'kind' in failure;
-  checkKnownOptions('failure', failure, hasKind ? KIND_FIELDS : STATUS_FIELDS);
-  if ('kind' in failure) checkOneOf('kind', failure.kind, FAILURE_KINDS);
-  const { status, times = 1 } = failure;
-  if (status !== undefined || !('kind' in failure)) {
-    const isFinal = checkCount('status', status, 200) <= 599;
-    if (!isFinal) refuseOption('status', 'at most 599', status);
-  }
-  checkCount('times', times, 1, true);
-}
+const statusFailure = z.strictObject({
+  status: statusOption,
+  code: z.unknown().optional(),
+  message: z.unknown().optional(),
+  retryAfter: z.unknown().optional(),
+  headers: z.unknown().optional(),
+  body: z.unknown().optional(),
+  times: timesOption,
+} satisfies OptionShape<Extract<Failure, { message?: string }>>);
+
+const kindFailure = z.strictObject({
+  kind: choiceOption(FAILURE_KINDS),
+  status: statusOption.optional(),
+  times: timesOption,
+} satisfies OptionShape<Extract<Failure, { kind: FailureKind }>>);
 
 /** The failures that wait for their requests; the one planned first is used first. */
 export class Failures {
   #plans: { readonly endpoint: string; readonly failure: Failure; remaining: number }[] = [];
 
   plan(endpoint: EndpointName | '*', failure: Failure): PlannedFailure {
-    checkFailure(endpoint, failure);
-    const plan = { endpoint, failure, remaining: failure.times ?? 1 };
-    this.#plans.push(plan);
-    return {
-      get remaining() {
-        return plan.remaining;
-      },
-      cancel() {
+    checkOneOf('endpoint', endpoint, [...ENDPOINT_NAMES, '*']);
+    checkOptions('kind' in Object(failure) ? kindFailure : statusFailure, failure, 'failure');
+    const plan = {
+      endpoint,
+      failure,
+      remaining: failure.times ?? 1,
+      cancel: () => {
         plan.remaining = 0;
       },
     };
+    this.#plans.push(plan);
+    return plan;
   }
 
   /** The failure of one request, if it is to fail. */

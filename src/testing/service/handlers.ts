@@ -64,13 +64,13 @@ const listTrackers: Handler = ({ query }, state) => {
 
 /** Rejects a request that creates more trackers than the plan has left, as a whole. */
 function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
-  const { trackerQuota, bulkCreateLimit } = state.options;
+  const { quota, bulkCreateLimit } = state.options.plans.perShipment;
   // Counting looks at every item, so it is left where nothing is limited.
-  if (trackerQuota === Infinity && bulkCreateLimit === Infinity) return;
+  if (quota === Infinity && bulkCreateLimit === Infinity) return;
   const total = state.countNew(inputs);
   if (state.bulkCreated + total > bulkCreateLimit)
     throw rejection(403, 'bulk_create_limit_exceeded', 'The plan creates fewer trackers in bulk.');
-  if (state.trackers.size + total > trackerQuota)
+  if (state.trackers.size + total > quota)
     throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
 }
 
@@ -228,7 +228,7 @@ const webhookHistory: Handler = (call, state) => {
 /** No tracker, no webhook, one call of the quota. */
 const search: Handler = ({ bodyText }, state) => {
   const input = validatedAt(state.now(), endpoints['tracking.search'].request.body, parseJson(bodyText));
-  if (state.searches >= state.options.searchQuota)
+  if (state.searches >= state.options.plans.perCall.quota)
     throw rejection(403, 'quota_limit_reached', 'The per-call quota is used up.');
   state.searches += 1;
   const hints = {

@@ -1,12 +1,4 @@
 import { createHash } from 'node:crypto';
-import { refuseOption } from '../../common/option-checks.ts';
-
-/** Checks a seed; an object would be the same seed as any other object. */
-export function checkSeed(value: unknown): string | number {
-  return typeof value === 'string' || typeof value === 'number'
-    ? value
-    : refuseOption('seed', 'a string or a number', value);
-}
 
 function digest(seed: string, kind: string, count: number): Buffer {
   return createHash('sha256').update(`${seed}\n${kind}\n${count}`).digest();
@@ -31,9 +23,7 @@ export class SeededIds {
   /** The id of a kind at a place. */
   of(kind: string, count: number): string {
     const hex = digest(this.#seed, kind, count).toString('hex');
-    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
-      '-',
-    );
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
   }
 }
 

@@ -40,7 +40,7 @@ function noRouteReply({ allowedMethods }: NoRoute): Reply {
   return { ...reply, headers: { ...reply.headers, allow } };
 }
 
-function checkKey(header: string | null, apiKeys: ReadonlySet<string> | undefined): void {
+function checkKey(header: string | null, apiKeys: readonly string[] | undefined): void {
   if (header === null || header.trim() === '')
     throw rejection(400, 'auth_missing_header', 'The Authorization header is missing.');
   const key = /^Bearer +(\S+)$/i.exec(header.trim())?.[1];
@@ -48,17 +48,14 @@ function checkKey(header: string | null, apiKeys: ReadonlySet<string> | undefine
     const message = 'The Authorization header must read: Bearer <API key>.';
     throw rejection(400, 'auth_invalid_header', message);
   }
-  const isKnown = apiKeys === undefined || apiKeys.has(key);
+  const isKnown = apiKeys === undefined || apiKeys.includes(key);
   if (!isKnown) throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
 }
 
-function checkPlan(
-  { hasPerCallPlan, hasPerShipmentPlan }: FakeState['options'],
-  endpoint: EndpointName,
-): void {
+function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): void {
   if (endpoint === 'couriers.list') return;
   const isPerCall = endpoint === 'tracking.search';
-  if (isPerCall ? hasPerCallPlan : hasPerShipmentPlan) return;
+  if ((isPerCall ? plans.perCall : plans.perShipment).isOn) return;
   const message = `There is no active ${isPerCall ? 'per-call' : 'per-shipment'} subscription.`;
   throw rejection(isPerCall ? 422 : 403, 'no_active_subscription', message);
 }
@@ -145,7 +142,7 @@ export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome>
   const latencyMs = entry.endpoint === undefined ? 0 : state.options.latencyMs(entry.endpoint);
   if (latencyMs > 0) await sleep(latencyMs);
   if ('reply' in outcome) entry.status = outcome.reply.status;
-  state.options.onRequest(entry);
+  state.options.onRequest?.(entry);
   if (!('reply' in outcome)) return outcome;
   const { reply } = outcome;
   const date = new Date(state.now()).toUTCString();

@@ -109,7 +109,7 @@ export class FakeState {
   /** What couriers know of a number that a caller asks about: a play of the options starts now. */
   askedNumber(trackingNumber: string): NumberState {
     const number = this.number(trackingNumber);
-    const { plays, speed } = this.options;
+    const { play: plays, speed } = this.options;
     const play = plays[this.#playsStarted % plays.length];
     if (play === undefined || number.isScripted) return number;
     this.#playsStarted += 1;
@@ -127,7 +127,7 @@ export class FakeState {
     const payload = toPayload(input);
     const reusable = this.trackers.findReusable(payload, endpoint === 'trackers.track');
     if (reusable !== undefined) return { tracker: reusable, isNew: false };
-    if (this.trackers.size >= this.options.trackerQuota)
+    if (this.trackers.size >= this.options.plans.perShipment.quota)
       throw rejection(403, 'quota_limit_reached', 'The quota is used up.');
     const tracker: TrackerState = {
       ...payload,

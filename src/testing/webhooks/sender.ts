@@ -1,17 +1,19 @@
 // Specification: service.md 6; public contract, "Webhooks"
+import { z } from 'zod';
 import {
-  checkBoolean,
-  checkCount,
-  checkDelayMs,
-  checkFunction,
-  checkKnownOptions,
-  checkOneOf,
-  refuseOption,
+  checkOptions,
+  choiceOption,
+  countOption,
+  delayOption,
+  functionOption,
+  type OptionShape,
+  option,
+  switchOption,
 } from '../../common/option-checks.ts';
 import { MAX_TIMER_MS, sleep } from '../../common/timing.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
-import { checkSpeed } from '../options.ts';
-import { checkSeed, seededRandom } from '../service/seeded.ts';
+import { seedOption, speedOption, switchWithOptions } from '../options.ts';
+import { seededRandom } from '../service/seeded.ts';
 import {
   type DeliveryResult,
   deliver,
@@ -118,58 +120,36 @@ export interface WebhookSender {
   }): () => Promise<void>;
 }
 
-const OPTION_NAMES = [
-  'target',
-  'fake',
-  'secret',
-  'duplicates',
-  'shuffle',
-  'seed',
-  'concurrency',
-  'until2xx',
-  'itemsPerRequest',
-  'shape',
-  'identifyBy',
-  'timeoutMs',
-  'onSent',
-] as const satisfies readonly (keyof WebhookSenderOptions)[];
+const repeatOptions = z.strictObject({
+  maxAttempts: countOption(1).default(MAX_ATTEMPTS),
+  delayMs: delayOption.optional(),
+  speed: speedOption.default(DEFAULT_SPEED),
+});
 
-function resolveRepeats(until2xx: NonNullable<WebhookSenderOptions['until2xx']>) {
-  if (until2xx === false) return { maxAttempts: 1, delayMs: undefined, speed: 1 };
-  if (until2xx !== true) checkKnownOptions('until2xx', until2xx, ['maxAttempts', 'delayMs', 'speed']);
-  const { maxAttempts = MAX_ATTEMPTS, delayMs, speed = DEFAULT_SPEED } = until2xx === true ? {} : until2xx;
-  return {
-    maxAttempts: checkCount('until2xx.maxAttempts', maxAttempts, 1),
-    delayMs: delayMs === undefined ? undefined : checkDelayMs('until2xx.delayMs', delayMs),
-    speed: checkSpeed(speed),
-  };
-}
-
-/** Checks the options and fills the defaults in; throws `ConfigurationError`. */
-function resolveOptions(options: WebhookSenderOptions) {
-  checkKnownOptions('options', options, OPTION_NAMES);
-  const { target, fake, secret, onSent } = options;
-  const isTarget = typeof target === 'function' || URL.canParse(target);
-  if (!isTarget) refuseOption('target', 'a URL or a function', target);
-  if (typeof fake?.webhooks?.take !== 'function') refuseOption('fake', 'a fake tracking service', fake);
-  if (secret !== undefined && (typeof secret !== 'string' || secret === ''))
-    refuseOption('secret', 'a non-empty string', secret);
-  checkFunction('onSent', onSent);
-  const seed = checkSeed(options.seed ?? 1);
-  const isFlat = checkOneOf('shape', options.shape ?? 'enveloped', ['enveloped', 'flat']) === 'flat';
-  return {
-    receiver: { target, secret, timeoutMs: checkDelayMs('timeoutMs', options.timeoutMs ?? TIMEOUT_MS) },
-    fake,
-    duplicates: checkCount('duplicates', options.duplicates ?? 0, 0),
-    random: checkBoolean('shuffle', options.shuffle ?? false) ? seededRandom(seed) : undefined,
-    concurrency: checkCount('concurrency', options.concurrency ?? 1, 1),
-    itemsPerRequest: isFlat ? 1 : checkCount('itemsPerRequest', options.itemsPerRequest ?? 1, 1),
-    isFlat,
-    identifyBy: checkOneOf('identifyBy', options.identifyBy ?? 'both', ['both', 'clientTrackerId']),
-    onSent,
-    ...resolveRepeats(options.until2xx ?? false),
-  };
-}
+const senderOptions = z.strictObject({
+  target: option<WebhookTarget>(
+    'a URL or a function',
+    (value) => typeof value === 'function' || URL.canParse(String(value)),
+  ),
+  fake: option<WebhookSenderOptions['fake']>(
+    'a fake tracking service',
+    (value) => typeof Object(value).webhooks?.take === 'function',
+  ),
+  secret: option<string>(
+    'a non-empty string',
+    (value) => typeof value === 'string' && value !== '',
+  ).optional(),
+  duplicates: countOption(0).default(0),
+  shuffle: switchOption.default(false),
+  seed: seedOption.default(1),
+  concurrency: countOption(1).default(1),
+  until2xx: switchWithOptions('until2xx', repeatOptions).prefault(false),
+  itemsPerRequest: countOption(1).default(1),
+  shape: choiceOption(['enveloped', 'flat']).default('enveloped'),
+  identifyBy: choiceOption(['both', 'clientTrackerId']).default('both'),
+  timeoutMs: delayOption.default(TIMEOUT_MS),
+  onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
+} satisfies OptionShape<WebhookSenderOptions>);
 
 /** One body to send, once or more often. */
 interface Job {
@@ -177,19 +157,26 @@ interface Job {
   readonly body: object;
 }
 
-type Shape = Pick<ReturnType<typeof resolveOptions>, 'isFlat' | 'identifyBy'>;
+/** A report that is being written. */
+interface OpenReport extends WebhookSenderReport {
+  items: number;
+  accepted: number;
+  lost: number;
+  readonly sent: SentWebhook[];
+}
 
-/** The item of a push as it is sent. */
-function itemOf({ item }: WebhookPush, identifyBy: Shape['identifyBy']) {
+type BodyRules = Pick<z.output<typeof senderOptions>, 'shape' | 'identifyBy'>;
+
+function itemOf({ item }: WebhookPush, identifyBy: BodyRules['identifyBy']) {
   if (identifyBy === 'both' || !item.tracker.clientTrackerId) return item;
   return { ...item, tracker: { ...item.tracker, trackerId: undefined } };
 }
 
 /** The body of some pushes; a proof of delivery stays enveloped, for the flat shape does not have it. */
-function bodyOf(pushes: readonly WebhookPush[], { isFlat, identifyBy }: Shape): object {
+function bodyOf(pushes: readonly WebhookPush[], { shape, identifyBy }: BodyRules): object {
   const items = pushes.map((push) => itemOf(push, identifyBy));
   const [item] = items;
-  if (!isFlat || item === undefined || !('events' in item)) return { trackings: items };
+  if (shape !== 'flat' || item === undefined || !('events' in item)) return { trackings: items };
   const { trackerId, clientTrackerId } = item.tracker;
   return { trackerId, clientTrackerId, events: item.events };
 }
@@ -213,9 +200,14 @@ function shuffled(jobs: readonly Job[], random: () => number): Job[] {
  * const report = await sender.flush(); // { items: 1, accepted: 1, lost: 0, sent: [three requests] }
  */
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
-  const { receiver, fake, duplicates, random, concurrency, ...rules } = resolveOptions(options);
-  const url = typeof receiver.target === 'function' ? null : String(receiver.target);
-  let freeLanes = concurrency;
+  const given = checkOptions(senderOptions, options);
+  const { target, fake, until2xx } = given;
+  const receiver = { target, secret: given.secret, timeoutMs: given.timeoutMs };
+  const url = typeof target === 'function' ? null : String(target);
+  const maxAttempts = until2xx.isOn ? until2xx.maxAttempts : 1;
+  const itemsPerRequest = given.shape === 'flat' ? 1 : given.itemsPerRequest;
+  const random = seededRandom(given.seed);
+  let freeLanes = given.concurrency;
   const waiting = new Set<() => void>();
 
   /** Runs a request when fewer than `concurrency` are under way; first come, first served. */
@@ -231,63 +223,59 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  /** One request; resolves to the wait until the next one, or undefined when there is none. */
-  async function attemptOf(
-    { pushes, body }: Job,
-    attempt: number,
-    sent: SentWebhook[],
-    accepted: Set<WebhookPush>,
-  ): Promise<number | undefined> {
+  async function attemptOf({ pushes, body }: Job, attempt: number, sent: SentWebhook[]) {
     const outcome = await deliver(receiver, JSON.stringify(body));
-    const { status, succeeded, responseHeaders } = outcome;
+    const { status, succeeded } = outcome;
     const messageIds = pushes.flatMap(({ item }) => item.metadata?.messageId ?? []);
     const request = { messageIds, attempt, status, succeeded };
     sent.push(request);
     fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
-    rules.onSent?.(request, pushes);
-    if (succeeded) for (const push of pushes) accepted.add(push);
-    if (succeeded || attempt === rules.maxAttempts) return undefined;
-    const ownWaitMs = rules.delayMs ?? scheduledWaitMs(attempt) / rules.speed;
-    return Math.min(Math.max(ownWaitMs, retryAfterMs(responseHeaders) / rules.speed), MAX_TIMER_MS);
+    given.onSent?.(request, pushes);
+    return outcome;
   }
 
   /** Sends a request until it is accepted or given up; others go on while it waits. */
-  async function send(job: Job, sent: SentWebhook[], accepted: Set<WebhookPush>): Promise<void> {
+  async function isAccepted(job: Job, sent: SentWebhook[]): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
-      const waitMs = await inLane(() => attemptOf(job, attempt, sent, accepted));
-      if (waitMs === undefined) return;
-      await sleep(waitMs);
+      const { succeeded, responseHeaders } = await inLane(() => attemptOf(job, attempt, sent));
+      if (succeeded || attempt === maxAttempts) return succeeded;
+      const ownWaitMs = until2xx.delayMs ?? scheduledWaitMs(attempt) / until2xx.speed;
+      const askedWaitMs = retryAfterMs(responseHeaders) / until2xx.speed;
+      await sleep(Math.min(Math.max(ownWaitMs, askedWaitMs), MAX_TIMER_MS));
     }
   }
 
-  /** Sends what waits now. */
-  async function sendWaiting(): Promise<WebhookSenderReport> {
+  /** Sends what waits now, and adds to the report what became of it. */
+  async function sendWaiting(report: OpenReport): Promise<void> {
     // Looked up each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
-    for (let start = 0; start < pushes.length; start += rules.itemsPerRequest) {
-      const group = pushes.slice(start, start + rules.itemsPerRequest);
-      const job = { pushes: group, body: bodyOf(group, rules) };
-      for (let copy = 0; copy <= duplicates; copy += 1) jobs.push(job);
+    for (let start = 0; start < pushes.length; start += itemsPerRequest) {
+      const group = pushes.slice(start, start + itemsPerRequest);
+      const job = { pushes: group, body: bodyOf(group, given) };
+      for (let copy = 0; copy <= given.duplicates; copy += 1) jobs.push(job);
     }
-    const sent: SentWebhook[] = [];
     const accepted = new Set<WebhookPush>();
-    const ordered = random === undefined ? jobs : shuffled(jobs, random);
-    await Promise.all(ordered.map((job) => send(job, sent, accepted)));
-    return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size, sent };
+    const send = async (job: Job) => {
+      if (await isAccepted(job, report.sent)) for (const push of job.pushes) accepted.add(push);
+    };
+    await Promise.all((given.shuffle ? shuffled(jobs, random) : jobs).map(send));
+    report.items += pushes.length;
+    report.accepted += accepted.size;
+    report.lost += pushes.length - accepted.size;
   }
+
+  const newReport = (): OpenReport => ({ items: 0, accepted: 0, lost: 0, sent: [] });
 
   return {
     async flush() {
-      const sent: SentWebhook[] = [];
-      const total = { items: 0, accepted: 0, lost: 0, sent };
-      for (let report = await sendWaiting(); report.items > 0; report = await sendWaiting()) {
-        total.items += report.items;
-        total.accepted += report.accepted;
-        total.lost += report.lost;
-        for (const request of report.sent) sent.push(request);
-      }
-      return total;
+      const report = newReport();
+      let itemsBefore: number;
+      do {
+        itemsBefore = report.items;
+        await sendWaiting(report);
+      } while (report.items > itemsBefore);
+      return report;
     },
     async probe() {
       return (await deliver(receiver)).status === 200;
@@ -297,7 +285,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const looks = new Set<Promise<void>>();
       const look = async () => {
         // Not until nothing is left: under a steady stream that report would never end.
-        const report = await sendWaiting();
+        const report = newReport();
+        await sendWaiting(report);
         if (report.sent.length > 0) onReport?.(report);
       };
       const timer = globalThis.setInterval(() => {
