@@ -1,6 +1,6 @@
 // Specification: service.md 1, 4; public contract, "Records"
 import type { Courier } from '../../schemas/courier.ts';
-import type { TrackerPayload } from './trackers.ts';
+import type { Hints } from './trackers.ts';
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
@@ -33,22 +33,24 @@ export function publicCourier({ supportsSynchronousFetch: _, ...courier }: FakeC
   return courier;
 }
 
-/** What a caller said of a shipment. */
-type Hints = Pick<TrackerPayload, 'courierCodes' | 'destinationPostCode' | 'destinationCountryCode'>;
-
 /** False when every courier that was named asks for a field that was not given, so none of them responds. */
 export function canRespond(couriers: readonly FakeCourier[], hints: Hints): boolean {
   const named = couriers.filter(({ courierCode }) => hints.courierCodes.includes(courierCode));
   const areAllKnown = named.length > 0 && named.length === hints.courierCodes.length;
   // An account with the courier, the third field that one may ask for, is not something a request can give.
-  const lacksField = ({ requiredFields }: FakeCourier) =>
-    (hints.destinationPostCode === null && requiredFields?.includes('destinationPostCode') === true) ||
-    (hints.destinationCountryCode === null && requiredFields?.includes('destinationCountryCode') === true);
+  const isMissing = (field: string) =>
+    (field === 'destinationPostCode' || field === 'destinationCountryCode') && hints[field] === null;
+  const lacksField = ({ requiredFields }: FakeCourier) => requiredFields?.some(isMissing) === true;
   return !areAllKnown || !named.every(lacksField);
 }
 
-/** False when none of the couriers can be asked while the caller waits. */
-export function canRespondAtOnce(couriers: readonly FakeCourier[], courierCodes: readonly string[]): boolean {
+/** False when none of the couriers that were named, or else know the number, can be asked while the caller waits. */
+export function canRespondAtOnce(
+  couriers: readonly FakeCourier[],
+  hints: Pick<Hints, 'courierCodes'>,
+  number: Pick<Hints, 'courierCodes'>,
+): boolean {
+  const { courierCodes } = hints.courierCodes.length > 0 ? hints : number;
   const isSynchronous = (code: string) =>
     couriers.find((candidate) => candidate.courierCode === code)?.supportsSynchronousFetch ?? true;
   return courierCodes.length === 0 || courierCodes.some(isSynchronous);

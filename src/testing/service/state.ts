@@ -1,7 +1,7 @@
 // Specification: service.md 1, 2.4, 6; public contract, "Webhooks"
 import type { EndpointName } from '../../endpoints.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
-import type { TrackerRequest } from '../../schemas/tracker.ts';
+import type { TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import {
   EVENTS_TOPIC,
   type EventsDelivery,
@@ -20,11 +20,13 @@ import { validatedTrackerInput } from './input.ts';
 import { RateLimits } from './rate-limits.ts';
 import { SeededIds } from './seeded.ts';
 import {
+  type Hints,
   isOfItsCourier,
   isTracked,
   shipmentKeyOf,
   type TrackerState,
   TrackerStore,
+  toHints,
   toPayload,
   webhookTrackerView,
 } from './trackers.ts';
@@ -158,11 +160,20 @@ export class FakeState {
   }
 
   /** Changes a tracker; a hint that a courier was missing brings its results. */
-  updateTracker(tracker: TrackerState, changes: Partial<TrackerState>): void {
+  updateTracker(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const nowMs = this.now();
-    const wasSubscribed = tracker.isSubscribed;
+    const { isSubscribed: wasSubscribed, courierCodes } = tracker;
     const lackedHint = tracker.isFetched && !canRespond(this.couriers, tracker);
-    this.trackers.change(tracker, changes);
+    const hints = toHints(patch);
+    // The store first: it may reject the change.
+    this.trackers.setSubscribed(tracker, patch.isSubscribed ?? wasSubscribed);
+    Object.assign(tracker, {
+      courierCodes: patch.courierCode === undefined ? courierCodes : hints.courierCodes,
+      originCountryCode: hints.originCountryCode ?? tracker.originCountryCode,
+      destinationCountryCode: hints.destinationCountryCode ?? tracker.destinationCountryCode,
+      destinationPostCode: hints.destinationPostCode ?? tracker.destinationPostCode,
+      shippingDay: hints.shippingDay ?? tracker.shippingDay,
+    } satisfies Hints);
     if (wasSubscribed && !tracker.isSubscribed) tracker.trackedUntilMs = nowMs;
     if (!wasSubscribed && tracker.isSubscribed) {
       tracker.trackedUntilMs = nowMs + TRACKED_AFTER_EVENT_MS;

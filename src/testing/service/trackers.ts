@@ -3,29 +3,55 @@
 import type { CourierCodes } from '../../schemas/courier.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { SearchBy } from '../../schemas/identifier.ts';
-import type { Tracker, TrackerRequest } from '../../schemas/tracker.ts';
+import type { Tracker, TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Tracking } from '../../schemas/tracking.ts';
 import { resultsView, type ShipmentState } from '../shipments/shipment.ts';
 import { rejection } from './http.ts';
 import { dayOf, toAlpha2 } from './input.ts';
 
-/** What of a creation request is kept, in the form the service compares it. */
-export interface TrackerPayload {
-  trackingNumber: string;
-  clientTrackerId: string | null;
-  shipmentReference: string | null;
-  /** Each once, in a fixed order. */
-  courierCodes: readonly string[];
-  originCountryCode: string | null;
-  destinationCountryCode: string | null;
-  destinationPostCode: string | null;
-  /** Day precision: the day alone. */
-  shippingDay: string | null;
-  courierName: string | null;
-  trackingUrl: string | null;
-  /** `true`, `false` or the codes, as one comparable string. */
-  restriction: string | null;
+/** A list of courier codes in the form they are compared: each once, in a fixed order. */
+function courierList(codes: CourierCodes | undefined): string[] {
+  const list = typeof codes === 'string' ? [codes] : (codes ?? []);
+  return [...new Set(list.map((code) => code.trim().toLowerCase()))].sort();
 }
+
+function countryOf(code: string | undefined): string | null {
+  return code === undefined ? null : (toAlpha2(code) ?? null);
+}
+
+/** Brings what a request says of couriers and places into the form it is kept and compared in. */
+export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
+  return {
+    courierCodes: courierList(input.courierCode),
+    originCountryCode: countryOf(input.originCountryCode),
+    destinationCountryCode: countryOf(input.destinationCountryCode),
+    destinationPostCode: input.destinationPostCode ?? null,
+    /** Day precision: the day alone. */
+    shippingDay: input.shippingDate === undefined ? null : dayOf(input.shippingDate),
+  };
+}
+
+/** What helps to find a shipment. */
+export type Hints = ReturnType<typeof toHints>;
+
+/** Brings a creation request into the form it is kept and compared in. */
+export function toPayload(input: TrackerRequest) {
+  const restriction = input.settings?.restrictTrackingToCourierCode ?? null;
+  const isList = restriction !== null && typeof restriction !== 'boolean';
+  return {
+    trackingNumber: input.trackingNumber.toUpperCase(),
+    clientTrackerId: input.clientTrackerId || null,
+    shipmentReference: input.shipmentReference ?? null,
+    ...toHints(input),
+    courierName: input.courierName ?? null,
+    trackingUrl: input.trackingUrl ?? null,
+    /** `true`, `false` or the codes, as one comparable text. */
+    restriction: isList ? courierList(restriction).join(',') : (restriction?.toString() ?? null),
+  };
+}
+
+/** What of a creation request is kept. */
+export type TrackerPayload = ReturnType<typeof toPayload>;
 
 /** A tracker as the fake keeps it. */
 export interface TrackerState extends TrackerPayload {
@@ -41,36 +67,6 @@ export interface TrackerState extends TrackerPayload {
   trackedUntilMs: number;
   /** True once the service asked couriers for it; before, there are no results. */
   isFetched: boolean;
-}
-
-/** A list of courier codes in the form they are compared: each once, in a fixed order. */
-export function courierList(codes: CourierCodes | undefined): string[] {
-  const list = typeof codes === 'string' ? [codes] : (codes ?? []);
-  return [...new Set(list.map((code) => code.trim().toLowerCase()))].sort();
-}
-
-/** The alpha-2 code of a country that a request names. */
-export function countryOf(code: string | undefined): string | null {
-  return code === undefined ? null : (toAlpha2(code) ?? null);
-}
-
-/** Brings a creation request into the form it is kept and compared in. */
-export function toPayload(input: TrackerRequest): TrackerPayload {
-  const restriction = input.settings?.restrictTrackingToCourierCode ?? null;
-  const isList = restriction !== null && typeof restriction !== 'boolean';
-  return {
-    trackingNumber: input.trackingNumber.toUpperCase(),
-    clientTrackerId: input.clientTrackerId || null,
-    shipmentReference: input.shipmentReference ?? null,
-    courierCodes: courierList(input.courierCode),
-    originCountryCode: countryOf(input.originCountryCode),
-    destinationCountryCode: countryOf(input.destinationCountryCode),
-    destinationPostCode: input.destinationPostCode ?? null,
-    shippingDay: input.shippingDate === undefined ? null : dayOf(input.shippingDate),
-    courierName: input.courierName ?? null,
-    trackingUrl: input.trackingUrl ?? null,
-    restriction: isList ? courierList(restriction).join(',') : (restriction?.toString() ?? null),
-  };
 }
 
 /** What a webhook says of a tracker: no `isTracked` and no `courierCode`. */
@@ -104,10 +100,21 @@ export function trackingView(tracker: TrackerState, nowMs: number): Tracking {
   return { tracker: trackerView(tracker, nowMs), ...resultsView(tracker.shipment, tracker) };
 }
 
+/** What tells the shipments of one number apart. */
+const SHIPMENT_FIELDS = ['courierCodes', 'originCountryCode', 'destinationCountryCode', 'shippingDay'];
+/** What must match for a tracker to be reused. */
+const MATCHED_FIELDS = [
+  ...SHIPMENT_FIELDS,
+  'destinationPostCode',
+  'shipmentReference',
+  'courierName',
+  'trackingUrl',
+  'restriction',
+];
+
 /** What tells the shipments of one number apart, as one comparable text. */
 export function shipmentKeyOf(payload: TrackerPayload): string {
-  const { courierCodes, originCountryCode, destinationCountryCode, shippingDay } = payload;
-  return JSON.stringify([courierCodes, originCountryCode, destinationCountryCode, shippingDay]);
+  return JSON.stringify(payload, SHIPMENT_FIELDS);
 }
 
 /** True unless the tracker is restricted to other couriers; an event without a courier is nobody else's. */
@@ -120,27 +127,15 @@ export function isOfItsCourier(
   return codes.length === 0 || typeof courierCode !== 'string' || codes.includes(courierCode.toLowerCase());
 }
 
-/** The fields that must all match for a tracker to be reused, courier codes besides, as one comparable text. */
-function matchedFields(payload: TrackerPayload): string {
-  const { shippingDay, originCountryCode, destinationCountryCode, destinationPostCode } = payload;
-  const { shipmentReference, courierName, trackingUrl, restriction } = payload;
-  const places = [originCountryCode, destinationCountryCode, destinationPostCode];
-  return JSON.stringify([shippingDay, places, shipmentReference, courierName, trackingUrl, restriction]);
-}
-
-function sameCouriers(one: TrackerPayload, other: TrackerPayload): boolean {
-  return JSON.stringify(one.courierCodes) === JSON.stringify(other.courierCodes);
-}
-
 function matches(payload: TrackerPayload, candidate: TrackerPayload): boolean {
-  return sameCouriers(payload, candidate) && matchedFields(payload) === matchedFields(candidate);
+  return JSON.stringify(payload, MATCHED_FIELDS) === JSON.stringify(candidate, MATCHED_FIELDS);
 }
 
 /** Couriers overlap without matching, and the two shipments have the same date and destination. */
 function collides(payload: TrackerPayload, candidate: TrackerPayload): boolean {
   return (
     payload.courierCodes.some((code) => candidate.courierCodes.includes(code)) &&
-    !sameCouriers(payload, candidate) &&
+    JSON.stringify(payload.courierCodes) !== JSON.stringify(candidate.courierCodes) &&
     payload.shippingDay === candidate.shippingDay &&
     payload.destinationCountryCode === candidate.destinationCountryCode
   );
@@ -213,22 +208,20 @@ export class TrackerStore {
   }
 
   /**
-   * Changes a tracker.
+   * Archives a tracker, or makes it active again.
    *
-   * @throws ServiceError `tracker_conflict` (400) when it becomes active and its `clientTrackerId` was taken meanwhile
+   * @throws ServiceError `tracker_conflict` (400) when its `clientTrackerId` was taken meanwhile
    */
-  change(tracker: TrackerState, changes: Partial<TrackerState>): void {
-    const { clientTrackerId, isSubscribed } = tracker;
-    const willBeSubscribed = changes.isSubscribed ?? isSubscribed;
-    if (clientTrackerId !== null && willBeSubscribed !== isSubscribed) {
-      const isTaken = this.#byClientTrackerId.has(clientTrackerId);
-      if (willBeSubscribed && isTaken) {
+  setSubscribed(tracker: TrackerState, isSubscribed: boolean): void {
+    const { clientTrackerId } = tracker;
+    if (clientTrackerId !== null && isSubscribed !== tracker.isSubscribed) {
+      if (isSubscribed && this.#byClientTrackerId.has(clientTrackerId)) {
         const message = '`clientTrackerId` belongs to another active tracker now.';
         throw rejection(400, 'tracker_conflict', message);
       }
-      if (willBeSubscribed) this.#byClientTrackerId.set(clientTrackerId, tracker);
+      if (isSubscribed) this.#byClientTrackerId.set(clientTrackerId, tracker);
       else this.#byClientTrackerId.delete(clientTrackerId);
     }
-    Object.assign(tracker, changes);
+    tracker.isSubscribed = isSubscribed;
   }
 }
