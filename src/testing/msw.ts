@@ -25,20 +25,13 @@ function hold(request: Request): void {
 /** Responds to a request below one base URL with a fake service. */
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
   const outcome = await fake.serve(await toRawRequest(request, basePath));
-  switch (outcome.kind) {
-    case 'answer':
-      return toResponse(outcome.reply);
-    case 'stall':
-      hold(request);
-      return toStalledResponse(outcome.reply, request.signal);
-    case 'reset':
-      // MSW 2 makes this response the cause of the rejection, so the code is found where Node's `fetch` has it.
-      return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
-    case 'silence':
-      hold(request);
-      // MSW itself gives the request up when its signal aborts.
-      return new Promise(() => {});
-  }
+  if (outcome.kind === 'answer') return toResponse(outcome.reply);
+  // MSW 2 makes this response the cause of the rejection, so the code is found where Node's `fetch` has it.
+  if (outcome.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
+  hold(request);
+  if (outcome.kind === 'stall') return toStalledResponse(outcome.reply, request.signal);
+  // MSW itself gives the request up when its signal aborts.
+  return new Promise(() => {});
 }
 
 /**

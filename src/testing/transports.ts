@@ -51,16 +51,9 @@ export function toResponse({ status, headers, body }: Reply): Response {
 }
 
 function settle(outcome: Outcome, signal: AbortSignal | undefined): Response | Promise<never> {
-  switch (outcome.kind) {
-    case 'answer':
-      return toResponse(outcome.reply);
-    case 'stall':
-      return toStalledResponse(outcome.reply, signal);
-    case 'reset':
-      throw connectionReset();
-    case 'silence':
-      return new Promise(() => {});
-  }
+  if (outcome.kind === 'reset') throw connectionReset();
+  if (outcome.kind === 'silence') return new Promise(() => {});
+  return outcome.kind === 'stall' ? toStalledResponse(outcome.reply, signal) : toResponse(outcome.reply);
 }
 
 /**

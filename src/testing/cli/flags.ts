@@ -1,20 +1,6 @@
 import { parseArgs } from 'node:util';
-import { PLAY_NAMES, type PlayName } from '../shipments/plays.ts';
-
-/** What the command has to do. */
-export interface Flags {
-  readonly host: string;
-  readonly port: number;
-  readonly apiKeys: readonly string[];
-  readonly plays: readonly PlayName[];
-  readonly speed: number;
-  readonly seed: string;
-  readonly hasPerCallPlan: boolean;
-  readonly webhookUrl: string | undefined;
-  readonly webhookSecret: string | undefined;
-  readonly duplicates: number;
-  readonly shuffle: boolean;
-}
+import { MAX_API_KEYS } from '../options.ts';
+import { PLAY_NAMES } from '../shipments/plays.ts';
 
 /** A flag that the command does not have, or a value that makes no sense. */
 export class UsageError extends Error {}
@@ -66,35 +52,27 @@ everything in memory, and prints each request and each webhook in one line.
 
 Stop it with Ctrl-C.`;
 
-const MOST_API_KEYS = 20;
-
-function expected(flag: keyof typeof FLAGS, rule: string, got: string): UsageError {
-  return new UsageError(`Expected \`--${flag}\` to be ${rule}, got ${JSON.stringify(got)}`);
+/** Values that may be secret are left out. */
+function reject(flag: keyof typeof FLAGS, rule: string, got?: string): never {
+  const end = got === undefined ? '' : `, got ${JSON.stringify(got)}`;
+  throw new UsageError(`Expected \`--${flag}\` to be ${rule}${end}`);
 }
 
 function wholeNumber(flag: 'port' | 'duplicates', text: string, max: number): number {
   if (/^\d{1,6}$/.test(text) && Number(text) <= max) return Number(text);
-  throw expected(flag, `a whole number from 0 to ${max}`, text);
+  return reject(flag, `a whole number from 0 to ${max}`, text);
 }
 
-function playOf(name: string): PlayName {
-  const play = PLAY_NAMES.find((known) => known === name);
-  if (play === undefined) throw expected('play', PLAY_NAMES.join(', '), name);
-  return play;
-}
-
-/** Its value is not shown: it may hold a password. */
 function webhookUrlOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
   if (isHttp && url.username === '' && url.password === '') return url.href;
-  throw new UsageError('Expected `--webhook-url` to be an http or https URL without a user name');
+  return reject('webhook-url', 'an http or https URL without a user name');
 }
 
-/** Values are not shown: they are secrets to their owner, even here. */
 function secretOf(flag: 'webhook-secret' | 'api-key', text: string): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new UsageError(`Expected \`--${flag}\` to be visible ASCII characters without spaces`);
+  return reject(flag, 'visible ASCII characters without spaces');
 }
 
 function valuesOf(args: readonly string[]) {
@@ -113,33 +91,34 @@ function valuesOf(args: readonly string[]) {
  * @returns the flags, or what else to print
  * @throws UsageError for an unknown flag or a value that makes no sense
  */
-export function parseFlags(args: readonly string[]): Flags | 'help' | 'version' {
+export function parseFlags(args: readonly string[]) {
   const values = valuesOf(args);
   if (values.help) return 'help';
   if (values.version) return 'version';
-  const {
-    host,
-    'webhook-url': webhookUrl,
-    'webhook-secret': webhookSecret,
-    'api-key': apiKeys = [],
-  } = values;
+  const { host, 'webhook-url': webhookUrl, 'webhook-secret': secret, 'api-key': apiKeys = [] } = values;
   // An empty host would bind every address.
-  if (!/^[\w.:-]+$/.test(host)) throw expected('host', 'an address or a host name', host);
+  if (!/^[\w.:-]+$/.test(host)) reject('host', 'an address or a host name', host);
   const speed = Number(values.speed);
-  if (!(speed >= 1)) throw expected('speed', 'a number of at least 1', values.speed);
-  if (apiKeys.length > MOST_API_KEYS)
-    throw new UsageError(`Expected \`--api-key\` at most ${MOST_API_KEYS} times, got ${apiKeys.length}`);
+  if (!(speed >= 1)) reject('speed', 'a number of at least 1', values.speed);
+  if (apiKeys.length > MAX_API_KEYS)
+    throw new UsageError(`Expected \`--api-key\` at most ${MAX_API_KEYS} times, got ${apiKeys.length}`);
+  const plays = values.play ?? ['delivered'];
   return {
     host,
     port: wholeNumber('port', values.port, 65_535),
     apiKeys: apiKeys.map((key) => secretOf('api-key', key)),
-    plays: (values.play ?? ['delivered']).map(playOf),
+    plays: plays.map(
+      (name) => PLAY_NAMES.find((play) => play === name) ?? reject('play', PLAY_NAMES.join(', '), name),
+    ),
     speed,
     seed: values.seed,
     hasPerCallPlan: values['per-call'],
     webhookUrl: webhookUrl === undefined ? undefined : webhookUrlOf(webhookUrl),
-    webhookSecret: webhookSecret === undefined ? undefined : secretOf('webhook-secret', webhookSecret),
+    webhookSecret: secret === undefined ? undefined : secretOf('webhook-secret', secret),
     duplicates: wholeNumber('duplicates', values.duplicates, 100),
     shuffle: values.shuffle,
   };
 }
+
+/** What the command has to do. */
+export type Flags = Exclude<ReturnType<typeof parseFlags>, string>;

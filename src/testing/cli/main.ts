@@ -46,20 +46,21 @@ function whyNotListening(error: unknown, { host, port }: Flags): string {
   return `Could not listen on port ${port} of ${host}: ${error instanceof Error ? error.message : error}`;
 }
 
-/** Starts the fake service of the command; rejects with the error of the socket, e.g. `EADDRINUSE`. */
-async function runFake(flags: Flags) {
-  const { apiKeys, plays, speed, seed, hasPerCallPlan, webhookUrl, webhookSecret } = flags;
+async function serve(flags: Flags): Promise<void> {
+  const { host, port, apiKeys, plays, speed, seed, webhookUrl, webhookSecret } = flags;
   const fake = createFakeTrackingService({
     ...(apiKeys.length > 0 && { apiKeys }),
     play: plays,
     speed,
     seed,
-    plans: { perShipment: true, perCall: hasPerCallPlan },
+    plans: { perCall: flags.hasPerCallPlan },
     webhooks: webhookUrl !== undefined,
     historyLimit: HISTORY_LIMIT,
     onRequest: (request) => print(requestLine(request, paint)),
   });
-  const server = await fake.listen({ host: flags.host, port: flags.port });
+  const server = await fake
+    .listen({ host, port })
+    .catch((error: unknown) => leave(whyNotListening(error, flags), EXIT_FAILED));
   let stopSender = async () => {};
   if (webhookUrl !== undefined)
     stopSender = createWebhookSender({
@@ -74,27 +75,14 @@ async function runFake(flags: Flags) {
       onSent: (sent, pushes) =>
         print(pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, paint })),
     }).start();
-  return {
-    url: server.url,
-    async stop() {
-      await server.close();
-      await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);
-    },
-  };
-}
-
-async function serve(flags: Flags): Promise<void> {
-  const running = await runFake(flags).catch((error: unknown) =>
-    leave(whyNotListening(error, flags), EXIT_FAILED),
-  );
-  print(greeting(running.url, flags, paint));
-  const stop = () => {
+  print(greeting(server.url, flags, paint));
+  const stop = async () => {
     // A second Ctrl-C does not wait.
     process.once('SIGINT', () => process.exit(0));
-    void running.stop().then(() => {
-      print('Stopped.');
-      process.exit(0);
-    });
+    await server.close();
+    await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);
+    print('Stopped.');
+    process.exit(0);
   };
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);

@@ -16,30 +16,18 @@ export function paintFor(isTerminal: boolean, environment: NodeJS.ProcessEnv): P
   return (style, text) => styleText(style, text, { validateStream: false });
 }
 
-function keysText(count: number): string {
-  if (count === 0) return 'any key is accepted';
-  return count === 1 ? 'one key is accepted' : `${count} keys are accepted`;
-}
-
-function webhooksText({ webhookUrl, webhookSecret }: Flags): string {
-  if (webhookUrl === undefined) return 'none; --webhook-url turns them on';
-  return `${webhookUrl}, ${webhookSecret === undefined ? 'without a secret' : 'with the secret'}`;
-}
-
-function playsText({ plays, speed }: Flags): string {
-  const names = plays.join(', then ');
-  if (speed === Number.POSITIVE_INFINITY) return `${names}, all at once`;
-  return speed === 1 ? `${names}, in real time` : `${names}, ${speed} times faster than real time`;
-}
-
 /** What the command says when it is ready. */
 export function greeting(url: string, flags: Flags, paint: Paint): string {
+  const { apiKeys, webhookUrl, webhookSecret, plays, speed } = flags;
+  const keys = apiKeys.length === 1 ? 'one key is' : `${apiKeys.length} keys are`;
+  const secret = webhookSecret === undefined ? 'without a secret' : 'with the secret';
+  const pace = speed === 1 ? 'in real time' : `${speed} times faster than real time`;
   return [
     paint('bold', `tracking-client-fake ${VERSION}`),
     `  Base URL  ${paint('green', url)}`,
-    `  API key   ${keysText(flags.apiKeys.length)}`,
-    `  Webhooks  ${webhooksText(flags)}`,
-    `  Play      ${playsText(flags)}`,
+    `  API key   ${apiKeys.length === 0 ? 'any key is' : keys} accepted`,
+    `  Webhooks  ${webhookUrl === undefined ? 'none; --webhook-url turns them on' : `${webhookUrl}, ${secret}`}`,
+    `  Play      ${plays.join(', then ')}, ${speed === Number.POSITIVE_INFINITY ? 'all at once' : pace}`,
     paint('dim', '  Ctrl-C stops it.'),
   ].join('\n');
 }

@@ -25,28 +25,18 @@ export interface Reply {
   readonly body: string;
 }
 
-/** What the transport has to do. */
+/**
+ * What the transport has to do.
+ * - `answer`: send a response
+ * - `stall`: send the headers and half of the body, then nothing
+ * - `reset`: break the connection
+ * - `silence`: never respond
+ */
 export type Outcome =
-  | {
-      /** Send a response. */
-      readonly kind: 'answer';
-      /** What to send. */
-      readonly reply: Reply;
-    }
-  | {
-      /** Break the connection. */
-      readonly kind: 'reset';
-    }
-  | {
-      /** Never respond. */
-      readonly kind: 'silence';
-    }
-  | {
-      /** Send the headers and half of the body, then nothing. */
-      readonly kind: 'stall';
-      /** What to send half of. */
-      readonly reply: Reply;
-    };
+  | { readonly kind: 'answer'; readonly reply: Reply }
+  | { readonly kind: 'stall'; readonly reply: Reply }
+  | { readonly kind: 'reset' }
+  | { readonly kind: 'silence' };
 
 /** One entry of the service's `errors` array. */
 export interface ServiceErrorItem {
@@ -69,6 +59,15 @@ export class ServiceError extends Error {
 /** The error of a request that breaks one rule. */
 export function rejection(status: number, code: ServiceErrorItem['code'], message: string): ServiceError {
   return new ServiceError(status, [{ code, message }]);
+}
+
+/** JSON becomes its value, other text stays. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** A response with a JSON body. */

@@ -7,6 +7,7 @@ import { handlers } from './handlers.ts';
 import {
   errorReply,
   findRoute,
+  jsonOrText,
   jsonReply,
   type NoRoute,
   type Outcome,
@@ -22,16 +23,6 @@ import type { FakeState } from './state.ts';
 /** A log entry that learns its status when the response is ready. */
 type OpenEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
 
-/** A body as a reader wants to see it. */
-function readableBody(text: string): unknown {
-  if (text === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 function noRouteReply({ allowedMethods }: NoRoute): Reply {
   if (allowedMethods.length === 0)
     return errorReply(undefined, rejection(404, 'path_not_found', 'Nothing answers at this path.'));
@@ -44,12 +35,10 @@ function checkKey(header: string | null, apiKeys: readonly string[] | undefined)
   if (header === null || header.trim() === '')
     throw rejection(400, 'auth_missing_header', 'The Authorization header is missing.');
   const key = /^Bearer +(\S+)$/i.exec(header.trim())?.[1];
-  if (key === undefined) {
-    const message = 'The Authorization header must read: Bearer <API key>.';
-    throw rejection(400, 'auth_invalid_header', message);
-  }
-  const isKnown = apiKeys === undefined || apiKeys.includes(key);
-  if (!isKnown) throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
+  if (key === undefined)
+    throw rejection(400, 'auth_invalid_header', 'The Authorization header must read: Bearer <API key>.');
+  if (apiKeys?.includes(key) === false)
+    throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
 }
 
 function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): void {
@@ -87,21 +76,13 @@ function fail(failure: Failure, state: FakeState, endpoint: EndpointName, run: (
     const reply = failureReply(failure, endpoint, state.limits?.limitOf(endpoint), state.now());
     return { kind: 'answer', reply };
   }
-  switch (failure.kind) {
-    case 'reset':
-      return { kind: 'reset' };
-    case 'timeout':
-      return { kind: 'silence' };
-    case 'stall':
-      return { kind: 'stall', reply: run() };
-    case 'badJson':
-      return { kind: 'answer', reply: cutOffReply(failure.status) };
-    case 'html':
-      return { kind: 'answer', reply: htmlReply(failure.status) };
-    case 'commitThenDrop':
-      run();
-      return { kind: 'reset' };
-  }
+  const { kind, status } = failure;
+  if (kind === 'timeout') return { kind: 'silence' };
+  if (kind === 'badJson') return { kind: 'answer', reply: cutOffReply(status) };
+  if (kind === 'html') return { kind: 'answer', reply: htmlReply(status) };
+  if (kind === 'stall') return { kind: 'stall', reply: run() };
+  if (kind === 'commitThenDrop') run();
+  return { kind: 'reset' };
 }
 
 function outcomeOf(state: FakeState, raw: RawRequest, pathname: string, entry: OpenEntry): Outcome {
@@ -130,7 +111,7 @@ export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome>
     method: raw.method,
     path: url.pathname,
     query: Object.fromEntries(url.searchParams),
-    body: readableBody(raw.body),
+    body: raw.body === '' ? undefined : jsonOrText(raw.body),
     headers,
     receivedAtMs: state.now(),
     requestId: state.ids.next('request'),

@@ -16,21 +16,11 @@ export interface PlayStep {
 }
 
 const CHINA_TIME = { offsetHours: 8 };
+const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
+const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
 
-function inBeijing(hours: number, timeStyle: TimeStyle, event: EventInput): PlayStep {
-  return {
-    afterMs: hours * HOUR_MS,
-    event: { courierCode: 'cn-post', location: 'Beijing', ...event },
-    timeStyle,
-  };
-}
-
-function inSanRafael(hours: number, timeStyle: TimeStyle, event: EventInput): PlayStep {
-  return {
-    afterMs: hours * HOUR_MS,
-    event: { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901', ...event },
-    timeStyle,
-  };
+function step(hours: number, place: EventInput, timeStyle: TimeStyle, event: EventInput): PlayStep {
+  return { afterMs: hours * HOUR_MS, event: { ...place, ...event }, timeStyle };
 }
 
 function inTransit(statusCategory: string, statusCode: string, status: string): EventInput {
@@ -43,15 +33,16 @@ function stop(hours: number): PlayStep {
 
 /** From Beijing to the country of destination in 40 hours. */
 const journey: readonly PlayStep[] = [
-  inBeijing(0, CHINA_TIME, { statusMilestone: 'info_received' }),
-  inBeijing(5, CHINA_TIME, { statusMilestone: 'in_transit', status: 'Accepted at the post office' }),
-  inBeijing(14, 'local', {
+  step(0, BEIJING, CHINA_TIME, { statusMilestone: 'info_received' }),
+  step(5, BEIJING, CHINA_TIME, { statusMilestone: 'in_transit', status: 'Accepted at the post office' }),
+  step(14, BEIJING, 'local', {
     statusMilestone: 'in_transit',
     statusCode: 'transit_origin_country_departure',
     status: 'Left the country of origin',
   }),
-  inSanRafael(
+  step(
     40,
+    SAN_RAFAEL,
     'date',
     inTransit('destination', 'destination_arrival', 'Arrived in the country of destination'),
   ),
@@ -59,8 +50,8 @@ const journey: readonly PlayStep[] = [
 
 function delivery(hours: number): readonly PlayStep[] {
   return [
-    inSanRafael(hours, 'utc', { statusMilestone: 'out_for_delivery' }),
-    inSanRafael(hours + 4, 'utc', { statusMilestone: 'delivered' }),
+    step(hours, SAN_RAFAEL, 'utc', { statusMilestone: 'out_for_delivery' }),
+    step(hours + 4, SAN_RAFAEL, 'utc', { statusMilestone: 'delivered' }),
     stop(hours + 5),
   ];
 }
@@ -71,9 +62,9 @@ const scripts = {
   /** A failed delivery, then the shipment is lost; tracking stops. */
   exception: [
     ...journey,
-    inSanRafael(72, 'utc', { statusMilestone: 'out_for_delivery' }),
-    inSanRafael(75, 'utc', { statusMilestone: 'failed_attempt' }),
-    inSanRafael(120, 'utc', {
+    step(72, SAN_RAFAEL, 'utc', { statusMilestone: 'out_for_delivery' }),
+    step(75, SAN_RAFAEL, 'utc', { statusMilestone: 'failed_attempt' }),
+    step(120, SAN_RAFAEL, 'utc', {
       statusMilestone: 'exception',
       statusCode: 'exception_lost',
       status: 'The shipment is lost',
@@ -83,13 +74,14 @@ const scripts = {
   /** Held by customs for two days, cleared, then delivered; tracking stops. */
   customs: [
     ...journey,
-    inSanRafael(44, 'local', inTransit('customs', 'customs_received', 'Handed to customs')),
-    inSanRafael(
+    step(44, SAN_RAFAEL, 'local', inTransit('customs', 'customs_received', 'Handed to customs')),
+    step(
       48,
+      SAN_RAFAEL,
       'local',
       inTransit('customs', 'customs_exception', 'Held by customs, papers are missing'),
     ),
-    inSanRafael(96, 'local', inTransit('customs', 'customs_cleared', 'Cleared by customs')),
+    step(96, SAN_RAFAEL, 'local', inTransit('customs', 'customs_cleared', 'Cleared by customs')),
     ...delivery(120),
   ],
   /** No courier ever knows the number; after 30 days the service gives up. */

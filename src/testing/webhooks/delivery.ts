@@ -1,4 +1,5 @@
 // Specification: service.md 6; public contract, "Webhooks"
+import { jsonOrText } from '../service/http.ts';
 
 /** Where webhooks go: a URL, or a function with the shape of a Fetch API handler. */
 export type WebhookTarget = string | URL | ((request: Request) => Response | Promise<Response>);
@@ -29,31 +30,24 @@ const LONGEST_WAIT_MS = 18 * 3_600_000;
 /** Stands in the URL of the request when the receiver is a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
-function toRequest({ target, secret }: Receiver, body: string | undefined, signal: AbortSignal): Request {
-  const headers = new Headers(secret === undefined ? {} : { authorization: `Bearer ${secret}` });
-  const url = typeof target === 'function' ? FUNCTION_URL : target;
-  if (body === undefined) return new Request(url, { method: 'HEAD', headers, signal });
-  headers.set('content-type', 'application/json');
-  return new Request(url, { method: 'POST', headers, body, signal });
-}
-
-/** JSON becomes its value, other text stays. */
-function parsedBody(text: string): unknown {
-  try {
-    return text === '' ? null : JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-async function send({ target }: Receiver, request: Request): Promise<DeliveryOutcome> {
+async function send(
+  { target, secret }: Receiver,
+  body: string | undefined,
+  signal: AbortSignal,
+): Promise<DeliveryOutcome> {
+  const request = new Request(typeof target === 'function' ? FUNCTION_URL : target, {
+    method: body === undefined ? 'HEAD' : 'POST',
+    headers: {
+      ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    body: body ?? null,
+    signal,
+  });
   const response = await (typeof target === 'function' ? target(request) : globalThis.fetch(request));
-  const responseBody = parsedBody(await response.text());
-  const saysFailure =
-    typeof responseBody === 'object' &&
-    responseBody !== null &&
-    'success' in responseBody &&
-    responseBody.success === false;
+  const text = await response.text();
+  const responseBody = text === '' ? null : jsonOrText(text);
+  const saysFailure = Object(responseBody).success === false;
   return {
     status: response.status,
     succeeded: response.ok && !saysFailure,
@@ -82,9 +76,7 @@ export async function deliver(receiver: Receiver, body?: string): Promise<Delive
   const tooLate = new Promise<DeliveryOutcome>((resolve) => {
     controller.signal.addEventListener('abort', () => resolve(noResponse));
   });
-  const result = Promise.resolve()
-    .then(() => send(receiver, toRequest(receiver, body, controller.signal)))
-    .catch(() => noResponse);
+  const result = send(receiver, body, controller.signal).catch(() => noResponse);
   try {
     return await Promise.race([result, tooLate]);
   } finally {
