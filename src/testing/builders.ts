@@ -18,7 +18,7 @@ import {
   trackingView,
   webhookTrackerView,
 } from './service/trackers.ts';
-import { type EventInput, resultsView, ShipmentState } from './shipments/shipment.ts';
+import { type EventInput, resultsView, ShipmentState, signatureOf } from './shipments/shipment.ts';
 
 /** The fields of a record that a test cares about; the others are filled in. */
 export type Overrides<Built> = { readonly [Field in keyof Built]?: Built[Field] };
@@ -141,12 +141,11 @@ export function buildProofOfDelivery(
   { seed }: BuildOptions = {},
 ): ProofOfDelivery {
   const { ids, tracker } = material(seed, overrides.tracker?.trackingNumber ?? undefined);
-  const downloadUrl = `https://tracking.test/proofs/${tracker.trackingNumber}.pdf`;
   return {
     kind: 'proofOfDelivery',
     metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: PROOF_OF_DELIVERY_TOPIC },
     tracker: webhookTrackerView(tracker),
-    data: { status: 'found', courier: 'us-post', content: { type: 'signature', text: null, downloadUrl } },
+    data: signatureOf(tracker.shipment),
     ...overrides,
   };
 }

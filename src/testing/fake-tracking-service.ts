@@ -16,10 +16,10 @@ import type { FakeCourier } from './service/couriers.ts';
 import type { Failure, PlannedFailure } from './service/failures.ts';
 import type { Outcome, RawRequest } from './service/http.ts';
 import { serve } from './service/serve.ts';
-import { FakeState } from './service/state.ts';
+import { type Addressee, FakeState } from './service/state.ts';
 import { isTracked, type TrackerState, trackerView } from './service/trackers.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
-import type { EventInput, NumberState, ShipmentInput } from './shipments/shipment.ts';
+import type { EventInput, ShipmentInput } from './shipments/shipment.ts';
 import { createFetch, type FakeServer, type FetchLike, type ListenOptions, listen } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
 
@@ -84,12 +84,6 @@ export interface FakeTrackingService {
   reset(): void;
 }
 
-/** What a `FakeShipment` speaks to. */
-interface Addressee {
-  readonly number: NumberState;
-  readonly only: TrackerState | undefined;
-}
-
 /**
  * The verbs of a test about one tracking number, or about one tracker of it; each returns the shipment, so they chain.
  *
@@ -126,12 +120,11 @@ export class FakeShipment {
 
   /** False once tracking has stopped, for every tracker of the number. */
   get isTracked(): boolean {
-    const { number, only } = this.#addressee();
-    const trackers = this.#state().trackersOf(number, only);
+    const whom = this.#addressee();
+    const trackers = this.#state().trackersOf(whom);
     const nowMs = this.#state().now();
-    return trackers.length === 0
-      ? !number.stopsFirstTracker
-      : trackers.some((tracker) => isTracked(tracker, nowMs));
+    if (trackers.length === 0) return !whom.number.stopsFirstTracker;
+    return trackers.some((tracker) => isTracked(tracker, nowMs));
   }
 
   /**
@@ -141,9 +134,8 @@ export class FakeShipment {
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
    */
   addEvent(...events: readonly EventInput[]): this {
-    return this.#change(({ number, only }, state, nowMs) => {
-      state.addEvents(number, events.length === 0 ? [{}] : events, nowMs, only);
-    });
+    const inputs = events.length === 0 ? [{}] : events;
+    return this.#change((state, whom, nowMs) => state.addEvents(whom, inputs, nowMs));
   }
 
   /**
@@ -160,7 +152,7 @@ export class FakeShipment {
    * tracker, it stops the first one as soon as that has its first results; a later tracker of the number is tracked.
    */
   stopTracking(): this {
-    return this.#change(({ number, only }, state, nowMs) => state.stopTracking(number, nowMs, only));
+    return this.#change((state, whom, nowMs) => state.stopTracking(whom, nowMs));
   }
 
   /**
@@ -170,7 +162,7 @@ export class FakeShipment {
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
    */
   update(fields: ShipmentInput): this {
-    return this.#change(({ number, only }, state, nowMs) => state.setFields(number, fields, nowMs, only));
+    return this.#change((state, whom, nowMs) => state.setFields(whom, fields, nowMs));
   }
 
   /**
@@ -179,19 +171,12 @@ export class FakeShipment {
    * @param proof - what it says; a signature to download where left out
    */
   proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
-    return this.#change(({ number, only }, state, nowMs) => {
-      const courier = (only?.shipment ?? number).events.at(-1)?.courierCode ?? 'us-post';
-      const downloadUrl = `https://tracking.test/proofs/${this.trackingNumber}.pdf`;
-      const content = { type: 'signature', text: null, downloadUrl };
-      state.pushProof(number, { status: 'found', courier, content, ...proof }, nowMs, only);
-    });
+    return this.#change((state, whom, nowMs) => state.pushProof(whom, proof, nowMs));
   }
 
   #trackerOf(trackerId: unknown): TrackerState {
-    return (
-      this.#state().trackers.withId(trackerId) ??
-      refuseOption('trackerId', 'the id of a tracker of this fake', trackerId)
-    );
+    const tracker = this.#state().trackers.withId(trackerId);
+    return tracker ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
   }
 
   #addressee(): Addressee {
@@ -202,10 +187,10 @@ export class FakeShipment {
     };
   }
 
-  #change(run: (addressee: Addressee, state: FakeState, nowMs: number) => void): this {
-    const addressee = this.#addressee();
-    addressee.number.isScripted = true;
-    run(addressee, this.#state(), this.#state().now());
+  #change(run: (state: FakeState, whom: Addressee, nowMs: number) => void): this {
+    const whom = this.#addressee();
+    whom.number.isScripted = true;
+    run(this.#state(), whom, this.#state().now());
     return this;
   }
 }

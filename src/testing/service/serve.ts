@@ -118,7 +118,8 @@ export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome>
     status: null,
     failure: undefined,
   };
-  state.remember(entry);
+  state.requests.push(entry);
+  if (state.requests.length > state.options.historyLimit) state.requests.shift();
   const outcome = outcomeOf(state, raw, url.pathname, entry);
   const latencyMs = entry.endpoint === undefined ? 0 : state.options.latencyMs(entry.endpoint);
   if (latencyMs > 0) await sleep(latencyMs);

@@ -11,7 +11,13 @@ import {
 import { sortEvents } from '../../webhooks/events.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import { type PlayName, stepsOf, writeTime } from '../shipments/plays.ts';
-import { type EventInput, NumberState, resultsView, type ShipmentInput } from '../shipments/shipment.ts';
+import {
+  type EventInput,
+  NumberState,
+  resultsView,
+  type ShipmentInput,
+  signatureOf,
+} from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
 import { canRespond, defaultCouriers, type FakeCourier } from './couriers.ts';
 import { Failures } from './failures.ts';
@@ -63,6 +69,12 @@ export class Timeline {
   }
 }
 
+/** Whom a test speaks to: all trackers of a number, or one of them. */
+export interface Addressee {
+  readonly number: NumberState;
+  readonly only?: TrackerState | undefined;
+}
+
 /** Everything one fake knows; `reset` makes a new one. */
 export class FakeState {
   readonly options: ResolvedOptions;
@@ -92,12 +104,6 @@ export class FakeState {
     const nowMs = this.options.now();
     this.#timeline.catchUp(nowMs);
     return nowMs;
-  }
-
-  /** Remembers a request, and forgets the oldest one when there are too many. */
-  remember(request: RecordedRequest): void {
-    this.requests.push(request);
-    if (this.requests.length > this.options.historyLimit) this.requests.shift();
   }
 
   /** What couriers know of a number; made when first asked for. */
@@ -198,7 +204,7 @@ export class FakeState {
   }
 
   /** New events of a number: every tracker of it has them at once, and pushes them; or of one tracker alone. */
-  addEvents(number: NumberState, inputs: readonly EventInput[], atMs: number, only?: TrackerState): void {
+  addEvents({ number, only }: Addressee, inputs: readonly EventInput[], atMs: number): void {
     const add = (input: EventInput) => (only?.shipment ?? number).add(input, this.ids, atMs);
     if (only !== undefined) {
       this.fetchResults(only, atMs);
@@ -207,23 +213,23 @@ export class FakeState {
       return;
     }
     const events = inputs.map(add);
-    for (const tracker of this.trackersOf(number)) {
+    for (const tracker of this.trackersOf({ number })) {
       if (tracker.isFetched) this.#gather(tracker, events, atMs);
       else this.fetchResults(tracker, atMs);
     }
   }
 
-  /** Sets fields of the shipments of a number, or of one tracker. */
-  setFields(number: NumberState, fields: ShipmentInput, nowMs: number, only?: TrackerState): void {
+  setFields(whom: Addressee, fields: ShipmentInput, nowMs: number): void {
+    const { number, only } = whom;
     if (only === undefined) number.fields = { ...number.fields, ...fields };
-    for (const tracker of this.trackersOf(number, only))
+    for (const tracker of this.trackersOf(whom))
       if (isTracked(tracker, nowMs)) tracker.shipment.fields = { ...tracker.shipment.fields, ...fields };
   }
 
   /** The service gives up the trackers of a number, or one; told of a number that nobody tracks yet, its first one. */
-  stopTracking(number: NumberState, atMs: number, only?: TrackerState): void {
-    const trackers = this.trackersOf(number, only);
-    number.stopsFirstTracker ||= trackers.length === 0;
+  stopTracking(whom: Addressee, atMs: number): void {
+    const trackers = this.trackersOf(whom);
+    whom.number.stopsFirstTracker ||= trackers.length === 0;
     for (const tracker of trackers) {
       this.fetchResults(tracker, atMs);
       tracker.trackedUntilMs = atMs;
@@ -239,17 +245,18 @@ export class FakeState {
     const writtenStartMs = startMs + lengthMs / speed - lengthMs;
     for (const { afterMs, event, timeStyle } of steps) {
       this.#timeline.schedule(startMs + afterMs / speed, (atMs) => {
-        if (event === 'stop') return this.stopTracking(number, atMs);
+        if (event === 'stop') return this.stopTracking({ number }, atMs);
         const occurrenceDatetime = writeTime(writtenStartMs + afterMs, timeStyle);
-        this.addEvents(number, [{ occurrenceDatetime, ...event }], atMs);
+        this.addEvents({ number }, [{ occurrenceDatetime, ...event }], atMs);
       });
     }
     this.now();
   }
 
   /** Queues a proof of delivery for the trackers of a number, or for one. */
-  pushProof(number: NumberState, data: ProofOfDelivery['data'], atMs: number, only?: TrackerState): void {
-    for (const tracker of this.trackersOf(number, only))
+  pushProof(whom: Addressee, proof: ProofOfDelivery['data'], atMs: number): void {
+    const data = { ...signatureOf(whom.only?.shipment ?? whom.number), ...proof };
+    for (const tracker of this.trackersOf(whom))
       if (isTracked(tracker, atMs)) this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
   }
 
@@ -267,8 +274,7 @@ export class FakeState {
     return earlier.flatMap(({ item }) => ('events' in item ? item.events : [])).length;
   }
 
-  /** The trackers that hear what is said of a number, or the one that alone is spoken to. */
-  trackersOf(number: NumberState, only?: TrackerState): readonly TrackerState[] {
+  trackersOf({ number, only }: Addressee): readonly TrackerState[] {
     return only === undefined ? this.trackers.withTrackingNumber(number.trackingNumber) : [only];
   }
 
@@ -297,11 +303,8 @@ export class FakeState {
   /** Queues a webhook where the account has one. */
   #push(tracker: TrackerState, topic: string, atMs: number, content: PushContent): void {
     if (!this.options.webhooks) return;
-    const metadata = {
-      generatedAt: new Date(atMs).toISOString(),
-      messageId: this.ids.next('message'),
-      topic,
-    };
+    const generatedAt = new Date(atMs).toISOString();
+    const metadata = { generatedAt, messageId: this.ids.next('message'), topic };
     this.webhooks.add(tracker.trackerId, { metadata, tracker: webhookTrackerView(tracker), ...content });
   }
 }

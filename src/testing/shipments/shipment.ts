@@ -1,6 +1,7 @@
 // Specification: service.md 2.3; public contract, "Records"
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
+import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 import { sortEvents } from '../../webhooks/events.ts';
 import type { SeededIds } from '../service/seeded.ts';
 
@@ -162,4 +163,11 @@ export function resultsView(
     events: oldestFirst.toReversed(),
     statistics: statisticsView(oldestFirst),
   };
+}
+
+/** The proof of delivery of a shipment: a signature to download. */
+export function signatureOf({ trackingNumber, events }: ShipmentState): ProofOfDelivery['data'] {
+  const downloadUrl = `https://tracking.test/proofs/${trackingNumber}.pdf`;
+  const content = { type: 'signature', text: null, downloadUrl };
+  return { status: 'found', courier: events.at(-1)?.courierCode ?? 'us-post', content };
 }
