@@ -9,15 +9,11 @@ import {
   PROOF_OF_DELIVERY_TOPIC,
   type ProofOfDelivery,
 } from '../schemas/webhook.ts';
+import { resolveOptions } from './options.ts';
 import { defaultCouriers, publicCourier } from './service/couriers.ts';
-import { SeededIds, seededRandom } from './service/seeded.ts';
-import {
-  type TrackerState,
-  toPayload,
-  trackerView,
-  trackingView,
-  webhookTrackerView,
-} from './service/trackers.ts';
+import { seededRandom } from './service/seeded.ts';
+import { FakeState } from './service/state.ts';
+import { trackerView, trackingView, webhookTrackerView } from './service/trackers.ts';
 import { type EventInput, resultsView, ShipmentState, signatureOf } from './shipments/shipment.ts';
 
 /** The fields of a record that a test cares about; the others are filled in. */
@@ -44,25 +40,15 @@ const HISTORY: readonly EventInput[] = [
   { ...LOCAL_POST, statusMilestone: 'delivered', occurrenceDatetime: '2026-03-06T17:42:00Z' },
 ];
 
-/** Everything the builders draw from, for one seed. */
-function material(seed: string | number = 1, trackingNumber?: string) {
-  const ids = new SeededIds(seed);
+/** Everything the builders draw from, for one seed: a fake whose one shipment was delivered. */
+function material({ seed = 1 }: BuildOptions = {}, trackingNumber?: string | null) {
   const random = seededRandom(seed);
   const pick = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(random() * items.length)];
+  const state = new FakeState(resolveOptions({ seed, now: () => CREATED_AT_MS, webhooks: false }));
   const input = { trackingNumber: trackingNumber ?? pick(TRACKING_NUMBERS) ?? 'RR123456785CN' };
-  const shipment = new ShipmentState(input.trackingNumber.toUpperCase(), ids.next('shipment'));
-  const tracker: TrackerState = {
-    ...toPayload(input),
-    trackerId: ids.next('tracker'),
-    createdAtMs: CREATED_AT_MS,
-    shipment,
-    isSubscribed: true,
-    isFetched: true,
-    gather: (event) => event,
-    trackedUntilMs: Number.POSITIVE_INFINITY,
-  };
-  for (const event of HISTORY) shipment.add(event, ids, CREATED_AT_MS);
-  return { ids, pick, tracker };
+  const { tracker } = state.createTracker(input, 'trackers.create');
+  state.addEvents({ number: state.number(input.trackingNumber), only: tracker }, HISTORY, CREATED_AT_MS);
+  return { ids: state.ids, pick, tracker };
 }
 
 /**
@@ -73,8 +59,8 @@ function material(seed: string | number = 1, trackingNumber?: string) {
  * @returns a valid tracker
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
-export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: BuildOptions = {}): Tracker {
-  const { tracker } = material(seed, overrides.trackingNumber);
+export function buildTracker(overrides: Overrides<Tracker> = {}, options?: BuildOptions): Tracker {
+  const { tracker } = material(options, overrides.trackingNumber);
   return { ...trackerView(tracker, CREATED_AT_MS), ...overrides };
 }
 
@@ -85,11 +71,8 @@ export function buildTracker(overrides: Overrides<Tracker> = {}, { seed }: Build
  * @param options - `seed`, default 1
  * @returns a valid event
  */
-export function buildEvent(
-  overrides: Overrides<TrackingEvent> = {},
-  { seed }: BuildOptions = {},
-): TrackingEvent {
-  const { ids, tracker, pick } = material(seed, overrides.trackingNumber ?? undefined);
+export function buildEvent(overrides: Overrides<TrackingEvent> = {}, options?: BuildOptions): TrackingEvent {
+  const { ids, tracker, pick } = material(options, overrides.trackingNumber);
   const shipment = new ShipmentState(tracker.trackingNumber, tracker.shipment.shipmentId);
   return shipment.add({ ...pick(HISTORY), ...overrides }, ids, CREATED_AT_MS);
 }
@@ -102,8 +85,8 @@ export function buildEvent(
  * @returns valid tracking results
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
-export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: BuildOptions = {}): Tracking {
-  const { tracker } = material(seed, overrides.tracker?.trackingNumber);
+export function buildTracking(overrides: Overrides<Tracking> = {}, options?: BuildOptions): Tracking {
+  const { tracker } = material(options, overrides.tracker?.trackingNumber);
   return { ...trackingView(tracker, CREATED_AT_MS), ...overrides };
 }
 
@@ -117,9 +100,9 @@ export function buildTracking(overrides: Overrides<Tracking> = {}, { seed }: Bui
  */
 export function buildDelivery(
   overrides: Overrides<EventsDelivery> = {},
-  { seed }: BuildOptions = {},
+  options?: BuildOptions,
 ): EventsDelivery {
-  const { ids, tracker } = material(seed, overrides.tracker?.trackingNumber ?? undefined);
+  const { ids, tracker } = material(options, overrides.tracker?.trackingNumber);
   return {
     kind: 'events',
     metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: EVENTS_TOPIC },
@@ -138,9 +121,9 @@ export function buildDelivery(
  */
 export function buildProofOfDelivery(
   overrides: Overrides<ProofOfDelivery> = {},
-  { seed }: BuildOptions = {},
+  options?: BuildOptions,
 ): ProofOfDelivery {
-  const { ids, tracker } = material(seed, overrides.tracker?.trackingNumber ?? undefined);
+  const { ids, tracker } = material(options, overrides.tracker?.trackingNumber);
   return {
     kind: 'proofOfDelivery',
     metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: PROOF_OF_DELIVERY_TOPIC },
@@ -157,7 +140,7 @@ export function buildProofOfDelivery(
  * @param options - `seed`, default 1
  * @returns a valid courier
  */
-export function buildCourier(overrides: Overrides<Courier> = {}, { seed }: BuildOptions = {}): Courier {
-  const courier = material(seed).pick(defaultCouriers()) ?? { courierCode: 'us-post' };
+export function buildCourier(overrides: Overrides<Courier> = {}, options?: BuildOptions): Courier {
+  const courier = material(options).pick(defaultCouriers()) ?? { courierCode: 'us-post' };
   return { ...publicCourier(courier), ...overrides };
 }

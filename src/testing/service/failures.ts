@@ -11,8 +11,8 @@ import {
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
-import { errorReply, type Reply } from './http.ts';
-import { limitHeaders, tooManyRequests } from './rate-limits.ts';
+import { errorReply, type Outcome, type Reply } from './http.ts';
+import { limitHeaders, type RateLimits, tooManyRequests } from './rate-limits.ts';
 
 /** Ways to fail beyond a status. */
 export const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
@@ -122,8 +122,8 @@ const DEFAULT_CODES: Readonly<Record<number, KnownErrorCode>> = {
  * The response of a failure that has a status. A 429 is plain text unless it has a code, as in the service, and announces
  * the `limit` that all other responses announce.
  */
-export function failureReply(
-  failure: Extract<Failure, { status: number }>,
+function failureReply(
+  failure: Extract<Failure, { message?: string }>,
   endpoint: EndpointName,
   limit: number | undefined,
   nowMs: number,
@@ -144,20 +144,31 @@ export function failureReply(
   return { ...reply, headers: { ...reply.headers, ...headers } };
 }
 
-/** A page as a gateway before the service sends it. */
-export function htmlReply(status = 502): Reply {
-  return {
-    status,
-    headers: { 'content-type': 'text/html; charset=utf-8' },
-    body: `<!DOCTYPE html><html><head><title>${status}</title></head><body><h1>Bad gateway</h1></body></html>`,
-  };
+function gatewayPage(status: number): string {
+  return `<!DOCTYPE html><html><head><title>${status}</title></head><body><h1>Bad gateway</h1></body></html>`;
 }
 
-/** A success whose JSON ends in the middle. */
-export function cutOffReply(status = 200): Reply {
-  return {
-    status,
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: '{"data":{"tracker":{"trackerId":"',
-  };
+function answer(status: number, contentType: string, body: string): Outcome {
+  const headers = { 'content-type': `${contentType}; charset=utf-8` };
+  return { kind: 'answer', reply: { status, headers, body } };
+}
+
+/** What becomes of a request that is to fail; `run` carries it out. */
+export function failedOutcome(
+  failure: Failure,
+  endpoint: EndpointName,
+  state: { readonly limits: RateLimits | undefined; now(): number },
+  run: () => Reply,
+): Outcome {
+  if (!('kind' in failure)) {
+    const reply = failureReply(failure, endpoint, state.limits?.limitOf(endpoint), state.now());
+    return { kind: 'answer', reply };
+  }
+  const { kind, status = kind === 'html' ? 502 : 200 } = failure;
+  if (kind === 'timeout') return { kind: 'silence' };
+  if (kind === 'badJson') return answer(status, 'application/json', '{"data":{"tracker":{"trackerId":"');
+  if (kind === 'html') return answer(status, 'text/html', gatewayPage(status));
+  if (kind === 'stall') return { kind: 'stall', reply: run() };
+  if (kind === 'commitThenDrop') run();
+  return { kind: 'reset' };
 }

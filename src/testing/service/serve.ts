@@ -2,7 +2,7 @@
 import { sleep } from '../../common/timing.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import type { RecordedRequest } from '../options.ts';
-import { cutOffReply, type Failure, failureReply, htmlReply } from './failures.ts';
+import { failedOutcome } from './failures.ts';
 import { handlers } from './handlers.ts';
 import {
   errorReply,
@@ -71,20 +71,6 @@ function carryOut(state: FakeState, raw: RawRequest, route: Route, query: Record
   }
 }
 
-function fail(failure: Failure, state: FakeState, endpoint: EndpointName, run: () => Reply): Outcome {
-  if (!('kind' in failure)) {
-    const reply = failureReply(failure, endpoint, state.limits?.limitOf(endpoint), state.now());
-    return { kind: 'answer', reply };
-  }
-  const { kind, status } = failure;
-  if (kind === 'timeout') return { kind: 'silence' };
-  if (kind === 'badJson') return { kind: 'answer', reply: cutOffReply(status) };
-  if (kind === 'html') return { kind: 'answer', reply: htmlReply(status) };
-  if (kind === 'stall') return { kind: 'stall', reply: run() };
-  if (kind === 'commitThenDrop') run();
-  return { kind: 'reset' };
-}
-
 function outcomeOf(state: FakeState, raw: RawRequest, pathname: string, entry: OpenEntry): Outcome {
   try {
     const route = findRoute(raw.method, pathname, raw.basePath);
@@ -94,7 +80,7 @@ function outcomeOf(state: FakeState, raw: RawRequest, pathname: string, entry: O
     const failure = state.failures.take(route.endpoint);
     if (failure === undefined) return { kind: 'answer', reply: run() };
     entry.failure = 'kind' in failure ? failure.kind : undefined;
-    return fail(failure, state, route.endpoint, run);
+    return failedOutcome(failure, route.endpoint, state, run);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { kind: 'answer', reply: errorReply(undefined, error) };

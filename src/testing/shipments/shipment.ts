@@ -108,10 +108,7 @@ export class NumberState extends ShipmentState {
 }
 
 /** Where a caller said that a shipment comes from and goes to. */
-interface Places {
-  readonly originCountryCode: string | null;
-  readonly destinationCountryCode: string | null;
-}
+type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
 /** The shipment as of its newest event; add-ons are absent unless a test set them. */
 function shipmentView(state: ShipmentState, places: Places, latest: TrackingEvent | undefined): Shipment {
