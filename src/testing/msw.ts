@@ -22,7 +22,6 @@ function hold(request: Request): void {
   request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
 }
 
-/** Responds to a request below one base URL with a fake service. */
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
   const outcome = await fake.serve(await toRawRequest(request, basePath));
   if (outcome.kind === 'answer') return toResponse(outcome.reply);

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { onAbort } from '../common/timing.ts';
 import type { Outcome, RawRequest, Reply } from './service/http.ts';
 
@@ -9,7 +10,6 @@ const BODILESS_STATUSES = new Set([204, 205, 304]);
 /** Runs a request of the Fetch API, and rejects as `fetch` does when the connection fails. */
 export type FetchLike = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** Reads a Fetch API request into the form that the service takes. */
 export async function toRawRequest(request: Request, basePath?: string): Promise<RawRequest> {
   const { pathname, search } = new URL(request.url);
   return {
@@ -45,7 +45,6 @@ export function toStalledResponse(
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 
-/** The reply as a `Response`. */
 export function toResponse({ status, headers, body }: Reply): Response {
   return new Response(BODILESS_STATUSES.has(status) ? null : body, { status, headers });
 }
@@ -56,11 +55,7 @@ function settle(outcome: Outcome, signal: AbortSignal | undefined): Response | P
   return outcome.kind === 'stall' ? toStalledResponse(outcome.reply, signal) : toResponse(outcome.reply);
 }
 
-/**
- * Makes a `fetch` that goes straight into the service.
- *
- * @param ownBasePath - path of the fake's base URL; under any other base the path ends with the version segment
- */
+/** Makes a `fetch` that goes straight into the service; under another base than its own the base ends with the version segment. */
 export function createFetch(serve: (raw: RawRequest) => Promise<Outcome>, ownBasePath: string): FetchLike {
   return async (input, init) => {
     const request = new Request(input, init);
@@ -96,25 +91,9 @@ export interface FakeServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-async function readText(message: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function toHeaders(message: IncomingMessage): Headers {
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(message.headersDistinct))
-    for (const value of values ?? []) headers.append(name, value);
-  return headers;
-}
-
 function send(outcome: Outcome, response: ServerResponse): void {
-  if (outcome.kind === 'silence') return;
-  if (outcome.kind === 'reset') {
-    response.socket?.resetAndDestroy();
-    return;
-  }
+  if (outcome.kind === 'reset') response.socket?.resetAndDestroy();
+  if (!('reply' in outcome)) return;
   const { status, headers, body } = outcome.reply;
   const bytes = Buffer.from(body);
   response.writeHead(status, { ...headers, 'content-length': bytes.length });
@@ -122,16 +101,17 @@ function send(outcome: Outcome, response: ServerResponse): void {
   else response.end(bytes);
 }
 
-/** Serves the fake on real HTTP. */
 export async function listen(
   serve: (raw: RawRequest) => Promise<Outcome>,
   basePath: string,
   { port = 0, host = '127.0.0.1' }: ListenOptions = {},
 ): Promise<FakeServer> {
   const respond = async (message: IncomingMessage, response: ServerResponse) => {
-    const body = await readText(message);
-    const { method = 'GET', url: target = '/' } = message;
-    send(await serve({ method, target, headers: toHeaders(message), body, basePath }), response);
+    const { method = 'GET', url: target = '/', headersDistinct } = message;
+    const headers = new Headers();
+    for (const [name, values = []] of Object.entries(headersDistinct))
+      for (const value of values) headers.append(name, value);
+    send(await serve({ method, target, headers, body: await text(message), basePath }), response);
   };
   const server = createServer((message, response) => {
     respond(message, response).catch((error: unknown) => {

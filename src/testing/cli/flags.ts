@@ -21,11 +21,9 @@ const FLAGS = {
   version: { type: 'boolean', short: 'v', default: false },
 } as const;
 
-/** The shape of the command on one line. */
 export const USAGE =
   'tracking-client-fake [--port 4010] [--webhook-url <url>] [--speed 60] [--play delivered]';
 
-/** What `--help` prints. */
 export const HELP = `Usage: ${USAGE}
 
 Serves a fake tracking service over HTTP, for programs in any language. It keeps
@@ -85,12 +83,7 @@ function valuesOf(args: readonly string[]) {
   }
 }
 
-/**
- * Reads the arguments of the command.
- *
- * @returns the flags, or what else to print
- * @throws UsageError for an unknown flag or a value that makes no sense
- */
+/** Reads the arguments of the command: the flags, or what else to print. */
 export function parseFlags(args: readonly string[]) {
   const values = valuesOf(args);
   if (values.help) return 'help';
@@ -120,5 +113,4 @@ export function parseFlags(args: readonly string[]) {
   };
 }
 
-/** What the command has to do. */
 export type Flags = Exclude<ReturnType<typeof parseFlags>, string>;

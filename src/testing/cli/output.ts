@@ -16,7 +16,6 @@ export function paintFor(isTerminal: boolean, environment: NodeJS.ProcessEnv): P
   return (style, text) => styleText(style, text, { validateStream: false });
 }
 
-/** What the command says when it is ready. */
 export function greeting(url: string, flags: Flags, paint: Paint): string {
   const { apiKeys, webhookUrl, webhookSecret, plays, speed } = flags;
   const keys = apiKeys.length === 1 ? 'one key is' : `${apiKeys.length} keys are`;
@@ -52,7 +51,6 @@ function bodyNote(body: unknown): string | undefined {
   return typeof number === 'string' && /^[\w\-/.]{1,50}$/.test(number) ? number : undefined;
 }
 
-/** One line about a request. */
 export function requestLine(request: RecordedRequest, paint: Paint): string {
   const { method, path, query, body, receivedAtMs, status } = request;
   const search = new URLSearchParams(query).toString();
@@ -69,7 +67,6 @@ function contentOf({ item }: WebhookPush): string {
   return item.events.length > 1 ? `${text} (${item.events.length} events)` : text;
 }
 
-/** One line about a push: what it held, what the receiver said, and what comes next. */
 export function pushLine(
   { status, succeeded, attempt }: SentWebhook,
   pushes: readonly WebhookPush[],

@@ -8,7 +8,6 @@ export interface FakeCourier extends Courier {
   readonly supportsSynchronousFetch?: boolean;
 }
 
-/** The couriers every fake starts with. */
 export function defaultCouriers(): FakeCourier[] {
   const courier = (courierCode: string, courierName: string, countryCode: string): FakeCourier => ({
     courierCode,

@@ -14,7 +14,6 @@ import type { OpenEnum } from '../../schemas/record.ts';
 import { errorReply, type Outcome, type Reply } from './http.ts';
 import { limitHeaders, type RateLimits, tooManyRequests } from './rate-limits.ts';
 
-/** Ways to fail beyond a status. */
 export const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
 /**
  * Ways to fail beyond a status.
@@ -102,7 +101,6 @@ export class Failures {
     return plan;
   }
 
-  /** The failure of one request, if it is to fail. */
   take(endpoint: EndpointName): Failure | undefined {
     this.#plans = this.#plans.filter(({ remaining }) => remaining > 0);
     const plan = this.#plans.find((candidate) => ['*', endpoint].includes(candidate.endpoint));
@@ -118,10 +116,7 @@ const DEFAULT_CODES: Readonly<Record<number, KnownErrorCode>> = {
   409: 'request_conflict',
 };
 
-/**
- * The response of a failure that has a status. A 429 is plain text unless it has a code, as in the service, and announces
- * the `limit` that all other responses announce.
- */
+/** A 429 is plain text unless it has a code, as in the service, and announces the limit that all other responses announce. */
 function failureReply(
   failure: Extract<Failure, { message?: string }>,
   endpoint: EndpointName,

@@ -17,14 +17,12 @@ interface Call {
   readonly bodyText: string;
 }
 
-/** What an endpoint responds; the body is sent as JSON. */
 interface HandlerResult {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Carries a request out; a rejected one is thrown as `ServiceError`. */
 type Handler = (call: Call, state: FakeState) => HandlerResult;
 
 /** The envelope of every success but the bulk one. */
@@ -32,7 +30,6 @@ function success(status: number, data: unknown): HandlerResult {
   return { status, body: { data } };
 }
 
-/** The tracker that a path addresses. */
 function addressedTracker({ params, query }: Call, state: FakeState): TrackerState {
   const { searchBy } = validated(endpoints['trackers.get'].request.query, query);
   return state.trackers.get(params['trackerId'] ?? '', searchBy);
@@ -82,7 +79,6 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const status = isNew ? 201 : (state.options.existingStatus ?? 201);
     return success(status, { tracker: trackerView(tracker, state.now()) });
   },
-
   'trackers.list': ({ query }, state) => {
     for (const field of ['page', 'limit'])
       if (query[field] === undefined)
@@ -96,7 +92,6 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const shown = trackers.slice((page - 1) * limit, page * limit);
     return success(200, { trackers: shown.map((tracker) => trackerView(tracker, state.now())) });
   },
-
   'trackers.createBulk': ({ bodyText }, state) => {
     const inputs = parseJson(bodyText);
     if (!Array.isArray(inputs) || inputs.length < 1 || inputs.length > MAX_BULK_ITEMS) {
@@ -120,7 +115,6 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const error = { code: 'processing_error', message: 'No item could be processed.' };
     return { status: 400, body: { status: 'error', summary, data, error } };
   },
-
   'trackers.track': ({ bodyText }, state) => {
     const nowMs = state.now();
     const input = validatedTrackerInput(nowMs, parseJson(bodyText));
@@ -130,10 +124,8 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const status = isNew ? 201 : (state.options.existingStatus ?? 200);
     return success(status, { trackings: [trackingView(tracker, nowMs)] });
   },
-
   'trackers.get': (call, state) =>
     success(200, { tracker: trackerView(addressedTracker(call, state), state.now()) }),
-
   'trackers.update': (call, state) => {
     const tracker = addressedTracker(call, state);
     const { body } = endpoints['trackers.update'].request;
@@ -148,28 +140,24 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     state.updateTracker(tracker, patch);
     return success(200, { tracker: trackerView(tracker, state.now()) });
   },
-
   'trackers.results': (call, state) => {
     const tracker = addressedTracker(call, state);
     if (hasResults(tracker)) return success(200, { trackings: [trackingView(tracker, state.now())] });
     if (state.options.noResults === 'empty') return success(200, { trackings: [] });
     throw rejection(404, 'parcel_not_found', 'There are no data on this shipment yet.');
   },
-
   'trackers.resultsByTrackingNumber': ({ params }, state) => {
     const rules = endpoints['trackers.resultsByTrackingNumber'].request.params;
     const { trackingNumber } = validated(rules, params);
     const ready = state.trackers.withTrackingNumber(trackingNumber.toUpperCase()).filter(hasResults);
     return success(200, { trackings: ready.map((tracker) => trackingView(tracker, state.now())) });
   },
-
   'trackers.resendWebhookEvents': (call, state) => {
     const { trackerId } = addressedTracker(call, state);
     if (!state.options.webhooks)
       throw rejection(400, 'webhook_url_missing', 'No webhook URL is registered for the account.');
     return success(201, { summary: { totalResent: state.resend(trackerId) } });
   },
-
   'trackers.webhookHistory': (call, state) => {
     const { trackerId, trackingNumber, clientTrackerId } = addressedTracker(call, state);
     const pushes = state.webhooks.history.filter((push) => push.trackerId === trackerId);
@@ -201,7 +189,6 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const headers = { 'content-disposition': `attachment; filename="${filename}"` };
     return { status: 200, body: { metadata, webhooks }, headers };
   },
-
   'tracking.search': ({ bodyText }, state) => {
     const input = validatedAt(state.now(), endpoints['tracking.search'].request.body, parseJson(bodyText));
     if (state.searches >= state.options.plans.perCall.quota)
@@ -212,7 +199,6 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const hasResponse = canRespond(state.couriers, hints) && canRespondAtOnce(state.couriers, hints, number);
     return success(201, { trackings: [resultsView(number, hints, hasResponse ? number.events : [])] });
   },
-
   // On every plan: service.md 1 names it for none, and a client needs it for either.
   'couriers.list': (_call, state) => success(200, { couriers: state.couriers.map(publicCourier) }),
 };

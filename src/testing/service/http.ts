@@ -56,7 +56,6 @@ export class ServiceError extends Error {
   }
 }
 
-/** The error of a request that breaks one rule. */
 export function rejection(status: number, code: ServiceErrorItem['code'], message: string): ServiceError {
   return new ServiceError(status, [{ code, message }]);
 }
@@ -70,7 +69,6 @@ export function jsonOrText(text: string): unknown {
   }
 }
 
-/** A response with a JSON body. */
 export function jsonReply(status: number, body: unknown, headers: Reply['headers'] = {}): Reply {
   return {
     status,
@@ -88,7 +86,6 @@ export function errorReply(
   return jsonReply(status, { status: 'error', summary: null, data: null, error: errors[0] ?? null });
 }
 
-/** An endpoint of the table together with the values of its path. */
 export interface Route {
   readonly endpoint: EndpointName;
   readonly params: Readonly<Record<string, string>>;
@@ -104,7 +101,6 @@ const routes = ENDPOINT_NAMES.map((endpoint) => {
   return { endpoint, method, pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`) };
 });
 
-/** The path below the base; without a given base it ends with the version segment. */
 function belowBase(pathname: string, basePath: string | undefined): string {
   if (basePath === undefined) return /^.*?\/v\d+(\/.*)$/.exec(pathname)?.[1] ?? '';
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
@@ -118,12 +114,7 @@ function decoded(segment: string): string {
   }
 }
 
-/**
- * Finds the endpoint of a request.
- *
- * @param basePath - path of the base URL; when left out, everything up to the version segment, e.g. `/public/v1`
- * @throws ServiceError (400) when the path is not valid percent-encoding
- */
+/** Finds the endpoint of a request; a base path that is left out is everything up to the version segment, e.g. `/public/v1`. */
 export function findRoute(method: string, pathname: string, basePath?: string): Route | NoRoute {
   const path = belowBase(pathname, basePath);
   const matches = routes.filter(({ pattern }) => pattern.test(path));

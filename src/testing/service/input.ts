@@ -52,7 +52,6 @@ export function dayOf(date: string): string {
   return instant === undefined ? date.slice(0, 10) : new Date(instant).toISOString().slice(0, 10);
 }
 
-/** Parses a request body; every endpoint that takes one takes JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -71,11 +70,7 @@ function safeParse<Schema extends z.ZodType>(schema: Schema, value: unknown) {
   return schema.safeParse(value, { error: errorMap('body'), reportInput: true });
 }
 
-/**
- * Checks a value against the rules of an endpoint that need no clock.
- *
- * @throws ServiceError `missing_mandatory_field` or `validation_error` (400), one entry per broken rule
- */
+/** Checks a value against the rules of an endpoint that need no clock; throws one entry per broken rule. */
 export function validated<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = safeParse(schema, value);
   if (!parsed.success) throw new ServiceError(400, parsed.error.issues.map(toErrorItem));
@@ -125,7 +120,6 @@ function withoutNulls(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_key, field) => field ?? undefined);
 }
 
-/** Checks a tracker creation request. */
 export function validatedTrackerInput(nowMs: number, value: unknown): TrackerRequest {
   return validatedAt<TrackerRequest>(nowMs, endpoints['trackers.create'].request.body, value);
 }

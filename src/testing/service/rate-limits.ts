@@ -18,16 +18,11 @@ export class RateLimits {
     this.#window = window;
   }
 
-  /** How many requests a second the endpoint takes. */
   limitOf(endpoint: EndpointName): number {
     return this.#overrides[endpoint] ?? endpoints[endpoint].limitPerSecond;
   }
 
-  /**
-   * Counts one request, unless its window is full: a rejected request uses nothing up.
-   *
-   * @returns both header sets, and `retry-after` with a rejection
-   */
+  /** Counts one request, unless its window is full: a rejected request uses nothing up. */
   take(endpoint: EndpointName, nowMs: number): { allowed: boolean; headers: Record<string, string> } {
     const limit = this.limitOf(endpoint);
     const isFixed = this.#window === 'fixed';

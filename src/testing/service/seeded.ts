@@ -13,14 +13,12 @@ export class SeededIds {
     this.#seed = String(seed);
   }
 
-  /** The next id of a kind, in the form of a UUID. */
   next(kind: string): string {
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
     return this.of(kind, count);
   }
 
-  /** The id of a kind at a place. */
   of(kind: string, count: number): string {
     const hex = digest(this.#seed, kind, count).toString('hex');
     return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');

@@ -49,7 +49,6 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
   throw rejection(isPerCall ? 422 : 403, 'no_active_subscription', message);
 }
 
-/** Runs one request through authentication, limits, plan and handler. */
 function carryOut(state: FakeState, raw: RawRequest, route: Route, query: RecordedRequest['query']): Reply {
   const { endpoint, params } = route;
   let limitHeaders: Reply['headers'] = {};

@@ -51,10 +51,8 @@ type PushContent = Pick<EventsDelivery, 'shipment' | 'events' | 'statistics'> | 
  * so the fake obeys any clock and never keeps a process alive.
  */
 export class Timeline {
-  /** Next first. */
   readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
 
-  /** Plans an action; actions of the same instant run in the order they were planned. */
   schedule(atMs: number, run: (atMs: number) => void): void {
     const before = this.#actions.findLastIndex((action) => action.atMs <= atMs);
     this.#actions.splice(before + 1, 0, { atMs, run });
@@ -84,7 +82,6 @@ export class FakeState {
   readonly couriers: FakeCourier[] = defaultCouriers();
   readonly limits: RateLimits | undefined;
   readonly failures = new Failures();
-  /** Oldest first. */
   readonly requests: RecordedRequest[] = [];
   readonly #timeline = new Timeline();
   readonly #numbers = new Map<string, NumberState>();
@@ -106,7 +103,6 @@ export class FakeState {
     return nowMs;
   }
 
-  /** What couriers know of a number; made when first asked for. */
   number(trackingNumber: string): NumberState {
     const key = trackingNumber.toUpperCase();
     const number = this.#numbers.get(key) ?? new NumberState(key, this.ids);
@@ -125,11 +121,6 @@ export class FakeState {
     return number;
   }
 
-  /**
-   * Creates a tracker or reuses one.
-   *
-   * @throws ServiceError `tracker_conflict` (400), `quota_limit_reached` (403)
-   */
   createTracker(input: TrackerRequest, endpoint: EndpointName): { tracker: TrackerState; isNew: boolean } {
     const createdAtMs = this.now();
     const payload = toPayload(input);
@@ -253,18 +244,13 @@ export class FakeState {
     this.now();
   }
 
-  /** Queues a proof of delivery for the trackers of a number, or for one. */
   pushProof(whom: Addressee, proof: ProofOfDelivery['data'], atMs: number): void {
     const data = { ...signatureOf(whom.only?.shipment ?? whom.number), ...proof };
     for (const tracker of this.trackersOf(whom))
       if (isTracked(tracker, atMs)) this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
   }
 
-  /**
-   * Queues everything again that was pushed for a tracker; what still waits for its first time is not repeated.
-   *
-   * @returns how many events that are
-   */
+  /** Queues everything again that was pushed for a tracker but what still waits; returns how many events that are. */
   resend(trackerId: string): number {
     const waiting = new Set(this.webhooks.pending);
     const earlier = this.webhooks.history.filter(
@@ -300,7 +286,6 @@ export class FakeState {
     }
   }
 
-  /** Queues a webhook where the account has one. */
   #push(tracker: TrackerState, topic: string, atMs: number, content: PushContent): void {
     if (!this.options.webhooks) return;
     const generatedAt = new Date(atMs).toISOString();

@@ -57,7 +57,6 @@ export type TrackerPayload = ReturnType<typeof toPayload>;
 export interface TrackerState extends TrackerPayload {
   readonly trackerId: string;
   readonly createdAtMs: number;
-  /** What was gathered for it so far. */
   readonly shipment: ShipmentState;
   /** Makes an event of its shipment from one of its number. */
   readonly gather: (event: TrackingEvent) => TrackingEvent;
@@ -86,7 +85,6 @@ export function isTracked({ trackedUntilMs }: TrackerState, nowMs: number): bool
   return nowMs < trackedUntilMs;
 }
 
-/** A tracker as the API responds with it. */
 export function trackerView(tracker: TrackerState, nowMs: number): Tracker {
   return {
     ...webhookTrackerView(tracker),
@@ -95,7 +93,6 @@ export function trackerView(tracker: TrackerState, nowMs: number): Tracker {
   };
 }
 
-/** Results of a tracker. */
 export function trackingView(tracker: TrackerState, nowMs: number): Tracking {
   return { tracker: trackerView(tracker, nowMs), ...resultsView(tracker.shipment, tracker) };
 }
@@ -112,7 +109,6 @@ const MATCHED_FIELDS = [
   'restriction',
 ];
 
-/** What tells the shipments of one number apart, as one comparable text. */
 export function shipmentKeyOf(payload: TrackerPayload): string {
   return JSON.stringify(payload, SHIPMENT_FIELDS);
 }
@@ -171,24 +167,14 @@ export class TrackerStore {
     if (tracker.clientTrackerId !== null) this.#byClientTrackerId.set(tracker.clientTrackerId, tracker);
   }
 
-  /**
-   * Finds a tracker by one of its ids; the client's own one addresses active trackers only.
-   *
-   * @throws ServiceError `tracker_not_found` (404)
-   */
+  /** Finds a tracker by one of its ids; the client's own one addresses active trackers only. */
   get(id: string, searchBy: SearchBy = 'trackerId'): TrackerState {
     const tracker = (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
     if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'There is no such tracker.');
     return tracker;
   }
 
-  /**
-   * Decides between reuse, a new tracker and a conflict; only active trackers count.
-   *
-   * @param isSynchronous - true for `POST /trackers/track`, which also rejects overlapping couriers
-   * @returns the tracker to reuse, or `undefined` for a new one
-   * @throws ServiceError `tracker_conflict` (400)
-   */
+  /** The tracker to reuse, or `undefined` for a new one; the synchronous endpoint also rejects overlapping couriers. */
   findReusable(payload: TrackerPayload, isSynchronous = false): TrackerState | undefined {
     const { clientTrackerId, trackingNumber } = payload;
     const named = clientTrackerId === null ? undefined : this.#byClientTrackerId.get(clientTrackerId);
@@ -207,11 +193,7 @@ export class TrackerStore {
     return undefined;
   }
 
-  /**
-   * Archives a tracker, or makes it active again.
-   *
-   * @throws ServiceError `tracker_conflict` (400) when its `clientTrackerId` was taken meanwhile
-   */
+  /** Archives a tracker, or makes it active again unless its `clientTrackerId` was taken meanwhile. */
   setSubscribed(tracker: TrackerState, isSubscribed: boolean): void {
     const { clientTrackerId } = tracker;
     if (clientTrackerId !== null && isSubscribed !== tracker.isSubscribed) {

@@ -6,11 +6,9 @@ const HOUR_MS = 3_600_000;
 /** How a step's time is written; real couriers mix all of these (service.md 2.3). */
 export type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
 
-/** One thing that happens in a play. */
 export interface PlayStep {
   /** Milliseconds since the play's start, at normal speed. */
   readonly afterMs: number;
-  /** The event to add, or the end of tracking. */
   readonly event: EventInput | 'stop';
   readonly timeStyle?: TimeStyle;
 }
@@ -91,11 +89,9 @@ const scripts = {
 /** The name of a play that the fake ships with. */
 export type PlayName = keyof typeof scripts;
 
-/** The plays that the fake ships with. */
 // Sound: the keys of an object literal are exactly its `keyof`.
 export const PLAY_NAMES = Object.keys(scripts) as readonly PlayName[];
 
-/** The steps of a play, in order. */
 export function stepsOf(name: PlayName): readonly PlayStep[] {
   return scripts[name];
 }

@@ -47,12 +47,10 @@ export class ShipmentState {
     this.shipmentId = shipmentId;
   }
 
-  /** The couriers that know it, each once. */
   get courierCodes(): string[] {
     return [...new Set(this.events.flatMap((event) => event.courierCode ?? []))];
   }
 
-  /** Adds an event, filled up with defaults, and returns it. */
   add(input: EventInput, ids: SeededIds, atMs: number): TrackingEvent {
     const courierCode = input.courierCode ?? this.events.at(-1)?.courierCode ?? null;
     const event: TrackingEvent = {
@@ -131,7 +129,6 @@ function shipmentView(state: ShipmentState, places: Places, latest: TrackingEven
   };
 }
 
-/** When each milestone was first reached. */
 function statisticsView(events: readonly TrackingEvent[]): Statistics {
   const first = (milestone: string): string | null =>
     events.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;

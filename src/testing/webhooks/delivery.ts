@@ -12,13 +12,11 @@ export interface DeliveryResult {
   readonly succeeded: boolean;
 }
 
-/** How a request ended, and the response where there was one. */
 interface DeliveryOutcome extends DeliveryResult {
   readonly responseBody: unknown;
   readonly responseHeaders: Readonly<Record<string, string>>;
 }
 
-/** What is the same in every request to one receiver. */
 interface Receiver {
   readonly target: WebhookTarget;
   readonly secret: string | undefined;

@@ -157,7 +157,6 @@ interface Job {
   readonly body: object;
 }
 
-/** A report that is being written. */
 interface OpenReport extends WebhookSenderReport {
   items: number;
   accepted: number;
