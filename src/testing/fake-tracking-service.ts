@@ -175,7 +175,7 @@ export class FakeShipment {
   }
 
   #trackerOf(trackerId: unknown): TrackerState {
-    const tracker = this.#state().trackers.withId(trackerId);
+    const tracker = this.#state().trackers.find(trackerId);
     return tracker ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
   }
 

@@ -33,10 +33,7 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, read anew each time, so fake timers rule it. */
   readonly now?: () => number;
-  /**
-   * Requests per second by endpoint, where they differ from the table; `false` counts nothing and sends no limit headers.
-   * Default: those of the table (service.md 8).
-   */
+  /** Requests per second by endpoint, default as in the table (service.md 8); `false` counts nothing and sends no limit headers. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
   /** How requests are counted: `fixed` windows that start each second (default), or `sliding` over the last second. */
   readonly limitWindow?: LimitWindow;
@@ -50,10 +47,7 @@ export interface FakeTrackingServiceOptions {
   readonly resultsDelayMs?: number;
   /** How "no results yet" is answered: 404 `parcel_not_found` (default) or an empty list. Both exist. */
   readonly noResults?: 'parcel_not_found' | 'empty';
-  /**
-   * Status of `POST /trackers` and `POST /trackers/track` for a tracker that is reused, 200 or 201. Default as the public contract
-   * has it: 201 and 200.
-   */
+  /** Status of `POST /trackers` (default 201) and `POST /trackers/track` (default 200) for a tracker that is reused. */
   readonly existingStatus?: 200 | 201;
   /** Milliseconds until an answer, as a number or by endpoint. Default 0. */
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
@@ -61,17 +55,11 @@ export interface FakeTrackingServiceOptions {
   readonly webhooks?: boolean;
   /** Most events in one push. Default `Infinity`: all that were discovered at once; 1 as in the public samples. */
   readonly eventsPerPush?: number;
-  /**
-   * Play that starts by itself for every new tracking number; several take turns. Default: none, nothing happens
-   * unless the test says so.
-   */
+  /** Play that starts by itself for every new tracking number; several take turns. Default: none. */
   readonly play?: PlayName | readonly PlayName[];
   /** How many times faster than real time plays run, at least 1. Default 1; `Infinity` runs them at once. */
   readonly speed?: number;
-  /**
-   * How many requests and how many webhooks the fake remembers, the latest ones; a resend repeats what is remembered.
-   * Default `Infinity`; set it for a fake that runs for days.
-   */
+  /** How many requests and webhooks the fake remembers, for a resend too; set it for one that runs for days. Default `Infinity`. */
   readonly historyLimit?: number;
   /** Told of each request when its answer is ready. */
   readonly onRequest?: (request: RecordedRequest) => void;

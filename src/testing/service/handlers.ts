@@ -32,7 +32,9 @@ function success(status: number, data: unknown): HandlerResult {
 
 function addressedTracker({ params, query }: Call, state: FakeState): TrackerState {
   const { searchBy } = validated(endpoints['trackers.get'].request.query, query);
-  return state.trackers.get(params['trackerId'] ?? '', searchBy);
+  const tracker = state.trackers.find(params['trackerId'], searchBy);
+  if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'There is no such tracker.');
+  return tracker;
 }
 
 /** Rejects a request that creates more trackers than the plan has left, as a whole. */
@@ -108,12 +110,11 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
       totalErrors: count('error'),
     };
     state.bulkCreated += summary.totalCreated;
-    if (summary.totalErrors === 0)
-      return { status: 201, body: { status: 'success', summary, data, error: null } };
-    if (summary.totalErrors < data.length)
-      return { status: 207, body: { status: 'partial', summary, data, error: null } };
+    const body = { summary, data, error: null };
+    if (summary.totalErrors === 0) return { status: 201, body: { status: 'success', ...body } };
+    if (summary.totalErrors < data.length) return { status: 207, body: { status: 'partial', ...body } };
     const error = { code: 'processing_error', message: 'No item could be processed.' };
-    return { status: 400, body: { status: 'error', summary, data, error } };
+    return { status: 400, body: { status: 'error', ...body, error } };
   },
   'trackers.track': ({ bodyText }, state) => {
     const nowMs = state.now();

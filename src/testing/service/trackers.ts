@@ -139,9 +139,9 @@ function collides(payload: TrackerPayload, candidate: TrackerPayload): boolean {
 
 /** All trackers of the fake's account, in the order they were created. */
 export class TrackerStore {
-  readonly #byId = new Map<string, TrackerState>();
+  readonly #byId = new Map<unknown, TrackerState>();
   /** Active trackers only: archiving frees the identifier. */
-  readonly #byClientTrackerId = new Map<string, TrackerState>();
+  readonly #byClientTrackerId = new Map<unknown, TrackerState>();
   readonly #byTrackingNumber = new Map<string, TrackerState[]>();
 
   get size(): number {
@@ -156,10 +156,6 @@ export class TrackerStore {
     return this.#byTrackingNumber.get(trackingNumber) ?? [];
   }
 
-  withId(trackerId: unknown): TrackerState | undefined {
-    return typeof trackerId === 'string' ? this.#byId.get(trackerId) : undefined;
-  }
-
   add(tracker: TrackerState): void {
     this.#byId.set(tracker.trackerId, tracker);
     const others = this.withTrackingNumber(tracker.trackingNumber);
@@ -168,10 +164,8 @@ export class TrackerStore {
   }
 
   /** Finds a tracker by one of its ids; the client's own one addresses active trackers only. */
-  get(id: string, searchBy: SearchBy = 'trackerId'): TrackerState {
-    const tracker = (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
-    if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'There is no such tracker.');
-    return tracker;
+  find(id: unknown, searchBy: SearchBy = 'trackerId'): TrackerState | undefined {
+    return (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
   }
 
   /** The tracker to reuse, or `undefined` for a new one; the synchronous endpoint also rejects overlapping couriers. */
@@ -197,10 +191,8 @@ export class TrackerStore {
   setSubscribed(tracker: TrackerState, isSubscribed: boolean): void {
     const { clientTrackerId } = tracker;
     if (clientTrackerId !== null && isSubscribed !== tracker.isSubscribed) {
-      if (isSubscribed && this.#byClientTrackerId.has(clientTrackerId)) {
-        const message = '`clientTrackerId` belongs to another active tracker now.';
-        throw rejection(400, 'tracker_conflict', message);
-      }
+      if (isSubscribed && this.#byClientTrackerId.has(clientTrackerId))
+        throw rejection(400, 'tracker_conflict', '`clientTrackerId` belongs to another active tracker now.');
       if (isSubscribed) this.#byClientTrackerId.set(clientTrackerId, tracker);
       else this.#byClientTrackerId.delete(clientTrackerId);
     }

@@ -42,12 +42,8 @@ export class WebhookQueue {
   /** The pushes that are remembered, in order, with their attempts. */
   readonly #attempts = new Map<WebhookPush, PushAttempt[]>();
 
-  /**
-   * @internal
-   * @param now - the fake's time; asking for it lets everything happen that is due
-   * @param historyLimit - how many pushes are remembered; default all
-   */
-  constructor(now: () => number, historyLimit: number = Number.POSITIVE_INFINITY) {
+  /** @internal Asking for the time lets everything happen that is due. */
+  constructor(now: () => number, historyLimit: number) {
     this.#now = now;
     this.#historyLimit = historyLimit;
   }

@@ -57,15 +57,9 @@ export interface WebhookSenderOptions {
     | { readonly maxAttempts?: number; readonly delayMs?: number; readonly speed?: number };
   /** Items of `trackings[]` in a request. Default 1. */
   readonly itemsPerRequest?: number;
-  /**
-   * `flat` sends `{ trackerId, clientTrackerId, events }` (service.md 6), one item a request, and a proof of delivery, which that
-   * shape does not have, enveloped. Default `enveloped`.
-   */
+  /** `flat` sends `{ trackerId, clientTrackerId, events }`, one item a request, and proofs of delivery enveloped. Default `enveloped`. */
   readonly shape?: 'enveloped' | 'flat';
-  /**
-   * `clientTrackerId` leaves the `trackerId` out of what is sent for a tracker that has a `clientTrackerId`: receivers match by
-   * either (service.md 6). Default `both`.
-   */
+  /** `clientTrackerId` leaves out the `trackerId` where there is one: receivers match by either (service.md 6). Default `both`. */
   readonly identifyBy?: 'both' | 'clientTrackerId';
   /** Milliseconds until an unanswered request counts as failed. Default 15000. */
   readonly timeoutMs?: number;
