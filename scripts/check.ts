@@ -24,6 +24,7 @@ const steps: readonly Step[] = [
   { name: 'attw', command: 'attw --pack . --format ascii' },
   { name: 'type tests', command: 'vitest run', project: 'types' },
   { name: 'unit tests', command: 'vitest run', project: 'unit' },
+  { name: 'contract tests', command: 'vitest run', project: 'contract' },
   // They mostly wait for servers and children, so more of them than cores run side by side.
   { name: 'integration tests', command: 'vitest run --maxWorkers=4', project: 'integration' },
 ];
