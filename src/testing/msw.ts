@@ -17,17 +17,13 @@ export interface TrackingHandlersOptions {
 /** Requests that wait for their caller to give up; MSW 2 loses the signal of a request that nothing holds. */
 const waiting = new Set<Request>();
 
-function hold(request: Request): void {
-  waiting.add(request);
-  request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
-}
-
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
   const outcome = await fake.serve(await toRawRequest(request, basePath));
   if (outcome.kind === 'answer') return toResponse(outcome.reply);
   // MSW 2 makes this response the cause of the rejection, so the code is found where Node's `fetch` has it.
   if (outcome.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
-  hold(request);
+  waiting.add(request);
+  request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
   if (outcome.kind === 'stall') return toStalledResponse(outcome.reply, request.signal);
   // MSW itself gives the request up when its signal aborts.
   return new Promise(() => {});

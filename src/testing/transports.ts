@@ -21,12 +21,6 @@ export async function toRawRequest(request: Request, basePath?: string): Promise
   };
 }
 
-/** The error that `fetch` of Node rejects with when the other side breaks the connection. */
-function connectionReset(): TypeError {
-  const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
-  return new TypeError('fetch failed', { cause });
-}
-
 /** The headers and half of the body, then nothing until the caller gives up. */
 export function toStalledResponse(
   { status, headers, body }: Reply,
@@ -50,7 +44,11 @@ export function toResponse({ status, headers, body }: Reply): Response {
 }
 
 function settle(outcome: Outcome, signal: AbortSignal | undefined): Response | Promise<never> {
-  if (outcome.kind === 'reset') throw connectionReset();
+  if (outcome.kind === 'reset') {
+    // As `fetch` of Node when the other side breaks the connection.
+    const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
+    throw new TypeError('fetch failed', { cause });
+  }
   if (outcome.kind === 'silence') return new Promise(() => {});
   return outcome.kind === 'stall' ? toStalledResponse(outcome.reply, signal) : toResponse(outcome.reply);
 }

@@ -30,15 +30,6 @@ function leave(message: string, exitCode: number): never {
   process.exit(exitCode);
 }
 
-function readFlags(): Flags | 'help' | 'version' {
-  try {
-    return parseFlags(process.argv.slice(2));
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    return leave(`${error.message}. Usage: ${USAGE} (--help tells all)`, EXIT_USAGE);
-  }
-}
-
 function whyNotListening(error: unknown, { host, port }: Flags): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EADDRINUSE') return `Port ${port} of ${host} is in use; choose another with --port`;
@@ -91,7 +82,12 @@ async function serve(flags: Flags): Promise<void> {
 // A reader that has seen enough, as `head`, is no failure.
 stdout.on('error', () => process.exit(0));
 
-const flags = readFlags();
-if (flags === 'help') print(HELP);
-else if (flags === 'version') print(VERSION);
-else void serve(flags);
+try {
+  const flags = parseFlags(process.argv.slice(2));
+  if (flags === 'help') print(HELP);
+  else if (flags === 'version') print(VERSION);
+  else void serve(flags);
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  leave(`${error.message}. Usage: ${USAGE} (--help tells all)`, EXIT_USAGE);
+}

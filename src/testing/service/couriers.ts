@@ -34,13 +34,12 @@ export function publicCourier({ supportsSynchronousFetch: _, ...courier }: FakeC
 
 /** False when every courier that was named asks for a field that was not given, so none of them responds. */
 export function canRespond(couriers: readonly FakeCourier[], hints: Hints): boolean {
-  const named = couriers.filter(({ courierCode }) => hints.courierCodes.includes(courierCode));
-  const areAllKnown = named.length > 0 && named.length === hints.courierCodes.length;
   // An account with the courier, the third field that one may ask for, is not something a request can give.
   const isMissing = (field: string) =>
     (field === 'destinationPostCode' || field === 'destinationCountryCode') && hints[field] === null;
-  const lacksField = ({ requiredFields }: FakeCourier) => requiredFields?.some(isMissing) === true;
-  return !areAllKnown || !named.every(lacksField);
+  const isLacking = (code: string) =>
+    couriers.find(({ courierCode }) => courierCode === code)?.requiredFields?.some(isMissing) === true;
+  return hints.courierCodes.length === 0 || !hints.courierCodes.every(isLacking);
 }
 
 /** False when none of the couriers that were named, or else know the number, can be asked while the caller waits. */

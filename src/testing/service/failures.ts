@@ -53,6 +53,14 @@ export type Failure =
       readonly times?: number;
     };
 
+type StatusFailure = Extract<Failure, { message?: string }>;
+
+/** What a failure knows of the service. */
+interface Limited {
+  readonly limits: RateLimits | undefined;
+  now(): number;
+}
+
 /** A planned failure. */
 export interface PlannedFailure {
   /** How many requests it will still fail. */
@@ -74,7 +82,7 @@ const statusFailure = z.strictObject({
   headers: z.unknown().optional(),
   body: z.unknown().optional(),
   times: timesOption,
-} satisfies OptionShape<Extract<Failure, { message?: string }>>);
+} satisfies OptionShape<StatusFailure>);
 
 const kindFailure = z.strictObject({
   kind: choiceOption(FAILURE_KINDS),
@@ -117,17 +125,13 @@ const DEFAULT_CODES: Readonly<Record<number, KnownErrorCode>> = {
 };
 
 /** A 429 is plain text unless it has a code, as in the service, and announces the limit that all other responses announce. */
-function failureReply(
-  failure: Extract<Failure, { message?: string }>,
-  endpoint: EndpointName,
-  limit: number | undefined,
-  nowMs: number,
-): Reply {
+function statusReply(failure: StatusFailure, endpoint: EndpointName, service: Limited): Reply {
   const { status, message = `Injected failure ${status}.`, retryAfter, body } = failure;
+  const limit = service.limits?.limitOf(endpoint);
   const waitMs = Number(retryAfter) * 1000;
   const resetInMs = Number.isFinite(waitMs) ? waitMs : 1000;
   const headers = {
-    ...(status === 429 && limit !== undefined && limitHeaders(limit, 0, resetInMs, nowMs)),
+    ...(status === 429 && limit !== undefined && limitHeaders(limit, 0, resetInMs, service.now())),
     ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
     ...failure.headers,
   };
@@ -152,13 +156,10 @@ function answer(status: number, contentType: string, body: string): Outcome {
 export function failedOutcome(
   failure: Failure,
   endpoint: EndpointName,
-  state: { readonly limits: RateLimits | undefined; now(): number },
+  service: Limited,
   run: () => Reply,
 ): Outcome {
-  if (!('kind' in failure)) {
-    const reply = failureReply(failure, endpoint, state.limits?.limitOf(endpoint), state.now());
-    return { kind: 'answer', reply };
-  }
+  if (!('kind' in failure)) return { kind: 'answer', reply: statusReply(failure, endpoint, service) };
   const { kind, status = kind === 'html' ? 502 : 200 } = failure;
   if (kind === 'timeout') return { kind: 'silence' };
   if (kind === 'badJson') return answer(status, 'application/json', '{"data":{"tracker":{"trackerId":"');

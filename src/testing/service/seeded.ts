@@ -1,9 +1,5 @@
 import { createHash } from 'node:crypto';
 
-function digest(seed: string, kind: string, count: number): Buffer {
-  return createHash('sha256').update(`${seed}\n${kind}\n${count}`).digest();
-}
-
 /** Hands out ids that depend on the seed only; every kind counts for itself, so a new request moves no tracker id. */
 export class SeededIds {
   readonly #seed: string;
@@ -20,17 +16,13 @@ export class SeededIds {
   }
 
   of(kind: string, count: number): string {
-    const hex = digest(this.#seed, kind, count).toString('hex');
+    const hex = createHash('sha256').update(`${this.#seed}\n${kind}\n${count}`).digest('hex');
     return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
   }
 }
 
 /** A stream of numbers from 0 up to 1 that depends on the seed only. */
 export function seededRandom(seed: string | number): () => number {
-  let count = 0;
-  return () => {
-    const value = digest(String(seed), 'random', count).readUIntBE(0, 6);
-    count += 1;
-    return value / 2 ** 48;
-  };
+  const ids = new SeededIds(seed);
+  return () => Number.parseInt(ids.next('random').replaceAll('-', '').slice(0, 12), 16) / 2 ** 48;
 }

@@ -151,11 +151,9 @@ interface Job {
   readonly body: object;
 }
 
-interface OpenReport extends WebhookSenderReport {
-  items: number;
-  accepted: number;
-  lost: number;
-  readonly sent: SentWebhook[];
+function newReport() {
+  const sent: SentWebhook[] = [];
+  return { items: 0, accepted: 0, lost: 0, sent };
 }
 
 type BodyRules = Pick<z.output<typeof senderOptions>, 'shape' | 'identifyBy'>;
@@ -239,7 +237,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   }
 
   /** Sends what waits now, and adds to the report what became of it. */
-  async function sendWaiting(report: OpenReport): Promise<void> {
+  async function sendWaiting(report: ReturnType<typeof newReport>): Promise<void> {
     // Looked up each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
@@ -258,8 +256,6 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     report.lost += pushes.length - accepted.size;
   }
 
-  const newReport = (): OpenReport => ({ items: 0, accepted: 0, lost: 0, sent: [] });
-
   return {
     async flush() {
       const report = newReport();
@@ -270,9 +266,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       } while (report.items > itemsBefore);
       return report;
     },
-    async probe() {
-      return (await deliver(receiver)).status === 200;
-    },
+    probe: async () => (await deliver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
       // Looks overlap: what waits for its repeat does not hold up what comes after it.
       const looks = new Set<Promise<void>>();
