@@ -72,12 +72,8 @@ export class TrackingClient {
   rateLimits(): Record<EndpointName, BucketSnapshot> {
     const { baseUrl, account, limiter, limits } = this.#config;
     const entries = ENDPOINT_NAMES.map((endpoint) => {
-      const idle = {
-        limit: limits[endpoint] ?? endpoints[endpoint].limitPerSecond,
-        inUse: 0,
-        queued: 0,
-        pausedUntil: null,
-      };
+      const limit = limits[endpoint] ?? endpoints[endpoint].limitPerSecond;
+      const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
       return [endpoint, limiter?.snapshot({ baseUrl, account, endpoint }) ?? idle] as const;
     });
     // Sound: `ENDPOINT_NAMES` holds every key of the table.

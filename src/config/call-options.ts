@@ -11,6 +11,7 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../endpoints.ts';
+import type { Priority } from '../limiter/limiter.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
 
 /** When a failed attempt is followed by another one; every field is filled. */
@@ -63,22 +64,21 @@ export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies 
 /** Options of a call; those of some endpoints have more. */
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
-/** The rest of what `request` takes, which has its own checks; named here for "did you mean". */
+/** Options that have their checks elsewhere, and are named here for "did you mean". */
+function checkedElsewhere(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
+}
+
 const REQUEST_OPTIONS: CallSchema = z.strictObject({
-  method: z.unknown().optional(),
-  path: z.unknown().optional(),
-  query: z.unknown().optional(),
-  body: z.unknown().optional(),
-  schema: z.unknown().optional(),
-  idempotent: z.unknown().optional(),
+  ...checkedElsewhere(['method', 'path', 'query', 'body', 'schema', 'idempotent']),
   ...CALL_SHAPE,
 });
 
 function schemaOf({ request, retryClass }: Endpoint): CallSchema {
-  // The query of an endpoint stands among the options of its method; its values are checked as input.
-  const queryNames = request.query === undefined ? [] : Object.keys(Object(request.query).shape);
-  const query = Object.fromEntries(queryNames.map((name) => [name, z.unknown().optional()]));
-  return z.strictObject({ ...query, ...CALL_SHAPE, ...(retryClass === 'bulk' ? BULK_SHAPE : {}) });
+  // The query of an endpoint stands among the options of its method.
+  const query = request.query === undefined ? [] : Object.keys(Object(request.query).shape);
+  const more = retryClass === 'bulk' ? BULK_SHAPE : {};
+  return z.strictObject({ ...checkedElsewhere(query), ...CALL_SHAPE, ...more });
 }
 
 const SCHEMAS: ReadonlyMap<EndpointName, CallSchema> = new Map(
@@ -90,15 +90,10 @@ export function schemaOfOptions(method: EndpointName | 'request'): CallSchema {
   return (method === 'request' ? undefined : SCHEMAS.get(method)) ?? REQUEST_OPTIONS;
 }
 
-/** The options of one call, checked and completed. */
-export interface CallOptions {
-  readonly signal: AbortSignal | undefined;
-  /** Undefined: the client's, by timeout class. */
-  readonly timeoutMs: number | undefined;
-  readonly totalTimeoutMs: number | undefined;
+/** The options of one call, checked and completed; without `timeoutMs` the client's counts, by timeout class. */
+export interface CallOptions extends Omit<RequestOptions, 'retry'> {
   readonly retry: RetryPolicy;
-  readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly priority: 'interactive' | 'background';
+  readonly priority: Priority;
   readonly retryAmbiguous: boolean;
 }
 
@@ -113,17 +108,14 @@ export function resolveCallOptions(
   options: RequestOptions = {},
   schema: CallSchema = REQUEST_OPTIONS,
 ): CallOptions {
-  const { signal, timeoutMs, totalTimeoutMs, retry, headers, priority, retryAmbiguous } = checkOptions(
-    schema,
-    options,
-  );
+  const { signal, timeoutMs, totalTimeoutMs, retry, headers, ...own } = checkOptions(schema, options);
   return {
     signal,
     timeoutMs,
     totalTimeoutMs: totalTimeoutMs ?? defaults.totalTimeoutMs,
     retry: completeRetry(retry, defaults.retry),
     headers,
-    priority: priority ?? 'interactive',
-    retryAmbiguous: retryAmbiguous === true,
+    priority: own.priority ?? 'interactive',
+    retryAmbiguous: own.retryAmbiguous === true,
   };
 }

@@ -107,11 +107,11 @@ export class Caller {
         },
       });
       const durationMs = performance.now() - sentAt;
-      const requestId = requestIdOf(response);
-      config.hooks.onResponse?.({ ...info, status: response.status, durationMs, requestId });
+      const { status } = response;
+      config.hooks.onResponse?.({ ...info, status, durationMs, requestId: requestIdOf(response) });
       if (config.isDebugLogged) {
-        const fields = { attempt: state.attempt, durationMs, requestId };
-        config.logger.debug(`${call.method} ${call.path} → ${response.status}`, fields);
+        const fields = { attempt: state.attempt, durationMs, requestId: requestIdOf(response) };
+        config.logger.debug(`${call.method} ${call.path} → ${status}`, fields);
       }
       return response;
     };

@@ -180,7 +180,7 @@ export async function waitForToken(state: CallState): Promise<Ticket | undefined
   } catch (error) {
     // Something was sent, so its failure says more than a queue that is full by now.
     if (error instanceof QueueFullError && lastFailure !== undefined) throw lastFailure;
-    if (error instanceof LongPauseError) throw rateLimitErrorOf(call, error.pausedForMs, state.attempt - 1);
+    if (error instanceof LongPauseError) throw rateLimitErrorOf(state, error.pausedForMs);
     // The limiter knows what was left of the call's time, the error names what the caller allowed.
     throw error instanceof TimeoutError && state.remainingMs < 1 ? state.outOfTime('queue') : error;
   }
@@ -210,24 +210,10 @@ function guardedTicket(ticket: Ticket, { logger }: Config): Ticket {
 }
 
 /** A call that would wait behind a pause longer than `maxRetryAfterMs` rejects as the call that caused the pause did. */
-function rateLimitErrorOf(
-  { method, path }: PreparedCall<unknown>,
-  retryAfterMs: number,
-  attempts: number,
-): RateLimitError {
+function rateLimitErrorOf({ call, attempt }: CallState, retryAfterMs: number): RateLimitError {
+  const { method, path } = call;
   const seconds = Math.ceil(retryAfterMs / 1000);
-  return new RateLimitError(
-    `${method} ${path} is paused by the service for ${seconds} s more, longer than \`retry.maxRetryAfterMs\` allows`,
-    {
-      status: 429,
-      errors: [],
-      requestId: undefined,
-      method,
-      path,
-      headers: new Headers(),
-      body: undefined,
-      attempts,
-      retryAfterMs,
-    },
-  );
+  const message = `${method} ${path} is paused by the service for ${seconds} s more, longer than \`retry.maxRetryAfterMs\` allows`;
+  const facts = { status: 429, errors: [], requestId: undefined, headers: new Headers(), body: undefined };
+  return new RateLimitError(message, { ...facts, method, path, attempts: attempt - 1, retryAfterMs });
 }

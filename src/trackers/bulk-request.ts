@@ -54,10 +54,11 @@ export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
 /** One request of a run. It watches its attempts, to know afterwards what may have happened at the service. */
 export class BulkRequest {
+  /** True once an attempt has left. */
+  wasSent = false;
   readonly #controller: AbortController;
   readonly #unsubscribe: () => void;
   #isResponseDue = false;
-  #wasSent = false;
   #wasAmbiguous = false;
 
   /** @param signal - also cancels the request */
@@ -65,11 +66,6 @@ export class BulkRequest {
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.#unsubscribe = unsubscribe;
-  }
-
-  /** True once an attempt has left. */
-  get wasSent(): boolean {
-    return this.#wasSent;
   }
 
   cancel(): void {
@@ -115,7 +111,7 @@ export class BulkRequest {
     return {
       ...hooks,
       onRequest: (info) => {
-        this.#wasSent = true;
+        this.wasSent = true;
         this.#isResponseDue = true;
         return hooks.onRequest?.(info);
       },
@@ -139,27 +135,16 @@ function isSurelyNotDone(error: unknown): boolean {
 }
 
 /** The error of a bulk response that rejected the request as a whole; undefined when it reports on items. */
-function wholeRequestError({
-  data: result,
-  response,
-  requestId,
-  attempts,
-}: WithResponse<BulkResult>): ApiError | undefined {
+function wholeRequestError(answered: WithResponse<BulkResult>): ApiError | undefined {
+  const { data: result, response, requestId, attempts } = answered;
   const hasItems = Array.isArray(result.data) && result.data.length > 0;
   if (hasItems || !result.error) return undefined;
   const { data: error } = apiErrorItemSchema.safeParse(result.error);
   const { method, path } = endpoints['trackers.createBulk'];
-  return apiErrorOf({
-    status: response.status,
-    errors: error === undefined ? [] : [error],
-    requestId,
-    method,
-    path,
-    headers: response.headers,
-    body: result,
-    attempts,
-    retryAfterMs: undefined,
-  });
+  const { status, headers } = response;
+  const errors = error === undefined ? [] : [error];
+  const facts = { status, errors, requestId, method, path, headers, attempts };
+  return apiErrorOf({ ...facts, body: result, retryAfterMs: undefined });
 }
 
 /** The errors of a request as those of its items. */

@@ -135,17 +135,13 @@ export class SourceReader<T> {
   #wait(result: PromiseLike<IteratorResult<T>>, signal: AbortSignal): Promise<Read<T> | undefined> {
     return new Promise((resolve, reject) => {
       const unsubscribe = onAbort(signal, () => reject(signal.reason));
-      result.then(
-        (value) => {
-          unsubscribe();
-          resolve(this.#take(value));
-        },
-        (error) => {
-          unsubscribe();
+      const settled = Promise.resolve(result).finally(unsubscribe);
+      settled
+        .then((value) => resolve(this.#take(value)))
+        .catch((error) => {
           this.#hasEnded = true;
           reject(error);
-        },
-      );
+        });
     });
   }
 
