@@ -26,9 +26,7 @@ export interface ApiErrorDetails {
   readonly retryAfterMs: number | undefined;
 }
 
-/**
- * The service answered, and the response is not a success. The code decides the class, and the status where it does not.
- */
+/** The service answered, and not with a success; the code decides the class, and the status where it does not. */
 export class ApiError extends TrackingError implements ApiErrorDetails {
   static override readonly kind: string = 'ApiError';
   readonly status: number;
@@ -114,9 +112,7 @@ export class NoActiveSubscriptionError extends ApiError {
 export class QuotaExceededError extends ApiError {
   static override readonly kind: string = 'QuotaExceededError';
 }
-/**
- * The service answered 429 more often than the retries allow, or asked for a longer wait than `maxRetryAfterMs`.
- */
+/** The service answered 429 more often than the retries allow, or asked for a longer wait than `maxRetryAfterMs`. */
 export class RateLimitError extends ApiError {
   static override readonly kind: string = 'RateLimitError';
 }

@@ -21,11 +21,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
 
-/**
- * Checks that a logger has a method for every level.
- *
- * @throws ConfigurationError naming the method that is missing
- */
+/** Rejects a logger that lacks a method. */
 export function checkLogger(logger: Logger): Logger {
   for (const method of METHODS) {
     // `Object` makes something with properties of null, too: options come from callers without types.
@@ -124,12 +120,7 @@ const HOOK_NAMES = Object.keys({
   onMismatch: true,
 } satisfies Record<keyof Hooks, true>);
 
-/**
- * Checks hooks and ties them to their object, which may be an instance of a class. A failure of one costs a log line,
- * never the call.
- *
- * @throws ConfigurationError when one is no function
- */
+/** Ties hooks to their object, maybe an instance of a class; the failure of one costs a log line, never the call. */
 export function resolveHooks(hooks: Hooks | undefined, logger: Logger): Hooks {
   if (hooks === undefined) return {};
   if (typeof hooks !== 'object' || hooks === null) {
@@ -149,11 +140,7 @@ export function resolveHooks(hooks: Hooks | undefined, logger: Logger): Hooks {
   return Object.fromEntries(guarded);
 }
 
-/**
- * Calls a function of the caller's whose failure must not break ours.
- *
- * @param onFailure - called when it throws, or when the promise it returns rejects
- */
+/** Calls a function of the caller's; neither what it throws nor a promise of it that rejects may break ours. */
 export function callGuarded(callback: () => unknown, onFailure: () => void): void {
   try {
     const returned = callback();

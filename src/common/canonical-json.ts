@@ -1,9 +1,6 @@
 type Step = string | { readonly value: unknown };
 
-/**
- * JSON with sorted keys, so that equal content gives equal text.
- * Walks without recursion: a body may be nested deeper than the call stack.
- */
+/** JSON with sorted keys; walks without recursion, as a body may be nested deeper than the call stack. */
 export function canonicalJson(root: unknown): string {
   const parts: string[] = [];
   const steps: Step[] = [{ value: root }];

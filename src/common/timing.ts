@@ -43,11 +43,7 @@ export const systemClock: Clock = {
 /** What waits for each signal: one listener a signal, however many calls share it, so Node never warns of a leak. */
 const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
-/**
- * Runs `callback` once when `signal` aborts; at once when it already has.
- *
- * @returns a function that takes the callback back
- */
+/** Runs `callback` once when `signal` aborts, at once when it already has; gives a function that takes it back. */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   if (signal.aborted) {
     callback();
@@ -74,11 +70,7 @@ function listen(signal: AbortSignal) {
   return known;
 }
 
-/**
- * A controller that also aborts when `signal` does, for the same reason.
- *
- * @returns the controller, and a function that unties it
- */
+/** A controller that also aborts when `signal` does, for the same reason, until `unsubscribe` is called. */
 export function linkedController(signal: AbortSignal): {
   readonly controller: AbortController;
   readonly unsubscribe: () => void;
@@ -87,11 +79,7 @@ export function linkedController(signal: AbortSignal): {
   return { controller, unsubscribe: onAbort(signal, () => controller.abort(signal.reason)) };
 }
 
-/**
- * Waits for `ms` milliseconds, or rejects with the signal's own reason.
- *
- * The longest wait is 2^31 - 1 milliseconds, the longest a timer can hold.
- */
+/** Waits for `ms` milliseconds, at most 2^31 - 1, or rejects with the signal's own reason. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     let unsubscribe = () => {};

@@ -47,10 +47,7 @@ export function expected(
   };
 }
 
-/**
- * Words for the issues zod raises by itself, in the same form as our own rules.
- * `name` is what the root value is called when the issue has no path.
- */
+/** Words for the issues zod raises by itself, in the form of our own; `name` is the root value. */
 export function errorMap(name: string): z.core.$ZodErrorMap {
   return (issue) => {
     const field = formatPath(issue.path ?? [], name);
@@ -97,11 +94,7 @@ const HOT_AFTER = 50;
 
 const heats = new WeakMap<z.ZodType, { uses: number; compiled: z.ZodType | undefined }>();
 
-/**
- * The schema to validate with: the given one, or its compiled form once it is used often. Both give the same results.
- *
- * @param schema - a schema that lives as long as the program
- */
+/** The schema, or its compiled form once it is used often, with the same results; for schemas that live for ever. */
 export function hotSchema<Schema extends z.ZodType>(schema: Schema): Schema {
   let heat = heats.get(schema);
   if (heat === undefined) {

@@ -97,12 +97,7 @@ export interface CallOptions extends Omit<RequestOptions, 'retry'> {
   readonly retryAmbiguous: boolean;
 }
 
-/**
- * Checks and completes the options of one call.
- *
- * @param defaults - what the client has
- * @throws ConfigurationError naming the option that makes no sense
- */
+/** Checks the options of one call, and fills in what the client has. */
 export function resolveCallOptions(
   defaults: { readonly totalTimeoutMs: number | undefined; readonly retry: RetryPolicy },
   options: RequestOptions = {},

@@ -95,11 +95,6 @@ const clientOptions = z.strictObject({
   allowInsecureHttp: switchOption.default(false),
 } satisfies OptionShape<TrackingClientOptions>);
 
-/**
- * Checks and completes the options of a client.
- *
- * @throws ConfigurationError naming the option that is missing or makes no sense
- */
 export function resolveConfig(options: TrackingClientOptions): Config {
   const given = checkOptions(clientOptions, options);
   rejectBrowser(given.dangerouslyAllowBrowser);
@@ -236,12 +231,7 @@ function parse(value: unknown): URL {
   }
 }
 
-/**
- * Checks the base URL and cuts trailing slashes; its path is kept.
- *
- * @throws ConfigurationError when it is no URL, holds credentials, a query or a fragment, or would carry the key in the
- * clear
- */
+/** Rejects a URL that would carry the key in the clear, and cuts trailing slashes; the path is kept. */
 export function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   const url = parse(value);
   if (url.username !== '' || url.password !== '') {

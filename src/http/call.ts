@@ -52,11 +52,7 @@ export class Caller {
     }
   }
 
-  /**
-   * Runs one call: token, attempt, parse, classify, retry, unwrap, validate.
-   *
-   * @throws TrackingError of the class that fits; the signal's own reason when the caller aborts
-   */
+  /** Runs one call: token, attempt, parse, classify, retry, unwrap, validate. */
   #run<T>(call: PreparedCall<T>, options: CallOptions): Promise<CallOutcome<T>> {
     const { config } = this;
     const state = new CallState(config, call, options);

@@ -29,12 +29,7 @@ export interface OutgoingRequest<T> extends Attempt<T> {
   readonly onHeaders: (response: Response) => void;
 }
 
-/**
- * Sends one request and reads the whole response.
- *
- * @throws ConnectionError when no complete response arrived; ResponseValidationError when it is too long; the signal's reason
- * on abort
- */
+/** Sends one request and reads the whole response; rejects with the signal's reason on abort. */
 export async function sendRequest<T>(
   client: KyInstance,
   config: Config,
@@ -117,11 +112,7 @@ async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): 
   }
 }
 
-/**
- * Reads a body as text, and no further than `maxBytes`; `ky` reads without a bound.
- *
- * @returns undefined when the body is longer
- */
+/** Reads a body as text; undefined when it is longer than `maxBytes`. `ky` reads without a bound. */
 export async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
   const { headers, body } = response;
   // Of a body that is decompressed while it is read the size is unknown: it can be a thousand times longer.

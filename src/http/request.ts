@@ -84,11 +84,7 @@ export type EndpointResult<Name extends EndpointName> = z.output<
   (typeof endpoints)[Name]['response']['schema']
 >;
 
-/**
- * Checks the input of an endpoint of the table and builds the call.
- *
- * @throws RequestValidationError before anything is sent
- */
+/** Checks the input of an endpoint of the table and builds the call. */
 export function prepareCall<Name extends EndpointName>(
   config: Config,
   name: Name,
@@ -163,11 +159,6 @@ function rowOf(method: string, path: string): EndpointName | undefined {
     .find((name) => new RegExp(`^${endpoints[name].path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path));
 }
 
-/**
- * Checks a raw request and builds the call.
- *
- * @throws RequestValidationError before anything is sent
- */
 export function prepareRawCall<T>(
   config: Config,
   request: RawRequest<z.ZodType<T>>,

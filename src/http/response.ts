@@ -36,12 +36,7 @@ type AnyResponse = CallResponse<unknown>;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 const BULK_STATUSES = ['success', 'partial', 'error'];
 
-/**
- * What a call resolves to.
- *
- * @throws ApiError for every response that is not a result; ResponseValidationError for a success without the documented
- * JSON; ResultsNotReadyError when there is nothing to show yet
- */
+/** What a call resolves to, or the error that its response stands for. */
 export function readOutcome<T>(config: Config, response: CallResponse<T>): CallOutcome<T> {
   const payload = payloadOf(response);
   const { data, mismatched } = checkedData(config, response, payload);

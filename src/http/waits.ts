@@ -122,11 +122,7 @@ export function noteFailure(state: CallState, error: unknown): void {
     config.hooks.onRateLimit?.({ ...state.info, delayMs: error.retryAfterMs ?? 0 });
 }
 
-/**
- * Decides whether a failure is followed by another attempt, and waits until then.
- *
- * @param counts - p-retry's counts
- */
+/** Decides by p-retry's counts whether a failure is followed by another attempt, and waits until then. */
 export async function waitForRetry(
   state: CallState,
   counts: { readonly attemptNumber: number; readonly retriesConsumed: number },

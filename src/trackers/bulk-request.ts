@@ -72,12 +72,7 @@ export class BulkRequest {
     this.#controller.abort(new Error('The run was stopped'));
   }
 
-  /**
-   * Sends the inputs, with retries.
-   *
-   * @returns what became of each input
-   * @throws what failed the request as a whole
-   */
+  /** What became of each input; rejects with what failed the request as a whole. */
   async send(
     caller: Caller,
     inputs: readonly TrackerInput[],
@@ -96,11 +91,7 @@ export class BulkRequest {
     }
   }
 
-  /**
-   * Whether any attempt may have been carried out.
-   *
-   * @param error - what `send` rejected with
-   */
+  /** Whether any attempt may have been carried out, after `send` rejected with `error`. */
   mayBeDone(error: unknown): boolean {
     // A call that ended while it waited for its next attempt was judged by its last one.
     if (this.#isResponseDue) this.#judgeAttempt(error);

@@ -65,12 +65,7 @@ export class PollEngine {
     return this.#trackers.size;
   }
 
-  /**
-   * Polls one more tracker, in O(log n).
-   *
-   * @returns false when it is polled already
-   * @throws RequestValidationError for an id that can't be one; what the interval function throws
-   */
+  /** False when it is polled already; throws for an id that can't be one, and what the interval function throws. */
   add(id: string): boolean {
     if (this.#trackers.has(id)) return false;
     const tracker = new PolledTracker(id);
@@ -92,11 +87,7 @@ export class PollEngine {
     return true;
   }
 
-  /**
-   * Polls until no tracker is left or `maxDurationMs` is over.
-   *
-   * @throws what `ids` throws, after the results that came before; the signal's own reason on abort
-   */
+  /** Polls until no tracker is left or time is over; rejects with what `ids` throws, or the signal's reason. */
   async *run(
     ids: Iterable<string> | AsyncIterable<string>,
     signal: AbortSignal,

@@ -40,9 +40,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    * (service.md 1).
    */
   readonly initialDelayMs?: number | undefined;
-  /**
-   * Longest time to poll, in milliseconds; it ends at once when the next poll would come later. Default: no bound.
-   */
+  /** Longest time to poll, in milliseconds; it ends at once when the next poll would come later. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
    * Failed polls in a row, after the retries of each, that end it with an error. A refused key, plan or quota ends it at

@@ -121,12 +121,7 @@ export class PolledTracker implements Due {
     };
   }
 
-  /**
-   * Polls once.
-   *
-   * @returns the outcome; undefined when the poll failed and another one may follow
-   * @throws what ends the polling of this tracker; the signal's own reason on abort
-   */
+  /** Polls once; undefined when that failed and another poll may follow, else what it throws ends the polling. */
   async poll(run: PollRun, signal: AbortSignal): Promise<PollOutcome | undefined> {
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
@@ -205,11 +200,7 @@ export class PolledTracker implements Due {
   }
 }
 
-/**
- * Checks an id before the first wait: a poll would say so only when the interval is over.
- *
- * @throws RequestValidationError for an id that can't be one
- */
+/** Checks an id before the first wait: a poll would say so only when the interval is over. */
 export function checkTrackerId(id: string): string {
   return checkInput(z.object({ id: trackerIdentifier }), { id }, 'id').id;
 }

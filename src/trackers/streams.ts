@@ -19,11 +19,7 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
     this.#callerSignal = callerSignal;
   }
 
-  /**
-   * Makes the items; called when the first one is asked for.
-   *
-   * @param signal - aborts with the caller's reason, and when the stream has ended or was left
-   */
+  /** Makes the items from when the first is asked for; `signal` aborts when the stream has ended or was left. */
   protected abstract produce(signal: AbortSignal): AsyncGenerator<T, void, undefined>;
 
   /** True once nothing more will come. */
@@ -161,11 +157,7 @@ function iteratorOf<T>(source: Iterable<T> | AsyncIterable<T>): Iterator<T> | As
   return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
 }
 
-/**
- * Checks that something can be iterated; a string can, and never means its letters.
- *
- * @throws ConfigurationError naming it
- */
+/** Rejects what can't be iterated, and a string, which never means its letters. */
 export function checkIterable(name: string, value: unknown): void {
   const isObject = typeof value === 'object' && value !== null;
   if (isObject && (Symbol.iterator in value || Symbol.asyncIterator in value)) return;
