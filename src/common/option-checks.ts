@@ -30,8 +30,11 @@ export function checkOptions<Schema extends z.ZodType>(
 function messageOf(issue: z.core.$ZodRawIssue, root: string): string {
   const name = nameOf(issue.path ?? [], root);
   if (issue.code === 'unrecognized_keys') {
+    const [given = ''] = issue.keys;
     const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-    return unknownNameMessage(name, issue.keys[0] ?? '', known);
+    const near = nearestName(given, known);
+    const hint = near === undefined ? `one of ${known.join(', ')}` : `\`${near}\``;
+    return `Expected \`${name}\` to hold known options only, got \`${given}\`; did you mean ${hint}?`;
   }
   const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
   if (typeof rule === 'string') return ruleMessage(name, rule, issue.input);
@@ -46,12 +49,6 @@ function nameOf(path: readonly PropertyKey[], root: string): string {
   // The options of a call are its own words; a part of them is named with where it stands.
   const isNamed = root !== 'options' || path.length === 0;
   return `${isNamed ? root : ''}${steps.join('')}`.replace(/^\./, '');
-}
-
-function unknownNameMessage(name: string, given: string, known: readonly string[]): string {
-  const near = nearestName(given, known);
-  const hint = near === undefined ? `one of ${known.join(', ')}` : `\`${near}\``;
-  return `Expected \`${name}\` to hold known options only, got \`${given}\`; did you mean ${hint}?`;
 }
 
 function ruleMessage(name: string, rule: string, value: unknown): string {
@@ -103,39 +100,12 @@ export function refuseOption(name: string, rule: string, value: unknown): never 
   throw new ConfigurationError(ruleMessage(name, rule, value));
 }
 
-export function checkTimeoutMs(name: string, value: unknown): number {
-  return checkOptions(timeoutOption, value, name);
-}
-
-export function checkDelayMs(name: string, value: unknown): number {
-  return checkOptions(delayOption, value, name);
-}
-
-export function checkCount(name: string, value: unknown, min: number, allowInfinity = false): number {
-  return checkOptions(countOption(min, allowInfinity), value, name);
-}
-
-export function checkBoolean(name: string, value: unknown): boolean {
-  return checkOptions(switchOption, value, name);
-}
-
-export function checkFunction(name: string, value: unknown): void {
-  checkOptions(functionOption().optional(), value, name);
-}
-
 export function checkOneOf<Allowed extends string>(
   name: string,
   value: unknown,
   allowed: readonly Allowed[],
 ): Allowed {
   return checkOptions(choiceOption(allowed), value, name);
-}
-
-/** Checks that a value is a plain bag of options with known names only, so that a typo does not pass silently. */
-export function checkKnownOptions(name: string, value: unknown, known: readonly string[]): void {
-  if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
-  const unknown = Object.keys(value).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw new ConfigurationError(unknownNameMessage(name, unknown, known));
 }
 
 /** Headers that describe the transport: the runtime writes them, and a wrong one makes requests hang or fail. */

@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
-  checkCount,
-  checkDelayMs,
   checkHeaders,
-  checkKnownOptions,
   checkOneOf,
   checkOptions,
-  checkTimeoutMs,
   countOption,
+  delayOption,
+  timeoutOption,
 } from '../../src/common/option-checks.ts';
 import { MAX_TIMER_MS } from '../../src/common/timing.ts';
 import { ConfigurationError } from '../../src/errors.ts';
@@ -16,52 +14,54 @@ import { ConfigurationError } from '../../src/errors.ts';
 const BEYOND_TIMERS = 2 ** 31;
 const BAD_NUMBERS = [Number.NaN, -1, Number.POSITIVE_INFINITY, BEYOND_TIMERS, '5', null, undefined, 5n];
 
-describe('checkTimeoutMs', () => {
+describe('timeoutOption', () => {
   test.each([0.5, 1, 30_000, MAX_TIMER_MS])('%d → accepted', (value) => {
-    expect(checkTimeoutMs('timeoutMs', value)).toBe(value);
+    expect(checkOptions(timeoutOption, value, 'timeoutMs')).toBe(value);
   });
 
   test.each([0, -0, ...BAD_NUMBERS])('%s → ConfigurationError', (value) => {
-    expect(() => checkTimeoutMs('timeoutMs', value)).toThrow(ConfigurationError);
+    expect(() => checkOptions(timeoutOption, value, 'timeoutMs')).toThrow(ConfigurationError);
   });
 
   test('the message → option, rule and value', () => {
-    expect(() => checkTimeoutMs('timeoutMs', 0)).toThrow(
+    expect(() => checkOptions(timeoutOption, 0, 'timeoutMs')).toThrow(
       'Expected `timeoutMs` to be a number of milliseconds above 0 and at most 2147483647, got 0',
     );
   });
 });
 
-describe('checkDelayMs', () => {
+describe('delayOption', () => {
   test.each([0, 1, MAX_TIMER_MS])('%d → accepted', (value) => {
-    expect(checkDelayMs('d', value)).toBe(value);
+    expect(checkOptions(delayOption, value, 'd')).toBe(value);
   });
 
   test.each(BAD_NUMBERS)('%s → ConfigurationError', (value) => {
-    expect(() => checkDelayMs('d', value)).toThrow(ConfigurationError);
+    expect(() => checkOptions(delayOption, value, 'd')).toThrow(ConfigurationError);
   });
 });
 
-describe('checkCount', () => {
+describe('countOption', () => {
   test.each([0, 1, 1_000_000])('%d → accepted', (value) => {
-    expect(checkCount('retries', value, 0)).toBe(value);
+    expect(checkOptions(countOption(0), value, 'retries')).toBe(value);
   });
 
   test.each([1.5, ...BAD_NUMBERS.filter((value) => value !== BEYOND_TIMERS)])(
     '%s → ConfigurationError',
     (value) => {
-      expect(() => checkCount('retries', value, 0)).toThrow(ConfigurationError);
+      expect(() => checkOptions(countOption(0), value, 'retries')).toThrow(ConfigurationError);
     },
   );
 
   test('below the least → ConfigurationError with the rule', () => {
-    expect(() => checkCount('limit', 0, 1)).toThrow(
+    expect(() => checkOptions(countOption(1), 0, 'limit')).toThrow(
       'Expected `limit` to be a whole number of at least 1, got 0',
     );
   });
 
   test('Infinity where it is allowed → accepted', () => {
-    expect(checkCount('maxQueue', Number.POSITIVE_INFINITY, 0, true)).toBe(Number.POSITIVE_INFINITY);
+    expect(checkOptions(countOption(0, true), Number.POSITIVE_INFINITY, 'maxQueue')).toBe(
+      Number.POSITIVE_INFINITY,
+    );
   });
 });
 
@@ -75,27 +75,28 @@ describe('checkOneOf', () => {
   });
 });
 
-describe('checkKnownOptions', () => {
+describe('names of options', () => {
+  const named = z.strictObject({ timeoutMs: timeoutOption });
+  const retry = z.strictObject({ retries: countOption(0).optional(), minDelayMs: delayOption.optional() });
+
   test('known names → accepted', () => {
-    expect(() => checkKnownOptions('options', { timeoutMs: 1 }, ['timeoutMs'])).not.toThrow();
+    expect(() => checkOptions(named, { timeoutMs: 1 })).not.toThrow();
   });
 
   test('another spelling of a known name → the known one is offered', () => {
-    expect(() => checkKnownOptions('options', { timeoutMS: 1 }, ['timeoutMs'])).toThrow(
+    expect(() => checkOptions(named, { timeoutMS: 1 })).toThrow(
       'Expected `options` to hold known options only, got `timeoutMS`; did you mean `timeoutMs`?',
     );
   });
 
   test('an unknown name → all known ones are offered', () => {
-    expect(() => checkKnownOptions('retry', { times: 1 }, ['retries', 'minDelayMs'])).toThrow(
+    expect(() => checkOptions(retry, { times: 1 }, 'retry')).toThrow(
       'got `times`; did you mean one of retries, minDelayMs?',
     );
   });
 
   test.each([null, 5, 'x', true])('%j → ConfigurationError', (value) => {
-    expect(() => checkKnownOptions('options', value, [])).toThrow(
-      /^Expected `options` to be an object, got /,
-    );
+    expect(() => checkOptions(named, value)).toThrow(/^Expected `options` to be an object, got /);
   });
 });
 
