@@ -209,7 +209,7 @@ class Bucket {
       if (!call) break;
       this.#lastGrantAt = now;
       const token = this.#tokens.grant(newToken(now, call.maxPauseMs));
-      call.resolve(ticketOf(this, token, this.#allowed(now) - this.#tokens.inUse));
+      call.resolve(ticketOf(this, token, this.#limit - this.#tokens.inUse));
     }
     this.#queue.rejectExpired(now);
     // Looked at last, so that a call that can go at once never counts as waiting.
@@ -219,15 +219,10 @@ class Bucket {
 
   /** How many tokens are free, and how many of them background calls leave. */
   #free(now: number): [free: number, reserve: number] {
-    const allowed = this.#allowed(now);
+    const allowed = this.#room.tokens(this.#limit, now);
     const reserve = this.#options.reserve ?? (this.#limit >= RESERVE_FROM_LIMIT ? 1 : 0);
     // A reserve of the whole limit would shut background calls out for ever.
     return [allowed - this.#tokens.inUse, Math.min(reserve, allowed - 1)];
-  }
-
-  /** How many tokens may be out. */
-  #allowed(now: number): number {
-    return this.#room.tokens(this.#limit, now);
   }
 
   /** When the pause is over and the last grant long enough ago. */
