@@ -3,7 +3,15 @@
 import { z } from 'zod';
 import { bulkInputSchema, bulkResultSchema } from './schemas/bulk.ts';
 import { courierSchema } from './schemas/courier.ts';
-import { firstInData, inData, pageOf, resendSummary, type Unwrap, wholeBody } from './schemas/envelope.ts';
+import {
+  bulkBody,
+  firstInData,
+  inData,
+  pageOf,
+  resendSummary,
+  type Unwrap,
+  wholeBody,
+} from './schemas/envelope.ts';
 import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from './schemas/identifier.ts';
 import {
   trackerInputSchema,
@@ -104,7 +112,7 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'bulk',
     request: { body: bulkInputSchema },
-    response: { unwrap: wholeBody, schema: bulkResultSchema, resultStatuses: [400, 403] },
+    response: { unwrap: bulkBody, schema: bulkResultSchema, resultStatuses: [400, 403] },
     summary: 'Creates 1 to 100 trackers and reports on each.',
     source: 'service.md 4; public contract',
   },

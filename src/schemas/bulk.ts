@@ -68,7 +68,7 @@ export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
 
 const bulkResultFields = {
   /** `success`, `partial` (some items failed) or `error` (none was created). */
-  status: essential(openEnum(['success', 'partial', 'error'])),
+  status: openEnum(['success', 'partial', 'error']),
   /** How many items came out how. */
   summary: observed(
     record({

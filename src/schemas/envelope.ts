@@ -39,8 +39,14 @@ export function firstInData(key: string, recordFields: readonly string[]): Unwra
   };
 }
 
-/** Takes the body as it is: the bulk endpoint has an envelope of its own. */
+/** Takes the body as it is. */
 export const wholeBody: Unwrap = (body) => ({ payload: body });
+
+/** Takes the body of the bulk endpoint as it is: with its status, or with items that say by themselves what became of them. */
+export const bulkBody: Unwrap = (body) => {
+  const isBulk = isJsonObject(body) && (typeof body['status'] === 'string' || Array.isArray(body['data']));
+  return isBulk ? { payload: body } : { mismatch: 'an object with `status` or a list in `data`' };
+};
 
 /** Reads a list with how many items were sent: items that are none are left out later, and a full page is still full. */
 export function pageOf(key: string): Unwrap {

@@ -42,6 +42,22 @@ describe('one odd record among good ones', () => {
     expect(run.summary()).toMatchObject({ total: 100, created: 100, unknown: 0 });
   });
 
+  test('a bulk whose envelope has no status → createMany reports what its items say', async () => {
+    const { status: _status, ...body } = bulkOf(items).body;
+    const { client } = stubClient({ status: 201, body });
+    const run = client.trackers.createMany(inputs);
+    for await (const { status } of run) expect(status).toBe('created');
+    expect(run.summary()).toMatchObject({ total: 100, created: 100 });
+  });
+
+  test.each([{}, { status: 5 }, { data: 'none' }, [], { couriers: [] }])(
+    'a bulk answered with %j → rejects',
+    async (body) => {
+      const { client } = stubClient({ status: 201, body });
+      expect(await rejectionOf(client.trackers.createBulk(inputs))).toBeInstanceOf(ResponseValidationError);
+    },
+  );
+
   test('a page with a tracker without trackingNumber → the whole page', async () => {
     const trackers = [TRACKER, WITHOUT_NUMBER];
     const { client } = stubClient({ body: { data: { trackers } } });

@@ -104,7 +104,7 @@ describe('what is none', () => {
     ['a single tracker without its id', trackerSchema, WITHOUT_ID],
     ['null', trackerSchema, null],
     ['an object for a list', z.array(trackerSchema), {}],
-    ['a bulk response without a status', bulkResultSchema, { data: [] }],
+    ['null for a bulk response', bulkResultSchema, null],
   ])('%s → can not be used, in every mode', (_what, schema, payload) => {
     for (const mode of ['keep', 'warn', 'throw'] as const) {
       const checked = checkResponse<unknown>(schema, payload, mode);
