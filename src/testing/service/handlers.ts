@@ -1,7 +1,7 @@
 // Specification: service.md 1, 2.1 to 2.4, 4, 6; public contract, "Requests", "Bulk envelope"
 import { kindOf } from '../../common/validation.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
-import { type BulkItem, MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
+import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
 import type { TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import { resultsView } from '../shipments/shipment.ts';
 import { canRespond, canRespondAtOnce, publicCourier } from './couriers.ts';
@@ -11,7 +11,7 @@ import type { FakeState } from './state.ts';
 import { type TrackerState, toHints, trackerView, trackingView } from './trackers.ts';
 
 /** A request that reached its endpoint, not yet checked against the endpoint's rules. */
-interface Call {
+export interface Call {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly bodyText: string;
@@ -50,9 +50,7 @@ function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
 }
 
 /** The input comes back as it was sent, whatever it is. */
-type CreatedItem = Omit<BulkItem, 'inputData'> & { readonly inputData: unknown };
-
-function createItem(inputData: unknown, state: FakeState): CreatedItem {
+function createItem(inputData: unknown, state: FakeState) {
   try {
     const input = validatedTrackerInput(state.now(), inputData);
     const { tracker, isNew } = state.createTracker(input, 'trackers.createBulk');
@@ -60,7 +58,7 @@ function createItem(inputData: unknown, state: FakeState): CreatedItem {
     return { itemStatus, inputData, tracker: trackerView(tracker, state.now()), errors: null };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { itemStatus: 'error', inputData, tracker: null, errors: [...error.errors] };
+    return { itemStatus: 'error', inputData, tracker: null, errors: error.errors };
   }
 }
 

@@ -86,16 +86,6 @@ export function errorReply(
   return jsonReply(status, { status: 'error', summary: null, data: null, error: errors[0] ?? null });
 }
 
-export interface Route {
-  readonly endpoint: EndpointName;
-  readonly params: Readonly<Record<string, string>>;
-}
-
-/** No endpoint takes the request: nothing is at its path, or only other methods. */
-export interface NoRoute {
-  readonly allowedMethods: readonly string[];
-}
-
 const routes = ENDPOINT_NAMES.map((endpoint) => {
   const { method, path } = endpoints[endpoint];
   return { endpoint, method, pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`) };
@@ -115,7 +105,7 @@ function decoded(segment: string): string {
 }
 
 /** Finds the endpoint of a request; a base path that is left out is everything up to the version segment, e.g. `/public/v1`. */
-export function findRoute(method: string, pathname: string, basePath?: string): Route | NoRoute {
+export function findRoute(method: string, pathname: string, basePath?: string) {
   const path = belowBase(pathname, basePath);
   const matches = routes.filter(({ pattern }) => pattern.test(path));
   const route = matches.find((candidate) => candidate.method === method);

@@ -44,12 +44,7 @@ function secondsUp(milliseconds: number): string {
 }
 
 /** Both header sets, which say the same. */
-export function limitHeaders(
-  limit: number,
-  remaining: number,
-  resetInMs: number,
-  nowMs: number,
-): Record<string, string> {
+export function limitHeaders(limit: number, remaining: number, resetInMs: number, nowMs: number) {
   return {
     'ratelimit-limit': String(limit),
     'ratelimit-remaining': String(remaining),

@@ -3,17 +3,15 @@ import { sleep } from '../../common/timing.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import type { RecordedRequest } from '../options.ts';
 import { failedOutcome } from './failures.ts';
-import { handlers } from './handlers.ts';
+import { type Call, handlers } from './handlers.ts';
 import {
   errorReply,
   findRoute,
   jsonOrText,
   jsonReply,
-  type NoRoute,
   type Outcome,
   type RawRequest,
   type Reply,
-  type Route,
   rejection,
   ServiceError,
 } from './http.ts';
@@ -23,7 +21,7 @@ import type { FakeState } from './state.ts';
 /** A log entry that learns its status when the response is ready. */
 type OpenEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
 
-function noRouteReply({ allowedMethods }: NoRoute): Reply {
+function noRouteReply(allowedMethods: readonly string[]): Reply {
   if (allowedMethods.length === 0)
     return errorReply(undefined, rejection(404, 'path_not_found', 'Nothing answers at this path.'));
   const allow = allowedMethods.join(', ');
@@ -49,8 +47,7 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
   throw rejection(isPerCall ? 422 : 403, 'no_active_subscription', message);
 }
 
-function carryOut(state: FakeState, raw: RawRequest, route: Route, query: RecordedRequest['query']): Reply {
-  const { endpoint, params } = route;
+function carryOut(state: FakeState, raw: RawRequest, endpoint: EndpointName, call: Call): Reply {
   let limitHeaders: Reply['headers'] = {};
   try {
     checkKey(raw.headers.get('authorization'), state.options.apiKeys);
@@ -61,7 +58,7 @@ function carryOut(state: FakeState, raw: RawRequest, route: Route, query: Record
     const isJson = /^application\/json\b/i.test(raw.headers.get('content-type') ?? '');
     if ('body' in endpoints[endpoint].request && !isJson)
       throw rejection(400, 'parsing_error', 'The Content-Type must be application/json.');
-    const { status, body, headers } = handlers[endpoint]({ params, query, bodyText: raw.body }, state);
+    const { status, body, headers } = handlers[endpoint](call, state);
     return jsonReply(status, body, { ...limitHeaders, ...headers });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
@@ -72,14 +69,14 @@ function carryOut(state: FakeState, raw: RawRequest, route: Route, query: Record
 
 function outcomeOf(state: FakeState, raw: RawRequest, pathname: string, entry: OpenEntry): Outcome {
   try {
-    const route = findRoute(raw.method, pathname, raw.basePath);
-    if (!('endpoint' in route)) return { kind: 'answer', reply: noRouteReply(route) };
-    entry.endpoint = route.endpoint;
-    const run = () => carryOut(state, raw, route, entry.query);
-    const failure = state.failures.take(route.endpoint);
+    const { endpoint, params, allowedMethods } = findRoute(raw.method, pathname, raw.basePath);
+    if (endpoint === undefined) return { kind: 'answer', reply: noRouteReply(allowedMethods) };
+    entry.endpoint = endpoint;
+    const run = () => carryOut(state, raw, endpoint, { params, query: entry.query, bodyText: raw.body });
+    const failure = state.failures.take(endpoint);
     if (failure === undefined) return { kind: 'answer', reply: run() };
     entry.failure = 'kind' in failure ? failure.kind : undefined;
-    return failedOutcome(failure, route.endpoint, state, run);
+    return failedOutcome(failure, endpoint, state, run);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { kind: 'answer', reply: errorReply(undefined, error) };

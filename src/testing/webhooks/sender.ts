@@ -106,7 +106,6 @@ export interface WebhookSender {
    *
    * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: told after each look that sent something
    * @returns stops it, and resolves when the last request is over, repeats included
-   * @throws nothing
    */
   start(options?: {
     readonly everyMs?: number;
@@ -236,8 +235,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  /** Sends what waits now, and adds to the report what became of it. */
-  async function sendWaiting(report: ReturnType<typeof newReport>): Promise<void> {
+  /** Sends what waits now, and adds to the report what became of it; false when nothing waits. */
+  async function sendWaiting(report: ReturnType<typeof newReport>): Promise<boolean> {
     // Looked up each time: a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
@@ -254,16 +253,14 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     report.items += pushes.length;
     report.accepted += accepted.size;
     report.lost += pushes.length - accepted.size;
+    return pushes.length > 0;
   }
 
   return {
     async flush() {
       const report = newReport();
-      let itemsBefore: number;
-      do {
-        itemsBefore = report.items;
-        await sendWaiting(report);
-      } while (report.items > itemsBefore);
+      let isSending = true;
+      while (isSending) isSending = await sendWaiting(report);
       return report;
     },
     probe: async () => (await deliver(receiver)).status === 200,
