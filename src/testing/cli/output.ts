@@ -46,8 +46,7 @@ function line(atMs: number, what: string, text: string, end: string, paint: Pain
 /** How many items a body has, or its number; only what is safe to print, for a body may hold control characters. */
 function bodyNote(body: unknown): string | undefined {
   if (Array.isArray(body)) return body.length === 1 ? '1 item' : `${body.length} items`;
-  const isRecord = typeof body === 'object' && body !== null && 'trackingNumber' in body;
-  const number = isRecord ? body.trackingNumber : undefined;
+  const number: unknown = Object(body).trackingNumber;
   return typeof number === 'string' && /^[\w\-/.]{1,50}$/.test(number) ? number : undefined;
 }
 

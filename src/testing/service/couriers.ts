@@ -43,12 +43,8 @@ export function canRespond(couriers: readonly FakeCourier[], hints: Hints): bool
 }
 
 /** False when none of the couriers that were named, or else know the number, can be asked while the caller waits. */
-export function canRespondAtOnce(
-  couriers: readonly FakeCourier[],
-  hints: Pick<Hints, 'courierCodes'>,
-  number: Pick<Hints, 'courierCodes'>,
-): boolean {
-  const { courierCodes } = hints.courierCodes.length > 0 ? hints : number;
+export function canRespondAtOnce(couriers: readonly FakeCourier[], hints: Hints, known: string[]): boolean {
+  const courierCodes = hints.courierCodes.length > 0 ? hints.courierCodes : known;
   const isSynchronous = (code: string) =>
     couriers.find((candidate) => candidate.courierCode === code)?.supportsSynchronousFetch ?? true;
   return courierCodes.length === 0 || courierCodes.some(isSynchronous);

@@ -69,9 +69,10 @@ export interface PlannedFailure {
   cancel(): void;
 }
 
-const statusOption = option<number>('a whole number from 200 to 599', (value) => {
-  return Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599;
-});
+const statusOption = option<number>(
+  'a whole number from 200 to 599',
+  (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
+);
 const timesOption = countOption(1, true).optional();
 
 const statusFailure = z.strictObject({

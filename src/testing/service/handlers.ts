@@ -118,8 +118,8 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const nowMs = state.now();
     const input = validatedTrackerInput(nowMs, parseJson(bodyText));
     const { tracker, isNew } = state.createTracker(input, 'trackers.track');
-    if (canRespondAtOnce(state.couriers, tracker, state.number(tracker.trackingNumber)))
-      state.fetchResults(tracker, nowMs);
+    const { courierCodes } = state.number(tracker.trackingNumber);
+    if (canRespondAtOnce(state.couriers, tracker, courierCodes)) state.fetchResults(tracker, nowMs);
     const status = isNew ? 201 : (state.options.existingStatus ?? 200);
     return success(status, { trackings: [trackingView(tracker, nowMs)] });
   },
@@ -195,7 +195,8 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     state.searches += 1;
     const hints = toHints(input);
     const number = state.askedNumber(input.trackingNumber);
-    const hasResponse = canRespond(state.couriers, hints) && canRespondAtOnce(state.couriers, hints, number);
+    const hasResponse =
+      canRespond(state.couriers, hints) && canRespondAtOnce(state.couriers, hints, number.courierCodes);
     return success(201, { trackings: [resultsView(number, hints, hasResponse ? number.events : [])] });
   },
   // On every plan: service.md 1 names it for none, and a client needs it for either.

@@ -1,7 +1,6 @@
 // Specification: service.md 4, 7, 9; public contract, "Errors"
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from '../../endpoints.ts';
-import type { KnownErrorCode } from '../../schemas/api-error.ts';
-import type { OpenEnum } from '../../schemas/record.ts';
+import type { ApiErrorItem } from '../../schemas/api-error.ts';
 
 /** A request of any transport. */
 export interface RawRequest {
@@ -38,25 +37,19 @@ export type Outcome =
   | { readonly kind: 'reset' }
   | { readonly kind: 'silence' };
 
-/** One entry of the service's `errors` array. */
-export interface ServiceErrorItem {
-  readonly code: OpenEnum<KnownErrorCode>;
-  readonly message: string;
-}
-
 /** A rejected request; `serve` turns it into the error body of the endpoint. */
 export class ServiceError extends Error {
   readonly status: number;
-  readonly errors: readonly ServiceErrorItem[];
+  readonly errors: readonly ApiErrorItem[];
 
-  constructor(status: number, errors: readonly ServiceErrorItem[]) {
+  constructor(status: number, errors: readonly ApiErrorItem[]) {
     super(errors.map(({ message }) => message).join('; '));
     this.status = status;
     this.errors = errors;
   }
 }
 
-export function rejection(status: number, code: ServiceErrorItem['code'], message: string): ServiceError {
+export function rejection(status: number, code: ApiErrorItem['code'], message: string): ServiceError {
   return new ServiceError(status, [{ code, message }]);
 }
 

@@ -2,8 +2,9 @@
 import type { z } from 'zod';
 import { errorMap, formatPath } from '../../common/validation.ts';
 import { endpoints } from '../../endpoints.ts';
+import type { ApiErrorItem } from '../../schemas/api-error.ts';
 import { latestInstant, type TrackerRequest } from '../../schemas/tracker.ts';
-import { rejection, ServiceError, type ServiceErrorItem } from './http.ts';
+import { rejection, ServiceError } from './http.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_SHIPPING_AGE_DAYS = 180;
@@ -56,7 +57,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function toErrorItem(issue: z.core.$ZodIssue): ServiceErrorItem {
+function toErrorItem(issue: z.core.$ZodIssue): ApiErrorItem {
   const isMissing = issue.input === undefined && issue.code === 'invalid_type';
   if (!isMissing) return { code: 'validation_error', message: issue.message };
   return { code: 'missing_mandatory_field', message: `\`${formatPath(issue.path)}\` is missing.` };
@@ -76,8 +77,8 @@ export function validated<Schema extends z.ZodType>(schema: Schema, value: unkno
 type DatedPlace = Pick<TrackerRequest, 'shippingDate' | 'originCountryCode' | 'destinationCountryCode'>;
 
 /** The rules that depend on the clock or on the list of countries. */
-function brokenPlaceRules(input: DatedPlace, nowMs: number): ServiceErrorItem[] {
-  const errors: ServiceErrorItem[] = [];
+function brokenPlaceRules(input: DatedPlace, nowMs: number): ApiErrorItem[] {
+  const errors: ApiErrorItem[] = [];
   for (const field of ['originCountryCode', 'destinationCountryCode'] as const) {
     const code = input[field];
     if (code !== undefined && toAlpha2(code) === undefined)

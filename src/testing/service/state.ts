@@ -29,7 +29,7 @@ import {
   type Hints,
   isOfItsCourier,
   isTracked,
-  shipmentKeyOf,
+  SHIPMENT_FIELDS,
   type TrackerState,
   TrackerStore,
   toHints,
@@ -130,7 +130,7 @@ export class FakeState {
       throw rejection(403, 'quota_limit_reached', 'The quota is used up.');
     const tracker: TrackerState = {
       ...payload,
-      ...this.askedNumber(payload.trackingNumber).shipmentFor(shipmentKeyOf(payload)),
+      ...this.askedNumber(payload.trackingNumber).shipmentFor(JSON.stringify(payload, SHIPMENT_FIELDS)),
       trackerId: this.ids.next('tracker'),
       createdAtMs,
       isSubscribed: true,

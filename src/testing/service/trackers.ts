@@ -98,7 +98,7 @@ export function trackingView(tracker: TrackerState, nowMs: number): Tracking {
 }
 
 /** What tells the shipments of one number apart. */
-const SHIPMENT_FIELDS = ['courierCodes', 'originCountryCode', 'destinationCountryCode', 'shippingDay'];
+export const SHIPMENT_FIELDS = ['courierCodes', 'originCountryCode', 'destinationCountryCode', 'shippingDay'];
 /** What must match for a tracker to be reused. */
 const MATCHED_FIELDS = [
   ...SHIPMENT_FIELDS,
@@ -108,10 +108,6 @@ const MATCHED_FIELDS = [
   'trackingUrl',
   'restriction',
 ];
-
-export function shipmentKeyOf(payload: TrackerPayload): string {
-  return JSON.stringify(payload, SHIPMENT_FIELDS);
-}
 
 /** True unless the tracker is restricted to other couriers; an event without a courier is nobody else's. */
 export function isOfItsCourier(
