@@ -31,6 +31,13 @@ describe('a secret of fewer than 8 characters', () => {
     expect(redactText(text, 'any')).toBe(clean);
   });
 
+  test.each([
+    ['7 characters', '1234567', 'x1234567'],
+    ['8 characters', '12345678', 'x[redacted]'],
+  ])('%s inside a longer word → masked from 8 on', (_what, secret, clean) => {
+    expect(redactText(`x${secret}`, secret)).toBe(clean);
+  });
+
   test('letters that mean something in a pattern → taken as they are', () => {
     expect(redactText('a.c abc', 'a.c')).toBe('[redacted] abc');
   });

@@ -103,6 +103,16 @@ describe('tracking stops by itself', () => {
     expect(await shownIds()).toEqual(['delivered', 'before']);
   });
 
+  test.each([
+    [13, true],
+    [15, false],
+  ])('%d days after delivery → isTracked: %s', async (days, isTracked) => {
+    const { client, fake, id } = await trackedShipment();
+    fake.shipment(NUMBER).deliver();
+    await advance(days * DAY_MS);
+    expect(await client.trackers.get(id)).toMatchObject({ isTracked });
+  });
+
   test('a year without events → isTracked: false', async () => {
     const { client, id } = await trackedShipment();
     await advance(365 * DAY_MS);
