@@ -22,10 +22,7 @@ export async function toRawRequest(request: Request, basePath?: string): Promise
 }
 
 /** The headers and half of the body, then nothing until the caller gives up. */
-export function toStalledResponse(
-  { status, headers, body }: Reply,
-  signal: AbortSignal | undefined,
-): Response {
+export function toStalledResponse({ status, headers, body }: Reply, signal?: AbortSignal): Response {
   const bytes = new TextEncoder().encode(body);
   const stream = new ReadableStream({
     start(controller) {

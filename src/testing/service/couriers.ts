@@ -27,7 +27,6 @@ export function defaultCouriers(): FakeCourier[] {
   ];
 }
 
-/** A courier without what only the fake knows of it. */
 export function publicCourier({ supportsSynchronousFetch: _, ...courier }: FakeCourier): Courier {
   return courier;
 }

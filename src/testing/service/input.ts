@@ -92,18 +92,14 @@ function brokenPlaceRules(input: DatedPlace, nowMs: number): ApiErrorItem[] {
 }
 
 /** Checks a value against all rules of an endpoint; its date's age by the fake's clock, not by the machine's. */
-export function validatedAt<Input extends DatedPlace>(
-  nowMs: number,
-  schema: z.ZodType<Input>,
-  value: unknown,
-): Input {
+export function validatedAt<T extends DatedPlace>(nowMs: number, schema: z.ZodType<T>, value: unknown): T {
   const parsed = safeParse(schema, value);
   const isOutdated = (issue: z.core.$ZodIssue) =>
     issue.code === 'custom' && issue.params?.['code'] === 'shipping_date_outdated';
   const issues = parsed.error?.issues.filter((issue) => !isOutdated(issue)) ?? [];
   if (issues.length > 0) throw new ServiceError(400, issues.map(toErrorItem));
   // Proved above: the value keeps every rule but perhaps the age, and these schemas only leave nulls out.
-  const input = parsed.success ? parsed.data : (withoutNulls(value) as Input);
+  const input = parsed.success ? parsed.data : (withoutNulls(value) as T);
   const errors = brokenPlaceRules(input, nowMs);
   if (errors.length > 0) throw new ServiceError(400, errors);
   return input;

@@ -26,13 +26,11 @@ import { validatedTrackerInput } from './input.ts';
 import { RateLimits } from './rate-limits.ts';
 import { SeededIds } from './seeded.ts';
 import {
-  type Hints,
   isOfItsCourier,
   isTracked,
   SHIPMENT_FIELDS,
   type TrackerState,
   TrackerStore,
-  toHints,
   toPayload,
   webhookTrackerView,
 } from './trackers.ts';
@@ -159,18 +157,9 @@ export class FakeState {
   /** Changes a tracker; a hint that a courier was missing brings its results. */
   updateTracker(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const nowMs = this.now();
-    const { isSubscribed: wasSubscribed, courierCodes } = tracker;
+    const { isSubscribed: wasSubscribed } = tracker;
     const lackedHint = tracker.isFetched && !canRespond(this.couriers, tracker);
-    const hints = toHints(patch);
-    // The store first: it may reject the change.
-    this.trackers.setSubscribed(tracker, patch.isSubscribed ?? wasSubscribed);
-    Object.assign(tracker, {
-      courierCodes: patch.courierCode === undefined ? courierCodes : hints.courierCodes,
-      originCountryCode: hints.originCountryCode ?? tracker.originCountryCode,
-      destinationCountryCode: hints.destinationCountryCode ?? tracker.destinationCountryCode,
-      destinationPostCode: hints.destinationPostCode ?? tracker.destinationPostCode,
-      shippingDay: hints.shippingDay ?? tracker.shippingDay,
-    } satisfies Hints);
+    this.trackers.update(tracker, patch);
     if (wasSubscribed && !tracker.isSubscribed) tracker.trackedUntilMs = nowMs;
     if (!wasSubscribed && tracker.isSubscribed) {
       tracker.trackedUntilMs = nowMs + TRACKED_AFTER_EVENT_MS;

@@ -80,7 +80,6 @@ export function webhookTrackerView(tracker: TrackerState): Omit<Tracker, 'isTrac
   };
 }
 
-/** True while the service looks for news of a tracker. */
 export function isTracked({ trackedUntilMs }: TrackerState, nowMs: number): boolean {
   return nowMs < trackedUntilMs;
 }
@@ -183,15 +182,22 @@ export class TrackerStore {
     return undefined;
   }
 
-  /** Archives a tracker, or makes it active again unless its `clientTrackerId` was taken meanwhile. */
-  setSubscribed(tracker: TrackerState, isSubscribed: boolean): void {
+  /** Changes a tracker; makes it active again unless its `clientTrackerId` was taken meanwhile. */
+  update(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const { clientTrackerId } = tracker;
+    const { isSubscribed = tracker.isSubscribed, courierCode } = patch;
     if (clientTrackerId !== null && isSubscribed !== tracker.isSubscribed) {
       if (isSubscribed && this.#byClientTrackerId.has(clientTrackerId))
         throw rejection(400, 'tracker_conflict', '`clientTrackerId` belongs to another active tracker now.');
       if (isSubscribed) this.#byClientTrackerId.set(clientTrackerId, tracker);
       else this.#byClientTrackerId.delete(clientTrackerId);
     }
+    const hints = toHints(patch);
     tracker.isSubscribed = isSubscribed;
+    if (courierCode !== undefined) tracker.courierCodes = hints.courierCodes;
+    tracker.originCountryCode = hints.originCountryCode ?? tracker.originCountryCode;
+    tracker.destinationCountryCode = hints.destinationCountryCode ?? tracker.destinationCountryCode;
+    tracker.destinationPostCode = hints.destinationPostCode ?? tracker.destinationPostCode;
+    tracker.shippingDay = hints.shippingDay ?? tracker.shippingDay;
   }
 }

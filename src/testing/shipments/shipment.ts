@@ -146,11 +146,7 @@ function statisticsView(events: readonly TrackingEvent[]): Statistics {
 }
 
 /** Results without a tracker: whatever order events became known in, the newest by time is first and decides. */
-export function resultsView(
-  state: ShipmentState,
-  places: Places,
-  events: readonly TrackingEvent[] = state.events,
-): PerCallTracking {
+export function resultsView(state: ShipmentState, places: Places, events = state.events): PerCallTracking {
   const oldestFirst = sortEvents(events);
   return {
     shipment: shipmentView(state, places, oldestFirst.at(-1)),

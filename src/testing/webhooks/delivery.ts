@@ -28,11 +28,7 @@ const LONGEST_WAIT_MS = 18 * 3_600_000;
 /** Stands in the URL of the request when the receiver is a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
-async function send(
-  { target, secret }: Receiver,
-  body: string | undefined,
-  signal: AbortSignal,
-): Promise<DeliveryOutcome> {
+async function send({ target, secret }: Receiver, signal: AbortSignal, body?: string) {
   const request = new Request(typeof target === 'function' ? FUNCTION_URL : target, {
     method: body === undefined ? 'HEAD' : 'POST',
     headers: {
@@ -74,7 +70,7 @@ export async function deliver(receiver: Receiver, body?: string): Promise<Delive
   const tooLate = new Promise<DeliveryOutcome>((resolve) => {
     controller.signal.addEventListener('abort', () => resolve(noResponse));
   });
-  const result = send(receiver, body, controller.signal).catch(() => noResponse);
+  const result = send(receiver, controller.signal, body).catch(() => noResponse);
   try {
     return await Promise.race([result, tooLate]);
   } finally {

@@ -144,7 +144,6 @@ const senderOptions = z.strictObject({
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);
 
-/** One body to send, once or more often. */
 interface Job {
   readonly pushes: readonly WebhookPush[];
   readonly body: object;
@@ -157,14 +156,12 @@ function newReport() {
 
 type BodyRules = Pick<z.output<typeof senderOptions>, 'shape' | 'identifyBy'>;
 
-function itemOf({ item }: WebhookPush, identifyBy: BodyRules['identifyBy']) {
-  if (identifyBy === 'both' || !item.tracker.clientTrackerId) return item;
-  return { ...item, tracker: { ...item.tracker, trackerId: undefined } };
-}
-
 /** The body of some pushes; a proof of delivery stays enveloped, for the flat shape does not have it. */
 function bodyOf(pushes: readonly WebhookPush[], { shape, identifyBy }: BodyRules): object {
-  const items = pushes.map((push) => itemOf(push, identifyBy));
+  const items = pushes.map(({ item }) => {
+    if (identifyBy === 'both' || !item.tracker.clientTrackerId) return item;
+    return { ...item, tracker: { ...item.tracker, trackerId: undefined } };
+  });
   const [item] = items;
   if (shape !== 'flat' || item === undefined || !('events' in item)) return { trackings: items };
   const { trackerId, clientTrackerId } = item.tracker;
