@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { mustRun } from '../../scripts/support/run.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The files that a section of CONTRIBUTING.md names in its table. */
+async function filesNamedIn(heading: string): Promise<string[]> {
+  const text = await readFile(`${ROOT}CONTRIBUTING.md`, 'utf8');
+  const [, section = ''] = text.split(`\n## ${heading}\n`);
+  const rows = (section.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| '));
+  return rows.flatMap((row) => [...row.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path = '']) => path));
+}
+
+it('the ways of a call and of a webhook in CONTRIBUTING.md → name every file that is passed', async () => {
+  const printed = await mustRun('npx', ['tsx', 'bench/files-passed.ts'], { cwd: ROOT });
+  const [call = '', webhook = ''] = printed.split(/^(?=a webhook)/m);
+  const filesOf = (part: string) => [...part.matchAll(/^ {2}(\S+\.ts)/gm)].map(([, path]) => path);
+  expect(filesOf(call).length).toBeGreaterThan(5);
+  expect(filesOf(webhook).length).toBeGreaterThan(5);
+  expect(await filesNamedIn('The way of one call')).toEqual(expect.arrayContaining(filesOf(call)));
+  expect(await filesNamedIn('The way of one webhook')).toEqual(expect.arrayContaining(filesOf(webhook)));
+});
