@@ -204,6 +204,8 @@ interface Statements {
   readonly release: string;
   /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them. */
   readonly take: string;
+  /** Of the transactional inbox: what it took and did not handle. `$2` ms after which they are forgotten. */
+  readonly untake: string;
   /** Of the transactional inbox, after its transaction ended badly. `$2` ms after which they are forgotten. */
   readonly fail: string;
 }
@@ -252,6 +254,8 @@ ON CONFLICT (key) DO UPDATE SET
   state = 'done', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
 WHERE ${FREE}
 RETURNING key, attempts`,
+
+    untake: `UPDATE ${name} SET state = 'failed', expires_at = ${endOf('$2')} WHERE key = ANY ($1::text[])`,
 
     fail: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'failed', 1, ${endOf('$2')} ${sortedKeys}

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
+import type { Cancellation } from '../webhooks/callbacks.ts';
 import { type Claim, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
+import { InFlight } from '../webhooks/group.ts';
 import { processWebhook } from '../webhooks/inbox.ts';
-import type { ClaimedWork, WorkClaims, WorkResult } from '../webhooks/lease.ts';
 import {
   commonOptions,
   type DeadLetterContext,
@@ -13,6 +14,7 @@ import {
   inboxSettings,
 } from '../webhooks/options.ts';
 import type { WebhookProcessor } from '../webhooks/report.ts';
+import type { Failure, Undone, WorkSession, WorkSource } from '../webhooks/session.ts';
 import { InboxTable, type PurgeOptions, type Queryable } from './table.ts';
 import {
   inTransaction,
@@ -104,12 +106,12 @@ export function transactionalInbox<Source extends TransactionSource>(
   const { pool, table: tableName, ...common } = checkOptions(schema, options);
   const table = new InboxTable(tableName);
   const settings = inboxSettings(common);
-  const claims = new TransactionClaims(pool, table, settings.retainMs);
+  const source = new TransactionalSource(pool, table, settings.retainMs);
   return {
     createTable: () => table.create(pool),
     purge: (purgeOptions) => table.purge(pool, purgeOptions),
     process: (payload, callbacks, processOptions = {}) =>
-      processWebhook(settings, claims, payload, callbacks, processOptions),
+      processWebhook(settings, source, payload, callbacks, processOptions),
   };
 }
 
@@ -123,8 +125,11 @@ const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
 /** Counting a failure may not hold the response up behind a rival that has taken the event over since. */
 const COUNT_LOCK_TIMEOUT_MS = 1_000;
 
-/** Marks events as done in the transaction of their work: both last, or neither. */
-class TransactionClaims<Source extends TransactionSource> implements WorkClaims<TransactionContext<Source>> {
+/** The sessions of a transactional inbox: one transaction a webhook, which marks its events as done. */
+class TransactionalSource<Source extends TransactionSource>
+  implements WorkSource<TransactionContext<Source>>
+{
+  readonly inFlight = new InFlight();
   readonly isWaiting = true;
   readonly #pool: Source;
   readonly #table: InboxTable;
@@ -136,54 +141,35 @@ class TransactionClaims<Source extends TransactionSource> implements WorkClaims<
     this.#retainMs = retainMs;
   }
 
-  /** One question for the whole webhook, so that a replay of a long history needs no transaction for each of its events. */
-  async claim(keys: readonly string[]): Promise<ReadonlyMap<string, Claim>> {
-    const known = await this.#table.look(this.#pool, keys, RETRY_AFTER_MS);
-    return new Map([...known].filter(([, { status }]) => status === 'done'));
-  }
-
-  async handle(
+  async session(
     keys: readonly string[],
-    work: ClaimedWork<TransactionContext<Source>>,
     waitMs: number,
-  ): Promise<WorkResult> {
-    const reached: { claims?: ReadonlyMap<string, Claim> } = {};
+    work: (session: WorkSession<TransactionContext<Source>>) => Promise<void>,
+  ): Promise<Undone | undefined> {
+    let session: TransactionSession<Source> | undefined;
     try {
-      const claims = await inTransaction(this.#pool, async (transaction, discard) => {
-        const taken = await this.#take(transaction, keys, waitMs);
-        reached.claims = taken;
-        const ours = keys.filter((key) => taken.get(key)?.status === 'acquired');
-        if (ours.length === 0) return taken;
-        const controller = new AbortController();
-        await work(taken, { transaction: givenBy<Source>(transaction) }, controller).catch(
-          (error: unknown) => {
-            // Whoever was given up on may go on using the connection, which must then not be lent to anyone else.
-            if (controller.signal.aborted && controller.signal.reason === error) discard();
-            throw error;
-          },
-        );
-        await this.#confirm(transaction, ours);
-        return taken;
+      await inTransaction(this.#pool, async (transaction, discard) => {
+        const claims = await this.#take(transaction, keys, waitMs);
+        session = new TransactionSession<Source>(this.#table, transaction, discard, claims);
+        await work(session);
+        await session.end();
       });
-      return { claims };
     } catch (error) {
-      if (reached.claims !== undefined) return { claims: reached.claims, failure: { error } };
+      if (session !== undefined) return { error, keys: session.undoneBy };
       if (!BUSY_CODES.has(codeOf(error))) throw error;
-      return { claims: new Map(keys.map((key) => [key, { status: 'busy', retryAfterMs: RETRY_AFTER_MS }])) };
+      const busy: Claim = { status: 'busy', retryAfterMs: RETRY_AFTER_MS };
+      const claims = new Map(keys.map((key) => [key, busy]));
+      await work(new TransactionSession<Source>(this.#table, this.#pool, () => {}, claims));
     }
+    return undefined;
   }
 
   /** Counts a failed attempt, which the transaction that failed could not. */
-  async release(keys: readonly string[]): Promise<void> {
+  async giveBack(keys: readonly string[]): Promise<void> {
     await inTransaction(this.#pool, async (transaction) => {
       await setLockTimeout(transaction, `${COUNT_LOCK_TIMEOUT_MS}ms`);
       await this.#table.run(transaction, 'fail', keys, OUTLASTS_SENDER_MS);
     });
-  }
-
-  /** What it took ends with its transaction. */
-  end(): readonly string[] {
-    return [];
   }
 
   async #take(transaction: Queryable, keys: readonly string[], waitMs: number) {
@@ -193,18 +179,88 @@ class TransactionClaims<Source extends TransactionSource> implements WorkClaims<
     await setLockTimeout(transaction, before);
     return claims;
   }
+}
+
+/** One transaction: its keys are taken as done, and those that are not done at its end are given back. */
+class TransactionSession<Source extends TransactionSource>
+  implements WorkSession<TransactionContext<Source>>
+{
+  readonly claims: ReadonlyMap<string, Claim>;
+  /** The keys whose work ended the transaction. */
+  undoneBy: readonly string[] | undefined;
+  readonly #table: InboxTable;
+  readonly #transaction: Queryable;
+  readonly #discard: () => void;
+  /** The keys that are ours and not handled. */
+  readonly #open: Set<string>;
+
+  constructor(table: InboxTable, transaction: Queryable, discard: () => void, claims: Map<string, Claim>) {
+    this.claims = claims;
+    this.#table = table;
+    this.#transaction = transaction;
+    this.#discard = discard;
+    this.#open = new Set([...claims.keys()].filter((key) => claims.get(key)?.status === 'acquired'));
+  }
+
+  /** A transaction keeps what it took. */
+  confirm(): undefined {}
+
+  async attempt(
+    keys: readonly string[],
+    isUndoable: boolean,
+    cancellation: Cancellation,
+    work: (extra: TransactionContext<Source>) => Promise<void> | undefined,
+  ): Promise<Failure | undefined> {
+    if (isUndoable) await this.#transaction.query(`SAVEPOINT ${SAVEPOINT}`);
+    this.undoneBy = keys;
+    try {
+      await work({ transaction: givenBy<Source>(this.#transaction) });
+      if (isUndoable)
+        await this.#transaction.query(`RELEASE SAVEPOINT ${SAVEPOINT}`).catch(rethrowRolledBack);
+      else await this.#confirmDone(keys);
+    } catch (error) {
+      // Whoever was given up on may go on using the connection, which must then not be lent to anyone else.
+      if (cancellation.isReason(error)) this.#discard();
+      else if (isUndoable && (await this.#rollBack())) {
+        this.undoneBy = undefined;
+        return { error };
+      }
+      throw error;
+    }
+    this.undoneBy = undefined;
+    for (const key of keys) this.#open.delete(key);
+    return undefined;
+  }
+
+  /** Done by `end`, with all others that were not handled. */
+  async giveBack(): Promise<void> {}
+
+  async end(): Promise<void> {
+    await this.#table.run(this.#transaction, 'untake', [...this.#open], OUTLASTS_SENDER_MS);
+  }
+
+  #rollBack(): Promise<boolean> {
+    return this.#transaction.query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`).then(
+      () => true,
+      () => false,
+    );
+  }
 
   /**
    * A statement that failed and was caught has ended the transaction, and so has a `ROLLBACK` of the handler's own; a `COMMIT` after
    * either keeps nothing and says nothing. Without this look such an event would be reported as handled, and lost.
    */
-  async #confirm(transaction: Queryable, keys: readonly string[]): Promise<void> {
-    const known = await this.#table.look(transaction, keys, RETRY_AFTER_MS);
-    if (keys.every((key) => known.get(key)?.status === 'done')) return;
-    throw new TrackingError(
-      'Expected the handler to leave its transaction open, got one that it rolled back',
-    );
+  async #confirmDone(keys: readonly string[]): Promise<void> {
+    const known = await this.#table.look(this.#transaction, keys, RETRY_AFTER_MS);
+    if (!keys.every((key) => known.get(key)?.status === 'done')) throw new TrackingError(ROLLED_BACK);
   }
+}
+
+const SAVEPOINT = 'tracking_event';
+const ROLLED_BACK = 'Expected the handler to leave its transaction open, got one that it rolled back';
+
+function rethrowRolledBack(cause: unknown): never {
+  throw new TrackingError(ROLLED_BACK, { cause });
 }
 
 /** Sets how long a statement waits for a lock, until the transaction ends; resolves to what it was before. */

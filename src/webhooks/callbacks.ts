@@ -69,6 +69,9 @@ export const CALLBACK_OPTIONS = {
 } satisfies OptionShape<WebhookCallbacks>;
 const callbackOptions = z.object(CALLBACK_OPTIONS);
 
+/** What `toCallbacks` made: a receiver checks its callbacks once, not for every webhook. */
+const checkedCallbacks = new WeakSet<object>();
+
 /** Checks callbacks; a function alone is `handler`. */
 export function toCallbacks<Extra extends object>(
   given: EventHandler<Extra> | WebhookCallbacks<Extra>,
@@ -79,42 +82,90 @@ export function toCallbacks<Extra extends object>(
       `Expected \`handler\` to be a function or an object of callbacks, got ${kindOf(given)}`,
     );
   }
+  if (checkedCallbacks.has(given)) return given;
   checkOptions(callbackOptions, given);
   const { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled } = given;
   if (handler !== undefined && onDelivery !== undefined) {
     throw new ConfigurationError('Expected `handler` or `onDelivery`, got both');
   }
-  return { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled };
+  const callbacks = { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled };
+  checkedCallbacks.add(callbacks);
+  return callbacks;
+}
+
+/** An abort that makes its signal on first use: most callbacks never look, and it is costly. */
+export class Cancellation {
+  readonly #parent: AbortSignal | undefined;
+  #controller: AbortController | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #cancelled: { readonly reason: unknown } | undefined;
+
+  /** @param parent - its abort is passed on until `end` */
+  constructor(parent: AbortSignal | undefined) {
+    this.#parent = parent;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#cancelled !== undefined) this.#controller.abort(this.#cancelled.reason);
+      const parent = this.#parent;
+      this.#unsubscribe = parent && onAbort(parent, () => this.#controller?.abort(parent.reason));
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#cancelled ??= { reason };
+    this.#controller?.abort(reason);
+  }
+
+  /** The callback is over: a long-lived parent must hold nothing of it. */
+  end(): void {
+    this.#unsubscribe?.();
+  }
+
+  /** Whether an error says that the callback was given up on, which may then still be running. */
+  isReason(error: unknown): boolean {
+    return this.#cancelled !== undefined && this.#cancelled.reason === error;
+  }
 }
 
 /**
- * Settles as a callback does; rejects, and aborts the controller with the same error, once the callback took too long.
- *
- * @param signal - its abort is passed on to the controller
+ * Calls back; settles as the callback does, and is undefined when that is over at once. Rejects, and aborts the cancellation
+ * with the same error, once the callback took too long.
  */
-export async function callWithTimeout(
+export function callWithTimeout(
   callback: () => unknown,
   timeoutMs: number,
-  signal: AbortSignal | undefined,
-  controller: AbortController,
-): Promise<void> {
-  const unsubscribe = signal && onAbort(signal, () => controller.abort(signal.reason));
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+  cancellation: Cancellation,
+): Promise<void> | undefined {
+  let result: unknown;
+  try {
+    result = callback();
+  } finally {
+    if (typeof Object(result).then !== 'function') cancellation.end();
+  }
+  if (typeof Object(result).then !== 'function') return undefined;
+  return withTimeout(Promise.resolve(result), timeoutMs, cancellation);
+}
+
+function withTimeout(work: Promise<unknown>, timeoutMs: number, cancellation: Cancellation): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
       const error = new TrackingError(`Expected the webhook callback to finish within ${timeoutMs} ms`);
-      controller.abort(error);
+      cancellation.abort(error);
+      cancellation.end();
       reject(error);
     }, timeoutMs);
     // A callback that waits for nothing must not keep the process alive.
     timer.unref?.();
+    const end = () => {
+      clearTimeout(timer);
+      cancellation.end();
+    };
+    work.then(() => resolve(), reject).finally(end);
   });
-  try {
-    await Promise.race([timeout, callback()]);
-  } finally {
-    clearTimeout(timer);
-    unsubscribe?.();
-  }
 }
 
 /** One thing that is handled once: an event, or a proof of delivery, which has no event. */

@@ -91,13 +91,22 @@ const TIME = String.raw`(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?`;
 const ZONE = String.raw`(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)`;
 const LOGISTIC_DATE_TIME = new RegExp(`^${DATE}(?:[Tt ]${TIME}${ZONE}?)?$`);
 
+/** Most events of a shipment are of the same few days. */
+let lastDay: { readonly date: string; readonly startMs: number | undefined } = {
+  date: '',
+  startMs: undefined,
+};
+
 /** Milliseconds since the epoch at the start of a day in UTC; undefined for a day that no calendar has. */
 function startOfDayMs(date: string): number | undefined {
+  if (date === lastDay.date) return lastDay.startMs;
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
   const start = new Date(0);
   // Not `Date.UTC`, which takes the years 0 to 99 for 1900 to 1999.
   start.setUTCFullYear(year, month - 1, day);
-  return start.getUTCMonth() === month - 1 && start.getUTCDate() === day ? start.getTime() : undefined;
+  const isDay = start.getUTCMonth() === month - 1 && start.getUTCDate() === day;
+  lastDay = { date, startMs: isDay ? start.getTime() : undefined };
+  return lastDay.startMs;
 }
 
 /**

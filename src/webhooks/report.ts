@@ -94,6 +94,17 @@ export type ReportDraft = {
     : WebhookReport[Name];
 };
 
+/** Returns what takes back all that is written to the report from now on. */
+export function checkpoint(report: ReportDraft): () => void {
+  const { handled, duplicates, deadLettered, retryAfterMs } = report;
+  const lists = [report.failures, report.unavailable, report.interrupted];
+  const lengths = lists.map(({ length }) => length);
+  return () => {
+    Object.assign(report, { handled, duplicates, deadLettered, retryAfterMs });
+    for (const [index, list] of lists.entries()) list.length = lengths[index] ?? 0;
+  };
+}
+
 /** Reads the outcome off the rest of a report; `isCutShort`: a shutdown left something undone that has no key. */
 export function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: boolean): WebhookOutcome {
   if (report.failures.length > 0) return 'failed';

@@ -100,19 +100,31 @@ test('onDeadLetter beyond handlerTimeoutMs → counts as failed, so that a redel
   }
 });
 
-test('a database that goes down in the middle → the rest is unavailable and not tried', async () => {
+test('a database that goes down in the middle → all is unavailable, and nothing is tried in vain', async () => {
   const taken: unknown[] = [];
   const pool = answering({
-    look: () => (taken.length === 1 ? [{ key: KEYS[0], done: true }] : []),
     take: (keys) => {
       taken.push(keys);
       if (taken.length > 1) throw new Error('server closed the connection');
-      return [{ key: KEYS[0], attempts: 1 }];
+      return KEYS.map((key) => ({ key, attempts: 1 }));
     },
   });
-  const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, silent);
-  expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: KEYS.slice(1) });
-  expect(taken).toEqual([[KEYS[0]], [KEYS[1]]]);
+  let isDown = false;
+  const { transaction } = pool;
+  pool.transaction = (work) =>
+    transaction((given) =>
+      work({
+        query: async (...statement) => {
+          if (isDown && statement[0].startsWith('SAVEPOINT')) throw new Error('server closed the connection');
+          return given.query(...statement);
+        },
+      }),
+    );
+  const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, () => {
+    isDown = true;
+  });
+  expect(report).toMatchObject({ outcome: 'unavailable', handled: 0, unavailable: KEYS });
+  expect(taken).toEqual([KEYS, [KEYS[0]]]);
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
@@ -111,6 +111,8 @@ describe('onDeadLetter', () => {
   });
 
   test('another receiver took the event over before its last words → busy, even when others are waited for after it', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
     const store = new MemoryDedupeStore();
     await store.claim(['tracking/events:t1:e2'], { token: 'other', leaseMs: 60_000 });
     const { claim } = store;
@@ -122,11 +124,13 @@ describe('onDeadLetter', () => {
     };
     const onDeadLetter = vi.fn();
     const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyBudgetMs: 60 });
-    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {
+    const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {
       isTakenOver = true;
+      vi.advanceTimersByTime(30_000);
       throw failure;
     });
-    expect(report).toMatchObject({
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await processing).toMatchObject({
       outcome: 'busy',
       deadLettered: 0,
       busy: ['tracking/events:t1:e1', 'tracking/events:t1:e2'],
