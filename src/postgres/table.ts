@@ -202,7 +202,7 @@ interface Statements {
   readonly commit: string;
   /** Of the dedupe store. `$2` token. */
   readonly release: string;
-  /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them. */
+  /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them, `$3` the `lock_timeout` of this statement. */
   readonly take: string;
   /** Of the transactional inbox: what it took and did not handle. `$2` ms after which they are forgotten. */
   readonly untake: string;
@@ -223,9 +223,16 @@ const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`
 function statementsOf(name: string): Statements {
   const endOf = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
   const sortedKeys = 'FROM unnest($1::text[]) AS wanted (key) ORDER BY wanted.key COLLATE "C"';
+  // A statement that meets a handled row would lock it, and so wait for whoever else has met it.
+  const sortedOpenKeys = sortedKeys.replace(
+    'ORDER BY',
+    `WHERE NOT EXISTS (
+  SELECT FROM ${name} AS known WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
+) ORDER BY`,
+  );
   return {
     claim: `INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
-SELECT wanted.key, 'leased', $2::text, ${endOf('$3')}, 1, ${endOf('$4')} ${sortedKeys}
+SELECT wanted.key, 'leased', $2::text, ${endOf('$3')}, 1, ${endOf('$4')} ${sortedOpenKeys}
 ON CONFLICT (key) DO UPDATE SET
   state = 'leased', token = excluded.token, lease_until = excluded.lease_until,
   attempts = CASE WHEN inbox.token = excluded.token THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END,
@@ -248,12 +255,19 @@ WHERE key IN (
   ORDER BY key COLLATE "C" FOR UPDATE
 )`,
 
-    take: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
-SELECT wanted.key, 'done', 1, ${endOf('$2')} ${sortedKeys}
-ON CONFLICT (key) DO UPDATE SET
-  state = 'done', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
-WHERE ${FREE}
-RETURNING key, attempts`,
+    // The wait of the application's own statements is the application's to choose, so it is put back once all rows are there.
+    take: `WITH setting AS MATERIALIZED (
+  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
+), taken AS (
+  INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
+  SELECT wanted.key, 'done', 1, ${endOf('$2')} ${sortedOpenKeys.replace('FROM', 'FROM setting,')}
+  ON CONFLICT (key) DO UPDATE SET
+    state = 'done', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
+  WHERE ${FREE}
+  RETURNING key, attempts
+)
+SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), true)
+FROM (SELECT key, attempts FROM taken ORDER BY key) AS all_taken`,
 
     untake: `UPDATE ${name} SET state = 'failed', expires_at = ${endOf('$2')} WHERE key = ANY ($1::text[])`,
 

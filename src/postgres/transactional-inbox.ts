@@ -167,17 +167,15 @@ class TransactionalSource<Source extends TransactionSource>
   /** Counts a failed attempt, which the transaction that failed could not. */
   async giveBack(keys: readonly string[]): Promise<void> {
     await inTransaction(this.#pool, async (transaction) => {
-      await setLockTimeout(transaction, `${COUNT_LOCK_TIMEOUT_MS}ms`);
+      const lockTimeout = `${COUNT_LOCK_TIMEOUT_MS}ms`;
+      await transaction.query(`SELECT set_config('lock_timeout', $1::text, true)`, [lockTimeout]);
       await this.#table.run(transaction, 'fail', keys, OUTLASTS_SENDER_MS);
     });
   }
 
   async #take(transaction: Queryable, keys: readonly string[], waitMs: number) {
-    const before = await setLockTimeout(transaction, `${Math.max(1, Math.ceil(waitMs))}ms`);
-    const claims = await this.#table.take(transaction, 'take', keys, [this.#retainMs], RETRY_AFTER_MS);
-    // The wait of the application's own statements is the application's to choose.
-    await setLockTimeout(transaction, before);
-    return claims;
+    const lockTimeout = `${Math.max(1, Math.ceil(waitMs))}ms`;
+    return this.#table.take(transaction, 'take', keys, [this.#retainMs, lockTimeout], RETRY_AFTER_MS);
   }
 }
 
@@ -261,15 +259,6 @@ const ROLLED_BACK = 'Expected the handler to leave its transaction open, got one
 
 function rethrowRolledBack(cause: unknown): never {
   throw new TrackingError(ROLLED_BACK, { cause });
-}
-
-/** Sets how long a statement waits for a lock, until the transaction ends; resolves to what it was before. */
-async function setLockTimeout(transaction: Queryable, value: string): Promise<string> {
-  const { rows } = await transaction.query(
-    `SELECT before, set_config('lock_timeout', $1::text, true) FROM current_setting('lock_timeout') AS before`,
-    [value],
-  );
-  return String(Object(rows[0]).before);
 }
 
 function codeOf(error: unknown): unknown {

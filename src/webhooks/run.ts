@@ -173,6 +173,9 @@ export class WebhookRun<Extra extends object> {
       for (const { key } of items) this.#done.delete(key);
       return this.#handleAlone(units, undone, claims);
     }
+    // One key that another process holds for too long keeps a whole transaction from its keys.
+    const isAllBusy = this.#source.isWaiting && units.length > 1 && left.length === units.length;
+    if (isAllBusy) return this.#handleAlone(units, { error: undefined, keys: undefined }, claims);
     this.#settle(items, left);
     return left;
   }
