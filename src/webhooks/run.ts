@@ -175,7 +175,10 @@ export class WebhookRun<Extra extends object> {
     }
     // One key that another process holds for too long keeps a whole transaction from its keys.
     const isAllBusy = this.#source.isWaiting && units.length > 1 && left.length === units.length;
-    if (isAllBusy) return this.#handleAlone(units, { error: undefined, keys: undefined }, claims);
+    if (isAllBusy) {
+      undoReport();
+      return this.#handleAlone(units, { error: undefined, keys: undefined }, claims);
+    }
     this.#settle(items, left);
     return left;
   }
