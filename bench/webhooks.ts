@@ -59,8 +59,8 @@ const section = `## Webhooks
 
 Parsing means decoding, validating every field that is known, and keeping those that are not; it is measured against bare
 \`JSON.parse\` of the same text, the two taking turns. Events a second are counted on one core with events that were never
-seen before, first through the three steps alone, then through the inbox, which also orders, claims each event again
-before its handler, keeps a heartbeat and reports. Medians.
+seen before, first through the three steps alone, then through the inbox, which also orders, groups what webhooks
+want of the store, and reports. Medians.
 
 ${table.join('\n')}
 

@@ -43,7 +43,7 @@ export interface TransactionalInboxOptions<Source extends TransactionSource> {
   readonly handlerTimeoutMs?: number | undefined;
   /** After how many failed tries an event goes to `onDeadLetter`; needs that option. Default: 10 with it, never without. */
   readonly maxAttempts?: number | undefined;
-  /** Takes an event that keeps failing, in a transaction of its own that marks it done. When it rejects, a redelivery tries again. */
+  /** Takes an event that keeps failing, in the transaction that marks it done. When it rejects, a redelivery tries again. */
   readonly onDeadLetter?:
     | ((event: WebhookEvent | undefined, context: DeadLetterContext & TransactionContext<Source>) => unknown)
     | undefined;
@@ -71,11 +71,12 @@ export interface TransactionalInbox<Source extends TransactionSource>
 
 /**
  * An inbox whose events take effect exactly once, crashes included: a row that says "handled" and the handler's own writes
- * are committed in one transaction. Each event has a transaction of its own; with `onDelivery` each delivery has.
+ * are committed in one transaction. Each webhook has one transaction, and an event that fails undoes only itself; where it cannot
+ * (it took too long, or ended the transaction), the others are handled again, each in a transaction of its own.
  *
  * Only what is written through `transaction` is covered: a mail sent by the handler is sent again after a crash. A receiver that finds
- * an event in the hands of another waits for that transaction to end, at most `busyBudgetMs`. A failed try is counted after its
- * rollback, so a try that ends with its process is not.
+ * an event in the hands of another waits for that transaction to end, at most `busyBudgetMs`. A try that ends with
+ * its process is not counted.
  *
  * A table of `PostgresDedupeStore` can be taken over by it, and the other way round. Let not both receive into one table at the same
  * time: a claim of the store would wait for a transaction here to end, whatever `busyBudgetMs` says.
