@@ -96,10 +96,12 @@ export class WebhookRun<Extra extends object> {
     const ours: WorkUnit<Extra>[] = [];
     const left: WorkUnit<Extra>[] = [];
     for (const unit of units) {
-      const items = unit.items.filter(({ key }) => !this.#doneHere.has(key));
-      this.#report.duplicates += unit.items.length - items.length;
-      const free = items.filter(({ key }) => this.#own(key));
-      const taken = free.length === items.length ? [] : items.filter((item) => !free.includes(item));
+      const free: WorkItem[] = [];
+      const taken: WorkItem[] = [];
+      for (const item of unit.items) {
+        if (this.#doneHere.has(item.key)) this.#report.duplicates += 1;
+        else (this.#own(item.key) ? free : taken).push(item);
+      }
       for (const { delivery } of taken) this.#touched.add(delivery);
       if (taken.length > 0) this.#report.retryAfterMs ??= RETRY_AFTER_MS;
       if (free.length > 0) ours.push({ ...unit, items: free });

@@ -209,7 +209,7 @@ test('onDelivery with 200,000 events → all handled in one call', async () => {
   );
   expect(report).toMatchObject({ outcome: 'done', handled: 200_000, failures: [] });
   expect(onDelivery).toHaveBeenCalledOnce();
-});
+}, 20_000);
 
 test('a budget of NaN → ConfigurationError before anything is asked', async () => {
   const query = vi.fn();
