@@ -18,7 +18,7 @@ import type { Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { checkLogger, type Hooks, LOG_LEVELS, type Logger, leveledLogger, resolveHooks } from '../logging.ts';
 import type { RateLimitOptions, TrackingClientOptions } from '../options.ts';
-import type { InvalidResponseMode } from '../schemas/check-response.ts';
+import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { completeRetry, DEFAULT_RETRY, type RetryPolicy, retryOption } from './call-options.ts';
 
 /** The version of this package; a test keeps it equal to the one in package.json. */

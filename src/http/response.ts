@@ -8,8 +8,13 @@ import type { Config } from '../config/config.ts';
 import { ConfigurationError, ResponseValidationError } from '../errors.ts';
 import { WINDOW_MS } from '../limiter/allowance.ts';
 import type { Settlement } from '../limiter/limiter.ts';
-import { type CheckedResponse, checkResponse, type InvalidResponseMode } from '../schemas/check-response.ts';
-import { isJsonObject, NO_RESULTS_YET } from '../schemas/envelope.ts';
+import {
+  type CheckedResponse,
+  checkResponse,
+  type InvalidResponseMode,
+  isJsonObject,
+  NO_RESULTS_YET,
+} from '../schemas/envelope.ts';
 import { apiErrorOf, excerpt, readErrorItems } from './api-error-of.ts';
 import type { CallOutcome, RateLimitInfo } from './api-promise.ts';
 import type { PreparedCall } from './request.ts';

@@ -4,7 +4,7 @@ import type { CallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { QueueFullError, TimeoutError, type TimeoutPhase, type TrackingError } from '../errors.ts';
 import { LongPauseError, type Ticket } from '../limiter/limiter.ts';
-import { type AttemptInfo, callGuarded } from '../logging.ts';
+import type { AttemptInfo } from '../logging.ts';
 import type { PreparedCall } from './request.ts';
 import { decideRetry, isRateLimited } from './retry.ts';
 
@@ -195,8 +195,13 @@ export async function waitForToken(state: CallState): Promise<Ticket | undefined
 
 /** A ticket whose failures cost the caller nothing: a request was or will be answered, whatever the limiter makes of it. */
 function guardedTicket(ticket: Ticket, { logger }: Config): Ticket {
-  const onFailure = () => logger.warn('The limiter failed to take note of a request; the call goes on');
-  const guard = (step: () => void) => callGuarded(step, onFailure);
+  const guard = (step: () => void) => {
+    try {
+      step();
+    } catch {
+      logger.warn('The limiter failed to take note of a request; the call goes on');
+    }
+  };
   return {
     tokensLeft: ticket.tokensLeft,
     send: () => guard(() => ticket.send()),

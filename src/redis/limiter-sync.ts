@@ -104,5 +104,6 @@ export class SyncChannel {
 export function keysOf(keyPrefix: string, bucket: BucketId): string[] {
   const hash = createHash('sha256').update(bucketKey(bucket)).digest('hex');
   const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
-  return ['leases', 'waiting', 'state'].map((name) => `${keyPrefix}{${tag}}:${name}`);
+  // Numbered: processes of version 0.1.0 keep theirs in another form.
+  return ['leases', 'waiting', 'state'].map((name) => `${keyPrefix}{${tag}}:2:${name}`);
 }

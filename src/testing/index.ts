@@ -4,8 +4,21 @@
  * @module tracking-client/testing
  */
 
-export * from './builders.ts';
-export * from './dedupe-store-contract.ts';
+export {
+  type BuildOptions,
+  buildCourier,
+  buildDelivery,
+  buildEvent,
+  buildProofOfDelivery,
+  buildTracker,
+  buildTracking,
+  type Overrides,
+} from './builders.ts';
+export {
+  type DedupeStoreContractCase,
+  type DedupeStoreContractOptions,
+  dedupeStoreContract,
+} from './dedupe-store-contract.ts';
 export {
   createFakeTrackingService,
   type FakeShipment,
@@ -21,4 +34,10 @@ export type { EventInput, ShipmentInput } from './shipments/shipment.ts';
 export type { FakeServer, FetchLike, ListenOptions } from './transports.ts';
 export type { WebhookTarget } from './webhooks/delivery.ts';
 export type { PushAttempt, PushItem, WebhookPush, WebhookQueue } from './webhooks/queue.ts';
-export * from './webhooks/sender.ts';
+export {
+  createWebhookSender,
+  type SentWebhook,
+  type WebhookSender,
+  type WebhookSenderOptions,
+  type WebhookSenderReport,
+} from './webhooks/sender.ts';

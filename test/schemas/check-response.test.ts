@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { bulkResultSchema } from '../../src/schemas/bulk.ts';
-import { checkResponse } from '../../src/schemas/check-response.ts';
+import { checkResponse } from '../../src/schemas/envelope.ts';
 import { trackerSchema } from '../../src/schemas/tracker.ts';
 import { trackingSchema } from '../../src/schemas/tracking.ts';
 

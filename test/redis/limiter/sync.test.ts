@@ -17,7 +17,7 @@ describe('keys', () => {
 
   test('an endpoint with braces → still one pair of braces', () => {
     const [key = ''] = keysOf('prefix:', { ...bucket, endpoint: '{}x}' });
-    expect(key).toMatch(/^prefix:\{x:[0-9a-f]{32}\}:leases$/);
+    expect(key).toMatch(/^prefix:\{x:[0-9a-f]{32}\}:2:leases$/);
   });
 
   test('the account → not in the keys', () => {
