@@ -1,5 +1,5 @@
 // Specification: service.md 6
-import { onAbort, sleep } from '../common/timing.ts';
+import { onAbort } from '../common/timing.ts';
 import type { Delivery } from '../schemas/webhook.ts';
 import {
   Cancellation,
@@ -136,18 +136,24 @@ export class WebhookRun<Extra extends object> {
   }
 
   /** Ends when another webhook of this process is through with one of the keys, with the time, or with an abort. */
-  async #waitFor(keys: readonly string[], ms: number): Promise<void> {
-    const waiting = new AbortController();
-    const unsubscribe = this.#signal && onAbort(this.#signal, () => waiting.abort());
-    const takeBack = keys.map((key) =>
-      this.#source.inFlight.onSettled(key, (isDone) => {
-        if (isDone) this.#doneHere.add(key);
-        waiting.abort();
-      }),
-    );
-    await sleep(ms, waiting.signal).catch(() => {});
-    for (const each of takeBack) each();
-    unsubscribe?.();
+  #waitFor(keys: readonly string[], ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const unsubscribers: (() => void)[] = [];
+      const end = () => {
+        clearTimeout(timer);
+        for (const unsubscribe of unsubscribers) unsubscribe();
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      if (this.#signal !== undefined) unsubscribers.push(onAbort(this.#signal, end));
+      for (const key of keys) {
+        const listener = (isDone: boolean) => {
+          if (isDone) this.#doneHere.add(key);
+          end();
+        };
+        unsubscribers.push(this.#source.inFlight.onSettled(key, listener));
+      }
+    });
   }
 
   /** Why nothing more is begun; undefined when all is well. */
