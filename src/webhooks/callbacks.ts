@@ -67,7 +67,7 @@ export const CALLBACK_OPTIONS = {
   onSnapshot: functionOption().optional(),
   onUnhandled: functionOption().optional(),
 } satisfies OptionShape<WebhookCallbacks>;
-const callbackOptions = z.object(CALLBACK_OPTIONS);
+const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
 
 /** What `toCallbacks` made: a receiver checks its callbacks once, not for every webhook. */
 const checkedCallbacks = new WeakSet<object>();
@@ -83,6 +83,7 @@ export function toCallbacks<Extra extends object>(
     );
   }
   if (checkedCallbacks.has(given)) return given;
+  // Strict: a misspelt callback would leave its events unhandled, and answer 200.
   checkOptions(callbackOptions, given);
   const { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled } = given;
   if (handler !== undefined && onDelivery !== undefined) {

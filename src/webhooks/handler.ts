@@ -120,7 +120,8 @@ class Receiver<Extra extends object> {
       );
     }
     this.#inbox = options.inbox;
-    this.#callbacks = toCallbacks(options);
+    const { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled } = options;
+    this.#callbacks = toCallbacks({ handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled });
     this.#authenticate = secret === undefined ? undefined : webhookAuthenticator(secret);
     this.#maxBodyBytes = given.maxBodyBytes;
     this.#deadlineMs = given.deadlineMs;

@@ -35,6 +35,7 @@ test.each<[string, unknown, RegExp]>([
   ['text', 'log', /`handler`/],
   ['a handler that is no function', { handler: 'log' }, /`handler`/],
   ['an onSnapshot that is no function', { onSnapshot: 5 }, /`onSnapshot`/],
+  ['a misspelt name', { onEvent() {} }, /got `onEvent`/],
   ['handler and onDelivery', { handler() {}, onDelivery() {} }, /got both/],
 ])('process with callbacks that are or have %s → ConfigurationError', async (_title, callbacks, message) => {
   // The wrong type on purpose: JavaScript callers have no compiler.
