@@ -28,7 +28,8 @@ export const handler: WebhookHandler = createWebhookHandler({
   secret: ['new', 'old'],
   inbox,
   handler: async (event, { delivery, attempt, signal }) => {
-    const id: string = delivery.tracker.trackerId;
+    const { trackerId, clientTrackerId } = delivery.tracker;
+    const id: string | null | undefined = trackerId ?? clientTrackerId;
     console.log(id, event.statusMilestone, attempt.toFixed(), signal.aborted);
   },
   onProofOfDelivery: ({ data }) => console.log(data?.content?.downloadUrl),
