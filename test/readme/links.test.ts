@@ -50,8 +50,8 @@ describe('the files that a document names', () => {
 
   it('a document with files that are gone → they are named', () => {
     const text =
-      '`http/call.ts`, `http/gone.ts`, `src/resources/`\n```text\nsrc/gone/ and src/limiter/\n```\n';
-    expect(goneFiles(ROOT, text)).toEqual(['src/gone/', 'http/gone.ts', 'src/resources/']);
+      '`http/call.ts`, `http/gone.ts`, `src/never-there/`\n```text\nsrc/gone/ and src/limiter/\n```\n';
+    expect(goneFiles(ROOT, text)).toEqual(['src/gone/', 'http/gone.ts', 'src/never-there/']);
   });
 });
 
