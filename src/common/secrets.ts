@@ -101,7 +101,7 @@ function* partsOf(value: object): Generator<unknown> {
  * One bounded walk: printing to find out would cost seconds and gigabytes for an error that holds a file. In doubt the
  * answer is yes: too large, too deep, or with a printed form of its own.
  */
-export function showsSecret(root: unknown, secret: string): boolean {
+function showsSecret(root: unknown, secret: string): boolean {
   const seen = new Set<object>();
   const open: unknown[] = [root];
   let looks = MOST_LOOKS;

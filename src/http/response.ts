@@ -258,7 +258,7 @@ export function requestedDelayMs(headers: Headers): number | undefined {
 }
 
 /** How long to wait before asking again: known for every 429, where it is one window when nothing is said. */
-export function retryAfterMsOf(status: number, headers: Headers): number | undefined {
+function retryAfterMsOf(status: number, headers: Headers): number | undefined {
   return status === 429 ? (parseRetryDelayMs(headers) ?? WINDOW_MS) : requestedDelayMs(headers);
 }
 
