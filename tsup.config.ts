@@ -1,5 +1,5 @@
 import { defineConfig, type Options } from 'tsup';
-import { ENTRY_POINTS } from './scripts/support/entry-points.ts';
+import { COMMANDS, ENTRY_POINTS } from './scripts/support/entry-points.ts';
 
 const shared: Options = { target: 'es2022', splitting: true, removeNodeProtocol: false };
 
@@ -7,13 +7,29 @@ export default defineConfig([
   { ...shared, entry: ENTRY_POINTS, format: 'esm' },
   {
     ...shared,
-    entry: { ...ENTRY_POINTS, 'tracking-client-fake': 'src/testing/cli/main.ts' },
+    entry: ENTRY_POINTS,
     // Becomes CommonJS in the second step of `npm run build`: esbuild splits ES modules only, and what tsup itself makes of
     // them (by sucrase) nobody can read: `?.` and class fields turn into calls of helpers.
     format: 'esm',
     outExtension: () => ({ js: '.cjs' }),
     // ESM only, and jest cannot `require` that. THIRD-PARTY-LICENSES.txt has their terms.
     noExternal: ['ky', 'p-retry', 'p-throttle'],
+  },
+  {
+    ...shared,
+    entry: COMMANDS,
+    format: 'esm',
+    outDir: 'dist/cli',
+    // Programs like those of any user. What else they use is inside them, since those who install the package for their
+    // server should not install a table library with it; THIRD-PARTY-LICENSES.txt has the terms.
+    external: [/^tracking-client/, '@colors/colors/safe'],
+    minify: true,
+    esbuildOptions: (options) => {
+      // A stack trace shows the line it comes from.
+      options.lineLimit = 160;
+    },
+    // What the CommonJS libraries among them require Node's own modules with.
+    banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
   },
   {
     entry: ENTRY_POINTS,

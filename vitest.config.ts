@@ -14,6 +14,8 @@ export default defineConfig({
   },
   test: {
     sequence: { shuffle: true },
+    // By default one core is left out, which is half of two.
+    maxWorkers: '100%',
     projects: [
       {
         extends: true,
@@ -36,6 +38,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'integration',
+          isolate: false,
           include: ['test/integration/**/*.test.ts'],
           testTimeout: 30_000,
         },

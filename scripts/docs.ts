@@ -1,5 +1,8 @@
-// Writes the API reference to docs/api, as typedoc.json says; with `--check` it writes nothing. Either way it fails when the
-// comment of something that users can import says too little.
+// Writes the API reference to docs/api, as typedoc.json says; with `--check` to a folder that is removed again. Either way it
+// fails when a link in it leads nowhere, or when the comment of something that users can import says too little.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   Application,
   Comment,
@@ -9,6 +12,7 @@ import {
   type SignatureReflection,
   TypeDocReader,
 } from 'typedoc';
+import { arrangeReference } from './support/reference.ts';
 
 /** Names that tell a unit, and the word for it. */
 const UNITS = [
@@ -17,8 +21,13 @@ const UNITS = [
   [/PerSecond$/, /\bseconds?\b/i],
 ] as const;
 
+/** Documents that stay with the sources. */
+const INTERNAL = /\bservice\.md\b|\bdesign\.md\b|\bpublic contract\b/;
+
 function textOf(comment: Comment | undefined): string {
-  const tags = comment?.blockTags.flatMap(({ content }) => content) ?? [];
+  // The group of an export tells nothing about it.
+  const told = comment?.blockTags.filter(({ tag }) => tag !== '@category') ?? [];
+  const tags = told.flatMap(({ content }) => content);
   return Comment.combineDisplayParts([...(comment?.summary ?? []), ...tags]).trim();
 }
 
@@ -36,6 +45,14 @@ function* missingInValue(value: DeclarationReflection): Generator<string> {
   if (words === '') yield 'words';
   for (const [name, word] of UNITS)
     if (name.test(value.name) && !word.test(words)) yield `the word for the unit (${word.source})`;
+}
+
+/** The comments of everything in the reference, also of what has none of its own page, as the parameters of a function. */
+function* internalReferences(project: ProjectReflection): Generator<string> {
+  for (const found of project.getReflectionsByKind(ReflectionKind.All)) {
+    if (INTERNAL.test(textOf(found.comment)))
+      yield `Expected the comment of ${found.getFriendlyFullName()} to have no document that users do not have`;
+  }
 }
 
 function* complaintsAbout(project: ProjectReflection): Generator<string> {
@@ -58,9 +75,17 @@ function* complaintsAbout(project: ProjectReflection): Generator<string> {
 }
 
 const app = await Application.bootstrap({}, [new TypeDocReader()]);
+arrangeReference(app);
 const project = await app.convert();
 if (project === undefined) process.exit(1);
 app.validate(project);
-for (const complaint of complaintsAbout(project)) app.logger.error(complaint);
-if (app.logger.hasErrors() || app.logger.hasWarnings()) process.exit(1);
-if (!process.argv.includes('--check')) await app.generateOutputs(project);
+for (const complaint of [...complaintsAbout(project), ...internalReferences(project)])
+  app.logger.error(complaint);
+const isBad = () => app.logger.hasErrors() || app.logger.hasWarnings();
+if (isBad()) process.exit(1);
+const scratch = process.argv.includes('--check') ? await mkdtemp(join(tmpdir(), 'reference-')) : undefined;
+if (scratch !== undefined) app.options.setValue('out', scratch);
+// Links to headings are looked at while pages are written.
+await app.generateOutputs(project);
+if (scratch !== undefined) await rm(scratch, { recursive: true });
+if (isBad()) process.exit(1);

@@ -4,6 +4,13 @@ export const ENTRY_POINTS = {
   webhooks: 'src/webhooks/index.ts',
   redis: 'src/redis/index.ts',
   postgres: 'src/postgres/index.ts',
+  opentelemetry: 'src/opentelemetry/index.ts',
   testing: 'src/testing/index.ts',
   'testing/msw': 'src/testing/msw.ts',
+};
+
+/** Every program of the package, likewise. */
+export const COMMANDS = {
+  'tracking-client': 'src/cli/main.ts',
+  'tracking-client-fake': 'src/cli/main-fake.ts',
 };

@@ -1,0 +1,83 @@
+import { type Application, Comment, CommentTag, Converter, type DocumentReflection } from 'typedoc';
+
+/** Where an export stands in the reference, by the file of its declaration; the first that fits. Also their order there. */
+const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
+  ['Client', /^(?:client|options|http\/.+|trackers\/(?:trackers|lookups))\.ts$/],
+  ['Polling and bulk import', /^trackers\//],
+  ['Errors', /^(?:errors|api-errors|schemas\/api-error|common\/validation)\.ts$/],
+  ['Limits', /^(?:limiter\/|redis\/(?!dedupe-store)|common\/timing)/],
+  ['Hooks and logs', /^logging\.ts$/],
+  ['Receiving webhooks', /^webhooks\/(?:handler|inbox|callbacks|options|node-adapter|report|request)\.ts$/],
+  [
+    'Stores of handled events',
+    /^(?:webhooks\/(?:dedupe|memory)-store|redis\/dedupe-store|postgres\/.+)\.ts$/,
+  ],
+  ['Reading and ordering events', /^webhooks\/(?:parse|flaws|events)\.ts$/],
+  ['Webhook sender', /^testing\/webhooks\//],
+  ['Builders and store checks', /^testing\/(?:builders|dedupe-store-contract)\.ts$/],
+  ['Fake service', /^testing\//],
+  ['Spans and metrics', /^opentelemetry\//],
+  ['Records', /^schemas\//],
+  ['Endpoints and version', /^(?:endpoints|config\/.+)\.ts$/],
+];
+/** What all else is a part of. */
+const PARTS = ['Guides', 'Recipes', 'Imports'];
+/** The group of what an import shares with one before it, and its page stands there. */
+const SHARED = 'Also in other imports';
+
+/**
+ * Gives the reference its outline: guides and recipes under the names of their headings, and the exports of each import in
+ * groups, where a list by kind would have 100 interfaces in one. Of an export that no group fits, the category is `Other`.
+ *
+ * @param app - before it converts
+ */
+export function arrangeReference(app: Application): void {
+  app.options.setValue('categoryOrder', [...PARTS, ...GROUPS.map(([group]) => group), SHARED]);
+  app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => nameDocument(document));
+  // Before the comments are read for categories.
+  app.converter.on(
+    Converter.EVENT_RESOLVE_BEGIN,
+    ({ project }) => {
+      // Else in the order in which `typedoc.json` names them.
+      project.comment = new Comment([], [tag('@sortStrategy', 'documents-first')]);
+      for (const module of project.children ?? []) {
+        categorize(module, 'Imports');
+        for (const exported of module.children ?? []) {
+          const path = project.getSymbolIdFromReflection(exported)?.packagePath.replace(/^src\//, '') ?? '';
+          const [found] = GROUPS.find(([, files]) => files.test(path)) ?? [];
+          const group = exported.isReference() ? SHARED : found;
+          if (group !== undefined) categorize(exported.getNonIndexSignatures()[0] ?? exported, group);
+        }
+      }
+    },
+    1_000,
+  );
+  app.converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
+    // The page has the name as its title.
+    const [start] = project.readme ?? [];
+    if (start !== undefined) start.text = start.text.replace(/^# .+\n/, '');
+  });
+}
+
+function categorize(reflection: { comment?: Comment }, category: string): void {
+  reflection.comment ??= new Comment();
+  reflection.comment.blockTags.push(tag('@category', category));
+}
+
+function tag(name: `@${string}`, text: string): CommentTag {
+  return new CommentTag(name, [{ kind: 'text', text }]);
+}
+
+/** Names a document by its first heading; its headings lose their code marks, which no anchor and no outline would show. */
+function nameDocument(document: DocumentReflection): void {
+  const isRecipe = document.name.startsWith('recipes/');
+  document.frontmatter['category'] = isRecipe ? 'Recipes' : 'Guides';
+  let line = '';
+  for (const part of document.content) {
+    if (part.kind === 'code' && /^#+ /.test(line))
+      Object.assign(part, { kind: 'text', text: part.text.replaceAll('`', '') });
+    line = (line + part.text).split('\n').at(-1) ?? '';
+  }
+  const [, heading] = /^# (.+)$/m.exec(Comment.combineDisplayParts(document.content)) ?? [];
+  document.name = heading ?? document.name;
+}

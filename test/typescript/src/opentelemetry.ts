@@ -1,0 +1,28 @@
+import { metrics, trace } from '@opentelemetry/api';
+import { TrackingClient } from 'tracking-client';
+import { type TelemetryOptions, telemetryHooks, tracedWebhookHandler } from 'tracking-client/opentelemetry';
+import { transactionalInbox } from 'tracking-client/postgres';
+import type { WebhookHandler } from 'tracking-client/webhooks';
+
+export const options: TelemetryOptions = {
+  tracerProvider: trace.getTracerProvider(),
+  meterProvider: metrics.getMeterProvider(),
+};
+const telemetry = telemetryHooks(options);
+export const client = new TrackingClient({
+  hooks: { ...telemetry, onPoll: ({ id, lagMs }) => console.log(id, lagMs.toFixed()) },
+});
+
+export function receiveWith(pool: Parameters<typeof transactionalInbox>[0]['pool']): WebhookHandler {
+  const inbox = transactionalInbox({ pool });
+  const handler = tracedWebhookHandler(
+    { secret: 'secret', inbox, handler: (_event, { transaction }) => transaction.query('SELECT 1') },
+    options,
+  );
+  return handler;
+}
+
+export function misspelt(): void {
+  // @ts-expect-error -- `tracer`
+  telemetryHooks({ tracer: trace.getTracer('shop') });
+}
