@@ -1,13 +1,11 @@
 import { cpus } from 'node:os';
 import type { FleetResult } from './fleets.ts';
-import type { RoundTripResult } from './round-trips.ts';
 
 /** Everything that was measured in one run. */
 export interface StoresReport {
   readonly measuredOn: string;
   readonly node: string;
   readonly cpu: string;
-  readonly roundTrips: readonly RoundTripResult[];
   readonly fleets: readonly FleetResult[];
 }
 
@@ -29,18 +27,11 @@ export function machine() {
 }
 
 /** The section of the benchmarks' README. */
-export function toMarkdown({ measuredOn, node, cpu, roundTrips, fleets }: StoresReport): string {
+export function toMarkdown({ measuredOn, node, cpu, fleets }: StoresReport): string {
   const { events = 0, deliveries = 0 } = fleets[0] ?? {};
   return `## Webhook stores
 
 \`npx tsx bench/webhooks-stores.ts\`; ${measuredOn}, Node ${node}, ${cpu}, local Redis and PostgreSQL.
-
-A payload of 100 events on one Redis connection. "Sent before a reply" counts the commands that leave while a proxy keeps every
-reply back: with all 100 it is one round trip. Times are medians of 50.
-
-| Client | Claim: sent before a reply | Commit: sent before a reply | \`PING\` | Claim | Commit |
-| --- | --- | --- | --- | --- | --- |
-${roundTrips.map(roundTripRow).join('\n')}
 
 Four receiver processes on one store, ${format(events)} events, each delivered 3 times (${format(deliveries)} deliveries), shuffled, 24 webhooks
 of up to 8 events at once over loopback HTTP, each sent until a 2xx answers it. A handler takes up to 4 ms, its effect in the middle.
@@ -52,11 +43,6 @@ handlers wrote are counted, for the stores the handlings.
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ${fleets.map(fleetRow).join('\n')}
 `;
-}
-
-function roundTripRow({ client, sentBeforeReply, medianMs }: RoundTripResult): string {
-  const times = [medianMs.ping, medianMs.claim, medianMs.commit].map((ms) => `${ms.toFixed(2)} ms`);
-  return `| \`${client}\` | ${sentBeforeReply.claim} | ${sentBeforeReply.commit} | ${times.join(' | ')} |`;
 }
 
 function fleetRow(result: FleetResult): string {

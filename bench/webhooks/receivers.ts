@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { PostgresDedupeStore, transactionalInbox } from '../../src/postgres/index.ts';
-import { RedisDedupeStore } from '../../src/redis/index.ts';
-import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
+import { PostgresDedupeStore, transactionalInbox } from 'tracking-client/postgres';
+import { RedisDedupeStore } from 'tracking-client/redis';
+import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 import { median } from '../statistics.ts';
 
 const SECRET = 'whsec';
@@ -141,7 +141,7 @@ export async function openReceivers(services: { readonly redisUrl: string; reado
 let seed = 0;
 
 /** Bodies of webhooks whose events nobody has seen. */
-function newBodies(count: number, eventsPerWebhook: number): string[] {
+export function newBodies(count: number, eventsPerWebhook: number): string[] {
   return Array.from({ length: count }, () => {
     seed += 1;
     const trackerId = `t${seed}-${process.pid}`;
@@ -165,7 +165,12 @@ function newBodies(count: number, eventsPerWebhook: number): string[] {
 }
 
 /** Sends all, 64 at a time, each `copies` times at the same moment; events a second. */
-async function eventsPerSecond(receive: Receiver, bodies: readonly string[], events: number, copies: number) {
+export async function eventsPerSecond(
+  receive: Receiver,
+  bodies: readonly string[],
+  events: number,
+  copies: number,
+) {
   const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
   const sends = bodies.flatMap((body) => Array.from({ length: copies }, () => body));
   const requests = sends.map((body) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './timing.ts';
-import { kindOf } from './validation.ts';
+import { hotSchema, kindOf } from './validation.ts';
 
 /** A schema for every option of an interface, so that an option without one does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
@@ -19,9 +19,11 @@ export function checkOptions<Schema extends z.ZodType>(
   options: unknown,
   name = 'options',
 ): z.output<Schema> {
-  const result = schema.safeParse(options, { error: (issue) => messageOf(issue, name) });
-  if (result.success) return result.data;
-  const { issues } = result.error;
+  const quick = hotSchema(schema).safeParse(options);
+  if (quick.success) return quick.data;
+  // Asked again only of what is wrong, so that good options never pay for our words.
+  const { error } = schema.safeParse(options, { error: (issue) => messageOf(issue, name) });
+  const issues = error?.issues ?? [];
   // A misspelt name explains why another option is missing.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   throw new ConfigurationError(first?.message ?? `Expected \`${name}\` to make sense`);
@@ -32,13 +34,32 @@ function messageOf(issue: z.core.$ZodRawIssue, root: string): string {
   if (issue.code === 'unrecognized_keys') {
     const [given = ''] = issue.keys;
     const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-    const near = nearestName(given, known);
+    const near = aliasOf(given, known) ?? nearestName(given, known);
     const hint = near === undefined ? `one of ${known.join(', ')}` : `\`${near}\``;
     return `Expected \`${name}\` to hold known options only, got \`${given}\`; did you mean ${hint}?`;
   }
   const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
   if (typeof rule === 'string') return ruleMessage(name, rule, issue.input);
   return ruleMessage(name, issue.code === 'invalid_type' ? 'an object' : 'valid', issue.input);
+}
+
+/** What other SDKs call an option of ours. */
+const ALIASES: Readonly<Record<string, string>> = {
+  maxRetries: 'retry.retries',
+  maxNetworkRetries: 'retry.retries',
+  maxAttempts: 'retry.retries',
+  retries: 'retry.retries',
+  prefixUrl: 'baseUrl',
+  endpoint: 'baseUrl',
+  host: 'baseUrl',
+  token: 'apiKey',
+  accessToken: 'apiKey',
+  defaultHeaders: 'headers',
+};
+
+function aliasOf(given: string, known: readonly string[]): string | undefined {
+  const meant = Object.hasOwn(ALIASES, given) ? ALIASES[given] : undefined;
+  return known.some((name) => name === meant?.split('.')[0]) ? meant : undefined;
 }
 
 /** Writes a path as code would: `rateLimit.limits["couriers.list"]`. */
@@ -89,6 +110,16 @@ export const choiceOption = <Allowed extends string>(allowed: readonly Allowed[]
     allowed.some((one) => one === value),
   );
 
+/** Whether a value is a URL, or the text of one. */
+export function isUrl(value: unknown): boolean {
+  return (typeof value === 'string' || value instanceof URL) && URL.canParse(value);
+}
+
+/** Whether a value is a signal; by its shape, since a test environment may have an AbortSignal of its own. */
+export function isAbortSignal(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}
+
 /** A function; what it is called with is the type's business. */
 export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 
@@ -98,6 +129,11 @@ export const headersOption = (name: string) => z.unknown().transform((value) => 
 /** Rejects an option: "Expected `name` to be rule, got value"; of other values than numbers only the kind is shown. */
 export function refuseOption(name: string, rule: string, value: unknown): never {
   throw new ConfigurationError(ruleMessage(name, rule, value));
+}
+
+/** For options of which a field is read before all of them are checked. */
+export function checkIsObject(name: string, value: unknown): void {
+  if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
 
 export function checkOneOf<Allowed extends string>(
@@ -143,7 +179,7 @@ export function checkHeaders(name: string, value: unknown): Readonly<Record<stri
 }
 
 /** The least number of letters to add, drop or change that makes one word of the other (Levenshtein). */
-function distance(one: string, other: string): number {
+export function distance(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, column) => column);
   for (const [row, letter] of [...one].entries()) {
     const current = [row + 1];

@@ -38,10 +38,21 @@ export function redactValue(value: unknown, secret: string, depth = 0): unknown 
 export function redactHeaders(headers: Headers, secret: string): Headers {
   const entries = [...headers];
   if (!entries.some(([, value]) => holdsSecret(value, secret))) return headers;
-  // Appended, not set: cookies come as several entries of one name.
-  const clean = new Headers();
-  for (const [name, value] of entries) clean.append(name, redactText(value, secret));
-  return clean;
+  return headersOf(entries.map(([name, value]) => [name, redactText(value, secret)]));
+}
+
+/** Headers as they were received, but for those that `fetch` takes from a server and `Headers` from nobody, as `bad name: 1`. */
+export function headersOf(entries: Iterable<[name: string, value: string]>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of entries) {
+    try {
+      // Appended, not set: cookies come as several entries of one name.
+      headers.append(name, value);
+    } catch {
+      // No program could ask for it by its name.
+    }
+  }
+  return headers;
 }
 
 function textOf(value: unknown): string {

@@ -1,6 +1,12 @@
 /** The longest delay a timer can hold, in milliseconds; a longer one fires after 1 ms, so longer waits are chained. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/**
+ * Whether this is a Cloudflare Worker, where a timer, a signal and whatever was begun belong to one request and end with it, so
+ * that nothing may wait for another request.
+ */
+export const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
+
 /** Where the time comes from; give your own to run without real time. */
 export interface Clock {
   /**
@@ -31,11 +37,34 @@ export interface Clock {
   clearTimeout(timer: unknown): void;
 }
 
-/** The machine's clocks. They are looked up at every call, so fake timers that a test installs later still count. */
+/** A timer that fires sooner than this many milliseconds before its time is one of another clock than `performance`. */
+const EARLIEST_MS = 5;
+
+/** What `performance.now` lacks to the time that has passed, in milliseconds. */
+let lackingMs = 0;
+let latestMs = 0;
+
+/**
+ * The machine's clocks. They are looked up at every call, so fake timers that a test installs later still count; those set
+ * the monotonic clock back, or leave it alone and move the timers only. Either way the time that was told goes on.
+ */
 export const systemClock: Clock = {
-  now: () => globalThis.performance.now(),
+  now: () => {
+    const nowMs = globalThis.performance.now();
+    // Whole milliseconds: fake timers stand on such, and what is added to them must not round.
+    if (nowMs + lackingMs < latestMs) lackingMs = Math.ceil(latestMs - nowMs);
+    latestMs = nowMs + lackingMs;
+    return latestMs;
+  },
   wallNow: () => globalThis.Date.now(),
-  setTimeout: (callback, delayMs) => globalThis.setTimeout(callback, delayMs),
+  setTimeout: (callback, delayMs) => {
+    const firesAt = systemClock.now() + delayMs;
+    return globalThis.setTimeout(() => {
+      const earlyMs = firesAt - systemClock.now();
+      if (earlyMs > EARLIEST_MS) lackingMs += Math.ceil(earlyMs);
+      callback();
+    }, delayMs);
+  },
   // Sound: only what `setTimeout` above returned comes back here.
   clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof setTimeout>),
 };
@@ -83,13 +112,13 @@ export function linkedController(signal: AbortSignal): {
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     let unsubscribe = () => {};
-    const timer = setTimeout(() => {
+    const timer = systemClock.setTimeout(() => {
       unsubscribe();
       resolve();
     }, ms);
     if (signal === undefined) return;
     unsubscribe = onAbort(signal, () => {
-      clearTimeout(timer);
+      systemClock.clearTimeout(timer);
       reject(signal.reason);
     });
   });
@@ -99,7 +128,14 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 export class WakeTimer {
   readonly #clock: Clock;
   readonly #onWake: () => void;
-  #set: { readonly handle: unknown; readonly wakeAt: number; readonly keepsAlive: boolean } | undefined;
+  #set:
+    | {
+        readonly handle: unknown;
+        readonly wakeAt: number;
+        readonly keepsAlive: boolean;
+        readonly timers: unknown;
+      }
+    | undefined;
 
   constructor(clock: Clock, onWake: () => void) {
     this.#clock = clock;
@@ -111,6 +147,8 @@ export class WakeTimer {
    * @param keepsAlive - false when a program that has nothing else to do may end before
    */
   set(wakeAt: number, keepsAlive = true): void {
+    // The timer went with the fake timers that a test took away, or does not move with those that it installed.
+    if (this.#set?.timers !== globalThis.setTimeout) this.clear();
     // A timer that fires too soon only looks and is set again; one that fires too late would lose time.
     const isSoonEnough = this.#set !== undefined && this.#set.wakeAt <= wakeAt;
     if (isSoonEnough && wakeAt !== Number.POSITIVE_INFINITY && this.#set?.keepsAlive === keepsAlive) return;
@@ -118,15 +156,18 @@ export class WakeTimer {
     if (wakeAt === Number.POSITIVE_INFINITY) return;
     const delayMs = Math.min(Math.max(1, Math.ceil(wakeAt - this.#clock.now())), MAX_TIMER_MS);
     const handle = this.#clock.setTimeout(() => {
-      this.#set = undefined;
+      if (this.#set?.handle === handle) this.#set = undefined;
       this.#onWake();
     }, delayMs);
     if (!keepsAlive) unref(handle);
-    this.#set = { handle, wakeAt, keepsAlive };
+    this.#set = { handle, wakeAt, keepsAlive, timers: globalThis.setTimeout };
   }
 
   clear(): void {
-    if (this.#set) this.#clock.clearTimeout(this.#set.handle);
+    if (this.#set === undefined) return;
+    // A timer of other timers than now can't be cleared by these; should it fire, it only looks.
+    if (this.#set.timers === globalThis.setTimeout) this.#clock.clearTimeout(this.#set.handle);
+    else unref(this.#set.handle);
     this.#set = undefined;
   }
 }

@@ -29,6 +29,8 @@ const DEFAULT_TABLE = 'tracking_inbox';
 const MAX_NAME_LENGTH = 50;
 /** Any constant that no other program is likely to lock. */
 const MIGRATION_LOCK = 7_275_824_301;
+/** SQLSTATE. */
+const UNDEFINED_TABLE = '42P01';
 
 /**
  * The statements that create the table of handled events, for your own migrations.
@@ -160,10 +162,28 @@ END $migration$`);
       return text;
     });
     // A key twice in one upsert is an error to PostgreSQL, so each goes in once.
-    const { rows } = await client.query(this.#statements[statement], [[...new Set(stored)], ...values]);
+    const { rows } = await client
+      .query(this.#statements[statement], [[...new Set(stored)], ...values])
+      .catch((error) => this.#rethrow(error));
     // Every driver gives a row as an object by column name unless it is asked for arrays.
     return (rows as Row[]).map((row) => [hashed.get(String(row['key'])) ?? String(row['key']), row]);
   }
+
+  #rethrow(error: unknown): never {
+    if (codeOf(error) !== UNDEFINED_TABLE) throw error;
+    const rule = `Expected the table ${this.#quotedName} to exist, got none`;
+    throw new ConfigurationError(
+      `${rule}; call \`createTable()\`, or run \`inboxTableSql()\` in a migration`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** The SQLSTATE of an error; undefined for one that is not of a database. */
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 /** PostgreSQL takes no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */
@@ -202,10 +222,12 @@ interface Statements {
   readonly commit: string;
   /** Of the dedupe store. `$2` token. */
   readonly release: string;
-  /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them, `$3` the `lock_timeout` of this statement. */
+  /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them, `$3` the `lock_timeout` of this statement, `$4` token. */
   readonly take: string;
   /** Of the transactional inbox: what it took and did not handle. `$2` ms after which they are forgotten. */
   readonly untake: string;
+  /** Of the transactional inbox, after a handler's own `COMMIT`: what was taken and not handled. `$2` token. */
+  readonly reopen: string;
   /** Of the transactional inbox, after its transaction ended badly. `$2` ms after which they are forgotten. */
   readonly fail: string;
 }
@@ -259,10 +281,10 @@ WHERE key IN (
     take: `WITH setting AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
 ), taken AS (
-  INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
-  SELECT wanted.key, 'done', 1, ${endOf('$2')} ${sortedOpenKeys.replace('FROM', 'FROM setting,')}
+  INSERT INTO ${name} AS inbox (key, state, token, attempts, expires_at)
+  SELECT wanted.key, 'done', $4::text, 1, ${endOf('$2')} ${sortedOpenKeys.replace('FROM', 'FROM setting,')}
   ON CONFLICT (key) DO UPDATE SET
-    state = 'done', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
+    state = 'done', token = excluded.token, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
   WHERE ${FREE}
   RETURNING key, attempts
 )
@@ -270,6 +292,9 @@ SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), t
 FROM (SELECT key, attempts FROM taken ORDER BY key) AS all_taken`,
 
     untake: `UPDATE ${name} SET state = 'failed', expires_at = ${endOf('$2')} WHERE key = ANY ($1::text[])`,
+
+    reopen: `UPDATE ${name} SET state = 'failed', token = NULL
+WHERE key = ANY ($1::text[]) AND state = 'done' AND token = $2::text`,
 
     fail: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'failed', 1, ${endOf('$2')} ${sortedKeys}

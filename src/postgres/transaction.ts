@@ -1,8 +1,9 @@
 import { option } from '../common/option-checks.ts';
+import { TrackingError } from '../errors.ts';
 import { hasMethods } from '../webhooks/options.ts';
-import type { Queryable } from './table.ts';
+import { codeOf, type Queryable } from './table.ts';
 
-/** A connection lent by a pool. */
+/** A connection lent by a pool. A text without values may hold several statements, as `pg` allows. */
 export interface PooledConnection extends Queryable {
   /** Gives it back; `true` closes it instead. */
   release(destroy?: boolean): void;
@@ -51,13 +52,28 @@ export type TransactionOf<Source extends TransactionSource> = Source extends {
  */
 export type TransactionWork<Result> = (transaction: Queryable, discard: () => void) => Promise<Result>;
 
-/** Runs work in a transaction: commits when it resolves, rolls back when it rejects. */
+/**
+ * Released at the end, which fails when the work has ended the transaction: by a `ROLLBACK` of its own, or by a statement that
+ * failed and was caught. A `COMMIT` after either keeps nothing, and says nothing.
+ */
+const WHOLE = 'tracking_webhook';
+/** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
+const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);
+
+/** Runs work in a transaction: commits when it resolves, rolls back when it rejects or has ended the transaction itself. */
 export async function inTransaction<Result>(
   source: TransactionSource,
   work: TransactionWork<Result>,
 ): Promise<Result> {
-  // A runner ends the use of its transaction itself, so there is nothing to discard.
-  if (!('connect' in source)) return source.transaction((transaction) => work(transaction, () => {}));
+  if (!('connect' in source)) {
+    return source.transaction(async (transaction) => {
+      await transaction.query(`SAVEPOINT ${WHOLE}`);
+      // A runner ends the use of its transaction itself, so there is nothing to discard.
+      const result = await work(transaction, () => {});
+      await transaction.query(`RELEASE SAVEPOINT ${WHOLE}`).catch(rethrowEnded);
+      return result;
+    });
+  }
   const connection = await source.connect();
   let isClean = true;
   const discard = () => {
@@ -66,9 +82,10 @@ export async function inTransaction<Result>(
   // A lent connection that breaks emits an error that would end the process; the statement under way rejects as well.
   connection.on?.('error', discard);
   try {
-    await connection.query('BEGIN');
+    // Two statements in one round trip, here and at the end.
+    await connection.query(`BEGIN; SAVEPOINT ${WHOLE}`);
     const result = await work(connection, discard);
-    await connection.query('COMMIT');
+    await connection.query(`RELEASE SAVEPOINT ${WHOLE}; COMMIT`).catch(rethrowEnded);
     return result;
   } catch (error) {
     if (isClean) await connection.query('ROLLBACK').catch(discard);
@@ -77,6 +94,14 @@ export async function inTransaction<Result>(
     if (isClean) connection.off?.('error', discard);
     connection.release(!isClean);
   }
+}
+
+/** Rejects with what a statement on a savepoint failed with, or in our words when the work has ended the transaction. */
+export function rethrowEnded(error: unknown): never {
+  if (!ENDED_CODES.has(codeOf(error))) throw error;
+  throw new TrackingError('Expected the handler to leave its transaction open, got one that it ended', {
+    cause: error,
+  });
 }
 
 /** Where transactions come from. */

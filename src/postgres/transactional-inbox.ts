@@ -1,10 +1,12 @@
 // Specification: service.md 6
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
+import type { Logger } from '../logging.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
-import type { Cancellation } from '../webhooks/callbacks.ts';
-import { type Claim, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
+import type { Cancellation, WorkItem } from '../webhooks/callbacks.ts';
+import { OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 import { InFlight } from '../webhooks/group.ts';
 import { processWebhook } from '../webhooks/inbox.ts';
 import {
@@ -14,10 +16,11 @@ import {
   inboxSettings,
 } from '../webhooks/options.ts';
 import type { WebhookProcessor } from '../webhooks/report.ts';
-import type { Failure, Undone, WorkSession, WorkSource } from '../webhooks/session.ts';
-import { InboxTable, type PurgeOptions, type Queryable } from './table.ts';
+import { type Failure, keysOf, type Undone, type WorkSession, type WorkSource } from '../webhooks/session.ts';
+import { codeOf, InboxTable, type PurgeOptions, type Queryable } from './table.ts';
 import {
   inTransaction,
+  rethrowEnded,
   type TransactionOf,
   type TransactionSource,
   transactionSourceOption,
@@ -49,9 +52,11 @@ export interface TransactionalInboxOptions<Source extends TransactionSource> {
     | undefined;
   /**
    * Told of every error that does not reach you otherwise, and of what in a webhook is not what it should be: of each rejected
-   * item, and once of each field that was kept as it came. Default: writes it to `console.error`.
+   * item, and once of each field that was kept as it came. Default: tells `logger`.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
+  /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
+  readonly logger?: Logger | undefined;
 }
 
 /** An inbox that handles an event and remembers it in one transaction; made by {@link transactionalInbox}. */
@@ -143,80 +148,102 @@ class TransactionalSource<Source extends TransactionSource>
   }
 
   async session(
-    keys: readonly string[],
+    items: readonly WorkItem[],
     waitMs: number,
     work: (session: WorkSession<TransactionContext<Source>>) => Promise<void>,
   ): Promise<Undone | undefined> {
     let session: TransactionSession<Source> | undefined;
+    // Short, for it stays in the row.
+    const token = randomUUID().slice(0, 8);
     try {
       await inTransaction(this.#pool, async (transaction, discard) => {
-        const claims = await this.#take(transaction, keys, waitMs);
-        session = new TransactionSession<Source>(this.#table, transaction, discard, claims);
+        const lockTimeout = `${Math.max(1, Math.ceil(waitMs))}ms`;
+        const values = [this.#retainMs, lockTimeout, token];
+        const claims = await this.#table.take(transaction, 'take', keysOf(items), values, RETRY_AFTER_MS);
+        for (const item of items) {
+          item.claim = claims.get(item.key);
+          // A runner may do the work again when its commit fails.
+          item.outcome = undefined;
+        }
+        session = new TransactionSession<Source>(transaction, discard);
         await work(session);
-        await session.end();
+        // What was taken and neither handled nor done for good is free again.
+        const open = items.filter(({ claim, isDone }) => claim?.status === 'acquired' && !isDone);
+        await this.#table.run(transaction, 'untake', keysOf(open), OUTLASTS_SENDER_MS);
       });
     } catch (error) {
-      if (session !== undefined) return { error, keys: session.undoneBy };
+      if (session !== undefined) return this.#undo(items, token, session.undoneBy, error);
       if (!BUSY_CODES.has(codeOf(error))) throw error;
-      const busy: Claim = { status: 'busy', retryAfterMs: RETRY_AFTER_MS };
-      const claims = new Map(keys.map((key) => [key, busy]));
-      await work(new TransactionSession<Source>(this.#table, this.#pool, () => {}, claims));
+      for (const item of items) item.claim = { status: 'busy', retryAfterMs: RETRY_AFTER_MS };
     }
     return undefined;
   }
 
+  /** Rejects when it was the database that undid the work, and nothing that the work did. */
+  async #undo(
+    items: readonly WorkItem[],
+    token: string,
+    undoneBy: readonly WorkItem[] | undefined,
+    error: unknown,
+  ): Promise<Undone> {
+    // What was done for good is known by the table alone.
+    for (const item of items) item.outcome = undefined;
+    if (undoneBy === undefined && !isOfWork(error)) throw error;
+    // A `COMMIT` of the handler's own has made all that was taken done, and most of it was not even begun.
+    const taken = items.filter(
+      (item) => item.claim?.status === 'acquired' && undoneBy?.includes(item) !== true,
+    );
+    await this.#table.run(this.#pool, 'reopen', keysOf(taken), token);
+    return { error, items: undoneBy };
+  }
+
   /** Counts a failed attempt, which the transaction that failed could not. */
-  async giveBack(keys: readonly string[]): Promise<void> {
+  async giveBack(items: readonly WorkItem[]): Promise<void> {
     await inTransaction(this.#pool, async (transaction) => {
       const lockTimeout = `${COUNT_LOCK_TIMEOUT_MS}ms`;
       await transaction.query(`SELECT set_config('lock_timeout', $1::text, true)`, [lockTimeout]);
-      await this.#table.run(transaction, 'fail', keys, OUTLASTS_SENDER_MS);
+      await this.#table.run(transaction, 'fail', keysOf(items), OUTLASTS_SENDER_MS);
     });
-  }
-
-  async #take(transaction: Queryable, keys: readonly string[], waitMs: number) {
-    const lockTimeout = `${Math.max(1, Math.ceil(waitMs))}ms`;
-    return this.#table.take(transaction, 'take', keys, [this.#retainMs, lockTimeout], RETRY_AFTER_MS);
   }
 }
 
-/** One transaction: its keys are taken as done, and those that are not done at its end are given back. */
+/** Whether a commit failed for what was done before it: a deferred constraint (class 23), or an end of the transaction. */
+function isOfWork(error: unknown): boolean {
+  return error instanceof TrackingError || /^23/.test(String(codeOf(error)));
+}
+
+const EACH = 'tracking_event';
+
+/** One transaction: its items are taken as done, and those that are not done at its end are given back. */
 class TransactionSession<Source extends TransactionSource>
   implements WorkSession<TransactionContext<Source>>
 {
-  readonly claims: ReadonlyMap<string, Claim>;
-  /** The keys whose work ended the transaction. */
-  undoneBy: readonly string[] | undefined;
-  readonly #table: InboxTable;
+  /** The items whose work ended the transaction. */
+  undoneBy: readonly WorkItem[] | undefined;
   readonly #transaction: Queryable;
   readonly #discard: () => void;
-  /** The keys that are ours and not handled. */
-  readonly #open: Set<string>;
 
-  constructor(table: InboxTable, transaction: Queryable, discard: () => void, claims: Map<string, Claim>) {
-    this.claims = claims;
-    this.#table = table;
+  constructor(transaction: Queryable, discard: () => void) {
     this.#transaction = transaction;
     this.#discard = discard;
-    this.#open = new Set([...claims.keys()].filter((key) => claims.get(key)?.status === 'acquired'));
   }
 
   /** A transaction keeps what it took. */
   confirm(): undefined {}
 
   async attempt(
-    keys: readonly string[],
+    items: readonly WorkItem[],
     isUndoable: boolean,
     cancellation: Cancellation,
     work: (extra: TransactionContext<Source>) => Promise<void> | undefined,
   ): Promise<Failure | undefined> {
-    if (isUndoable) await this.#transaction.query(`SAVEPOINT ${SAVEPOINT}`);
-    this.undoneBy = keys;
+    const transaction = this.#transaction;
+    if (isUndoable) await transaction.query(`SAVEPOINT ${EACH}`);
+    this.undoneBy = items;
     try {
-      await work({ transaction: givenBy<Source>(this.#transaction) });
-      if (isUndoable)
-        await this.#transaction.query(`RELEASE SAVEPOINT ${SAVEPOINT}`).catch(rethrowRolledBack);
-      else await this.#confirmDone(keys);
+      // Sound: `TransactionOf` is by definition the type of what this source's `connect` or `transaction` gives, and it came from there.
+      await work({ transaction: transaction as TransactionOf<Source> });
+      if (isUndoable) await transaction.query(`RELEASE SAVEPOINT ${EACH}`).catch(rethrowEnded);
     } catch (error) {
       // Whoever was given up on may go on using the connection, which must then not be lent to anyone else.
       if (cancellation.isReason(error)) this.#discard();
@@ -227,46 +254,16 @@ class TransactionSession<Source extends TransactionSource>
       throw error;
     }
     this.undoneBy = undefined;
-    for (const key of keys) this.#open.delete(key);
     return undefined;
   }
 
-  /** Done by `end`, with all others that were not handled. */
+  /** Done at the end, with all others that were not handled. */
   async giveBack(): Promise<void> {}
 
-  async end(): Promise<void> {
-    await this.#table.run(this.#transaction, 'untake', [...this.#open], OUTLASTS_SENDER_MS);
-  }
-
   #rollBack(): Promise<boolean> {
-    return this.#transaction.query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`).then(
+    return this.#transaction.query(`ROLLBACK TO SAVEPOINT ${EACH}`).then(
       () => true,
       () => false,
     );
   }
-
-  /**
-   * A statement that failed and was caught has ended the transaction, and so has a `ROLLBACK` of the handler's own; a `COMMIT` after
-   * either keeps nothing and says nothing. Without this look such an event would be reported as handled, and lost.
-   */
-  async #confirmDone(keys: readonly string[]): Promise<void> {
-    const known = await this.#table.look(this.#transaction, keys, RETRY_AFTER_MS);
-    if (!keys.every((key) => known.get(key)?.status === 'done')) throw new TrackingError(ROLLED_BACK);
-  }
-}
-
-const SAVEPOINT = 'tracking_event';
-const ROLLED_BACK = 'Expected the handler to leave its transaction open, got one that it rolled back';
-
-function rethrowRolledBack(cause: unknown): never {
-  throw new TrackingError(ROLLED_BACK, { cause });
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
-}
-
-function givenBy<Source extends TransactionSource>(transaction: Queryable): TransactionOf<Source> {
-  // `TransactionOf` is by definition the type of what this source's `connect` or `transaction` gives, and it came from there.
-  return transaction as TransactionOf<Source>;
 }

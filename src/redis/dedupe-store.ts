@@ -12,48 +12,53 @@ import {
 } from './redis-client.ts';
 
 /*
- * One hash a key: `s` is the state (`L` leased, `F` failed, `D` done), `t` the token that holds the lease, `u` the end of the
- * lease in milliseconds of the Redis clock, `n` the number of attempts. Each script touches one key, so it runs anywhere in a
- * cluster, and reads the time from Redis, so the clocks of the receivers do not matter.
+ * One text a key: `D` when it is done, `F <attempts>` when it was given back, `L <attempts> <end of the lease> <token>` while it
+ * is leased, the end in milliseconds on the clock of Redis, so the clocks of the receivers do not matter.
  */
 
-/** KEYS: key. ARGV: token, lease in ms, ms after which an unfinished key is forgotten. */
+/** KEYS: keys. ARGV: token, lease in ms, ms after which an unfinished key is forgotten. Attempts, 0 for done, or minus the ms it is busy. */
 const CLAIM_SCRIPT = redisScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local found = redis.call('HMGET', KEYS[1], 's', 't', 'u', 'n')
-local state, token, leased_until, attempts = found[1], found[2], tonumber(found[3]), tonumber(found[4]) or 0
-if state == 'D' then return {'done', 0} end
-local renewed = state == 'L' and token == ARGV[1]
-if state == 'L' and not renewed and leased_until > now then return {'busy', leased_until - now} end
-if not renewed then attempts = attempts + 1 end
-redis.call('HSET', KEYS[1], 's', 'L', 't', ARGV[1], 'u', now + tonumber(ARGV[2]), 'n', attempts)
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return {'acquired', attempts}
+local lease = string.format(' %d ', now + ARGV[2]) .. ARGV[1]
+local claims = {}
+for index, key in ipairs(KEYS) do
+  local attempts = 1
+  if not redis.call('SET', key, 'L 1' .. lease, 'PX', ARGV[3], 'NX') then
+    local found = redis.call('GET', key)
+    local count, leased_until, token = string.match(found, '^L (%d+) (%d+) (.*)$')
+    if found == 'D' then attempts = 0
+    elseif not count then attempts = string.match(found, '^F (%d+)$') + 1
+    elseif token == ARGV[1] then attempts = tonumber(count)
+    elseif tonumber(leased_until) > now then attempts = now - leased_until
+    else attempts = count + 1 end
+    if attempts > 0 then redis.call('SET', key, string.format('L %d', attempts) .. lease, 'PX', ARGV[3]) end
+  end
+  claims[index] = attempts
+end
+return claims
 `);
 
-/** KEYS: key. ARGV: ms to remember it. */
+/** KEYS: keys. ARGV: ms to remember them. */
 const COMMIT_SCRIPT = redisScript(`
-redis.call('HSET', KEYS[1], 's', 'D')
-redis.call('HDEL', KEYS[1], 't', 'u', 'n')
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return 1
+for _, key in ipairs(KEYS) do redis.call('SET', key, 'D', 'PX', ARGV[1]) end
+return {}
 `);
 
-/** KEYS: key. ARGV: token. */
+/** KEYS: keys. ARGV: token, ms after which an unfinished key is forgotten. */
 const RELEASE_SCRIPT = redisScript(`
-local found = redis.call('HMGET', KEYS[1], 's', 't')
-if found[1] ~= 'L' or found[2] ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 's', 'F')
-redis.call('HDEL', KEYS[1], 't', 'u')
-return 1
+for _, key in ipairs(KEYS) do
+  local count, token = string.match(redis.call('GET', key) or '', '^L (%d+) %d+ (.*)$')
+  if token == ARGV[1] then redis.call('SET', key, 'F ' .. count, 'PX', ARGV[2]) end
+end
+return {}
 `);
 
 /** Options of {@link RedisDedupeStore}. */
 export interface RedisDedupeStoreOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. It stays yours to close. */
   readonly redis: RedisClient;
-  /** Put before every key, so that several inboxes can share a Redis. Default: `tracking-client:dedupe:`. */
+  /** Put before every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
   readonly keyPrefix?: string | undefined;
 }
 
@@ -63,13 +68,13 @@ const storeOptions = z.strictObject({
   keyPrefix: option<string>(
     'a non-empty string',
     (value) => typeof value === 'string' && value !== '',
-  ).default('tracking-client:dedupe:'),
+  ).default('tracking-client:webhooks:'),
 } satisfies OptionShape<RedisDedupeStoreOptions>);
 
 /**
  * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
- * One script a key on the clock of Redis; a payload's keys are claimed, or committed, in one round trip. Configure Redis with
+ * Keys are claimed, or committed, by one script on the clock of Redis, or by one script a key where a cluster spreads them. Configure Redis with
  * `maxmemory-policy noeviction`: an evicted key would be handled again. A failover can lose the last writes, which costs
  * duplicates, never events. Its methods reject with the client's own errors.
  *
@@ -80,6 +85,8 @@ const storeOptions = z.strictObject({
 export class RedisDedupeStore implements DedupeStore {
   readonly #scripts: ScriptRunner;
   readonly #keyPrefix: string;
+  /** Whether keys have to be sent one by one, since a cluster keeps them on several nodes. */
+  #isSpread = false;
 
   /**
    * @param options - see `RedisDedupeStoreOptions`
@@ -97,25 +104,32 @@ export class RedisDedupeStore implements DedupeStore {
   ): Promise<readonly Claim[]> {
     const leaseMs = Math.ceil(options.leaseMs);
     const forgetMs = Math.max(leaseMs, OUTLASTS_SENDER_MS);
-    const replies = await this.#runForEach(CLAIM_SCRIPT, keys, options.token, `${leaseMs}`, `${forgetMs}`);
+    const replies = await this.#run(CLAIM_SCRIPT, keys, options.token, `${leaseMs}`, `${forgetMs}`);
     return replies.map(toClaim);
   }
 
   async commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void> {
-    await this.#runForEach(COMMIT_SCRIPT, keys, `${Math.ceil(options.retainMs)}`);
+    await this.#run(COMMIT_SCRIPT, keys, `${Math.ceil(options.retainMs)}`);
   }
 
   async release(keys: readonly string[], options: { readonly token: string }): Promise<void> {
-    await this.#runForEach(RELEASE_SCRIPT, keys, options.token);
+    await this.#run(RELEASE_SCRIPT, keys, options.token, `${OUTLASTS_SENDER_MS}`);
   }
 
-  async #runForEach(script: RedisScript, keys: readonly string[], ...input: string[]) {
-    if (keys.length === 0) return [];
-    const calls = keys.map((key) => ({
-      keys: [this.#keyPrefix + storableKey(key, STORABLE)],
-      arguments: input,
-    }));
-    return this.#scripts.runAll(script, calls);
+  async #run(script: RedisScript, given: readonly string[], ...input: string[]): Promise<unknown[]> {
+    if (given.length === 0) return [];
+    const keys = given.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
+    if (!this.#isSpread) {
+      try {
+        return [await this.#scripts.run(script, { keys, arguments: input })].flat();
+      } catch (error) {
+        // Sent before anything was done. A client does not tell whether it is one of a cluster, nor a key's tag where it is kept.
+        if (!(error instanceof Error) || !error.message.startsWith('CROSSSLOT')) throw error;
+        this.#isSpread = true;
+      }
+    }
+    const calls = keys.map((key) => ({ keys: [key], arguments: input }));
+    return (await this.#scripts.runAll(script, calls)).flat();
   }
 }
 
@@ -123,10 +137,10 @@ export class RedisDedupeStore implements DedupeStore {
 const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {
-  // Texts arrive as buffers from a client that is set to give buffers, numbers as texts from one set to give texts.
-  const [status, value] = Array.isArray(reply) ? [String(reply[0]), Number(reply[1])] : [];
-  if (status === 'acquired' && value !== undefined) return { status, attempt: value };
-  if (status === 'busy' && value !== undefined) return { status, retryAfterMs: value };
-  if (status === 'done') return { status };
-  throw new TypeError(`Expected the claim script to answer with a status, got ${kindOf(reply)}`);
+  // A number arrives as text from a client that is set to give texts, or buffers.
+  const attempt = typeof reply === 'number' ? reply : Number.parseInt(String(reply), 10);
+  if (attempt > 0) return { status: 'acquired', attempt };
+  if (attempt < 0) return { status: 'busy', retryAfterMs: -attempt };
+  if (attempt === 0) return { status: 'done' };
+  throw new TypeError(`Expected the claim script to answer with a number a key, got ${kindOf(reply)}`);
 }

@@ -4,7 +4,8 @@ import { onAbort } from '../common/timing.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, TrackingError } from '../errors.ts';
 import type { Delivery, EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
-import { eventKey, proofOfDeliveryKey, sortEvents, trackerName } from './events.ts';
+import type { Claim } from './dedupe-store.ts';
+import { eventKeys, proofOfDeliveryKey, sortBy, trackerName } from './events.ts';
 
 /** What every callback that does work is told. */
 export interface WorkContext {
@@ -89,6 +90,10 @@ export function toCallbacks<Extra extends object>(
   if (handler !== undefined && onDelivery !== undefined) {
     throw new ConfigurationError('Expected `handler` or `onDelivery`, got both');
   }
+  // Nothing would be done with any event, and all of them answered with 200.
+  if ((handler ?? onDelivery ?? onProofOfDelivery ?? onSnapshot ?? onUnhandled) === undefined) {
+    throw new ConfigurationError('Expected a `handler` or another callback for webhooks, got none');
+  }
   const callbacks = { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled };
   checkedCallbacks.add(callbacks);
   return callbacks;
@@ -99,6 +104,7 @@ export class Cancellation {
   readonly #parent: AbortSignal | undefined;
   #controller: AbortController | undefined;
   #unsubscribe: (() => void) | undefined;
+  #isOver = false;
   #cancelled: { readonly reason: unknown } | undefined;
 
   /** @param parent - its abort is passed on until `end` */
@@ -111,7 +117,8 @@ export class Cancellation {
       this.#controller = new AbortController();
       if (this.#cancelled !== undefined) this.#controller.abort(this.#cancelled.reason);
       const parent = this.#parent;
-      this.#unsubscribe = parent && onAbort(parent, () => this.#controller?.abort(parent.reason));
+      if (!this.#isOver)
+        this.#unsubscribe = parent && onAbort(parent, () => this.#controller?.abort(parent.reason));
     }
     return this.#controller.signal;
   }
@@ -123,6 +130,7 @@ export class Cancellation {
 
   /** The callback is over: a long-lived parent must hold nothing of it. */
   end(): void {
+    this.#isOver = true;
     this.#unsubscribe?.();
   }
 
@@ -144,11 +152,14 @@ export function callWithTimeout(
   let result: unknown;
   try {
     result = callback();
-  } finally {
-    if (typeof Object(result).then !== 'function') cancellation.end();
+  } catch (error) {
+    cancellation.end();
+    throw error;
   }
-  if (typeof Object(result).then !== 'function') return undefined;
-  return withTimeout(Promise.resolve(result), timeoutMs, cancellation);
+  if (typeof Object(result).then === 'function')
+    return withTimeout(Promise.resolve(result), timeoutMs, cancellation);
+  cancellation.end();
+  return undefined;
 }
 
 function withTimeout(work: Promise<unknown>, timeoutMs: number, cancellation: Cancellation): Promise<void> {
@@ -169,16 +180,58 @@ function withTimeout(work: Promise<unknown>, timeoutMs: number, cancellation: Ca
   });
 }
 
-/** One thing that is handled once: an event, or a proof of delivery, which has no event. */
-export interface WorkItem {
+/** What became of one item. */
+export type ItemOutcome = 'handled' | 'duplicate' | 'deadLettered' | 'failed' | 'unavailable' | 'interrupted';
+
+/** One thing that is handled once, an event or a proof of delivery, and how far its webhook is with it. */
+export class WorkItem {
   readonly key: string;
   readonly delivery: EventsDelivery | ProofOfDelivery;
-  readonly event?: WebhookEvent;
-}
+  /** A proof of delivery has none. */
+  readonly event: WebhookEvent | undefined;
+  /** What the store said of it last. */
+  claim: Claim | undefined;
+  /** Undefined while it is open: not begun, or in the hands of others. */
+  outcome: ItemOutcome | undefined;
+  /** What its callback failed with. */
+  error: unknown;
+  /** Whether `onDeadLetter` was called for it. */
+  isLettered = false;
+  /** The item of another webhook of this process that is at work on the same key; itself when this one is. */
+  holder: WorkItem | undefined;
+  #waiting: (() => void)[] | undefined;
 
-interface EventItem extends WorkItem {
-  readonly delivery: EventsDelivery;
-  readonly event: WebhookEvent;
+  constructor(key: string, delivery: EventsDelivery | ProofOfDelivery, event?: WebhookEvent) {
+    this.key = key;
+    this.delivery = delivery;
+    this.event = event;
+    this.claim = undefined;
+    this.outcome = undefined;
+    this.error = undefined;
+    this.holder = undefined;
+  }
+
+  /** Counts from 1. */
+  get attempt(): number {
+    return this.claim?.status === 'acquired' ? this.claim.attempt : 1;
+  }
+
+  /** Calls back once this holder is through with the key; at once when it is already. */
+  whenSettled(callback: () => void): void {
+    if (this.holder === this) this.#waiting = [...(this.#waiting ?? []), callback];
+    else callback();
+  }
+
+  /** The holder is through: its outcome is what its duplicates go by. */
+  settle(): void {
+    this.holder = undefined;
+    for (const callback of this.#waiting ?? []) callback();
+  }
+
+  /** Whether nothing is left to do. */
+  get isDone(): boolean {
+    return this.outcome === 'handled' || this.outcome === 'duplicate' || this.outcome === 'deadLettered';
+  }
 }
 
 /** Items that one call of a callback handles, all or none. */
@@ -209,33 +262,46 @@ export function planWork<Extra extends object>(
   const unhandled: Delivery[] = [];
   // Events wait until all deliveries are known: two of the same tracker may bring them in any order.
   const eventsOfTracker = new Map<string, EventItem[]>();
-  const itemsOf = (delivery: EventsDelivery): EventItem[] =>
-    delivery.events.map((event) => ({ key: eventKey(delivery, event), delivery, event }));
 
   for (const delivery of deliveries) {
     if (delivery.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
-      units.push(proofOfDeliveryUnit({ key: proofOfDeliveryKey(delivery), delivery }, onProofOfDelivery));
+      units.push(proofOfDeliveryUnit(delivery, onProofOfDelivery));
     } else if (delivery.kind === 'events' && (handler ?? onDelivery ?? onSnapshot) !== undefined) {
       snapshots.push(delivery);
       if (handler !== undefined) {
         const tracker = trackerName(delivery.tracker);
-        const items = eventsOfTracker.get(tracker) ?? [];
-        for (const item of itemsOf(delivery)) items.push(item);
-        eventsOfTracker.set(tracker, items);
-      } else if (onDelivery !== undefined) {
-        const items = oldestFirst(itemsOf(delivery));
-        if (items.length > 0) units.push(deliveryUnit(delivery, items, onDelivery));
+        const items = eventItems(delivery);
+        eventsOfTracker.set(tracker, eventsOfTracker.get(tracker)?.concat(items) ?? items);
+      } else if (onDelivery !== undefined && delivery.events.length > 0) {
+        units.push(deliveryUnit(delivery, onDelivery));
       }
     } else {
       unhandled.push(delivery);
     }
   }
   if (handler !== undefined) {
-    for (const items of eventsOfTracker.values()) {
-      for (const item of oldestFirst(items)) units.push(eventUnit(item, handler));
+    // Two webhooks whose handlers write to the same rows of an application must come to them in one order, or they lock each other out.
+    for (const tracker of [...eventsOfTracker.keys()].sort()) {
+      for (const item of sortBy(eventsOfTracker.get(tracker) ?? [], eventOf))
+        units.push(eventUnit(item, handler));
     }
   }
   return { callbacks, units, snapshots, unhandled };
+}
+
+interface EventItem extends WorkItem {
+  readonly delivery: EventsDelivery;
+  readonly event: WebhookEvent;
+}
+
+function eventItems(delivery: EventsDelivery): EventItem[] {
+  const keyOf = eventKeys(delivery);
+  // Sound: what the constructor was given are an events delivery and an event.
+  return delivery.events.map((event) => new WorkItem(keyOf(event), delivery, event) as EventItem);
+}
+
+function eventOf({ event }: EventItem): WebhookEvent {
+  return event;
 }
 
 // Contexts are assigned to, not spread, which would make the signal that nobody may ask for.
@@ -247,29 +313,22 @@ function eventUnit<Extra extends object>(item: EventItem, handler: EventHandler<
 
 function deliveryUnit<Extra extends object>(
   delivery: EventsDelivery,
-  items: readonly EventItem[],
   onDelivery: NonNullable<WebhookCallbacks<Extra>['onDelivery']>,
 ): WorkUnit<Extra> {
   const run: WorkUnit<Extra>['run'] = (ours, context) => {
     const events = ours.flatMap(({ event }) => event ?? []);
     return onDelivery({ ...delivery, events }, Object.assign(context, { keys: ours.map(({ key }) => key) }));
   };
-  return { items, run };
+  return { items: sortBy(eventItems(delivery), eventOf), run };
 }
 
 function proofOfDeliveryUnit<Extra extends object>(
-  item: WorkItem & { readonly delivery: ProofOfDelivery },
+  delivery: ProofOfDelivery,
   onProofOfDelivery: NonNullable<WebhookCallbacks<Extra>['onProofOfDelivery']>,
 ): WorkUnit<Extra> {
-  const { key, delivery } = item;
+  const key = proofOfDeliveryKey(delivery);
   return {
-    items: [item],
+    items: [new WorkItem(key, delivery)],
     run: (_, context) => onProofOfDelivery(delivery, Object.assign(context, { key })),
   };
-}
-
-function oldestFirst(items: readonly EventItem[]): readonly EventItem[] {
-  if (items.length < 2) return items;
-  const itemOf = new Map(items.map((item) => [item.event, item]));
-  return sortEvents(items.map(({ event }) => event)).flatMap((event) => itemOf.get(event) ?? []);
 }

@@ -21,8 +21,16 @@ export function eventKey(
   delivery: Pick<EventsDelivery, 'metadata' | 'tracker'>,
   event: WebhookEvent,
 ): string {
+  return eventKeys(delivery)(event);
+}
+
+/** `eventKey` for the events of one delivery, which share the beginning. */
+export function eventKeys(
+  delivery: Pick<EventsDelivery, 'metadata' | 'tracker'>,
+): (event: WebhookEvent) => string {
   const topic = delivery.metadata?.topic || EVENTS_TOPIC;
-  return `${escaped(topic)}:${trackerName(delivery.tracker)}:${event.eventId || contentHash(event)}`;
+  const beginning = `${escaped(topic)}:${trackerName(delivery.tracker)}:`;
+  return (event) => beginning + (event.eventId || contentHash(event));
 }
 
 /**
@@ -152,19 +160,20 @@ export interface OrderableEvent {
   readonly eventId?: string | null | undefined;
 }
 
-interface Ranked<Event extends OrderableEvent> {
-  readonly event: Event;
+interface Ranked<Item> {
+  readonly item: Item;
+  readonly event: OrderableEvent;
   readonly occurrence: OccurrenceDatetime | undefined;
   /** Place on one line of time, in milliseconds: instants as they are, local times as if in UTC, dates at their start. */
   readonly position: number;
 }
 
-function rank<Event extends OrderableEvent>(event: Event): Ranked<Event> {
+function rank<Item>(item: Item, event: OrderableEvent): Ranked<Item> {
   const { occurrenceDatetime } = event;
   // A webhook keeps what came, so the type may be wrong; so may it below.
   const occurrence =
     typeof occurrenceDatetime === 'string' ? parseOccurrenceDatetime(occurrenceDatetime) : undefined;
-  return { event, occurrence, position: positionOf(occurrence) };
+  return { item, event, occurrence, position: positionOf(occurrence) };
 }
 
 function positionOf(occurrence: OccurrenceDatetime | undefined): number {
@@ -179,7 +188,7 @@ function compare<Value extends number | string>(a: Value, b: Value): number {
   return a < b ? -1 : 1;
 }
 
-function compareRanks(a: Ranked<OrderableEvent>, b: Ranked<OrderableEvent>): number {
+function compareRanks(a: Ranked<unknown>, b: Ranked<unknown>): number {
   return (
     compare(a.position, b.position) ||
     compare(orderOf(a) ?? Number.NEGATIVE_INFINITY, orderOf(b) ?? Number.NEGATIVE_INFINITY) ||
@@ -189,7 +198,7 @@ function compareRanks(a: Ranked<OrderableEvent>, b: Ranked<OrderableEvent>): num
   );
 }
 
-function orderOf(ranked: Ranked<OrderableEvent>): number | undefined {
+function orderOf(ranked: Ranked<unknown>): number | undefined {
   const { order } = ranked.event;
   return typeof order === 'number' ? order : undefined;
 }
@@ -203,7 +212,7 @@ function orderOf(ranked: Ranked<OrderableEvent>): number | undefined {
  * @returns below 0 when `a` is older, above 0 when `b` is, 0 when they are equal
  */
 export function compareEvents(a: OrderableEvent, b: OrderableEvent): number {
-  const [first, second] = [rank(a), rank(b)];
+  const [first, second] = [rank(a, a), rank(b, b)];
   const dateOnly = first.occurrence?.kind === 'date' || second.occurrence?.kind === 'date';
   if (dateOnly && first.occurrence?.date === second.occurrence?.date) {
     const [firstOrder, secondOrder] = [orderOf(first), orderOf(second)];
@@ -228,16 +237,57 @@ export function compareEvents(a: OrderableEvent, b: OrderableEvent): number {
  * ]).map(({ eventId }) => eventId); // ['a', 'b']
  */
 export function sortEvents<Event extends OrderableEvent>(events: readonly Event[]): Event[] {
-  if (events.length < 2) return [...events];
-  const ranked = events.map(rank).sort(compareRanks);
+  return sortBy(events, (event) => event);
+}
+
+/** Orders what belongs to events as `sortEvents` orders these. */
+export function sortBy<Item>(items: readonly Item[], eventOf: (item: Item) => OrderableEvent): Item[] {
+  if (items.length < 2) return [...items];
+  const ranked = items.map((item) => rank(item, eventOf(item))).sort(compareRanks);
   for (const places of placesToReorder(ranked)) orderPlaces(ranked, places);
-  return ranked.map(({ event }) => event);
+  return ranked.map(({ item }) => item);
+}
+
+/**
+ * Finds the event that says where a shipment is now.
+ *
+ * @param events - events of one shipment, of results or of webhooks, in any order
+ * @returns the last of `sortEvents` that has a readable time; without any such event the last of all; undefined for no events
+ */
+export function latestEvent<Event extends OrderableEvent>(events: readonly Event[]): Event | undefined {
+  const sorted = sortEvents(events);
+  return sorted.filter(isDated).at(-1) ?? sorted.at(-1);
+}
+
+/**
+ * Tells whether an event may replace what you have: webhooks come in any order, so an older status can come later.
+ *
+ * @param event - an event that has just arrived
+ * @param known - the event that your status is from, or its `occurrenceDatetime`, `order` and `eventId`; undefined or null for none
+ * @returns false for an event that is older or the same, and for one without a readable time where `known` has one
+ * @example
+ * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });
+ */
+export function isNewerEvent(event: OrderableEvent, known: OrderableEvent | null | undefined): boolean {
+  if (known === undefined || known === null) return true;
+  if (isDated(event) !== isDated(known)) return isDated(event);
+  return compareEvents(placeOf(event), placeOf(known)) > 0;
+}
+
+function isDated(event: OrderableEvent): boolean {
+  return rank(event, event).occurrence !== undefined;
+}
+
+/** What is kept of an event may be less than all of it; it is the same event all the same. */
+function placeOf({ occurrenceDatetime, order, eventId }: OrderableEvent): OrderableEvent {
+  return { occurrenceDatetime, order, eventId };
 }
 
 /** For each day that has date-only events: the places of its events that have an `order`. */
-function placesToReorder(ranked: readonly Ranked<OrderableEvent>[]): Iterable<number[]> {
+function placesToReorder(ranked: readonly Ranked<unknown>[]): Iterable<number[]> {
   const placesOfDay = new Map<string, number[]>();
   for (const { occurrence } of ranked) if (occurrence?.kind === 'date') placesOfDay.set(occurrence.date, []);
+  if (placesOfDay.size === 0) return [];
   for (const [place, entry] of ranked.entries()) {
     if (orderOf(entry) !== undefined) placesOfDay.get(entry.occurrence?.date ?? '')?.push(place);
   }
@@ -245,7 +295,7 @@ function placesToReorder(ranked: readonly Ranked<OrderableEvent>[]): Iterable<nu
 }
 
 /** Orders the events at some places by `order`; every other event keeps its place. */
-function orderPlaces<Event extends OrderableEvent>(ranked: Ranked<Event>[], places: readonly number[]): void {
+function orderPlaces<Item>(ranked: Ranked<Item>[], places: readonly number[]): void {
   const ordered = places.flatMap((place) => ranked[place] ?? []);
   ordered.sort((a, b) => compare(orderOf(a) ?? 0, orderOf(b) ?? 0) || compareRanks(a, b));
   for (const [index, entry] of ordered.entries()) ranked[places[index] ?? 0] = entry;

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { isWorkerd } from '../common/timing.ts';
+import type { WorkItem } from './callbacks.ts';
 
 /** What one webhook wants of a store. */
 export interface StoreRequest {
@@ -13,8 +15,12 @@ interface Waiting<Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Keeps a statement short enough to be read, locked and answered in one go. A webhook is not split: a larger one goes alone. */
-const MOST_KEYS = 1_000;
+/** Keeps a statement short enough to be read, locked and answered in one go. A webhook is not split: a larger one goes alone, in several. */
+export const MOST_KEYS = 1_000;
+/** A statement that takes longer than this holds nobody else up: it may wait for a lock, or for an answer that never comes. */
+const STALLED_MS = 1_000;
+/** So many failures in a row are not of one key: the store is down, and is spared the rest. */
+const MOST_FAILURES = 3;
 
 /**
  * Gathers what webhooks of this process want while an earlier statement is under way, and sends it as the next one.
@@ -23,7 +29,8 @@ const MOST_KEYS = 1_000;
 export class Group<Result> {
   readonly #send: (keys: readonly string[], token: string) => Promise<readonly Result[]>;
   #waiting: Waiting<Result>[] = [];
-  #isSending = false;
+  /** Since when a statement is under way, on the clock of `performance.now`. */
+  #sendingSince: number | undefined;
 
   /** @param send - runs one statement; resolves to one result a key */
   constructor(send: (keys: readonly string[], token: string) => Promise<readonly Result[]>) {
@@ -32,16 +39,28 @@ export class Group<Result> {
 
   /** Resolves to one result a key. Rejects as the statement did. */
   ask(request: StoreRequest): Promise<readonly Result[]> {
+    if (isWorkerd) {
+      request.token = randomUUID();
+      return this.#send(request.keys, request.token);
+    }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
-      if (!this.#isSending) void this.#sendAll();
+      const isSending =
+        this.#sendingSince !== undefined && performance.now() - this.#sendingSince < STALLED_MS;
+      if (!isSending) void this.#sendAll();
     });
   }
 
   async #sendAll(): Promise<void> {
-    this.#isSending = true;
-    while (this.#waiting.length > 0) await this.#sendBatch(this.#takeBatch());
-    this.#isSending = false;
+    let since: number | undefined;
+    while (this.#waiting.length > 0) {
+      since = performance.now();
+      this.#sendingSince = since;
+      await this.#sendBatch(this.#takeBatch());
+      // Another one has overtaken it, and sends what gathers.
+      if (this.#sendingSince !== since) return;
+    }
+    this.#sendingSince = undefined;
   }
 
   #takeBatch(): readonly Waiting<Result>[] {
@@ -68,44 +87,48 @@ export class Group<Result> {
       }
     } catch (error) {
       if (batch.length === 1) batch[0]?.reject(error);
-      // A key that the store cannot take must not fail its neighbours, so each webhook is asked for alone.
-      else
-        await Promise.all(
-          batch.map(({ request, resolve, reject }) => this.#send(request.keys, token).then(resolve, reject)),
-        );
+      else await this.#sendEach(batch, token);
+    }
+  }
+
+  /** A key that the store cannot take must not fail its neighbours, so each webhook is asked for alone. */
+  async #sendEach(batch: readonly Waiting<Result>[], token: string): Promise<void> {
+    let failures = 0;
+    let failure: unknown;
+    for (const { request, resolve, reject } of batch) {
+      try {
+        if (failures === MOST_FAILURES) throw failure;
+        resolve(await this.#send(request.keys, token));
+        failures = 0;
+      } catch (error) {
+        failure = error;
+        failures = Math.min(failures + 1, MOST_FAILURES);
+        reject(error);
+      }
     }
   }
 }
 
-/** Whether the work of a key was done for good. */
-type Listener = (isDone: boolean) => void;
-
-/** The keys that webhooks of this process are at work on, so that a duplicate waits here and asks no store. */
+/** The items that webhooks of this process are at work on, so that a duplicate waits for them here and asks no store. */
 export class InFlight {
-  readonly #listeners = new Map<string, Set<Listener> | undefined>();
+  readonly #holders = new Map<string, WorkItem>();
 
-  /** Whether nobody here was at work on the key; then the caller is. */
-  take(key: string): boolean {
-    if (this.#listeners.has(key)) return false;
-    this.#listeners.set(key, undefined);
-    return true;
-  }
-
-  /** The caller of `take` is through with the key. */
-  settle(key: string, isDone: boolean): void {
-    const listeners = this.#listeners.get(key);
-    this.#listeners.delete(key);
-    for (const listener of listeners ?? []) listener(isDone);
-  }
-
-  /** Calls back once the key is settled; at once where nobody is at work on it. Returns what takes that back. */
-  onSettled(key: string, listener: Listener): () => void {
-    if (!this.#listeners.has(key)) {
-      listener(false);
-      return () => {};
+  /** Makes the item the holder of its key unless another one is; returns whether it is now. */
+  take(item: WorkItem): boolean {
+    // A Worker asks the store instead.
+    if (isWorkerd) {
+      item.holder = item;
+      return true;
     }
-    const listeners = this.#listeners.get(key) ?? new Set();
-    this.#listeners.set(key, listeners.add(listener));
-    return () => listeners.delete(listener);
+    const holder = this.#holders.get(item.key);
+    item.holder = holder ?? item;
+    if (holder === undefined) this.#holders.set(item.key, item);
+    return holder === undefined;
+  }
+
+  /** The webhook of the holder is through with it: its outcome is what its duplicates go by. */
+  settle(holder: WorkItem): void {
+    this.#holders.delete(holder.key);
+    holder.settle();
   }
 }

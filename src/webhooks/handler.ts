@@ -11,17 +11,24 @@ import {
   switchOption,
   timeoutOption,
 } from '../common/option-checks.ts';
-import { sleep } from '../common/timing.ts';
+import { isWorkerd, sleep } from '../common/timing.ts';
 import {
   ConfigurationError,
   TrackingError,
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
+import { type Lines, type Logger, reasonOf, resolveLogger } from '../logging.ts';
 import { CALLBACK_OPTIONS, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
 import { hasMethods } from './options.ts';
 import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
-import { mediaTypeError, readRequestBody, type WebhookSecret, webhookAuthenticator } from './request.ts';
+import {
+  authenticatorOf,
+  mediaTypeError,
+  RefusalLog,
+  readRequestBody,
+  type WebhookSecretSource,
+} from './request.ts';
 
 /** Left between the last look at busy work and the deadline, for the response to get out. */
 const RESPONSE_MARGIN_MS = 1_000;
@@ -30,8 +37,11 @@ const RELEASE_GRACE_MS = 1_000;
 
 /** Options of `createWebhookHandler`: what to call, and how to receive. */
 export interface WebhookHandlerOptions<Extra extends object = object> extends WebhookCallbacks<Extra> {
-  /** The account's webhook secret, or a list of several while it is being changed. Default: none, which needs `allowUnauthenticated`. */
-  readonly secret?: WebhookSecret | undefined;
+  /**
+   * The account's webhook secret, a list of several while it is being changed, or a function that gives either for each webhook.
+   * Default: none, which needs `allowUnauthenticated`.
+   */
+  readonly secret?: WebhookSecretSource | undefined;
   /** Accepts webhooks from anyone when there is no `secret`. Default: false. */
   readonly allowUnauthenticated?: boolean | undefined;
   /** Usually a `WebhookInbox`. */
@@ -43,10 +53,12 @@ export interface WebhookHandlerOptions<Extra extends object = object> extends We
   /** Told how each webhook went, also after its deadline. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
-   * Told of each request that got no further: no secret, no JSON, too long; or an inbox that broke down. Default: writes
-   * the last to `console.error`.
+   * Told of each request that got no further: no secret, no JSON, too long; or an inbox that broke down. Default: tells `logger`, of
+   * the former in one line a minute.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
+  /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
+  readonly logger?: Logger | undefined;
 }
 
 /** Answers webhook requests; made by `createWebhookHandler`. */
@@ -89,26 +101,29 @@ export function createWebhookHandler<Extra extends object = object>(
 const handlerOptions = z.strictObject({
   ...CALLBACK_OPTIONS,
   // Checked by what compares it.
-  secret: z.custom<WebhookSecret>().optional(),
+  secret: z.custom<WebhookSecretSource>().optional(),
   allowUnauthenticated: switchOption.default(false),
   inbox: option<WebhookProcessor>('a WebhookInbox', (value) => hasMethods(value, 'process')),
   maxBodyBytes: countOption(1).default(10 * 2 ** 20),
   deadlineMs: timeoutOption.default(12_000),
   onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
-  onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().default(() => logBreakdown),
+  onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().optional(),
+  // Checked by what calls it.
+  logger: z.custom<Logger>().optional(),
 } satisfies OptionShape<WebhookHandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
 class Receiver<Extra extends object> {
   readonly #inbox: WebhookProcessor<Extra>;
   readonly #callbacks: WebhookCallbacks<Extra>;
-  readonly #authenticate: ((authorization: string | null) => void) | undefined;
+  readonly #authenticate: ReturnType<typeof authenticatorOf>;
   readonly #maxBodyBytes: number;
   readonly #deadlineMs: number;
   readonly #onReport: WebhookHandlerOptions['onReport'];
   readonly #onRefused: NonNullable<WebhookHandlerOptions['onRefused']>;
   readonly #underWay = new Set<Promise<unknown>>();
-  readonly #shutdown = new AbortController();
+  /** One for all webhooks; in a Worker one each, for it belongs to the request that made it. */
+  readonly #shutdowns = new Set<AbortController>();
   #isClosing = false;
 
   constructor(options: WebhookHandlerOptions<Extra>) {
@@ -122,11 +137,11 @@ class Receiver<Extra extends object> {
     this.#inbox = options.inbox;
     const { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled } = options;
     this.#callbacks = toCallbacks({ handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled });
-    this.#authenticate = secret === undefined ? undefined : webhookAuthenticator(secret);
+    this.#authenticate = authenticatorOf(secret);
     this.#maxBodyBytes = given.maxBodyBytes;
     this.#deadlineMs = given.deadlineMs;
     this.#onReport = given.onReport;
-    this.#onRefused = given.onRefused;
+    this.#onRefused = given.onRefused ?? logRefusals(resolveLogger(given.logger));
   }
 
   /** One webhook, from its request to our response. */
@@ -134,9 +149,14 @@ class Receiver<Extra extends object> {
     if (request.method === 'HEAD') return respond('alive');
     if (request.method !== 'POST') return respond('method_not_allowed');
     try {
-      this.#authenticate?.(request.headers.get('authorization'));
+      const asked = this.#authenticate?.(request.headers.get('authorization'));
+      if (asked !== undefined) await asked;
     } catch (error) {
-      return this.#reject(request, error, 'unauthorized');
+      return this.#reject(
+        request,
+        error,
+        error instanceof WebhookAuthenticationError ? 'unauthorized' : 'failed',
+      );
     }
     if (this.#isClosing) return respond('closing');
     const work = this.#accept(request);
@@ -152,6 +172,7 @@ class Receiver<Extra extends object> {
     if (mismatch !== undefined) {
       return this.#reject(request, new WebhookParseError(mismatch), 'unsupported_media_type');
     }
+    const shutdown = this.#shutdown();
     try {
       const read = await readRequestBody(request, this.#maxBodyBytes);
       if (read === undefined) {
@@ -161,13 +182,23 @@ class Receiver<Extra extends object> {
       const leftMs = this.#deadlineMs - (performance.now() - startedAt);
       const report = await this.#inbox.process(read.body, this.#callbacks, {
         busyBudgetMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
-        signal: this.#shutdown.signal,
+        signal: shutdown.signal,
       });
       notify(this.#onReport, report);
       return respond(report.outcome, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
       return this.#reject(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
+    } finally {
+      if (isWorkerd) this.#shutdowns.delete(shutdown);
     }
+  }
+
+  #shutdown(): AbortController {
+    const [shared] = this.#shutdowns;
+    if (shared !== undefined && !isWorkerd) return shared;
+    const shutdown = new AbortController();
+    this.#shutdowns.add(shutdown);
+    return shutdown;
   }
 
   #reject(request: Request, error: unknown, kind: ResponseKind): Response {
@@ -184,27 +215,29 @@ class Receiver<Extra extends object> {
     // Ends early, by rejecting, when all is done.
     await sleep(timeoutMs, done.signal).catch(() => {});
     if (done.signal.aborted) return;
-    this.#shutdown.abort(new TrackingError('The webhook handler was closed'));
+    const error = new TrackingError('The webhook handler was closed');
+    for (const shutdown of this.#shutdowns) shutdown.abort(error);
     await sleep(RELEASE_GRACE_MS, done.signal).catch(() => {});
   }
 }
 
-async function withinDeadline(work: Promise<Response>, deadlineMs: number): Promise<Response> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<Response>((resolve) => {
-    timer = setTimeout(() => resolve(respond('deadline')), deadlineMs);
+function withinDeadline(work: Promise<Response>, deadlineMs: number): Promise<Response> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(respond('deadline')), deadlineMs);
+    void work.then((response) => {
+      clearTimeout(timer);
+      resolve(response);
+    });
   });
-  try {
-    return await Promise.race([work, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
-/** What anyone can send is not worth a line, or anyone could fill the log. */
-function logBreakdown(error: unknown): void {
-  if (error instanceof WebhookAuthenticationError || error instanceof WebhookParseError) return;
-  console.error('tracking-client: webhook answered with 500', { error });
+function logRefusals(logger: Lines): (error: unknown) => void {
+  const refusals = new RefusalLog(logger);
+  return (error) => {
+    const isRefused = error instanceof WebhookAuthenticationError || error instanceof WebhookParseError;
+    if (isRefused) refusals.add(error);
+    else logger.error(`Answered a webhook with 500: ${reasonOf(error)}`, { err: error });
+  };
 }
 
 /** Every way a webhook request is responded to. */
@@ -246,12 +279,10 @@ const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
 
 /** Builds a response; the sender looks at the status, and at `success` in a JSON body. */
 export function respond(kind: ResponseKind, retryAfterMs?: number): Response {
-  const { status, headers, retryAfterSeconds } = RESPONSES[kind];
+  const { retryAfterSeconds, ...init } = RESPONSES[kind];
+  const { status } = init;
   if (kind === 'alive') return new Response(null, { status });
-  const response = Response.json(
-    { success: status === 200, outcome: kind },
-    { status, headers: { ...headers } },
-  );
+  const response = Response.json({ success: status === 200, outcome: kind }, init);
   const seconds =
     retryAfterMs === undefined ? retryAfterSeconds : Math.max(1, Math.ceil(retryAfterMs / 1000));
   if (seconds !== undefined) response.headers.set('retry-after', String(seconds));

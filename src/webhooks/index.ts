@@ -43,6 +43,8 @@ export type { Claim, DedupeStore } from './dedupe-store.ts';
 export {
   compareEvents,
   eventKey,
+  isNewerEvent,
+  latestEvent,
   type OccurrenceDatetime,
   type OrderableEvent,
   parseOccurrenceDatetime,
@@ -75,4 +77,4 @@ export type {
   WebhookProcessor,
   WebhookReport,
 } from './report.ts';
-export { type WebhookSecret, webhookAuthenticator } from './request.ts';
+export { type WebhookSecret, type WebhookSecretSource, webhookAuthenticator } from './request.ts';

@@ -21,6 +21,8 @@ const storeOptions = z.strictObject({
   now: functionOption<() => number>().default(() => () => performance.now()),
 } satisfies OptionShape<MemoryDedupeStoreOptions>);
 
+const FIRST_CLAIM: Claim = { status: 'acquired', attempt: 1 };
+
 /** A key that is not done: leased by `token`, or given back when there is none. */
 interface OpenKey {
   readonly token: string | undefined;
@@ -72,11 +74,11 @@ export class MemoryDedupeStore implements DedupeStore {
     const now = this.#now();
     this.#forgetExpired(now);
     const claims = keys.map((key) => this.#find(key, token, now));
-    this.#makeRoom(keys, claims, now);
-    for (const [index, key] of keys.entries()) {
+    if (this.size + keys.length > this.#maxKeys) this.#makeRoom(keys, claims, now);
+    for (let index = 0; index < keys.length; index += 1) {
       const claim = claims[index];
       if (claim?.status !== 'acquired') continue;
-      this.#open.set(key, { token, leaseUntil: now + leaseMs, attempts: claim.attempt });
+      this.#open.set(keys[index] ?? '', { token, leaseUntil: now + leaseMs, attempts: claim.attempt });
     }
     return claims;
   }
@@ -93,8 +95,9 @@ export class MemoryDedupeStore implements DedupeStore {
     this.#forgetExpired(now);
     const forgetAt = Math.ceil((now + retainMs) / 1000);
     for (const key of keys) {
-      if (this.#done.get(key) === undefined) this.#makeRoom([key], [{ status: 'acquired', attempt: 1 }], now);
-      this.#open.delete(key);
+      // Whoever claimed it has made room for it.
+      if (!this.#open.delete(key) && this.#done.get(key) === undefined && this.size >= this.#maxKeys)
+        this.#makeRoom([key], [FIRST_CLAIM], now);
       this.#done.set(key, forgetAt);
     }
   }
@@ -119,7 +122,7 @@ export class MemoryDedupeStore implements DedupeStore {
       this.#done.delete(key);
     }
     const open = this.#open.get(key);
-    if (open === undefined) return { status: 'acquired', attempt: 1 };
+    if (open === undefined) return FIRST_CLAIM;
     if (open.token === token) return { status: 'acquired', attempt: open.attempts };
     const leftMs = open.leaseUntil - now;
     if (open.token !== undefined && leftMs > 0) return { status: 'busy', retryAfterMs: Math.ceil(leftMs) };
@@ -201,8 +204,10 @@ class RecencyMap<Value> {
     this.#values.set(key, value);
   }
 
-  delete(key: string): void {
-    if (this.#values.delete(key) && this.#leastRecent === key) this.#leastRecent = undefined;
+  /** Returns whether it was there. */
+  delete(key: string): boolean {
+    if (this.#leastRecent === key) this.#leastRecent = undefined;
+    return this.#values.delete(key);
   }
 
   /** The least recently used key with its value; undefined when there is none. */

@@ -9,6 +9,7 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import { ConfigurationError } from '../errors.ts';
+import { type Lines, type Logger, reasonOf, resolveLogger } from '../logging.ts';
 import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 import { FlawReporter } from './flaws.ts';
@@ -68,9 +69,11 @@ export interface WebhookInboxOptions {
   readonly handlerTimeoutMs?: number | undefined;
   /**
    * Told of every error that does not reach you otherwise, and of what in a webhook is not what it should be: of each rejected
-   * item, and once of each field that was kept as it came. Default: writes it to `console.error`.
+   * item, and once of each field that was kept as it came. Default: tells `logger`.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
+  /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
+  readonly logger?: Logger | undefined;
 }
 
 /** These options of every kind of inbox, checked and filled in; `Extra` is what it adds to the context of callbacks. */
@@ -97,7 +100,9 @@ export function commonOptions<Extra extends object>(defaultHandlerTimeoutMs: num
     onDeadLetter: functionOption<NonNullable<InboxSettings<Extra>['onDeadLetter']>>().optional(),
     busyBudgetMs: delayOption.default(8_000),
     handlerTimeoutMs: timeoutOption.default(defaultHandlerTimeoutMs),
-    onError: functionOption<NonNullable<WebhookInboxOptions['onError']>>().default(() => logError),
+    onError: functionOption<NonNullable<WebhookInboxOptions['onError']>>().optional(),
+    // Checked by what calls it.
+    logger: z.custom<Logger>().optional(),
   };
 }
 
@@ -109,8 +114,9 @@ export function inboxSettings<Extra extends object>(
   if (maxAttempts !== undefined && onDeadLetter === undefined) {
     throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
   }
+  const observer = options.onError ?? logErrors(resolveLogger(options.logger));
   const onError: InboxSettings['onError'] = (error, operation, keys) =>
-    notify(options.onError, error, { operation, keys });
+    notify(observer, error, { operation, keys });
   const flaws = new FlawReporter((error) => onError(error, 'parse', []));
   return { ...options, onDeadLetter, maxAttempts: maxAttempts ?? 10, onError, flaws };
 }
@@ -140,6 +146,7 @@ export function resolveInboxOptions(options: WebhookInboxOptions): StoreInboxSet
   return { store, leaseMs, ...inboxSettings(common) };
 }
 
-function logError(error: unknown, { operation, keys }: InboxErrorContext): void {
-  console.error(`tracking-client: webhook ${operation} failed`, { keys, error });
+function logErrors(logger: Lines): NonNullable<WebhookInboxOptions['onError']> {
+  return (error, { operation, keys }) =>
+    logger.error(`Webhook ${operation} failed: ${reasonOf(error)}`, { keys, err: error });
 }

@@ -20,7 +20,7 @@ import {
   webhookEventSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-import { eventKey, proofOfDeliveryKey } from './events.ts';
+import { eventKeys, proofOfDeliveryKey } from './events.ts';
 import { IssueLog, type ItemIssues } from './flaws.ts';
 
 /** What a webhook body holds. */
@@ -173,7 +173,8 @@ class ItemReader {
     }
     const events = this.#readEvents(sent, index);
     const isAllBroken = events.length === 0 && sent.length > 0;
-    const newEvents = events.filter((event) => this.#isNew(eventKey(envelope, event)));
+    const keyOf = eventKeys(envelope);
+    const newEvents = events.filter((event) => this.#isNew(keyOf(event)));
     // Assigned, not spread: this object is ours, and a copy costs.
     if (!isAllBroken)
       this.#deliveries.push(Object.assign(envelope, { kind: 'events' as const, events: newEvents }));

@@ -1,5 +1,5 @@
 import { callGuarded } from '../logging.ts';
-import type { EventHandler, WebhookCallbacks } from './callbacks.ts';
+import type { EventHandler, ItemOutcome, WebhookCallbacks, WorkItem, WorkUnit } from './callbacks.ts';
 import type { ItemIssues } from './flaws.ts';
 
 /**
@@ -87,26 +87,67 @@ export function notify<Given extends unknown[]>(
     );
 }
 
-/** A report while it is written. */
-export type ReportDraft = {
-  -readonly [Name in keyof WebhookReport]: WebhookReport[Name] extends readonly (infer Item)[]
-    ? Item[]
-    : WebhookReport[Name];
-};
+/** When to come again for what this process works on, in milliseconds: its end cannot be known. */
+const RETRY_AFTER_MS = 1_000;
 
-/** Returns what takes back all that is written to the report from now on. */
-export function checkpoint(report: ReportDraft): () => void {
-  const { handled, duplicates, deadLettered, retryAfterMs } = report;
-  const lists = [report.failures, report.unavailable, report.interrupted];
-  const lengths = lists.map(({ length }) => length);
-  return () => {
-    Object.assign(report, { handled, duplicates, deadLettered, retryAfterMs });
-    for (const [index, list] of lists.entries()) list.length = lengths[index] ?? 0;
-  };
+/** What a report tells of things that have no key. */
+export interface KeylessReport
+  extends Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'snapshots' | 'unhandled'> {
+  /** Whether a shutdown left some of it undone. */
+  readonly isCutShort: boolean;
 }
 
-/** Reads the outcome off the rest of a report; `isCutShort`: a shutdown left something undone that has no key. */
-export function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: boolean): WebhookOutcome {
+/** Reads a report off the items of a webhook once it is through with them. */
+export function reportOn(units: readonly WorkUnit<never>[], keyless: KeylessReport): WebhookReport {
+  const keys: Record<ItemOutcome | 'busy', string[]> = {
+    handled: [],
+    duplicate: [],
+    deadLettered: [],
+    failed: [],
+    busy: [],
+    unavailable: [],
+    interrupted: [],
+  };
+  const failures: WebhookFailure[] = [];
+  let retryAfterMs: number | undefined;
+  for (const { items } of units) {
+    for (const { key, outcome = 'busy', claim } of items) {
+      keys[outcome].push(key);
+      if (outcome !== 'busy') continue;
+      const leaseMs = claim?.status === 'busy' ? claim.retryAfterMs : RETRY_AFTER_MS;
+      retryAfterMs = Math.min(leaseMs, retryAfterMs ?? leaseMs);
+    }
+    if (items.some(({ outcome }) => outcome === 'failed')) failures.push(...failuresOf(items));
+  }
+  failures.push(...keyless.failures);
+  const { busy, unavailable, interrupted } = keys;
+  const { duplicates, snapshots, unhandled, rejected } = keyless;
+  const counted = {
+    handled: keys.handled.length,
+    duplicates: duplicates + keys.duplicate.length,
+    deadLettered: keys.deadLettered.length,
+    snapshots,
+    unhandled,
+    failures,
+    busy,
+    unavailable,
+    interrupted,
+    retryAfterMs,
+    rejected,
+  };
+  return { outcome: outcomeOf(counted, keyless.isCutShort), ...counted };
+}
+
+/** One failure an error, with the keys it was about. */
+function failuresOf(items: readonly WorkItem[]): WebhookFailure[] {
+  const keysOfError = new Map<unknown, string[]>();
+  for (const { key, outcome, error } of items) {
+    if (outcome === 'failed') keysOfError.set(error, [...(keysOfError.get(error) ?? []), key]);
+  }
+  return [...keysOfError].map(([error, keys]) => ({ keys, error }));
+}
+
+function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: boolean): WebhookOutcome {
   if (report.failures.length > 0) return 'failed';
   if (report.unavailable.length > 0) return 'unavailable';
   if (report.interrupted.length > 0 || isCutShort) return 'interrupted';

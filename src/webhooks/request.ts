@@ -2,9 +2,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
+import type { Lines } from '../logging.ts';
 
 /** The account's webhook secret, or several while it is being changed. */
 export type WebhookSecret = string | readonly string[];
+
+/** A secret, or a function that gives it for each webhook: where it is not known yet when the program starts, or changes. */
+export type WebhookSecretSource = WebhookSecret | (() => WebhookSecret | Promise<WebhookSecret>);
 
 /**
  * Builds a check of the `Authorization` header of webhooks, which holds one shared secret as a bearer token.
@@ -33,6 +37,25 @@ export function webhookAuthenticator(
     const matches = digests.filter((known) => timingSafeEqual(known, given)).length;
     if (matches === 0)
       throw new WebhookAuthenticationError('Expected the webhook secret, got another bearer token');
+  };
+}
+
+/** `webhookAuthenticator` for a secret that may have to be asked for; undefined without any. */
+export function authenticatorOf(
+  secret: WebhookSecretSource | undefined,
+): ((authorization: string | null) => void | Promise<void>) | undefined {
+  if (secret === undefined) return undefined;
+  if (typeof secret !== 'function') return webhookAuthenticator(secret);
+  return async (authorization) => {
+    let given: WebhookSecret;
+    try {
+      given = await secret();
+    } catch (cause) {
+      throw new ConfigurationError('Expected the `secret` function to give a secret, got an error', {
+        cause,
+      });
+    }
+    webhookAuthenticator(given)(authorization);
   };
 }
 
@@ -79,7 +102,7 @@ export function keepParsedBody(request: Request, body: unknown): void {
 const SHORT_BYTES = 64 * 1024;
 
 /**
- * Reads a body, counting as it comes: the declared length may be missing or a lie.
+ * Reads a body. One that declares to be short is, for a server ends it there; any other is counted as it comes.
  *
  * @returns bytes, or what the host parsed; undefined when it is longer than `maxBytes`
  */
@@ -127,4 +150,33 @@ async function readStream(
 function byteLength(body: unknown): number {
   if (typeof body === 'string') return Buffer.byteLength(body);
   return body instanceof Uint8Array ? body.byteLength : 0;
+}
+
+/** What anyone can send must not fill the log. */
+const LINE_EVERY_MS = 60_000;
+
+/** Tells of webhooks that were refused, in one line a minute. */
+export class RefusalLog {
+  readonly #logger: Pick<Lines, 'warn'>;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #countSince = 0;
+
+  constructor(logger: Pick<Lines, 'warn'>) {
+    this.#logger = logger;
+  }
+
+  /** @param error - says what was wrong with a request, and nothing of what it held */
+  add(error: WebhookAuthenticationError | WebhookParseError): void {
+    this.#countSince += 1;
+    const now = performance.now();
+    // A clock that a test has set back must not silence it.
+    if (now >= this.#loggedAt && now - this.#loggedAt < LINE_EVERY_MS) return;
+    const others = this.#countSince - 1;
+    this.#logger.warn(
+      `Refused a webhook: ${error.message}`,
+      others === 0 ? undefined : { refusedSince: others },
+    );
+    this.#loggedAt = now;
+    this.#countSince = 0;
+  }
 }

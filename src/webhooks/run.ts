@@ -1,66 +1,35 @@
 // Specification: service.md 6
 import { onAbort } from '../common/timing.ts';
-import type { Delivery } from '../schemas/webhook.ts';
 import {
   Cancellation,
   callWithTimeout,
+  type ItemOutcome,
   type WorkContext,
   type WorkItem,
   type WorkPlan,
   type WorkUnit,
 } from './callbacks.ts';
-import type { Claim } from './dedupe-store.ts';
 import type { ItemIssues } from './flaws.ts';
-import type { DeadLetterContext, InboxSettings } from './options.ts';
-import {
-  checkpoint,
-  outcomeOf,
-  type ProcessOptions,
-  type ReportDraft,
-  type WebhookReport,
-} from './report.ts';
-import type { Failure, Undone, WorkSession, WorkSource } from './session.ts';
+import type { InboxSettings } from './options.ts';
+import { type ProcessOptions, reportOn, type WebhookFailure, type WebhookReport } from './report.ts';
+import { type Failure, keysOf, type Undone, type WorkSession, type WorkSource } from './session.ts';
 
 /** Pauses between looks at what another process works on. */
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 1_000;
-/** When to come again for what this process works on, in milliseconds: its end cannot be known. */
-const RETRY_AFTER_MS = 1_000;
 
-/** One webhook on its way through an inbox: claimed, handled and reported on. */
+/**
+ * One webhook on its way through an inbox. Each of its items is taken, so that no other webhook of this process works on it;
+ * claimed, so that no other process does; handled, and settled. What others hold is looked at again until the time is up.
+ */
 export class WebhookRun<Extra extends object> {
   readonly #settings: InboxSettings<Extra>;
   readonly #source: WorkSource<Extra>;
   readonly #plan: WorkPlan<Extra>;
-  readonly #report: ReportDraft = {
-    outcome: 'done',
-    handled: 0,
-    duplicates: 0,
-    deadLettered: 0,
-    snapshots: 0,
-    unhandled: 0,
-    failures: [],
-    busy: [],
-    unavailable: [],
-    interrupted: [],
-    retryAfterMs: undefined,
-    rejected: [],
-  };
   readonly #signal: AbortSignal | undefined;
   /** When to stop waiting for others, on the clock of `performance.now`. */
   readonly #giveUpAt: number;
-  /** The keys that no other webhook of this process is at work on until we are through with them. */
-  readonly #owned = new Set<string>();
-  /** The keys that are done for good once their session has ended. */
-  readonly #done = new Set<string>();
-  /** The keys that `onDeadLetter` was called for. */
-  readonly #lettered = new Set<string>();
-  /** The keys of ours that were done by another webhook of this process. */
-  readonly #doneHere = new Set<string>();
-  /** Deliveries with events that were not handled before: they are no mere snapshots. */
-  readonly #touched = new Set<Delivery>();
-  /** Whether a shutdown kept a delivery from its callback: it must come again, or nobody ever sees it. */
-  #isCutShort = false;
+  #isStoreDown = false;
 
   constructor(
     settings: InboxSettings<Extra>,
@@ -76,282 +45,100 @@ export class WebhookRun<Extra extends object> {
   }
 
   /** @param rejected - what of the body could not be read */
-  async run(duplicates: number, rejected: ItemIssues[]): Promise<WebhookReport> {
-    const report = Object.assign(this.#report, { duplicates, rejected });
-    report.unhandled = this.#plan.unhandled.length;
+  async run(duplicates: number, rejected: readonly ItemIssues[]): Promise<WebhookReport> {
+    const { units, unhandled } = this.#plan;
     try {
-      const left = await this.#waitForOthers(await this.#work(this.#plan.units));
-      report.busy = keysOf(left.flatMap(({ items }) => items));
+      await this.#workOn(units);
+      let pauseMs = FIRST_PAUSE_MS;
+      while (await this.#waitForOthers(pauseMs)) {
+        await this.#workOn(units.filter(isOpen));
+        pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      }
     } finally {
-      for (const key of this.#owned) this.#source.inFlight.settle(key, false);
+      this.#settle(units);
     }
-    await this.#notifyOfDeliveries();
-    report.outcome = outcomeOf(report, this.#isCutShort);
-    return report;
+    const notified = await this.#notifyOfDeliveries();
+    return reportOn(units, { ...notified, duplicates, rejected, unhandled: unhandled.length });
   }
 
-  /** Handles what nobody else works on; returns what others do. */
-  async #work(units: readonly WorkUnit<Extra>[]): Promise<readonly WorkUnit<Extra>[]> {
-    this.#report.retryAfterMs = undefined;
-    const ours: WorkUnit<Extra>[] = [];
-    const left: WorkUnit<Extra>[] = [];
+  /** Takes what is free here, claims it all at once, and handles what is ours then. */
+  async #workOn(units: readonly WorkUnit<Extra>[]): Promise<void> {
+    const items: WorkItem[] = [];
+    const unitsOfItems: WorkUnit<Extra>[] = [];
     for (const unit of units) {
-      const free: WorkItem[] = [];
-      const taken: WorkItem[] = [];
-      for (const item of unit.items) {
-        if (this.#doneHere.has(item.key)) this.#report.duplicates += 1;
-        else (this.#own(item.key) ? free : taken).push(item);
-      }
-      for (const { delivery } of taken) this.#touched.add(delivery);
-      if (taken.length > 0) this.#report.retryAfterMs ??= RETRY_AFTER_MS;
-      if (free.length > 0) ours.push({ ...unit, items: free });
-      if (taken.length > 0) left.push({ ...unit, items: taken });
+      const countBefore = items.length;
+      for (const item of unit.items) if (this.#take(item)) items.push(item);
+      if (items.length > countBefore) unitsOfItems.push(unit);
     }
-    return ours.length === 0 ? left : [...(await this.#handleAll(ours)), ...left];
+    if (items.length > 0) await this.#handleAll(unitsOfItems, items);
   }
 
-  #own(key: string): boolean {
-    if (this.#owned.has(key)) return true;
-    const isFree = this.#source.inFlight.take(key);
-    if (isFree) this.#owned.add(key);
-    return isFree;
+  #take(item: WorkItem): boolean {
+    const { holder } = item;
+    if (item.outcome !== undefined) return false;
+    if (holder === item) return true;
+    // Not before it is settled: what is handled and not committed may have to be handled again.
+    if (holder?.holder === undefined && holder?.isDone === true) item.outcome = 'duplicate';
+    return item.outcome === undefined && this.#source.inFlight.take(item);
   }
 
-  /** Looks again and again at what others work on, until it is done, ours, or the time is up. */
-  async #waitForOthers(units: readonly WorkUnit<Extra>[]): Promise<readonly WorkUnit<Extra>[]> {
-    let left = units;
-    let pauseMs = FIRST_PAUSE_MS;
-    while (left.length > 0 && this.#whyStop === undefined) {
-      const keys = keysOf(left.flatMap(({ items }) => items));
-      const here = keys.filter((key) => !this.#owned.has(key));
-      const isAsking = !this.#source.isWaiting && here.length < keys.length;
-      const remainingMs = this.#giveUpAt - performance.now();
-      if (remainingMs <= 0 || (here.length === 0 && !isAsking)) break;
-      const leaseMs = Math.max(this.#report.retryAfterMs ?? pauseMs, 1);
-      await this.#waitFor(here, isAsking ? Math.min(pauseMs, remainingMs, leaseMs) : remainingMs);
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-      left = await this.#work(left);
-    }
-    return left;
-  }
-
-  /** Ends when another webhook of this process is through with one of the keys, with the time, or with an abort. */
-  #waitFor(keys: readonly string[], ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const unsubscribers: (() => void)[] = [];
-      const end = () => {
-        clearTimeout(timer);
-        for (const unsubscribe of unsubscribers) unsubscribe();
-        resolve();
-      };
-      const timer = setTimeout(end, ms);
-      if (this.#signal !== undefined) unsubscribers.push(onAbort(this.#signal, end));
-      for (const key of keys) {
-        const listener = (isDone: boolean) => {
-          if (isDone) this.#doneHere.add(key);
-          end();
-        };
-        unsubscribers.push(this.#source.inFlight.onSettled(key, listener));
-      }
-    });
-  }
-
-  /** Why nothing more is begun; undefined when all is well. */
-  get #whyStop(): 'interrupted' | 'unavailable' | undefined {
-    if (this.#signal?.aborted === true) return 'interrupted';
-    // A store that just failed would be waited for again by every further event.
-    return this.#report.unavailable.length > 0 ? 'unavailable' : undefined;
-  }
-
-  /** Claims everything at once, then handles what is ours; returns what other processes work on. */
-  async #handleAll(units: readonly WorkUnit<Extra>[]): Promise<readonly WorkUnit<Extra>[]> {
-    const items = units.flatMap((unit) => unit.items);
-    const left: WorkUnit<Extra>[] = [];
-    const undoReport = checkpoint(this.#report);
-    let claims: ReadonlyMap<string, Claim> = new Map();
+  async #handleAll(units: readonly WorkUnit<Extra>[], items: readonly WorkItem[]): Promise<void> {
     const undone = await this.#session(items, async (session) => {
-      claims = session.claims;
       for (const unit of units) {
-        const busy = await this.#handle(session, unit, units.length > 1);
-        if (busy.length > 0) left.push({ ...unit, items: busy });
+        const pending = this.#handle(session, unit, units.length > 1);
+        if (pending !== undefined) await pending;
       }
     });
-    if (undone !== undefined) {
-      undoReport();
-      for (const { key } of items) this.#done.delete(key);
-      return this.#handleAlone(units, undone, claims);
-    }
     // One key that another process holds for too long keeps a whole transaction from its keys.
-    const isAllBusy = this.#source.isWaiting && units.length > 1 && left.length === units.length;
-    if (isAllBusy) {
-      undoReport();
-      return this.#handleAlone(units, { error: undefined, keys: undefined }, claims);
-    }
-    this.#settle(items, left);
-    return left;
+    const isAllBusy = this.#source.isWaiting && units.length > 1 && items.every(isBusy);
+    if (undone !== undefined || isAllBusy) await this.#handleAlone(units, items, undone);
+    // What another process works on stays ours to look at again, for all webhooks of this one.
+    this.#settle(units, (item) => item.outcome === undefined);
   }
 
-  /** A transaction took all of its work back: each unit gets one of its own, but for the one that undid it. */
-  async #handleAlone(
-    units: readonly WorkUnit<Extra>[],
-    undone: Undone,
-    claims: ReadonlyMap<string, Claim>,
-  ): Promise<readonly WorkUnit<Extra>[]> {
-    const left: WorkUnit<Extra>[] = [];
-    for (const unit of units) {
-      const { items } = unit;
-      const whyStop = this.#whyStop;
-      if (units.length === 1 || items.some(({ key }) => undone.keys?.includes(key))) {
-        const { ours, busy } = this.#sort(items, claims);
-        const takenOver = await this.#fail(ours, claims, undone.error, undefined);
-        const theirs = [...busy, ...takenOver];
-        if (theirs.length > 0) left.push({ ...unit, items: theirs });
-        this.#settle(items, left);
-      } else if (whyStop === undefined) {
-        for (const each of await this.#handleAll([unit])) left.push(each);
-      } else {
-        for (const { key } of items) this.#report[whyStop].push(key);
-      }
-    }
-    return left;
-  }
-
-  /** Tells other webhooks of this process what became of keys, but for those that are left. */
-  #settle(items: readonly WorkItem[], left: readonly WorkUnit<Extra>[]): void {
-    const leftKeys = left.length === 0 ? undefined : new Set(keysOf(left.flatMap((unit) => unit.items)));
-    for (const { key } of items) {
-      if (leftKeys?.has(key) === true) continue;
-      this.#owned.delete(key);
-      this.#source.inFlight.settle(key, this.#done.has(key));
-    }
-  }
-
-  /** Undefined, too, when the store failed, which leaves the keys to a redelivery. */
+  /** Undefined, too, when the store failed, which leaves the items to a redelivery. */
   async #session(
     items: readonly WorkItem[],
     work: (session: WorkSession<Extra>) => Promise<void>,
   ): Promise<Undone | undefined> {
-    const keys = keysOf(items);
     try {
-      return await this.#source.session(keys, Math.max(0, this.#giveUpAt - performance.now()), work);
+      return await this.#source.session(items, Math.max(0, this.#giveUpAt - performance.now()), work);
     } catch (error) {
-      this.#notifyUnavailable(keys, error);
+      this.#notifyUnavailable(items, error);
       return undefined;
     }
   }
 
-  #notifyUnavailable(keys: readonly string[], error: unknown): void {
-    this.#settings.onError(error, 'claim', keys);
-    for (const key of keys) this.#report.unavailable.push(key);
-  }
-
-  /** Handles what is still ours after all that came before; returns what others took over. */
-  async #handle(
+  /** Handles what is still ours after all that came before; undefined when that is over at once. */
+  #handle(
     session: WorkSession<Extra>,
     unit: WorkUnit<Extra>,
     isOneOfMany: boolean,
-  ): Promise<readonly WorkItem[]> {
+  ): Promise<void> | undefined {
+    const items = oursOf(unit.items);
     const whyStop = this.#whyStop;
-    let { ours, busy } = this.#sort(unit.items, session.claims);
-    if (ours.length > 0 && whyStop !== undefined) {
-      for (const { key } of ours) this.#report[whyStop].push(key);
-      return busy;
-    }
-    const confirmation = ours.length === 0 ? undefined : session.confirm();
-    if (confirmation !== undefined)
-      ({ ours, busy } = await this.#sortAgain(session, confirmation, ours, busy));
-    if (ours.length === 0) return busy;
-    const isUndoable = isOneOfMany || ours.some((item) => this.#isLastAttempt(item, session.claims));
-    const failure = await this.#attempt(session, ours, isUndoable, unit.run);
-    if (failure !== undefined) {
-      return [...busy, ...(await this.#fail(ours, session.claims, failure.error, session))];
-    }
-    this.#report.handled += ours.length;
-    for (const { key } of ours) this.#done.add(key);
-    return busy;
-  }
-
-  async #sortAgain(
-    session: WorkSession<Extra>,
-    confirmation: Promise<void>,
-    items: readonly WorkItem[],
-    knownBusy: readonly WorkItem[],
-  ): Promise<Sorted> {
-    try {
-      await confirmation;
-    } catch (error) {
-      this.#notifyUnavailable(keysOf(items), error);
-      return { ours: [], busy: knownBusy };
-    }
-    const { ours, busy } = this.#sort(items, session.claims);
-    return { ours, busy: [...knownBusy, ...busy] };
-  }
-
-  #isLastAttempt({ key }: WorkItem, claims: ReadonlyMap<string, Claim>): boolean {
-    const { maxAttempts, onDeadLetter } = this.#settings;
-    return onDeadLetter !== undefined && attemptOf(claims.get(key)) >= maxAttempts;
-  }
-
-  /**
-   * Gives items back for another try, or to `onDeadLetter` after their last one; returns what others took over.
-   * Without `session` theirs was undone.
-   */
-  async #fail(
-    items: readonly WorkItem[],
-    claims: ReadonlyMap<string, Claim>,
-    error: unknown,
-    session: WorkSession<Extra> | undefined,
-  ): Promise<readonly WorkItem[]> {
-    const isNotified = items.some(({ key }) => this.#lettered.has(key));
-    this.#settings.onError(error, isNotified ? 'deadLetter' : 'handler', keysOf(items));
-    const isLast = (item: WorkItem) => this.#isLastAttempt(item, claims) && !this.#lettered.has(item.key);
-    await this.#giveBack(
-      items.filter((item) => !isLast(item)),
-      error,
-      session,
+    if (items.length === 0) return undefined;
+    if (whyStop !== undefined) return conclude(items, whyStop);
+    return (
+      session.confirm()?.then(
+        () => this.#handleConfirmed(session, oursOf(items), isOneOfMany, unit.run),
+        (error) => this.#notifyUnavailable(items, error),
+      ) ?? this.#handleConfirmed(session, items, isOneOfMany, unit.run)
     );
-    const takenOver: WorkItem[] = [];
-    for (const item of items.filter(isLast)) {
-      this.#lettered.add(item.key);
-      const letter = {
-        delivery: item.delivery,
-        key: item.key,
-        attempt: attemptOf(claims.get(item.key)),
-        error,
-      };
-      const failure = await this.#deadLetter(item, letter, session, takenOver);
-      if (failure === undefined) continue;
-      this.#settings.onError(failure.error, 'deadLetter', [item.key]);
-      await this.#giveBack([item], failure.error, session);
-    }
-    return takenOver;
   }
 
-  async #deadLetter(
-    item: WorkItem,
-    letter: DeadLetterContext,
-    session: WorkSession<Extra> | undefined,
-    takenOver: WorkItem[],
-  ): Promise<Failure | undefined> {
-    let failure: Failure | undefined;
-    const bring = async (open: WorkSession<Extra>) => {
-      await open.confirm();
-      const { ours, busy } = this.#sort([item], open.claims);
-      takenOver.push(...busy);
-      if (ours.length === 0) return;
-      failure = await this.#attempt(open, ours, true, (_, context) =>
-        this.#settings.onDeadLetter?.(item.event, Object.assign(context, letter)),
-      );
-      if (failure !== undefined) return;
-      this.#report.deadLettered += 1;
-      this.#done.add(item.key);
-    };
-    if (session !== undefined) await bring(session);
-    else {
-      const undone = await this.#session([item], bring);
-      failure ??= undone;
-    }
-    return failure;
+  #handleConfirmed(
+    session: WorkSession<Extra>,
+    items: readonly WorkItem[],
+    isOneOfMany: boolean,
+    callback: WorkUnit<Extra>['run'],
+  ): Promise<void> | undefined {
+    if (items.length === 0) return undefined;
+    const isUndoable = isOneOfMany || items.some((item) => this.#isLastAttempt(item));
+    const finish = (failure: Failure | undefined) =>
+      failure === undefined ? conclude(items, 'handled') : this.#fail(items, failure.error, session);
+    const attempted = this.#attempt(session, items, isUndoable, callback);
+    return attempted instanceof Promise ? attempted.then(finish) : finish(attempted);
   }
 
   /** Calls a callback for items that are ours. */
@@ -359,12 +146,12 @@ export class WebhookRun<Extra extends object> {
     session: WorkSession<Extra>,
     items: readonly WorkItem[],
     isUndoable: boolean,
-    callback: (ours: readonly WorkItem[], context: WorkContext & Extra) => unknown,
-  ): Promise<Failure | undefined> {
+    callback: (items: readonly WorkItem[], context: WorkContext & Extra) => unknown,
+  ): Promise<Failure | undefined> | Failure | undefined {
     let attempt = 1;
-    for (const { key } of items) attempt = Math.max(attempt, attemptOf(session.claims.get(key)));
+    for (const item of items) attempt = Math.max(attempt, item.attempt);
     const cancellation = new Cancellation(this.#signal);
-    return session.attempt(keysOf(items), isUndoable, cancellation, (extra) => {
+    return session.attempt(items, isUndoable, cancellation, (extra) => {
       const context = {
         attempt,
         get signal() {
@@ -379,27 +166,126 @@ export class WebhookRun<Extra extends object> {
     return callWithTimeout(callback, this.#settings.handlerTimeoutMs, cancellation);
   }
 
-  /** Counts what was done before, and tells what is ours from what others work on. */
-  #sort(items: readonly WorkItem[], claims: ReadonlyMap<string, Claim>): Sorted {
-    const report = this.#report;
-    const ours: WorkItem[] = [];
-    const busy: WorkItem[] = [];
-    for (const item of items) {
-      const claim = claims.get(item.key);
-      if (claim?.status === 'done') {
-        report.duplicates += 1;
-        this.#done.add(item.key);
-        continue;
-      }
-      this.#touched.add(item.delivery);
-      if (claim?.status === 'busy') {
-        busy.push(item);
-        report.retryAfterMs = Math.min(claim.retryAfterMs, report.retryAfterMs ?? claim.retryAfterMs);
+  /** Lets others here have what we are through with. */
+  #settle(units: readonly WorkUnit<Extra>[], isLeft = (_item: WorkItem) => false): void {
+    for (const { items } of units)
+      for (const item of items) if (item.holder === item && !isLeft(item)) this.#source.inFlight.settle(item);
+  }
+
+  /** Whether there is something to look at again; resolves when it is time to. */
+  async #waitForOthers(pauseMs: number): Promise<boolean> {
+    const left = this.#plan.units.flatMap(({ items }) => items.filter((item) => item.outcome === undefined));
+    if (left.length === 0 || this.#whyStop !== undefined) return false;
+    const remainingMs = this.#giveUpAt - performance.now();
+    const here = left.findLast((item) => item.holder !== item)?.holder;
+    const isAsking = !this.#source.isWaiting && left.some((item) => item.holder === item);
+    if (remainingMs <= 0 || (here === undefined && !isAsking)) return false;
+    let ms = isAsking ? Math.min(pauseMs, remainingMs) : remainingMs;
+    if (isAsking)
+      // Not sooner and sooner, though a store may say so.
+      for (const { claim } of left)
+        if (claim?.status === 'busy') ms = Math.min(ms, Math.max(pauseMs / 10, claim.retryAfterMs));
+    await this.#waitFor(here, ms);
+    return true;
+  }
+
+  /** Ends with the time, an abort, or another webhook of this process that is through with its item. */
+  #waitFor(holder: WorkItem | undefined, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      let unsubscribe = () => {};
+      const end = () => {
+        clearTimeout(timer);
+        unsubscribe();
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      if (this.#signal !== undefined) unsubscribe = onAbort(this.#signal, end);
+      holder?.whenSettled(end);
+    });
+  }
+
+  /** Why nothing more is begun; undefined when all is well. */
+  get #whyStop(): 'interrupted' | 'unavailable' | undefined {
+    if (this.#signal?.aborted === true) return 'interrupted';
+    // A store that just failed would be waited for again by every further event.
+    return this.#isStoreDown ? 'unavailable' : undefined;
+  }
+
+  #notifyUnavailable(items: readonly WorkItem[], error: unknown): void {
+    this.#isStoreDown = true;
+    conclude(items, 'unavailable');
+    this.#settings.onError(error, 'claim', keysOf(items));
+  }
+
+  /** A transaction took all of its work back: each unit gets one of its own, but for the one that undid it. */
+  async #handleAlone(
+    units: readonly WorkUnit<Extra>[],
+    items: readonly WorkItem[],
+    undone: Undone | undefined,
+  ): Promise<void> {
+    for (const item of items) item.outcome = undefined;
+    for (const unit of units) {
+      const ours = unit.items.filter((item) => item.holder === item);
+      const isCulprit = ours.some((item) => undone?.items?.includes(item));
+      if (undone !== undefined && (units.length === 1 || isCulprit)) {
+        await this.#fail(oursOf(ours), undone.error, undefined);
+      } else if (this.#whyStop === undefined) {
+        // What was dead-lettered was undone, too.
+        for (const item of ours) item.isLettered = false;
+        await this.#handleAll([unit], ours);
       } else {
-        ours.push(item);
+        conclude(ours, this.#whyStop);
       }
     }
-    return { ours, busy };
+  }
+
+  /** Gives items back for another try, or to `onDeadLetter` after their last one. Without `session` theirs was undone. */
+  async #fail(
+    items: readonly WorkItem[],
+    error: unknown,
+    session: WorkSession<Extra> | undefined,
+  ): Promise<void> {
+    const operation = items.some(({ isLettered }) => isLettered) ? 'deadLetter' : 'handler';
+    this.#settings.onError(error, operation, keysOf(items));
+    const last = items.filter((item) => this.#isLastAttempt(item) && !item.isLettered);
+    await this.#giveBack(
+      last.length === 0 ? items : items.filter((item) => !last.includes(item)),
+      error,
+      session,
+    );
+    for (const item of last) {
+      const failure = await this.#deadLetter(item, error, session);
+      if (failure === undefined) continue;
+      this.#settings.onError(failure.error, 'deadLetter', [item.key]);
+      await this.#giveBack([item], failure.error, session);
+    }
+  }
+
+  #isLastAttempt({ attempt }: WorkItem): boolean {
+    const { maxAttempts, onDeadLetter } = this.#settings;
+    return onDeadLetter !== undefined && attempt >= maxAttempts;
+  }
+
+  async #deadLetter(
+    item: WorkItem,
+    error: unknown,
+    session: WorkSession<Extra> | undefined,
+  ): Promise<Failure | undefined> {
+    item.isLettered = true;
+    const { delivery, key, attempt } = item;
+    const letter = { delivery, key, attempt, error };
+    let failure: Failure | undefined;
+    const bring = async (open: WorkSession<Extra>) => {
+      await open.confirm();
+      if (oursOf([item]).length === 0) return;
+      failure = await this.#attempt(open, [item], true, (_, context) =>
+        this.#settings.onDeadLetter?.(item.event, Object.assign(context, letter)),
+      );
+      if (failure === undefined) item.outcome = 'deadLettered';
+    };
+    if (session !== undefined) await bring(session);
+    else failure = (await this.#session([item], bring)) ?? failure;
+    return failure;
   }
 
   /** A callback failed: these are for a redelivery to try again. */
@@ -409,56 +295,71 @@ export class WebhookRun<Extra extends object> {
     session: WorkSession<Extra> | undefined,
   ): Promise<void> {
     if (items.length === 0) return;
-    const keys = keysOf(items);
-    this.#report.failures.push({ keys, error });
+    for (const item of items) item.error = error;
+    conclude(items, 'failed');
     try {
-      await (session ?? this.#source).giveBack(keys);
+      await (session ?? this.#source).giveBack(items);
     } catch (cause) {
-      this.#settings.onError(cause, 'release', keys);
+      this.#settings.onError(cause, 'release', keysOf(items));
     }
   }
 
   /** Calls `onSnapshot` and `onUnhandled`, which are not deduplicated. */
-  async #notifyOfDeliveries(): Promise<void> {
-    // With the store down all of this comes again.
-    if (this.#report.unavailable.length > 0) return;
-    const { snapshots, unhandled, callbacks } = this.#plan;
+  async #notifyOfDeliveries() {
+    const failures: WebhookFailure[] = [];
+    const notified = { failures, snapshots: 0, isCutShort: false };
+    const notify = async (callback: () => unknown, operation: 'snapshot' | 'unhandled') => {
+      // It must come again, or nobody ever sees it.
+      if (this.#signal?.aborted === true) notified.isCutShort = true;
+      try {
+        if (notified.isCutShort) return false;
+        await this.#call(callback);
+        return true;
+      } catch (error) {
+        this.#settings.onError(error, operation, []);
+        failures.push({ keys: [], error });
+        return false;
+      }
+    };
+    const { units, snapshots, unhandled, callbacks } = this.#plan;
     const { onSnapshot, onUnhandled } = callbacks;
+    // With the store down all of this comes again.
+    if (this.#isStoreDown || (onSnapshot ?? onUnhandled) === undefined) return notified;
+    const touched = new Set<unknown>();
+    for (const { items } of units)
+      for (const { outcome, delivery } of items) if (outcome !== 'duplicate') touched.add(delivery);
     for (const delivery of onSnapshot === undefined ? [] : snapshots) {
-      if (this.#touched.has(delivery)) continue;
-      if (await this.#notify(() => onSnapshot?.(delivery), 'snapshot')) this.#report.snapshots += 1;
+      if (touched.has(delivery)) continue;
+      if (await notify(() => onSnapshot?.(delivery), 'snapshot')) notified.snapshots += 1;
     }
     for (const delivery of onUnhandled === undefined ? [] : unhandled) {
-      await this.#notify(() => onUnhandled?.(delivery), 'unhandled');
+      await notify(() => onUnhandled?.(delivery), 'unhandled');
     }
-  }
-
-  async #notify(callback: () => unknown, operation: 'snapshot' | 'unhandled'): Promise<boolean> {
-    if (this.#signal?.aborted === true) {
-      this.#isCutShort = true;
-      return false;
-    }
-    try {
-      await this.#call(callback);
-      return true;
-    } catch (error) {
-      this.#settings.onError(error, operation, []);
-      this.#report.failures.push({ keys: [], error });
-      return false;
-    }
+    return notified;
   }
 }
 
-interface Sorted {
-  readonly ours: readonly WorkItem[];
-  /** What other processes work on. */
-  readonly busy: readonly WorkItem[];
+function isOpen({ items }: WorkUnit<never>): boolean {
+  return items.some(({ outcome }) => outcome === undefined);
 }
 
-function keysOf(items: readonly WorkItem[]): string[] {
-  return items.map(({ key }) => key);
+function isBusy({ claim }: WorkItem): boolean {
+  return claim?.status === 'busy';
 }
 
-function attemptOf(claim: Claim | undefined): number {
-  return claim?.status === 'acquired' ? claim.attempt : 1;
+/** What of items is ours to handle; what was done before is marked so. */
+function oursOf(items: readonly WorkItem[]): readonly WorkItem[] {
+  let count = 0;
+  for (const item of items) {
+    if (item.outcome !== undefined) continue;
+    if (item.claim?.status === 'done') item.outcome = 'duplicate';
+    if (item.claim?.status === 'acquired') count += 1;
+  }
+  return count === items.length
+    ? items
+    : items.filter(({ outcome, claim }) => outcome === undefined && claim?.status === 'acquired');
+}
+
+function conclude(items: readonly WorkItem[], outcome: ItemOutcome): undefined {
+  for (const item of items) item.outcome ??= outcome;
 }

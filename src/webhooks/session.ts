@@ -1,8 +1,8 @@
 import { sleep } from '../common/timing.ts';
 import { TrackingError } from '../errors.ts';
-import type { Cancellation } from './callbacks.ts';
+import type { Cancellation, WorkItem } from './callbacks.ts';
 import type { Claim } from './dedupe-store.ts';
-import { Group, InFlight, type StoreRequest } from './group.ts';
+import { Group, InFlight, MOST_KEYS, type StoreRequest } from './group.ts';
 import type { StoreInboxSettings } from './options.ts';
 
 /** What a callback, or a transaction, failed with. */
@@ -10,30 +10,29 @@ export interface Failure {
   readonly error: unknown;
 }
 
-/** The work on keys under one claim: leases of a store, or rows of a transaction. */
+/** The work on items under one claim: leases of a store, or rows of a transaction. */
 export interface WorkSession<Extra extends object> {
-  /** What is known of each key; it changes when a lease is lost. */
-  readonly claims: ReadonlyMap<string, Claim>;
   /** Claims again what may have been lost since; undefined when nothing was. Rejects when the store fails. */
   confirm(): Promise<void> | undefined;
   /**
-   * Does work for keys, which are done at the end of the session unless it fails. Rejects when the failure undoes the whole session.
+   * Does work for items, which are done at the end of the session unless it fails. Rejects when the failure undoes the whole session.
    *
    * @param isUndoable - whether a failure has to leave the rest of the session alone
+   * @param work - is over at once when it returns undefined; so is the attempt then, where the session allows
    */
   attempt(
-    keys: readonly string[],
+    items: readonly WorkItem[],
     isUndoable: boolean,
     cancellation: Cancellation,
     work: (extra: Extra) => Promise<void> | undefined,
-  ): Promise<Failure | undefined>;
-  /** Gives keys back whose work failed. Rejects when the store fails. */
-  giveBack(keys: readonly string[]): Promise<void>;
+  ): Promise<Failure | undefined> | Failure | undefined;
+  /** Gives items back whose work failed. Rejects when the store fails. */
+  giveBack(items: readonly WorkItem[]): Promise<void>;
 }
 
-/** A session that came to nothing: `keys` are those whose work undid it, undefined when the store did. */
+/** A session that came to nothing: `items` are those whose work undid it, undefined when the store did. */
 export interface Undone extends Failure {
-  readonly keys: readonly string[] | undefined;
+  readonly items: readonly WorkItem[] | undefined;
 }
 
 /** How an inbox makes sure that the work of a webhook is done once; one for all webhooks of the inbox. */
@@ -42,18 +41,23 @@ export interface WorkSource<Extra extends object> {
   /** Whether a session waits for what others work on; if not, it is claimed again after a pause. */
   readonly isWaiting: boolean;
   /**
-   * Claims keys and makes last what `work` does with them; resolves to why it does not last, with all of it undone.
-   * Rejects when the store fails before the work began.
+   * Claims items, each of which says then what is known of it, and makes last what `work` does with them; resolves to why it
+   * does not last, with all of it undone. Rejects when the store fails before the work began.
    *
    * @param waitMs - how long to wait for what others work on
    */
   session(
-    keys: readonly string[],
+    items: readonly WorkItem[],
     waitMs: number,
     work: (session: WorkSession<Extra>) => Promise<void>,
   ): Promise<Undone | undefined>;
-  /** Counts a failed attempt at keys after their session was undone. Rejects when the store fails. */
-  giveBack(keys: readonly string[]): Promise<void>;
+  /** Counts a failed attempt at items after their session was undone. Rejects when the store fails. */
+  giveBack(items: readonly WorkItem[]): Promise<void>;
+}
+
+/** The keys of items, in their order. */
+export function keysOf(items: readonly WorkItem[]): string[] {
+  return items.map(({ key }) => key);
 }
 
 /** A heartbeat may come this many times late or fail before a lease ends. */
@@ -75,20 +79,22 @@ export class StoreSource implements WorkSource<object> {
     const { store, retainMs } = settings;
     this.#settings = settings;
     this.#claims = new Group((keys, token) => claimAll(settings, keys, token));
-    this.#commits = new Group<void>(async (keys) => {
-      await store.commit(keys, { retainMs });
-      return [];
-    });
+    this.#commits = new Group<void>((keys) =>
+      inSlices(keys, async (slice) => {
+        await store.commit(slice, { retainMs });
+        return [];
+      }),
+    );
   }
 
   async session(
-    keys: readonly string[],
+    items: readonly WorkItem[],
     _waitMs: number,
     work: (session: WorkSession<object>) => Promise<void>,
   ): Promise<undefined> {
-    const session = new StoreSession(this.#settings, this.#claims, this.#commits);
+    const session = new StoreSession(items, this.#settings, this.#claims, this.#commits);
     try {
-      await session.claim(keys);
+      await session.claim();
       await work(session);
     } finally {
       await session.end();
@@ -99,47 +105,75 @@ export class StoreSource implements WorkSource<object> {
   async giveBack(): Promise<void> {}
 }
 
-async function claimAll({ store, leaseMs }: StoreInboxSettings, keys: readonly string[], token: string) {
-  const claims = await store.claim(keys, { token, leaseMs });
-  if (claims.length === keys.length) return claims;
-  throw new TrackingError(
-    `Expected \`store.claim\` to return ${keys.length} claims, one a key, got ${claims.length}`,
-  );
+function claimAll({ store, leaseMs }: StoreInboxSettings, keys: readonly string[], token: string) {
+  return inSlices(keys, async (slice) => {
+    const claims = await store.claim(slice, { token, leaseMs });
+    if (claims.length === slice.length) return claims;
+    throw new TrackingError(
+      `Expected \`store.claim\` to return ${slice.length} claims, one a key, got ${claims.length}`,
+    );
+  });
 }
 
-/** The keys that one webhook leased: all under one token, renewed by one heartbeat. */
+/** Runs statements of at most so many keys, one after the other; the results of all. */
+async function inSlices<Result>(
+  keys: readonly string[],
+  send: (slice: readonly string[]) => Promise<readonly Result[]>,
+): Promise<readonly Result[]> {
+  if (keys.length <= MOST_KEYS) return send(keys);
+  const results: (readonly Result[])[] = [];
+  for (let start = 0; start < keys.length; start += MOST_KEYS) {
+    results.push(await send(keys.slice(start, start + MOST_KEYS)));
+  }
+  return results.flat();
+}
+
+const DONE: Claim = { status: 'done' };
+
+function isLeased({ claim }: WorkItem): boolean {
+  return claim?.status === 'acquired';
+}
+
+/** The items that one webhook leased: all under one token, renewed by one heartbeat. */
 class StoreSession implements WorkSession<object> {
-  readonly claims = new Map<string, Claim>();
+  readonly #items: readonly WorkItem[];
   readonly #settings: StoreInboxSettings;
   readonly #claims: Group<Claim>;
   readonly #commits: Group<void>;
-  readonly #leased = new Set<string>();
   #token = '';
+  /** Whether the claim failed, which it may do in part. */
+  #isUnsure = false;
   /** When the leases were surely fresh, on the clock of `performance.now`. */
   #claimedAt = 0;
   #beatTimer: ReturnType<typeof setTimeout> | undefined;
   #beat: Promise<void> | undefined;
-  #working: { readonly keys: readonly string[]; readonly cancellation: Cancellation } | undefined;
+  #working: { readonly items: readonly WorkItem[]; readonly cancellation: Cancellation } | undefined;
   /** Handled and not committed, since when. */
-  #handled: string[] = [];
+  #handled: WorkItem[] = [];
   #handledSince = 0;
   #commitTimer: ReturnType<typeof setTimeout> | undefined;
   #commit: Promise<void> | undefined;
 
-  constructor(settings: StoreInboxSettings, claims: Group<Claim>, commits: Group<void>) {
+  constructor(
+    items: readonly WorkItem[],
+    settings: StoreInboxSettings,
+    claims: Group<Claim>,
+    commits: Group<void>,
+  ) {
+    this.#items = items;
     this.#settings = settings;
     this.#claims = claims;
     this.#commits = commits;
   }
 
-  async claim(keys: readonly string[]): Promise<void> {
-    const request: StoreRequest = { keys };
+  async claim(): Promise<void> {
+    const request: StoreRequest = { keys: keysOf(this.#items) };
     this.#claimedAt = performance.now();
     try {
-      this.#note(keys, await this.#claims.ask(request));
+      const claims = await this.#claims.ask(request);
+      for (const [index, item] of this.#items.entries()) item.claim = claims[index];
     } catch (error) {
-      // A claim may fail in part; `end` gives back what the store took all the same.
-      for (const key of keys) this.#leased.add(key);
+      this.#isUnsure = true;
       throw error;
     } finally {
       this.#token = request.token ?? '';
@@ -149,64 +183,80 @@ class StoreSession implements WorkSession<object> {
   confirm(): Promise<void> | undefined {
     // Without this a batch that the machine has suspended outlives its lease, and its tail is handled twice with no crash at all.
     const isFresh = performance.now() - this.#claimedAt < this.#settings.leaseMs / 2;
-    return isFresh ? undefined : this.#renew([...this.#leased]);
+    return isFresh ? undefined : this.#renew(this.#items.filter(isLeased));
   }
 
-  async attempt(
-    keys: readonly string[],
+  attempt(
+    items: readonly WorkItem[],
     _isUndoable: boolean,
     cancellation: Cancellation,
     work: (extra: object) => Promise<void> | undefined,
-  ): Promise<Failure | undefined> {
-    this.#working = { keys, cancellation };
+  ): Promise<Failure | undefined> | Failure | undefined {
     try {
       const pending = work({});
-      if (pending !== undefined) {
-        this.#startTimers();
-        await pending;
-      }
+      return pending === undefined ? this.#noteHandled(items) : this.#watch(pending, items, cancellation);
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** Work that takes its time: its leases are renewed meanwhile. */
+  async #watch(pending: Promise<void>, items: readonly WorkItem[], cancellation: Cancellation) {
+    this.#working = { items, cancellation };
+    this.#startTimers();
+    try {
+      await pending;
     } catch (error) {
       return { error };
     } finally {
       this.#working = undefined;
     }
-    const now = performance.now();
-    if (this.#handled.length === 0) this.#handledSince = now;
-    for (const key of keys) this.#handled.push(key);
-    if (now - this.#handledSince >= COMMIT_WITHIN_MS) await this.#commitHandled();
-    return undefined;
+    return this.#noteHandled(items);
   }
 
-  async giveBack(keys: readonly string[]): Promise<void> {
-    for (const key of keys) this.#leased.delete(key);
+  #noteHandled(items: readonly WorkItem[]): Promise<undefined> | undefined {
+    const now = performance.now();
+    if (this.#handled.length === 0) this.#handledSince = now;
+    for (const item of items) this.#handled.push(item);
+    return now - this.#handledSince < COMMIT_WITHIN_MS ? undefined : this.#commitHandled();
+  }
+
+  async giveBack(items: readonly WorkItem[]): Promise<void> {
+    for (const item of items) item.claim = undefined;
     // A renewal that overtakes the release would lease the keys again, with nobody working on them.
     await this.#beat;
-    await this.#settings.store.release(keys, { token: this.#token });
+    await inSlices(keysOf(items), async (slice) => {
+      await this.#settings.store.release(slice, { token: this.#token });
+      return [];
+    });
   }
 
   /** Marks what is handled, and gives back what is not; never rejects. */
   async end(): Promise<void> {
     if (this.#handled.length > 0 || this.#commit !== undefined) await this.#commitHandled();
     clearTimeout(this.#beatTimer);
-    if (this.#leased.size === 0) return;
-    const undone = [...this.#leased];
-    await this.giveBack(undone).catch((error) => this.#settings.onError(error, 'release', undone));
+    const undone = this.#isUnsure ? this.#items : this.#items.filter(isLeased);
+    if (undone.length === 0) return;
+    await this.giveBack(undone).catch((error) => this.#settings.onError(error, 'release', keysOf(undone)));
   }
 
   /** Tries again for a while; never rejects, since the work is done whatever the store says. */
-  async #commitHandled(): Promise<void> {
+  async #commitHandled(): Promise<undefined> {
     clearTimeout(this.#commitTimer);
     this.#commitTimer = undefined;
-    await this.#commit;
-    const keys = this.#handled;
-    if (keys.length === 0) return;
+    // Several may wait for the same commit, and the first of them sends the next one.
+    while (this.#commit !== undefined) await this.#commit;
+    const items = this.#handled;
+    if (items.length === 0) return;
     this.#handled = [];
-    this.#commit = this.#commitKeys(keys);
+    this.#commit = this.#commitItems(items).finally(() => {
+      this.#commit = undefined;
+    });
     await this.#commit;
-    this.#commit = undefined;
   }
 
-  async #commitKeys(keys: readonly string[]): Promise<void> {
+  async #commitItems(items: readonly WorkItem[]): Promise<void> {
+    const keys = keysOf(items);
     for (const pauseMs of [...COMMIT_PAUSES_MS, undefined]) {
       try {
         await this.#commits.ask({ keys });
@@ -216,17 +266,7 @@ class StoreSession implements WorkSession<object> {
         if (pauseMs !== undefined) await sleep(pauseMs);
       }
     }
-    for (const key of keys) this.#leased.delete(key);
-  }
-
-  #note(keys: readonly string[], claims: readonly Claim[], isWanted = (_key: string) => true): void {
-    for (const [index, claim] of claims.entries()) {
-      const key = keys[index] ?? '';
-      if (!isWanted(key)) continue;
-      this.claims.set(key, claim);
-      if (claim.status === 'acquired') this.#leased.add(key);
-      else this.#leased.delete(key);
-    }
+    for (const item of items) item.claim = DONE;
   }
 
   /** Only for work that takes its time: most is over before a timer is due. */
@@ -235,7 +275,7 @@ class StoreSession implements WorkSession<object> {
       this.#beatTimer = undefined;
       this.#beat = this.#renewAll().finally(() => {
         this.#beat = undefined;
-        if (this.#leased.size > 0) this.#startTimers();
+        if (this.#items.some(isLeased)) this.#startTimers();
       });
     }, this.#settings.leaseMs / BEATS_PER_LEASE);
     if (this.#handled.length === 0) return;
@@ -243,26 +283,26 @@ class StoreSession implements WorkSession<object> {
   }
 
   async #renewAll(): Promise<void> {
-    const keys = [...this.#leased];
-    if (keys.length === 0) return;
+    const items = this.#items.filter(isLeased);
+    if (items.length === 0) return;
     try {
-      await this.#renew(keys);
+      await this.#renew(items);
     } catch (error) {
-      this.#settings.onError(error, 'renew', keys);
+      this.#settings.onError(error, 'renew', keysOf(items));
       return;
     }
-    const { keys: working = [], cancellation } = this.#working ?? {};
-    if (working.some((key) => keys.includes(key) && this.claims.get(key)?.status !== 'acquired')) {
+    const { items: working = [], cancellation } = this.#working ?? {};
+    if (working.some((item) => items.includes(item) && !isLeased(item))) {
       cancellation?.abort(new TrackingError('Another receiver took the work over'));
     }
   }
 
-  async #renew(keys: readonly string[]): Promise<void> {
+  async #renew(items: readonly WorkItem[]): Promise<void> {
     const claimedAt = performance.now();
-    const claims = await claimAll(this.#settings, keys, this.#token);
+    const claims = await claimAll(this.#settings, keysOf(items), this.#token);
     this.#claimedAt = claimedAt;
-    // What was committed meanwhile is ours no more.
-    this.#note(keys, claims, (key) => this.#leased.has(key));
+    // What was committed or given back meanwhile is ours no more.
+    for (const [index, item] of items.entries()) if (isLeased(item)) item.claim = claims[index];
   }
 }
 

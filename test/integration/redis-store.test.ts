@@ -97,7 +97,8 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
 
     test('a key that holds something else → rejects with the error of Redis', async () => {
       const key = randomUUID();
-      await admin.set(keyPrefix + key, 'not a hash', 'EX', 60);
+      await admin.lpush(keyPrefix + key, 'no text');
+      await admin.expire(keyPrefix + key, 60);
       await expect(store.claim([key], { token: 'mine', leaseMs: 60_000 })).rejects.toThrow('WRONGTYPE');
     });
   });
@@ -105,7 +106,7 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
   // A pool spreads the commands over its connections, so no single one of them carries a round trip to count.
   const singleConnections = connectors.filter(([name]) => !name.includes('pool'));
   describe.each(singleConnections)('%s', (_, connectTo) => {
-    test('a payload of 100 events → one round trip to claim, one to release, one to commit', async () => {
+    test('a payload of 100 events → one command to claim, one to release, one to commit', async () => {
       const proxy = await HoldingProxy.open(url, 'EVALSHA');
       onTestFinished(() => proxy.close());
       const { redis, close } = await connectTo(proxy.url);
@@ -119,9 +120,9 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
       // A new server gets the scripts by a second round trip once; that is not what this test is about.
       for (const step of steps) await step(['warm-up']);
       for (const step of steps) {
-        proxy.holdUntil(100);
+        proxy.holdUntil(1);
         await step(HUNDRED_KEYS);
-        expect(proxy.sent).toBe(100);
+        expect(proxy.sent).toBe(1);
       }
     }, 5_000);
   });
@@ -145,7 +146,7 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     const key = randomUUID();
     await store.claim([key], { token: 'mine', leaseMs: 60_000 });
     await store.commit([key], { retainMs: 60_000 });
-    expect(await admin.hgetall(keyPrefix + key)).toEqual({ s: 'D' });
+    expect(await admin.get(keyPrefix + key)).toBe('D');
   });
 
   test('a committed key → kept for retainMs, then forgotten', async () => {

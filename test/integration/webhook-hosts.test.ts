@@ -1,101 +1,8 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { serve } from '@hono/node-server';
-import express from 'express';
-import fastify from 'fastify';
-import { Hono } from 'hono';
 import { afterEach, describe, expect, test } from 'vitest';
-import {
-  createWebhookHandler,
-  MemoryDedupeStore,
-  toNodeHandler,
-  type WebhookHandler,
-  WebhookInbox,
-} from '../../src/webhooks/index.ts';
-import { listening, makeClient, payloadOf, type Running, SECRET } from './webhook-loopback.ts';
-
-interface Host {
-  readonly name: string;
-  /** True where a body parser of the host comes before us and answers some bad bodies itself. */
-  readonly parses: boolean;
-  start(webhooks: WebhookHandler): Promise<Running>;
-}
-
-const MIB = 2 ** 20;
-
-const hosts: readonly Host[] = [
-  {
-    name: 'node:http',
-    parses: false,
-    start: (webhooks) => listening(createServer(toNodeHandler(webhooks))),
-  },
-  {
-    name: 'Express 5',
-    parses: false,
-    start: (webhooks) => listening(createServer(express().all('/webhooks', toNodeHandler(webhooks)))),
-  },
-  {
-    name: 'Express 5 after express.json()',
-    parses: true,
-    start: (webhooks) => {
-      const app = express();
-      app.use(express.json({ limit: '20mb' }));
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listening(createServer(app));
-    },
-  },
-  {
-    name: 'Express 5 after express.raw()',
-    parses: true,
-    start: (webhooks) => {
-      const app = express();
-      app.use(express.raw({ limit: '20mb', type: () => true }));
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listening(createServer(app));
-    },
-  },
-  {
-    name: 'Fastify 5',
-    parses: true,
-    start: async (webhooks) => {
-      const app = fastify({ bodyLimit: 20 * MIB });
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listeningFastify(app);
-    },
-  },
-  {
-    name: 'Fastify 5 without its body parsers',
-    parses: false,
-    start: async (webhooks) => {
-      const app = fastify();
-      app.removeAllContentTypeParsers();
-      app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listeningFastify(app);
-    },
-  },
-  {
-    name: 'Hono on Node',
-    parses: false,
-    start: async (webhooks) => {
-      const app = new Hono().all('/webhooks', (context) => webhooks(context.req.raw));
-      return new Promise((resolve) => {
-        const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
-          resolve({ port, close: () => new Promise((done) => server.close(() => done())) });
-        });
-      });
-    },
-  },
-];
-
-/** Where a Fastify application listens. */
-async function listeningFastify(app: ReturnType<typeof fastify>): Promise<Running> {
-  await app.listen({ port: 0, host: '127.0.0.1' });
-  // Sound: a server that listens on TCP has an address of this form.
-  const { port } = app.server.address() as AddressInfo;
-  return { port, close: () => app.close() };
-}
+import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
+import { HOSTS, type Host, MIB } from './webhook-hosts.ts';
+import { makeClient, payloadOf, SECRET } from './webhook-loopback.ts';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -121,7 +28,7 @@ async function receiver({ start }: Host, handle: (eventId: unknown) => unknown =
   return { send: client.send, handled };
 }
 
-describe.each(hosts)('$name', (host) => {
+describe.each(HOSTS)('$name', (host) => {
   test('a webhook with a declared length → 200, handled', async () => {
     const { send, handled } = await receiver(host);
     const body = payloadOf('e1');
@@ -213,7 +120,7 @@ describe.each(hosts)('$name', (host) => {
 });
 
 // A host that parses holds the whole body before it calls us, so its own rules come first there.
-describe.each(hosts.filter(({ parses }) => !parses))('$name, which leaves the body to us', (host) => {
+describe.each(HOSTS.filter(({ parses }) => !parses))('$name, which leaves the body to us', (host) => {
   test('10 MiB + 1 byte in chunks → 413, and the next request is served', async () => {
     const { send, handled } = await receiver(host);
     const chunks = [payloadOf('e1'), ...Array.from({ length: 11 }, () => Buffer.alloc(MIB, ' '))];

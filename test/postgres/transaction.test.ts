@@ -8,6 +8,9 @@ import {
 } from '../../src/postgres/transaction.ts';
 import { transactionalInbox } from '../../src/postgres/transactional-inbox.ts';
 
+const BEGIN = 'BEGIN; SAVEPOINT tracking_webhook';
+const COMMIT = 'RELEASE SAVEPOINT tracking_webhook; COMMIT';
+
 /** A pool of one connection that writes down what is asked of it; statements in `failing` reject. */
 class RecordingPool extends EventEmitter implements ConnectionPool {
   readonly log: string[] = [];
@@ -41,25 +44,25 @@ describe('inTransaction with a pool', () => {
   test('work that resolves → committed, connection given back, its result', async () => {
     const pool = new RecordingPool();
     expect(await inTransaction(pool, work)).toBe('result');
-    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'COMMIT', 'give back']);
+    expect(pool.log).toEqual([BEGIN, 'INSERT', COMMIT, 'give back']);
   });
 
   test('work that rejects → rolled back, connection given back, its error', async () => {
     const pool = new RecordingPool('INSERT');
     await expect(inTransaction(pool, work)).rejects.toThrow('INSERT failed');
-    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'ROLLBACK', 'give back']);
+    expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', 'give back']);
   });
 
   test('a commit that fails → rejects with that error', async () => {
-    const pool = new RecordingPool('COMMIT');
+    const pool = new RecordingPool(COMMIT);
     await expect(inTransaction(pool, work)).rejects.toThrow('COMMIT failed');
-    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'COMMIT', 'ROLLBACK', 'give back']);
+    expect(pool.log).toEqual([BEGIN, 'INSERT', COMMIT, 'ROLLBACK', 'give back']);
   });
 
   test('a rollback that fails → connection closed, the error of the work', async () => {
     const pool = new RecordingPool('INSERT', 'ROLLBACK');
     await expect(inTransaction(pool, work)).rejects.toThrow('INSERT failed');
-    expect(pool.log).toEqual(['BEGIN', 'INSERT', 'ROLLBACK', 'close']);
+    expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', 'close']);
   });
 
   test('work that discards the connection → closed without waiting for a rollback', async () => {
@@ -69,7 +72,7 @@ describe('inTransaction with a pool', () => {
       throw new Error('gave up');
     });
     await expect(abandoned).rejects.toThrow('gave up');
-    expect(pool.log).toEqual(['BEGIN', 'close']);
+    expect(pool.log).toEqual([BEGIN, 'close']);
   });
 
   test('a lent connection that breaks → no uncaught error, connection closed', async () => {
@@ -79,7 +82,7 @@ describe('inTransaction with a pool', () => {
       throw new Error('the statement under way');
     });
     await expect(broken).rejects.toThrow('the statement under way');
-    expect(pool.log).toEqual(['BEGIN', 'close']);
+    expect(pool.log).toEqual([BEGIN, 'close']);
   });
 
   test('many transactions → no listener stays on the connection', async () => {
@@ -94,6 +97,23 @@ describe('inTransaction with a pool', () => {
     await expect(inTransaction(pool, work)).rejects.toThrow('timeout exceeded when trying to connect');
   });
 });
+
+// SQLSTATEs: no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint_specification.
+test.each(['25P01', '25P02', '3B001'])(
+  'a commit that fails with %s, as the work ended the transaction → says so, with the cause',
+  async (code) => {
+    const pool = new RecordingPool();
+    const cause = Object.assign(new Error('no such savepoint'), { code });
+    const { query } = pool;
+    pool.query = (text) => (text === COMMIT ? Promise.reject(cause) : query.call(pool, text));
+    await expect(inTransaction(pool, work)).rejects.toThrow(
+      expect.objectContaining({
+        message: 'Expected the handler to leave its transaction open, got one that it ended',
+        cause,
+      }),
+    );
+  },
+);
 
 test('inTransaction with a runner → the runner decides when it is committed', async () => {
   const log: string[] = [];
@@ -112,7 +132,13 @@ test('inTransaction with a runner → the runner decides when it is committed', 
     },
   };
   expect(await inTransaction(runner, work)).toBe('result');
-  expect(log).toEqual(['begin', 'INSERT', 'commit']);
+  expect(log).toEqual([
+    'begin',
+    'SAVEPOINT tracking_webhook',
+    'INSERT',
+    'RELEASE SAVEPOINT tracking_webhook',
+    'commit',
+  ]);
 });
 
 test.each([undefined, null, 'postgres://localhost', {}, { query() {} }])(

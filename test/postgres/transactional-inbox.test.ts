@@ -162,7 +162,7 @@ describe('a handler that fails', () => {
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'done', handled: 1 });
   });
 
-  test('a commit whose answer is lost → failed, and the redelivery finds it done: one effect', async () => {
+  test('a commit whose answer is lost → unavailable, and the redelivery finds it done: one effect', async () => {
     const pool: TransactionRunner = {
       query: (...statement) => database.query(...statement),
       transaction: (work) => database.transaction(work),
@@ -174,7 +174,7 @@ describe('a handler that fails', () => {
       throw new Error('connection lost');
     };
     const inbox = transactionalInbox({ pool, onError: silent });
-    expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'failed', handled: 0 });
+    expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'unavailable', handled: 0 });
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'done', duplicates: 1 });
     expect(await effects()).toEqual(['a']);
   });

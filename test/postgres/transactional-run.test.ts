@@ -25,7 +25,7 @@ function answering(answers: {
 }): TransactionRunner {
   const query = async (text: string, values: unknown[] = []) => {
     if (text.startsWith('SELECT key')) return { rows: [...(answers.look?.(values[0]) ?? [])] };
-    if (text.includes("'done', 1")) return { rows: [...(answers.take?.(values[0]) ?? [])] };
+    if (text.startsWith('WITH setting')) return { rows: [...(answers.take?.(values[0]) ?? [])] };
     return { rows: [] };
   };
   return { query, transaction: (work) => work({ query }) };
@@ -124,7 +124,7 @@ test('a database that goes down in the middle → all is unavailable, and nothin
     isDown = true;
   });
   expect(report).toMatchObject({ outcome: 'unavailable', handled: 0, unavailable: KEYS });
-  expect(taken).toEqual([KEYS, [KEYS[0]]]);
+  expect(taken).toEqual([KEYS]);
 });
 
 test.each([
@@ -135,6 +135,70 @@ test.each([
   const pool = answering({ take: failing(code) });
   const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, silent);
   expect(report).toMatchObject({ outcome: 'busy', busy: KEYS, retryAfterMs: 1_000, failures: [] });
+});
+
+// PostgreSQL takes a `lock_timeout` of 0 for none.
+test.each([
+  [2_500, '2500ms'],
+  [0, '1ms'],
+])('a budget of %d ms → the database waits for a rival at most %s', async (busyBudgetMs, lockTimeout) => {
+  vi.useFakeTimers();
+  try {
+    const pool = answering({});
+    const query = vi.fn(pool.query);
+    await transactionalInbox({
+      pool: { query, transaction: (work) => work({ query }) },
+      busyBudgetMs,
+      onError: silent,
+    }).process(PUSH, silent);
+    const taken = query.mock.calls.find(([text]) => text.includes('lock_timeout'));
+    expect(taken?.[1]?.at(2)).toBe(lockTimeout);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.each([
+  [1, 0],
+  [3, 3],
+])(
+  'a webhook of %d events → %d savepoints, for an event alone is undone with its transaction',
+  async (events, savepoints) => {
+    const pool = answering({
+      take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
+    });
+    const query = vi.fn(pool.query);
+    await transactionalInbox({
+      pool: { query, transaction: (work) => work({ query }) },
+      onError: silent,
+    }).process({ ...PUSH, events: PUSH.events.slice(0, events) }, silent);
+    expect(query.mock.calls.filter(([text]) => text === 'SAVEPOINT tracking_event')).toHaveLength(savepoints);
+  },
+);
+
+test.each([
+  ['fails → the connection is lent again', () => Promise.reject(new Error('out of stock')), false],
+  [
+    'outlives handlerTimeoutMs → the connection is closed, for it may still use it',
+    () => new Promise(() => {}),
+    true,
+  ],
+])('a handler that %s', async (_title, handler, isClosed) => {
+  vi.useFakeTimers();
+  try {
+    const { query } = answering({
+      take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
+    });
+    const release = vi.fn();
+    const pool = { query, connect: async () => ({ query, release }) };
+    const inbox = transactionalInbox({ pool, onError: silent, handlerTimeoutMs: 5_000 });
+    const processing = inbox.process({ ...PUSH, events: PUSH.events.slice(0, 1) }, handler);
+    await vi.advanceTimersByTimeAsync(5_000);
+    await processing;
+    expect(release.mock.calls[0]).toEqual([isClosed]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('another error while claiming → unavailable', async () => {
@@ -149,7 +213,7 @@ test('a row that changed between two statements, neither ours nor done → busy,
   expect(report).toMatchObject({ outcome: 'busy', busy: KEYS, handled: 0 });
 });
 
-test('a commit whose answer is lost → failed, so that the redelivery finds out', async () => {
+test('a commit whose answer is lost → unavailable, so that the redelivery finds out', async () => {
   const pool = answering({
     look: (keys) => (Array.isArray(keys) && keys.length === 1 ? [{ key: keys[0], done: true }] : []),
     take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
@@ -160,7 +224,7 @@ test('a commit whose answer is lost → failed, so that the redelivery finds out
     throw new Error('connection lost');
   };
   const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, silent);
-  expect(report).toMatchObject({ outcome: 'failed', handled: 0, failures: [{}, {}, {}] });
+  expect(report).toMatchObject({ outcome: 'unavailable', handled: 0, unavailable: KEYS, failures: [] });
 });
 
 test('onDelivery, and a rival that finished one of its events since we looked → called with the other one only', async () => {

@@ -9,38 +9,40 @@ function recordingClient(...replies: unknown[]) {
   const sent: string[] = [];
   const answer = async (_: string, given: { keys: string[]; arguments: string[] }) => {
     sent.push(`${given.keys.join(' ')} | ${given.arguments.join(' ')}`);
-    return replies.shift();
+    const reply = replies.shift();
+    if (reply instanceof Error) throw reply;
+    return reply;
   };
   const redis: NodeRedisClient = { eval: answer, evalSha: answer };
   return { redis, sent };
 }
 
 describe('claim', () => {
-  test('keys → one script each, with prefix, token, lease and retention', async () => {
-    const { redis, sent } = recordingClient(['acquired', 1], ['done', 0]);
+  test('keys → one script for all, with prefix, token, lease and retention', async () => {
+    const { redis, sent } = recordingClient([1, 0]);
     const store = new RedisDedupeStore({ redis, keyPrefix: 'app:' });
     await store.claim(['a', 'b'], { token: 'mine', leaseMs: 60_000 });
-    expect(sent).toEqual([`app:a | mine 60000 ${WEEK_MS}`, `app:b | mine 60000 ${WEEK_MS}`]);
+    expect(sent).toEqual([`app:a app:b | mine 60000 ${WEEK_MS}`]);
   });
 
   test('no prefix given → one that tells whose keys these are', async () => {
-    const { redis, sent } = recordingClient(['acquired', 1]);
+    const { redis, sent } = recordingClient([1]);
     await new RedisDedupeStore({ redis }).claim(['a'], { token: 'mine', leaseMs: 1 });
-    expect(sent[0]).toMatch(/^tracking-client:dedupe:a \|/);
+    expect(sent[0]).toMatch(/^tracking-client:webhooks:a \|/);
   });
 
   test('a lease with a fraction → the next whole millisecond, for Redis takes no other', async () => {
-    const { redis, sent } = recordingClient(['acquired', 1]);
+    const { redis, sent } = recordingClient([1]);
     await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).claim(['a'], { token: 'mine', leaseMs: 33.3 });
     expect(sent).toEqual([`p:a | mine 34 ${WEEK_MS}`]);
   });
 
   test.each([
-    ['texts and numbers', ['acquired', 2], ['busy', 250], ['done', 0]],
-    ['numbers as texts', ['acquired', '2'], ['busy', '250'], ['done', '0']],
-    ['buffers', [Buffer.from('acquired'), 2], [Buffer.from('busy'), 250], [Buffer.from('done'), 0]],
-  ])('replies as %s → claims', async (_, ...replies) => {
-    const { redis } = recordingClient(...replies);
+    ['numbers', [2, -250, 0]],
+    ['texts', ['2', '-250', '0']],
+    ['buffers', [Buffer.from('2'), Buffer.from('-250'), Buffer.from('0')]],
+  ])('replies as %s → claims', async (_, replies) => {
+    const { redis } = recordingClient(replies);
     const claims = await new RedisDedupeStore({ redis }).claim(['a', 'b', 'c'], { token: 't', leaseMs: 1 });
     expect(claims).toEqual([
       { status: 'acquired', attempt: 2 },
@@ -49,10 +51,32 @@ describe('claim', () => {
     ]);
   });
 
-  test.each([null, 'OK', [], ['maybe', 1]])('the reply %j → rejects', async (reply) => {
+  test.each([[null], 'OK', [['maybe']]])('the reply %j → rejects', async (reply) => {
     const { redis } = recordingClient(reply);
     const claim = new RedisDedupeStore({ redis }).claim(['a'], { token: 't', leaseMs: 1 });
     await expect(claim).rejects.toThrow(TypeError);
+  });
+});
+
+describe('a cluster that keeps the keys on several nodes', () => {
+  const crossSlot = new Error("CROSSSLOT Keys in request don't hash to the same slot");
+
+  test('the first claim → asked again key by key, and so ever after', async () => {
+    const { redis, sent } = recordingClient(crossSlot, [1], [0]);
+    const store = new RedisDedupeStore({ redis, keyPrefix: 'p:' });
+    const claims = await store.claim(['a', 'b'], { token: 'mine', leaseMs: 1 });
+    expect(claims).toEqual([{ status: 'acquired', attempt: 1 }, { status: 'done' }]);
+    await store.commit(['a', 'b'], { retainMs: 1 });
+    expect(sent.map((line) => line.split(' |')[0])).toEqual(['p:a p:b', 'p:a', 'p:b', 'p:a', 'p:b']);
+  });
+
+  test('any other error → rejects with it, nothing sent again', async () => {
+    const { redis, sent } = recordingClient(
+      new Error("READONLY You can't write against a read only replica."),
+    );
+    const claim = new RedisDedupeStore({ redis }).claim(['a', 'b'], { token: 't', leaseMs: 1 });
+    await expect(claim).rejects.toThrow('READONLY');
+    expect(sent).toHaveLength(1);
   });
 });
 
@@ -60,7 +84,7 @@ test.each([
   ['half a surrogate pair, which drivers send as the same character as any other half', 'a\ud800'],
   ['the look of a hash', 'sha256:abc'],
 ])('a key with %s → its SHA-256', async (_title, key) => {
-  const { redis, sent } = recordingClient(['acquired', 1]);
+  const { redis, sent } = recordingClient([1]);
   const store = new RedisDedupeStore({ redis, keyPrefix: 'p:' });
   await store.claim([key], { token: 'mine', leaseMs: 1 });
   await store.commit([key], { retainMs: 1 });
@@ -70,21 +94,21 @@ test.each([
 });
 
 test('a key in another script → itself, so that keys can be read', async () => {
-  const { redis, sent } = recordingClient(['acquired', 1]);
+  const { redis, sent } = recordingClient([1]);
   await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(['t1:包裹 📦'], { retainMs: 1 });
   expect(sent).toEqual(['p:t1:包裹 📦 | 1']);
 });
 
-test('commit → one script a key, with the retention in whole milliseconds', async () => {
+test('commit → one script, with the retention in whole milliseconds', async () => {
   const { redis, sent } = recordingClient();
   await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(['a', 'b'], { retainMs: 99.5 });
-  expect(sent).toEqual(['p:a | 100', 'p:b | 100']);
+  expect(sent).toEqual(['p:a p:b | 100']);
 });
 
-test('release → one script a key, with the token', async () => {
+test('release → one script, with the token', async () => {
   const { redis, sent } = recordingClient();
   await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).release(['a', 'b'], { token: 'mine' });
-  expect(sent).toEqual(['p:a | mine', 'p:b | mine']);
+  expect(sent).toEqual([`p:a p:b | mine ${WEEK_MS}`]);
 });
 
 test('no keys → nothing is sent', async () => {

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { compareEvents, type OrderableEvent, sortEvents } from '../../src/webhooks/index.ts';
+import {
+  compareEvents,
+  isNewerEvent,
+  latestEvent,
+  type OrderableEvent,
+  sortEvents,
+} from '../../src/webhooks/index.ts';
 
 const ZONE = process.env['TZ'];
 afterEach(() => {
@@ -168,4 +174,55 @@ test('a time, an order and an id of other kinds, as a webhook may bring them →
   const known = { occurrenceDatetime: '2021-03-04', order: 2, eventId: 'e1' };
   expect(sortEvents([odd, known])).toEqual([known, odd]);
   expect(compareEvents(odd, known)).toBe(1);
+});
+
+describe('latestEvent', () => {
+  test('events in any order → the newest that has a readable time', () => {
+    expect(latestEvent([...MIXED].reverse())?.eventId).toBe('delivered');
+  });
+
+  test('only events without a readable time → the one with the highest order', () => {
+    expect(latestEvent([event('b', null, 2), event('a', 'soon', 1)])?.eventId).toBe('b');
+  });
+
+  test('no events → undefined', () => {
+    expect(latestEvent([])).toBeUndefined();
+  });
+});
+
+describe('isNewerEvent', () => {
+  const known = event('known', '2021-03-04T09:00:00', 5);
+
+  test.each([
+    ['a later event', event('later', '2021-03-04T10:00:00', 6), true],
+    ['an older event that arrives later', event('older', '2021-03-04T08:00:00', 4), false],
+    ['an event of the same moment with a higher order', event('a', '2021-03-04T09:00:00', 6), true],
+    ['a date alone of the same day with a lower order', event('a', '2021-03-04', 4), false],
+    ['an event without a readable time', event('unreadable', 'soon', 9), false],
+  ])('%s → %o', (_, given, expected) => {
+    expect(isNewerEvent(given, known)).toBe(expected);
+  });
+
+  test.each([undefined, null])('any event where nothing is known (%s) → true', (nothing) => {
+    expect(isNewerEvent(event('first', null), nothing)).toBe(true);
+  });
+
+  test('an event with a time where the known one has none → true', () => {
+    expect(isNewerEvent(known, event('unreadable', null, 9))).toBe(true);
+  });
+
+  test('the same event with more fields than were kept → false', () => {
+    expect(isNewerEvent({ ...known, status: 'Arrived' } as OrderableEvent, known)).toBe(false);
+  });
+
+  test('dated events in any order, each kept when it is newer → the newest is kept', () => {
+    const dated = MIXED.filter(({ occurrenceDatetime }) => occurrenceDatetime?.includes('T'));
+    fc.assert(
+      fc.property(fc.shuffledSubarray(dated, { minLength: 1 }), (arrived) => {
+        let kept: OrderableEvent | undefined;
+        for (const each of arrived) if (isNewerEvent(each, kept)) kept = each;
+        expect(kept).toBe(latestEvent(arrived));
+      }),
+    );
+  });
 });

@@ -118,6 +118,20 @@ describe('duplicates', () => {
     expect((await both).map(({ outcome }) => outcome)).toEqual(['done', 'done']);
   });
 
+  test('a look while the first is handled and not committed → not answered before it is', async () => {
+    const store = new ScriptedStore();
+    await store.claim(['tracking/events:t1:elsewhere'], { token: 'other', leaseMs: 60_000 });
+    const committing = deferred();
+    store.before = (operation) => (operation === 'commit' ? committing.promise : undefined);
+    const inbox = makeInbox({ store, busyBudgetMs: 2_000 });
+    const first = inbox.process(payload(tracking('t1', 'here')), () => {});
+    const second = inbox.process(payload(tracking('t1', 'elsewhere', 'here')), () => {});
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await second).toMatchObject({ outcome: 'busy', duplicates: 0 });
+    committing.resolve();
+    expect(await first).toMatchObject({ outcome: 'done', handled: 1 });
+  });
+
   test('50 webhooks that wait for another process → one asks for all: 12 looks in 4 s', async () => {
     const store = new ScriptedStore();
     await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 60_000 });

@@ -19,9 +19,11 @@ describe('observers that reject later', () => {
 
 describe('no onRefused', () => {
   beforeEach(() => {
-    vi.spyOn(console, 'error').mockImplementation(() => {});
+    vi.useFakeTimers();
+    for (const method of ['warn', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => {});
   });
   afterEach(() => {
+    vi.useRealTimers();
     vi.restoreAllMocks();
   });
 
@@ -29,9 +31,10 @@ describe('no onRefused', () => {
     const broken = new TypeError('out of order');
     const handler = makeHandler({ inbox: { process: () => Promise.reject(broken) } });
     expect((await handler(post(body))).status).toBe(500);
-    expect(console.error).toHaveBeenCalledExactlyOnceWith('tracking-client: webhook answered with 500', {
-      error: broken,
-    });
+    expect(console.error).toHaveBeenCalledExactlyOnceWith(
+      '[tracking-client] Answered a webhook with 500: out of order',
+      { err: broken },
+    );
   });
 
   test('a body that a middleware has read → 500, with one line that tells so and shows no secret', async () => {
@@ -39,16 +42,36 @@ describe('no onRefused', () => {
     await request.text();
     expect((await makeHandler()(request)).status).toBe(500);
     const calls = vi.mocked(console.error).mock.calls;
-    expect(calls).toMatchObject([[expect.any(String), { error: { name: 'ConfigurationError' } }]]);
+    expect(calls).toMatchObject([[expect.any(String), { err: { name: 'ConfigurationError' } }]]);
     expect(JSON.stringify(calls)).not.toContain(SECRET);
   });
 
-  test.each<[string, Request]>([
-    ['a wrong bearer', post(body, { authorization: 'Bearer wrong' })],
-    ['a body that is no JSON', post('{')],
-    ['a compressed body', post(body, { 'content-encoding': 'gzip' })],
-  ])('%s, which anyone can send → no line, or anyone could fill the log', async (_title, request) => {
+  test.each<[string, Request, string]>([
+    ['a wrong bearer', post(body, { authorization: 'Bearer wrong' }), 'Expected the webhook secret'],
+    ['a body that is no JSON', post('{"a-name'), 'Expected `body` to be JSON, got a string'],
+    ['a compressed body', post(body, { 'content-encoding': 'gzip' }), 'Expected an uncompressed body'],
+  ])('%s → one line that says what was wrong and nothing of what came', async (_title, request, rule) => {
     await makeHandler()(request);
-    expect(console.error).not.toHaveBeenCalled();
+    const calls = vi.mocked(console.warn).mock.calls;
+    expect(calls).toEqual([[expect.stringContaining(`[tracking-client] Refused a webhook: ${rule}`)]]);
+    expect(JSON.stringify(calls)).not.toMatch(/a-name|wrong"/);
+  });
+
+  test('1,000 refusals in a minute, and one after it → two lines, the second with the number of the others', async () => {
+    const handler = makeHandler();
+    const refuse = () => handler(post(body, { authorization: 'Bearer wrong' }));
+    for (let count = 0; count < 1_000; count += 1) await refuse();
+    expect(console.warn).toHaveBeenCalledOnce();
+    await vi.advanceTimersByTimeAsync(60_000);
+    await refuse();
+    expect(console.warn).toHaveBeenCalledTimes(2);
+    expect(console.warn).toHaveBeenLastCalledWith(expect.any(String), { refusedSince: 999 });
+  });
+
+  test("a logger of one's own → gets the lines", async () => {
+    const logger = { debug() {}, info() {}, warn: vi.fn(), error: vi.fn() };
+    await makeHandler({ logger })(post('{'));
+    expect(logger.warn).toHaveBeenCalledOnce();
+    expect(console.warn).not.toHaveBeenCalled();
   });
 });

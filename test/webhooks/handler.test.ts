@@ -30,6 +30,28 @@ describe('authentication', () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
+  test.each([
+    ['gives the secret', () => SECRET, 200],
+    ['gives several later', async () => ['old', SECRET], 200],
+    ['gives another one', async () => 'whsec-2', 401],
+    ['gives none', () => '', 500],
+    ['rejects', () => Promise.reject(new Error('no vault')), 500],
+  ])('a `secret` function that %s → %3$i', async (_title, secret, status) => {
+    const onRefused = vi.fn();
+    const handler = makeHandler({ secret, onRefused });
+    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(status);
+    expect(onRefused).toHaveBeenCalledTimes(status === 200 ? 0 : 1);
+  });
+
+  test('a `secret` function → asked for each webhook, and not before the first', async () => {
+    const secret = vi.fn(() => SECRET);
+    const handler = makeHandler({ secret });
+    expect(secret).not.toHaveBeenCalled();
+    await handler(post(payload(tracking('t1', 'e1'))));
+    await handler(post(payload(tracking('t1', 'e2'))));
+    expect(secret).toHaveBeenCalledTimes(2);
+  });
+
   test('bearer wrong → the body is not read', async () => {
     const request = post(payload(tracking('t1', 'e1')), { authorization: 'Bearer wrong' });
     await makeHandler()(request);
@@ -85,4 +107,10 @@ describe('options', () => {
     // The wrong type on purpose: JavaScript callers have no compiler.
     expect(() => makeHandler({ inbox: inbox as never })).toThrow(/`inbox`/);
   });
+});
+
+test('no callback at all → ConfigurationError, for every event would be answered with 200 and lost', () => {
+  expect(() => makeHandler({ handler: undefined })).toThrow(
+    new ConfigurationError('Expected a `handler` or another callback for webhooks, got none'),
+  );
 });

@@ -23,6 +23,29 @@ describe('a signal that has aborted', () => {
     const report = await makeInbox().process(body, { handler: () => {} }, { signal });
     expect(report).toMatchObject({ outcome: 'done', unhandled: 1 });
   });
+
+  test('nobody to tell of the kind that came → done, since nothing is left to do', async () => {
+    const inbox = makeInbox();
+    const snapshot = await inbox.process(
+      payload(tracking('t1')),
+      { handler: vi.fn(), onUnhandled: vi.fn() },
+      { signal },
+    );
+    const unhandled = await inbox.process(
+      payload(proofOfDelivery('t1')),
+      { onSnapshot: vi.fn() },
+      { signal },
+    );
+    expect([unhandled.outcome, snapshot.outcome]).toEqual(['done', 'done']);
+  });
+});
+
+test('a delivery without events, and no onSnapshot → no snapshot is counted, for nobody was told of it', async () => {
+  const report = await makeInbox().process(payload(tracking('t1')), {
+    handler: () => {},
+    onUnhandled: () => {},
+  });
+  expect(report).toMatchObject({ outcome: 'done', snapshots: 0 });
 });
 
 test('a signal that aborts during onSnapshot → the next one is not called', async () => {

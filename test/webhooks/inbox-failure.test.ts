@@ -115,10 +115,10 @@ describe('a handler that fails', () => {
   test('without onError → written to console.error', async () => {
     const write = vi.spyOn(console, 'error').mockImplementation(() => {});
     await makeInbox({ onError: undefined }).process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
-    expect(write).toHaveBeenCalledExactlyOnceWith('tracking-client: webhook handler failed', {
-      keys: ['tracking/events:t1:e1'],
-      error: failure,
-    });
+    expect(write).toHaveBeenCalledExactlyOnceWith(
+      `[tracking-client] Webhook handler failed: ${failure.message}`,
+      { keys: ['tracking/events:t1:e1'], err: failure },
+    );
     write.mockRestore();
   });
 
@@ -134,6 +134,18 @@ describe('a handler that fails', () => {
     expect(await processing).toMatchObject({ outcome: 'failed', handled: 1 });
     expect(signals[0]?.aborted).toBe(true);
     expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+  });
+
+  test('first looks at its signal beyond handlerTimeoutMs → that has aborted, with the error of the report', async () => {
+    const inbox = makeInbox({ handlerTimeoutMs: 5_000 });
+    let reason: unknown;
+    const processing = inbox.process(payload(tracking('t1', 'e1')), async (_, context) => {
+      await new Promise((resolve) => setTimeout(resolve, 6_000));
+      reason = context.signal.reason;
+    });
+    await vi.advanceTimersByTimeAsync(6_000);
+    expect((await processing).failures).toEqual([{ keys: [expect.any(String)], error: reason }]);
+    expect(reason).toBeInstanceOf(Error);
   });
 
   test('waits for nothing → the timer of handlerTimeoutMs does not keep the process alive', async () => {

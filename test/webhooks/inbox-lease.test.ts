@@ -66,6 +66,23 @@ describe('claiming', () => {
     expect(store.calls.at(-1)).toEqual({ operation: 'commit', keys: [keyOf('e2')] });
   });
 
+  test('a slow commit, and then a handler that fails → nothing more to commit, and the store is not asked to', async () => {
+    const store = new ScriptedStore();
+    const [work, slow] = [deferred(), deferred()];
+    store.before = (operation) => (operation === 'commit' ? slow.promise : undefined);
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) =>
+      eventId === 'e2' ? work.promise : undefined,
+    );
+    await vi.advanceTimersByTimeAsync(100);
+    work.reject(new Error('out of stock'));
+    await vi.advanceTimersByTimeAsync(0);
+    slow.resolve();
+    await processing;
+    expect(store.calls.filter(({ operation }) => operation === 'commit')).toEqual([
+      { operation: 'commit', keys: [keyOf('e1')] },
+    ]);
+  });
+
   test('onDelivery with one event taken over meanwhile → called with the rest only', async () => {
     const store = new ScriptedStore();
     const inbox = makeInbox({ store, busyBudgetMs: 0 });

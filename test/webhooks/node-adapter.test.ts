@@ -46,3 +46,19 @@ test.each<[string, unknown]>([
   await toNodeHandler(makeHandler({ maxBodyBytes: 100 }))(Object.assign(incoming, { body }), response);
   expect(response.statusCode).toBe(413);
 });
+
+test('a sender that has gone, and a body that the host has read → handled all the same', async () => {
+  const incoming = incomingPost();
+  incoming.push(null);
+  incoming.resume();
+  await once(incoming, 'end');
+  const response = new ServerResponse(incoming);
+  response.destroy();
+  const bodies: unknown[] = [];
+  const receive = toNodeHandler(async (request) => {
+    bodies.push(await request.text());
+    return new Response();
+  });
+  await receive(Object.assign(incoming, { body: '{"trackings":[]}' }), response);
+  expect(bodies).toEqual(['{"trackings":[]}']);
+});

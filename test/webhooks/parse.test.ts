@@ -105,6 +105,13 @@ describe('body encodings', () => {
     expect(() => parseWebhook(bytes)).toThrow(WebhookParseError);
   });
 
+  test.each<[string, string | Uint8Array, string, ErrorConstructor]>([
+    ['UTF-8', new Uint8Array([0xff]), 'Expected `body` to be UTF-8, got invalid bytes', TypeError],
+    ['JSON', '{', 'Expected `body` to be JSON, got a string of 1 character', SyntaxError],
+  ])('a body that is no %s → the message says so, the cause is why', (_title, body, message, Cause) => {
+    expect(() => parseWebhook(body)).toThrow(expect.objectContaining({ message, cause: expect.any(Cause) }));
+  });
+
   test.each(['', '{', '{"trackings":[', 'undefined', '\u0000'])('%j → WebhookParseError', (body) => {
     expect(() => parseWebhook(body)).toThrow(WebhookParseError);
   });

@@ -3,10 +3,8 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { bundled } from '../../../scripts/support/bundled.ts';
 import type { Listening, ReceiverConfig } from './receiver-config.ts';
-
-const RECEIVER = fileURLToPath(new URL('./receiver.ts', import.meta.url));
 
 /** What one receiver process wrote down, in order. */
 export interface Journal {
@@ -24,18 +22,21 @@ interface Receiver {
 export class Fleet {
   readonly #config: Omit<ReceiverConfig, 'journal'>;
   readonly #directory: string;
+  readonly #program: string;
   readonly #alive = new Map<string, Receiver>();
   readonly #killed = new Set<string>();
   readonly #starting = new Set<Promise<void>>();
   #count = 0;
 
-  private constructor(config: Omit<ReceiverConfig, 'journal'>, directory: string) {
+  private constructor(config: Omit<ReceiverConfig, 'journal'>, directory: string, program: string) {
     this.#config = config;
     this.#directory = directory;
+    this.#program = program;
   }
 
   static async start(config: Omit<ReceiverConfig, 'journal'>, size: number): Promise<Fleet> {
-    const fleet = new Fleet(config, await mkdtemp(join(tmpdir(), 'receivers-')));
+    const program = await bundled('test/integration/receivers/receiver.ts');
+    const fleet = new Fleet(config, await mkdtemp(join(tmpdir(), 'receivers-')), program);
     await Promise.all(Array.from({ length: size }, () => fleet.#add()));
     return fleet;
   }
@@ -81,7 +82,7 @@ export class Fleet {
     this.#count += 1;
     const name = `receiver-${this.#count}`;
     const config: ReceiverConfig = { ...this.#config, journal: join(this.#directory, name) };
-    const child = fork(RECEIVER, [JSON.stringify(config)], { execArgv: ['--import', 'tsx'] });
+    const child = fork(this.#program, [JSON.stringify(config)]);
     const exited = once(child, 'exit').then(([code]) => {
       throw new Error(`Expected ${name} to listen, got exit code ${code}`);
     });

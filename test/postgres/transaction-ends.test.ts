@@ -1,0 +1,121 @@
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { type TransactionRunner, transactionalInbox } from '../../src/postgres/index.ts';
+
+let database: PGlite;
+beforeAll(async () => {
+  database = await PGlite.create();
+}, 120_000);
+afterAll(() => database.close());
+beforeEach(async () => {
+  await transactionalInbox({ pool: database }).createTable();
+  await database.query('CREATE TABLE effects (id text)');
+});
+afterEach(async () => {
+  await database.exec('DROP TABLE tracking_inbox; DROP TABLE effects');
+});
+function push(...ids: string[]) {
+  const events = ids.map((eventId, order) => ({ eventId, occurrenceDatetime: '2021-03-04', order }));
+  return { trackerId: 't1', events };
+}
+const silent = () => {};
+
+/** A pool of one connection, as `pg` lends it. */
+function poolOf() {
+  const connection = {
+    async query(text: string, values?: unknown[]) {
+      if (values === undefined) return (await database.exec(text)).at(-1) ?? { rows: [] };
+      return database.query(text, values);
+    },
+    release() {},
+  };
+  return { query: connection.query, connect: async () => connection };
+}
+
+test('a handler that ends its transaction by COMMIT → the other events are handled, now or on a redelivery', async () => {
+  const inbox = transactionalInbox({ pool: poolOf(), onError: silent });
+  const seen: unknown[] = [];
+  let isFirst = true;
+  const handler = async (
+    { eventId }: { eventId?: unknown },
+    { transaction }: { transaction: { query(text: string): Promise<unknown> } },
+  ) => {
+    seen.push(eventId);
+    if (isFirst) {
+      isFirst = false;
+      await transaction.query('COMMIT');
+    }
+  };
+  const reports = [];
+  for (let index = 0; index < 3; index += 1)
+    reports.push((await inbox.process(push('a', 'b', 'c'), handler)).outcome);
+  expect(seen).toEqual(expect.arrayContaining(['a', 'b', 'c']));
+});
+
+test('a runner that does the work again when the commit fails → what it handled the second time lasts', async () => {
+  let tries = 0;
+  const pool: TransactionRunner = {
+    query: (text, values) => database.query(text, values),
+    async transaction(work) {
+      for (;;) {
+        try {
+          return await database.transaction(async (given) => {
+            const result = await work(given);
+            if (tries++ === 0)
+              throw Object.assign(new Error('could not serialize access'), { code: '40001' });
+            return result;
+          });
+        } catch (error) {
+          if (tries > 1) throw error;
+        }
+      }
+    },
+  };
+  const inbox = transactionalInbox({ pool, onError: silent });
+  await inbox.process(push('a', 'b'), async ({ eventId }, { transaction }) => {
+    await transaction.query('INSERT INTO effects VALUES ($1)', [eventId]);
+  });
+  const { rows } = await database.query<{ id: string }>('SELECT id FROM effects ORDER BY id');
+  expect(rows.map(({ id }) => id)).toEqual(['a', 'b']);
+});
+
+test('an event that was dead-lettered in a transaction that a later one ends → dead-lettered after all', async () => {
+  const letters: unknown[] = [];
+  const inbox = transactionalInbox({
+    pool: poolOf(),
+    onError: silent,
+    maxAttempts: 1,
+    onDeadLetter: (_event, { key }) => void letters.push(key),
+  });
+  const report = await inbox.process(push('a', 'b'), async ({ eventId }, { transaction }) => {
+    if (eventId === 'a') throw new Error('a failed');
+    await transaction.query('ROLLBACK');
+  });
+  expect(report).toMatchObject({ deadLettered: 2 });
+});
+
+test.each(['SAVEPOINT tracking_event', 'RELEASE SAVEPOINT tracking_webhook; COMMIT'])(
+  'last attempt, connection breaks at %s → not dead-lettered: no handler failed',
+  async (breaking) => {
+    let isBroken = false;
+    const connection = {
+      query: async (text: string, values: unknown[] = []) => {
+        if (text === breaking && !isBroken) {
+          isBroken = true;
+          throw new Error('Connection terminated unexpectedly');
+        }
+        if (text.startsWith('WITH setting'))
+          return { rows: (values[0] as string[]).map((key) => ({ key, attempts: 1 })) };
+        return { rows: [] };
+      },
+      release() {},
+    };
+    const onDeadLetter = vi.fn();
+    const handler = vi.fn();
+    const pool = { query: connection.query, connect: async () => connection };
+    const inbox = transactionalInbox({ pool, onError: () => {}, maxAttempts: 1, onDeadLetter });
+    const report = await inbox.process({ trackerId: 't1', events: [{ eventId: 'a' }] }, handler);
+    expect(onDeadLetter).not.toHaveBeenCalled();
+    expect(report.outcome).toBe('unavailable');
+  },
+);
