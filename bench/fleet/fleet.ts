@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { bundled } from '../../scripts/support/bundled.ts';
 import type { PeerMessage, PeerOutcome, PeerTask } from './task.ts';
 
 /** Processes of one account that begin together. */
@@ -16,10 +17,8 @@ export class PeerFleet {
 
   /** Starts the processes and waits until each is ready. */
   static async start(size: number): Promise<PeerFleet> {
-    const script = fileURLToPath(new URL('./peer.ts', import.meta.url));
-    const peers = Array.from({ length: size }, () =>
-      fork(script, { stdio: 'inherit', execArgv: ['--import', 'tsx'] }),
-    );
+    const script = await bundled(fileURLToPath(new URL('./peer.ts', import.meta.url)));
+    const peers = Array.from({ length: size }, () => fork(script, { stdio: 'inherit' }));
     await Promise.all(peers.map(nextMessage));
     return new PeerFleet(peers);
   }

@@ -74,7 +74,7 @@ export function drawChart(title: string, runs: readonly Run[]): string {
 }
 
 // Colours that stand out on white and on black; the words follow the reader's scheme.
-const STYLE = `<style>
+export const STYLE = `<style>
 text { font: 12px system-ui, sans-serif; fill: #57606a }
 .name { font-weight: 600; fill: #1f2328 }
 .accepted { fill: #2f81f7 }
@@ -104,11 +104,11 @@ function binsOf(run: Run): { accepted: number; refused: number }[] {
   return bins;
 }
 
-function rectangle(kind: string, x: number, y: number, width: number, height: number): string {
+export function rectangle(kind: string, x: number, y: number, width: number, height: number): string {
   return `<rect class="${kind}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"/>`;
 }
 
-function text(
+export function text(
   x: number,
   y: number,
   anchor: 'start' | 'middle' | 'end',
@@ -122,6 +122,6 @@ function escapeText(content: string): string {
   return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 
-function round(value: number): number {
+export function round(value: number): number {
   return Math.round(value * 10) / 10;
 }

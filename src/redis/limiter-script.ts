@@ -64,6 +64,23 @@ local me = request.process
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
+-- What is known, on the clock of now: one that was set back, or another server's, would hold all up until it is there again.
+
+local state = { announced_for = 0, paused_until = 0, cut_share = 1, cut_at = 0, last_grant_at = 0, divided_until = 0,
+  virtual = 0, run = 0, seen_at = 0 }
+local fields = redis.call('HGETALL', STATE)
+for index = 1, #fields, 2 do state[fields[index]] = tonumber(fields[index + 1]) end
+local set_back = math.max(0, state.seen_at - now)
+state.seen_at = now
+if set_back > 0 then
+  for _, name in ipairs({ 'announced_for', 'paused_until', 'cut_at', 'last_grant_at', 'divided_until' }) do
+    state[name] = state[name] - set_back
+  end
+  for _, member in ipairs(redis.call('ZRANGE', LEASES, 0, -1)) do
+    redis.call('ZINCRBY', LEASES, -set_back, member)
+  end
+end
+
 -- The tokens of this process.
 
 local function is_exact(member) return string.sub(member, 1, 6) == 'exact:' end
@@ -86,11 +103,6 @@ redis.call('ZREMRANGEBYSCORE', LEASES, '-inf', now)
 
 -- What holds for the endpoint.
 
-local state = { announced_for = 0, paused_until = 0, cut_share = 1, cut_at = 0, last_grant_at = 0, divided_until = 0,
-  virtual = 0, run = 0 }
-local fields = redis.call('HGETALL', STATE)
-for index = 1, #fields, 2 do state[fields[index]] = tonumber(fields[index + 1]) end
-
 -- A process with a larger configured limit believes in more.
 local plausible = math.max(${LARGEST_ANNOUNCED_LIMIT}, request.limit)
 if state.announced and state.announced > plausible then state.announced = nil end
@@ -100,7 +112,6 @@ if announcement and now - announcement.sentMsAgo >= state.announced_for then
 end
 local limit = math.min(state.announced or request.limit, request.maxLimit or math.huge)
 
--- The clock of Redis may have been set back since.
 state.paused_until = math.min(state.paused_until, now + ${LONGEST_PAUSE_MS})
 local recovering_ms = math.max(0, now - state.cut_at - ${HOLD_MS})
 local share = math.min(1, state.cut_share + recovering_ms / 1000 * ${RECOVERY_PER_SECOND})
@@ -124,6 +135,8 @@ local others_virtual = math.huge
 local entries = redis.call('HGETALL', WAITING)
 for index = 1, #entries, 2 do
   local entry = cjson.decode(entries[index + 1])
+  -- Who is still there asks again in time.
+  if set_back > 0 then entry.loses_turn_at = 0 end
   local is_waiting = entry.loses_turn_at > now
   if entries[index] == me then
     -- Who kept waiting keeps the turn; anybody else begins where the others are.

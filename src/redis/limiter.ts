@@ -23,7 +23,7 @@ import {
 } from '../limiter/limiter.ts';
 import { Buckets } from '../limiter/queue.ts';
 import type { TokenBucketLimiterOptions } from '../limiter/token-bucket.ts';
-import { checkLogger, type Logger, leveledLogger } from '../logging.ts';
+import { type Lines, type Logger, resolveLogger } from '../logging.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
 import { SharedBucket } from './shared-bucket.ts';
 
@@ -79,7 +79,7 @@ const limiterOptions = z.strictObject({
   onUnavailable: choiceOption(['local', 'reject']).default('local'),
   processes: countOption(1).default(1),
   commandTimeoutMs: timeoutOption.default(500),
-  logger: z.custom<Logger>().transform(checkLogger).optional(),
+  logger: z.custom<Logger>().optional(),
   onFallback: functionOption<NonNullable<RedisLimiterOptions['onFallback']>>().optional(),
 } satisfies OptionShape<RedisLimiterOptions>);
 
@@ -117,7 +117,7 @@ export class RedisLimiter implements Limiter {
       processId: randomBytes(9).toString('base64url'),
       timeoutMs: commandTimeoutMs,
       isLocalAllowed: onUnavailable === 'local',
-      availability: watchAvailability(onUnavailable, leveledLogger(logger ?? console, 'info'), onFallback),
+      availability: watchAvailability(onUnavailable, resolveLogger(logger, 'info'), onFallback),
     };
     this.#buckets = new Buckets(
       (asked) => new SharedBucket({ ...shared, ...checkLimits(asked), bucket: asked.bucket }),
@@ -152,7 +152,7 @@ export class RedisLimiter implements Limiter {
 /** Notifies the logger and the hook once when Redis is gone, and once when it is back. */
 function watchAvailability(
   policy: UnavailablePolicy,
-  logger: Logger,
+  logger: Lines,
   hook: ((info: FallbackInfo) => void) | undefined,
 ) {
   let isGone = false;

@@ -6,6 +6,10 @@ import { settled } from '../limiter/manual-clock.ts';
 import { makeRedisLimiter } from './limiter/make-redis-limiter.ts';
 import { grantAll, ScriptedRedis } from './limiter/scripted-redis.ts';
 
+test('honorsDeadlines → true, so that no client sets a timer of its own for each call', () => {
+  expect(makeRedisLimiter().limiter.honorsDeadlines).toBe(true);
+});
+
 describe('options', () => {
   test.each([
     ['keyPrefix', ''],

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { createClient, createClientPool } from 'redis';
 import { expect, onTestFinished, test } from 'vitest';
+import { bundled } from '../../../scripts/support/bundled.ts';
 import type { RedisClient } from '../../../src/redis/index.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, take } from './fleets.ts';
@@ -63,8 +63,8 @@ await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
   });
 
   test('a program that has nothing more to do → ends by itself', async () => {
-    const program = fileURLToPath(new URL('./program.ts', import.meta.url));
-    const input = ['--import', 'tsx', program, url, keyPrefix];
+    const program = await bundled('test/integration/redis-limiter/program.ts');
+    const input = [program, url, keyPrefix];
     const { stdout } = await promisify(execFile)(process.execPath, input, { timeout: 25_000 });
     expect(stdout.trim()).toBe('end of program');
   });

@@ -76,4 +76,19 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     await limiter.acquire(asked());
     expect(limiter.snapshot(bucket)?.limit).toBe(3);
   });
+
+  test('a clock of Redis that is set back a minute → the next call waits no longer than usual', async () => {
+    const { join, asked, leases, state } = makeFleet();
+    const [ticket] = await take(join(), asked(), 3);
+    ticket?.settle({ status: 429, retryAfterMs: 0 });
+    await sleep(50);
+    // What stands there was written on a clock that was a minute ahead.
+    for (const member of await admin.zrange(leases, '0', '-1')) await admin.zincrby(leases, 60_000, member);
+    for (const name of ['seen_at', 'last_grant_at', 'cut_at']) await admin.hincrby(state, name, 60_000);
+    const [startedAt, other] = [performance.now(), join()];
+    await take(other, asked(), 3);
+    const waitedMs = performance.now() - startedAt;
+    expect(waitedMs).toBeGreaterThan(1_000);
+    expect(waitedMs).toBeLessThan(5_000);
+  });
 });
