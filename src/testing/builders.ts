@@ -1,4 +1,6 @@
 // Specification: service.md 2.2, 2.3, 4, 6; public contract, "Records", "Webhooks"
+import { z } from 'zod';
+import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import type { Courier } from '../schemas/courier.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';
@@ -9,7 +11,7 @@ import {
   PROOF_OF_DELIVERY_TOPIC,
   type ProofOfDelivery,
 } from '../schemas/webhook.ts';
-import { resolveOptions } from './options.ts';
+import { resolveOptions, seedOption } from './options.ts';
 import { defaultCouriers, publicCourier } from './service/couriers.ts';
 import { seededRandom } from './service/seeded.ts';
 import { FakeState } from './service/state.ts';
@@ -40,8 +42,11 @@ const HISTORY: readonly EventInput[] = [
   { ...LOCAL_POST, statusMilestone: 'delivered', occurrenceDatetime: '2026-03-06T17:42:00Z' },
 ];
 
+const buildOptions = z.strictObject({ seed: seedOption.default(1) } satisfies OptionShape<BuildOptions>);
+
 /** Everything the builders draw from, for one seed: a fake whose one shipment was delivered. */
-function material({ seed = 1 }: BuildOptions = {}, trackingNumber?: string | null) {
+function material(options: BuildOptions = {}, trackingNumber?: string | null) {
+  const { seed } = checkOptions(buildOptions, options);
   const random = seededRandom(seed);
   const pick = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(random() * items.length)];
   const state = new FakeState(resolveOptions({ seed, now: () => CREATED_AT_MS, webhooks: false }));
@@ -57,6 +62,7 @@ function material({ seed = 1 }: BuildOptions = {}, trackingNumber?: string | nul
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid tracker
+ * @throws ConfigurationError when an option makes no sense
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
 export function buildTracker(overrides: Overrides<Tracker> = {}, options?: BuildOptions): Tracker {
@@ -70,6 +76,7 @@ export function buildTracker(overrides: Overrides<Tracker> = {}, options?: Build
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid event
+ * @throws ConfigurationError when an option makes no sense
  */
 export function buildEvent(overrides: Overrides<TrackingEvent> = {}, options?: BuildOptions): TrackingEvent {
   const { ids, tracker, pick } = material(options, overrides.trackingNumber);
@@ -83,6 +90,7 @@ export function buildEvent(overrides: Overrides<TrackingEvent> = {}, options?: B
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns valid tracking results
+ * @throws ConfigurationError when an option makes no sense
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
 export function buildTracking(overrides: Overrides<Tracking> = {}, options?: BuildOptions): Tracking {
@@ -97,6 +105,7 @@ export function buildTracking(overrides: Overrides<Tracking> = {}, options?: Bui
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid delivery
+ * @throws ConfigurationError when an option makes no sense
  */
 export function buildDelivery(
   overrides: Overrides<EventsDelivery> = {},
@@ -118,6 +127,7 @@ export function buildDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid proof of delivery
+ * @throws ConfigurationError when an option makes no sense
  */
 export function buildProofOfDelivery(
   overrides: Overrides<ProofOfDelivery> = {},
@@ -139,6 +149,7 @@ export function buildProofOfDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid courier
+ * @throws ConfigurationError when an option makes no sense
  */
 export function buildCourier(overrides: Overrides<Courier> = {}, options?: BuildOptions): Courier {
   const courier = material(options).pick(defaultCouriers()) ?? { courierCode: 'us-post' };

@@ -6,6 +6,7 @@ import { trackingNumber as trackingNumberRule } from '../schemas/identifier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { ProofOfDelivery } from '../schemas/webhook.ts';
 import { sortEvents } from '../webhooks/events.ts';
+import { controlReply } from './control.ts';
 import {
   type FakeTrackingServiceOptions,
   type RecordedRequest,
@@ -214,7 +215,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
   const basePath = resolved.baseUrl.pathname.replace(/\/+$/, '');
   const serveRaw = (raw: RawRequest) => serve(state, raw);
   const shipment = (of: string | { readonly trackerId: string }) => new FakeShipment(() => state, of);
-  return {
+  const fake: FakeTrackingService = {
     baseUrl: resolved.baseUrl.origin + basePath,
     apiKey: options.apiKeys?.[0] ?? 'test-api-key',
     fetch: createFetch(serveRaw, basePath),
@@ -232,7 +233,13 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
     get webhooks() {
       return state.webhooks;
     },
-    listen: (listenOptions) => listen(serveRaw, basePath, listenOptions),
+    listen({ control = false, ...listenOptions } = {}) {
+      const serveControlled = async (raw: RawRequest): Promise<Outcome> => {
+        const reply = controlReply(fake, raw);
+        return reply === undefined ? serveRaw(raw) : { kind: 'answer', reply };
+      };
+      return listen(control ? serveControlled : serveRaw, basePath, listenOptions);
+    },
     shipment,
     play(trackingNumber, name, { speed = resolved.speed } = {}) {
       checkOneOf('name', name, PLAY_NAMES);
@@ -246,4 +253,5 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
       state = new FakeState(resolved);
     },
   };
+  return fake;
 }

@@ -5,6 +5,8 @@
  */
 
 import { type HttpHandler, HttpResponse, http } from 'msw';
+import { z } from 'zod';
+import { checkOptions, isUrl, type OptionShape, option } from '../common/option-checks.ts';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
 import { toRawRequest, toResponse, toStalledResponse } from './transports.ts';
 
@@ -13,6 +15,10 @@ export interface TrackingHandlersOptions {
   /** Base URL that the code under test is configured with. Default: the fake's own. */
   readonly baseUrl?: string | URL;
 }
+
+const handlersOptions = z.strictObject({
+  baseUrl: option<string | URL>('an absolute URL', isUrl).optional(),
+} satisfies OptionShape<TrackingHandlersOptions>);
 
 /** Requests that wait for their caller to give up; MSW 2 loses the signal of a request that nothing holds. */
 const waiting = new Set<Request>();
@@ -36,16 +42,16 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
  * @param fake - from `createFakeTrackingService`
  * @param options - `baseUrl`: the one your code is configured with; default the fake's own
  * @returns handlers for `setupServer(...)` or `server.use(...)`
- * @throws TypeError when `baseUrl` is no URL
+ * @throws ConfigurationError when `baseUrl` is no URL
  * @example
  * const fake = createFakeTrackingService();
  * const server = setupServer(...trackingHandlers(fake, { baseUrl: 'https://tracking.test/public/v1' }));
  */
 export function trackingHandlers(
   fake: FakeTrackingService,
-  { baseUrl = fake.baseUrl }: TrackingHandlersOptions = {},
+  options: TrackingHandlersOptions = {},
 ): HttpHandler[] {
-  const { origin, pathname } = new URL(baseUrl);
+  const { origin, pathname } = new URL(checkOptions(handlersOptions, options).baseUrl ?? fake.baseUrl);
   const basePath = pathname.replace(/\/+$/, '');
   return [http.all(`${origin}${basePath}/*`, ({ request }) => respond(fake, request, basePath))];
 }

@@ -7,11 +7,13 @@ import {
   countOption,
   delayOption,
   functionOption,
+  isUrl,
   type OptionShape,
   option,
   switchOption,
 } from '../common/option-checks.ts';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
+import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { FailureKind } from './service/failures.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
@@ -33,7 +35,7 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, read anew each time, so fake timers rule it. */
   readonly now?: () => number;
-  /** Requests per second by endpoint, default as in the table (service.md 8); `false` counts nothing and sends no limit headers. */
+  /** Requests per second by endpoint, default as in the table; `false` counts nothing and sends no limit headers. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
   /** How requests are counted: `fixed` windows that start each second (default), or `sliding` over the last second. */
   readonly limitWindow?: LimitWindow;
@@ -43,7 +45,7 @@ export interface FakeTrackingServiceOptions {
   readonly plans?: FakePlans;
   /** Base URL that `fake.baseUrl` tells and `fake.listen` takes its path from. Default `https://tracking.test/public/v1`. */
   readonly baseUrl?: string;
-  /** Milliseconds from a tracker's creation to its first results (service.md 1). Default 2000; `trackers.track` does not wait. */
+  /** Milliseconds from a tracker's creation to its first results. Default 2000; `trackers.track` does not wait. */
   readonly resultsDelayMs?: number;
   /** How "no results yet" is answered: 404 `parcel_not_found` (default) or an empty list. Both exist. */
   readonly noResults?: 'parcel_not_found' | 'empty';
@@ -87,6 +89,8 @@ export interface RecordedRequest {
   readonly status: number | null;
   /** How the request was made to fail, unless by a status alone. */
   readonly failure: FailureKind | undefined;
+  /** Why it was rejected, the first reason of several; `undefined` where the response names none. */
+  readonly error: ApiErrorItem | undefined;
 }
 
 /** The most API keys that an account may have (public contract). */
@@ -137,7 +141,7 @@ const fakeOptions = z.strictObject({
   limitWindow: choiceOption<LimitWindow>(['fixed', 'sliding']).default('fixed'),
   apiKeys: apiKeysOption.optional(),
   plans: plansOptions.prefault({}),
-  baseUrl: option<string>('an absolute URL', (value) => URL.canParse(String(value)))
+  baseUrl: option<string>('an absolute URL', isUrl)
     .default(DEFAULT_BASE_URL)
     .transform((url) => new URL(url)),
   resultsDelayMs: delayOption.default(2000),

@@ -74,6 +74,8 @@ export interface ListenOptions {
   readonly port?: number;
   /** Address to bind; default `127.0.0.1`. */
   readonly host?: string;
+  /** Also answers `POST /__fake/events`, `/stop`, `/failures` and `/reset`, for tests in other processes. Default false. */
+  readonly control?: boolean;
 }
 
 /** A fake service that listens on real HTTP. */
@@ -99,7 +101,7 @@ function send(outcome: Outcome, response: ServerResponse): void {
 export async function listen(
   serve: (raw: RawRequest) => Promise<Outcome>,
   basePath: string,
-  { port = 0, host = '127.0.0.1' }: ListenOptions = {},
+  { port = 0, host = '127.0.0.1' }: Omit<ListenOptions, 'control'> = {},
 ): Promise<FakeServer> {
   const respond = async (message: IncomingMessage, response: ServerResponse) => {
     const { method = 'GET', url: target = '/', headersDistinct } = message;

@@ -1,61 +1,32 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../src/config/config.ts';
+import { bundleCommands, type Commands, printed, type StartedCommand } from './command.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const NUMBER = 'RR123456785CN';
 const headers = { authorization: 'Bearer any-key', 'content-type': 'application/json' };
 
-interface Command {
-  readonly child: ChildProcess;
-  readonly output: { stdout: string; stderr: string };
-  readonly exitCode: Promise<number | null>;
-}
-
 describe('tracking-client-fake', () => {
-  const children: ChildProcess[] = [];
   const closers: (() => void)[] = [];
+  let commands: Commands;
+  beforeAll(async () => {
+    commands = await bundleCommands();
+  });
+  afterAll(() => commands[Symbol.asyncDispose]());
   afterEach(() => {
-    for (const child of children.splice(0)) child.kill('SIGKILL');
     for (const close of closers.splice(0)) close();
   });
 
-  function start(...args: string[]): Command {
-    const child = spawn(process.execPath, ['--import', 'tsx', 'src/testing/cli/main.ts', ...args], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    children.push(child);
-    const output = { stdout: '', stderr: '' };
-    child.stdout.on('data', (chunk: Buffer) => {
-      output.stdout += chunk.toString();
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      output.stderr += chunk.toString();
-    });
-    const exitCode = new Promise<number | null>((resolve) => child.on('close', resolve));
-    return { child, output, exitCode };
-  }
+  const start = (...args: string[]) => commands.start('tracking-client-fake', args);
 
-  /** Waits until the command has printed something; the test's own time limit ends the wait. */
-  async function printed({ output }: Command, pattern: RegExp): Promise<RegExpExecArray> {
-    for (;;) {
-      const found = pattern.exec(output.stdout);
-      if (found !== null) return found;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-
-  async function baseUrlOf(command: Command): Promise<string> {
+  async function baseUrlOf(command: StartedCommand): Promise<string> {
     const [, url = ''] = await printed(command, /Base URL +(\S+)/);
     return url;
   }
 
-  function create(baseUrl: string): Promise<Response> {
-    const body = JSON.stringify({ trackingNumber: NUMBER });
+  function create(baseUrl: string, trackingNumber = NUMBER): Promise<Response> {
+    const body = JSON.stringify({ trackingNumber });
     return fetch(`${baseUrl}/trackers`, { method: 'POST', headers, body });
   }
 
@@ -98,7 +69,7 @@ describe('tracking-client-fake', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s with a receiver that never answers → exit code 0',
+    '%s, twice at once, with a receiver that never answers → exit code 0',
     async (signal) => {
       const silent = createServer(() => {});
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
@@ -110,6 +81,7 @@ describe('tracking-client-fake', () => {
       await create(await baseUrlOf(command));
       await asked;
       command.child.kill(signal);
+      setTimeout(() => command.child.kill(signal), 100); // As npx does.
       expect(await command.exitCode).toBe(0);
       expect(command.output).toMatchObject({ stdout: expect.stringMatching(/Stopped\.\n$/), stderr: '' });
     },
@@ -126,21 +98,57 @@ describe('tracking-client-fake', () => {
     });
   });
 
-  it('a bad flag → one usage line on stderr, exit code 2', async () => {
+  it('a bad flag → one line on stderr, exit code 2', async () => {
     const command = start('--speed', '0');
     expect(await command.exitCode).toBe(2);
-    expect(command.output.stdout).toBe('');
-    expect(command.output.stderr).toMatch(
-      /^tracking-client-fake: Expected `--speed` .* Usage: tracking-client-fake .*\n$/,
-    );
+    expect(command.output).toEqual({
+      stdout: '',
+      stderr: 'tracking-client-fake: Expected `--speed` to be a number of at least 1, got "0"\n',
+    });
   });
 
   it('--help → every flag, exit code 0', async () => {
     const command = start('--help');
     expect(await command.exitCode).toBe(0);
     const flags =
-      'port host play speed webhook-url webhook-secret duplicates shuffle api-key per-call seed version';
+      'port host play speed fail latency limit quota per-call webhook-url webhook-secret duplicates shuffle api-key seed version';
     for (const flag of flags.split(' ')) expect(command.output.stdout).toContain(`--${flag}`);
+  });
+
+  it('failures, a limit, a quota and latency → what programs in other languages meet, each line with its reason', async () => {
+    const command = start(
+      ...['--port', '0', '--fail', 'trackers.create:409', '--quota', '1', '--limit', 'trackers.list:1'],
+      ...['--latency', '50'],
+    );
+    const baseUrl = await baseUrlOf(command);
+    const startedAt = performance.now();
+    expect((await create(baseUrl)).status).toBe(409);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(49);
+    expect((await create(baseUrl)).status).toBe(201);
+    expect((await create(baseUrl, 'LA680658838NL')).status).toBe(403);
+    const list = () => fetch(`${baseUrl}/trackers?page=1&limit=5`, { headers });
+    const statuses = (await Promise.all([list(), list(), list()])).map(({ status }) => status);
+    expect(statuses).toContain(429);
+    await printed(command, /→ 409 request_conflict: Injected failure 409\.\n/);
+    await printed(command, /LA680658838NL → 403 quota_limit_reached: The quota is used up\.\n/);
+  });
+
+  it('the control path → a failure, an event and a reset from outside', async () => {
+    const command = start('--port', '0', '--play', 'none');
+    const baseUrl = await baseUrlOf(command);
+    const control = async (path: string, body: object) => {
+      const url = new URL(`/__fake/${path}`, baseUrl);
+      return (await fetch(url, { method: 'POST', body: JSON.stringify(body) })).status;
+    };
+    expect(await control('failures', { endpoint: 'trackers.create', status: 500 })).toBe(200);
+    expect((await create(baseUrl)).status).toBe(500);
+    const created = await create(baseUrl);
+    const { trackerId } = (await created.json()).data.tracker;
+    expect(await control('events', { trackingNumber: NUMBER, event: { status: 'Posted' } })).toBe(200);
+    const results = await fetch(`${baseUrl}/trackers/${trackerId}/results`, { headers });
+    expect((await results.json()).data.trackings[0].events).toMatchObject([{ status: 'Posted' }]);
+    expect(await control('reset', {})).toBe(200);
+    expect((await fetch(`${baseUrl}/trackers/${trackerId}`, { headers })).status).toBe(404);
   });
 
   it('--version → the version, exit code 0', async () => {

@@ -129,6 +129,7 @@ describe('createFakeTrackingService with nonsense', () => {
     ['a key with a space', { apiKeys: ['a b'] }],
     ['a negative limit', { limits: { 'couriers.list': -1 } }],
     ['a relative base URL', { baseUrl: '/v1' }],
+    ['a base URL that cannot be text', { baseUrl: Object.create(null) }],
     ['a speed below 1', { speed: 0.5 }],
     ['a negative delay', { resultsDelayMs: -1 }],
     ['a negative latency', { latencyMs: -1 }],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { ENTRY_POINTS } from '../../scripts/support/entry-points.ts';
 
 const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 const IMPORT = /(?:^|\n)(?:import|export)\s(?!type\s)[^;]*?from\s+'([^']+)'/g;
@@ -35,15 +36,35 @@ describe('what the testing kit loads', () => {
     expect(loaded.filter((name) => name === 'client.ts' || name.startsWith('http/'))).toEqual([]);
   });
 
-  it('the command → zod is its only package, and nothing of the HTTP client', () => {
-    const loaded = [...loadedBy('testing/cli/main.ts')];
-    expect(loaded.filter(isPackage)).toEqual(['zod']);
-    expect(loaded.filter((name) => name === 'client.ts' || name.startsWith('http/'))).toEqual([]);
+  it('tracking-client/testing/msw → msw besides zod, which the fake it is given has loaded, and still no HTTP client', () => {
+    const loaded = [...loadedBy('testing/msw.ts')];
+    expect(loaded.filter(isPackage).sort()).toEqual(['msw', 'zod']);
+    expect(loaded.filter((name) => name.startsWith('http/'))).toEqual([]);
+  });
+});
+
+describe('what the libraries of the command are loaded by', () => {
+  const libraries = ['commander', 'cli-table3', 'cli-progress', 'csv-parse', 'csv-stringify', 'picocolors'];
+
+  it.each(Object.values(ENTRY_POINTS))('%s → not by this', (entry) => {
+    const loaded = loadedBy(entry.replace(/^src\//, ''));
+    expect(libraries.filter((name) => loaded.has(name))).toEqual([]);
+    expect([...loaded].filter((name) => name.startsWith('cli/'))).toEqual([]);
   });
 
-  it('tracking-client/testing/msw → msw besides, and still no HTTP client', () => {
-    const loaded = [...loadedBy('testing/msw.ts')];
-    expect(loaded.filter(isPackage).sort()).toEqual(['msw']);
-    expect(loaded.filter((name) => name.startsWith('http/'))).toEqual([]);
+  it('the command → by this, and each part by what needs it', () => {
+    expect(loadedBy('cli/main.ts')).toContain('commander');
+    expect(loadedBy('cli/main.ts')).not.toContain('cli-table3');
+    expect(loadedBy('cli/watch.ts')).toContain('cli-table3');
+    expect(loadedBy('cli/import.ts')).toContain('csv-parse');
+  });
+});
+
+describe('what loads @opentelemetry/api', () => {
+  it('tracking-client/opentelemetry → alone, of all entry points', () => {
+    const loading = Object.values(ENTRY_POINTS).filter((entry) =>
+      loadedBy(entry.replace(/^src\//, '')).has('@opentelemetry/api'),
+    );
+    expect(loading).toEqual(['src/opentelemetry/index.ts']);
   });
 });

@@ -9,6 +9,20 @@ const BASE_URL = 'https://api.example.test/tracking/v1';
 const headers = { authorization: 'Bearer key' };
 
 describe('trackingHandlers', () => {
+  it.each([
+    [{ baseUrl: '' }, 'Expected `baseUrl` to be an absolute URL, got an empty string'],
+    [
+      { baseURL: 'https://a.test' },
+      /^Expected `options` to hold known options only, got `baseURL`; did you mean `baseUrl`/,
+    ],
+    [null, 'Expected `options` to be an object, got null'],
+  ])('options %j → ConfigurationError', (options, message) => {
+    const give = () => Reflect.apply(trackingHandlers, undefined, [createFakeTrackingService(), options]);
+    expect(give).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError', message: expect.stringMatching(message) }),
+    );
+  });
+
   const server = setupServer();
   beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
   afterEach(() => server.resetHandlers());

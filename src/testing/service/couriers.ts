@@ -4,7 +4,7 @@ import type { Hints } from './trackers.ts';
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
-  /** False where only later calls have results (service.md 1). Default true. */
+  /** False where only later calls have results. Default true. */
   readonly supportsSynchronousFetch?: boolean;
 }
 

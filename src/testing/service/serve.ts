@@ -1,6 +1,7 @@
 // Specification: service.md 4, 5, 7, 8; public contract, "Base URL and authentication", "Errors"
 import { sleep } from '../../common/timing.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
+import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';
 import type { RecordedRequest } from '../options.ts';
 import { failedOutcome } from './failures.ts';
 import { type Call, handlers } from './handlers.ts';
@@ -83,6 +84,12 @@ function outcomeOf(state: FakeState, raw: RawRequest, pathname: string, entry: O
   }
 }
 
+function firstErrorIn({ status, body }: Reply): ApiErrorItem | undefined {
+  if (status < 400) return undefined;
+  const { errors, error } = Object(jsonOrText(body));
+  return apiErrorItemSchema.safeParse(Array.isArray(errors) ? errors[0] : error).data;
+}
+
 /** Responds to one request: this is the fake service, without a transport. */
 export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome> {
   // Joined, not resolved: a target that starts with `//` must stay a path.
@@ -99,13 +106,17 @@ export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome>
     requestId: state.ids.next('request'),
     status: null,
     failure: undefined,
+    error: undefined,
   };
   state.requests.push(entry);
   if (state.requests.length > state.options.historyLimit) state.requests.shift();
   const outcome = outcomeOf(state, raw, url.pathname, entry);
   const latencyMs = entry.endpoint === undefined ? 0 : state.options.latencyMs(entry.endpoint);
   if (latencyMs > 0) await sleep(latencyMs);
-  if ('reply' in outcome) entry.status = outcome.reply.status;
+  if ('reply' in outcome) {
+    entry.status = outcome.reply.status;
+    entry.error = firstErrorIn(outcome.reply);
+  }
   state.options.onRequest?.(entry);
   if (!('reply' in outcome)) return outcome;
   const { reply } = outcome;

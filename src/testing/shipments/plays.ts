@@ -3,7 +3,7 @@ import type { EventInput } from './shipment.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** How a step's time is written; real couriers mix all of these (service.md 2.3). */
+/** How a step's time is written; real couriers mix all of these. */
 export type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
 
 export interface PlayStep {

@@ -8,7 +8,7 @@ export type WebhookTarget = string | URL | ((request: Request) => Response | Pro
 export interface DeliveryResult {
   /** The receiver's status; `null` when it threw, could not be reached or took too long. */
   readonly status: number | null;
-  /** True for any 2xx whose JSON does not say `success: false` (public contract). */
+  /** True for any 2xx whose JSON does not say `success: false`. */
   readonly succeeded: boolean;
 }
 

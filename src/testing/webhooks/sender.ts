@@ -6,6 +6,7 @@ import {
   countOption,
   delayOption,
   functionOption,
+  isUrl,
   type OptionShape,
   option,
   switchOption,
@@ -59,7 +60,7 @@ export interface WebhookSenderOptions {
   readonly itemsPerRequest?: number;
   /** `flat` sends `{ trackerId, clientTrackerId, events }`, one item a request, and proofs of delivery enveloped. Default `enveloped`. */
   readonly shape?: 'enveloped' | 'flat';
-  /** `clientTrackerId` leaves out the `trackerId` where there is one: receivers match by either (service.md 6). Default `both`. */
+  /** `clientTrackerId` leaves out the `trackerId` where there is one: receivers match by either. Default `both`. */
   readonly identifyBy?: 'both' | 'clientTrackerId';
   /** Milliseconds until an unanswered request counts as failed. Default 15000. */
   readonly timeoutMs?: number;
@@ -122,7 +123,7 @@ const repeatOptions = z.strictObject({
 const senderOptions = z.strictObject({
   target: option<WebhookTarget>(
     'a URL or a function',
-    (value) => typeof value === 'function' || URL.canParse(String(value)),
+    (value) => typeof value === 'function' || isUrl(value),
   ),
   fake: option<WebhookSenderOptions['fake']>(
     'a fake tracking service',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../../src/errors.ts';
 import { courierSchema } from '../../../src/schemas/courier.ts';
 import { eventSchema } from '../../../src/schemas/event.ts';
 import { trackerSchema } from '../../../src/schemas/tracker.ts';
@@ -70,5 +71,12 @@ describe('what the builders make', () => {
       rejected: [],
       mismatched: [],
     });
+  });
+});
+
+describe('options of builders', () => {
+  it.each([[null], [{ sed: 1 }], [{ seed: {} }]])('%j → ConfigurationError', (options) => {
+    const build = () => Reflect.apply(buildTracker, undefined, [{}, options]);
+    expect(build).toThrow(ConfigurationError);
   });
 });

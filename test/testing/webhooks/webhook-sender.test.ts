@@ -453,6 +453,7 @@ describe('sender.start under a steady stream', () => {
 describe('createWebhookSender with nonsense', () => {
   it.each([
     ['no URL', { target: 'nowhere' }],
+    ['a target that cannot be text', { target: Object.create(null) }],
     ['-1 duplicates', { duplicates: -1 }],
     ['0 at a time', { concurrency: 0 }],
     ['0 items a request', { itemsPerRequest: 0 }],

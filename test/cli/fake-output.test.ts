@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Flags, parseFlags } from '../../../src/testing/cli/flags.ts';
-import { greeting, paintFor, pushLine, requestLine } from '../../../src/testing/cli/output.ts';
+import { fakeOptions } from '../../src/cli/fake-options.ts';
+import { greeting, pushLine, requestLine } from '../../src/cli/fake-output.ts';
+import { coloursFor } from '../../src/cli/terminal.ts';
 import {
   buildDelivery,
   buildEvent,
@@ -9,9 +10,10 @@ import {
   type RecordedRequest,
   type SentWebhook,
   type WebhookPush,
-} from '../../../src/testing/index.ts';
+} from '../../src/testing/index.ts';
+import { parsed } from './parsed.ts';
 
-const paint = paintFor(false, {});
+const colours = coloursFor(false, {});
 const AT_MS = new Date(2026, 2, 10, 9, 5, 7).getTime();
 
 function request(fields: Partial<RecordedRequest>): string {
@@ -26,8 +28,9 @@ function request(fields: Partial<RecordedRequest>): string {
     requestId: 'r1',
     status: 200,
     failure: undefined,
+    error: undefined,
   };
-  return requestLine({ ...base, ...fields }, paint);
+  return requestLine({ ...base, ...fields }, colours);
 }
 
 const tracker = buildTracker({ trackingNumber: 'RR123456785CN' });
@@ -42,7 +45,7 @@ function push(
   pushes: readonly WebhookPush[] = [eventsPush('Delivered')],
 ): string {
   const base: SentWebhook = { messageIds: ['m1'], attempt: 1, status: 200, succeeded: true };
-  return pushLine({ ...base, ...sent }, pushes, { atMs: AT_MS, maxAttempts: 10, paint });
+  return pushLine({ ...base, ...sent }, pushes, { atMs: AT_MS, maxAttempts: 10, colours });
 }
 
 describe('requestLine', () => {
@@ -73,8 +76,19 @@ describe('requestLine', () => {
     );
   });
 
-  it('a broken connection → no answer', () => {
+  it('a broken connection → no answer, and how it was made to fail', () => {
     expect(request({ status: null })).toMatch(/→ no answer$/);
+    expect(request({ status: null, failure: 'reset' })).toMatch(/→ no answer reset$/);
+  });
+
+  it('a rejected request → its code and why', () => {
+    const error = { code: 'validation_error', message: 'Expected `page` to be a number\u001b[2J' };
+    expect(request({ status: 400, error })).toMatch(
+      /→ 400 validation_error: Expected `page` to be a number$/,
+    );
+    expect(request({ status: 404, error: { code: 'tracker_not_found' } })).toMatch(
+      /→ 404 tracker_not_found$/,
+    );
   });
 });
 
@@ -114,9 +128,7 @@ describe('pushLine', () => {
 const URL = 'http://127.0.0.1:4010/public/v1';
 
 function greet(...args: string[]): string {
-  const flags = parseFlags(args);
-  if (typeof flags === 'string') throw new Error(`Expected flags, got ${flags}`);
-  return greeting(URL, flags satisfies Flags, paintFor(false, {}));
+  return greeting(URL, fakeOptions(parsed('tracking-client-fake', args)), colours);
 }
 
 describe('greeting', () => {
@@ -135,6 +147,17 @@ describe('greeting', () => {
     expect(text).not.toMatch(/hush-1|key-1/);
   });
 
+  it('something to copy → for an app, and for a terminal; a key that was given is not in it', () => {
+    expect(greet()).toContain(`export TRACKING_BASE_URL=${URL} TRACKING_API_KEY=any\n`);
+    expect(greet()).toContain(`curl -H "Authorization: Bearer any" ${URL}/couriers`);
+    expect(greet('--api-key', 'key-1')).toContain(`Bearer $TRACKING_API_KEY" ${URL}/couriers`);
+    expect(greet('--api-key', 'key-1')).not.toContain('TRACKING_API_KEY=any');
+  });
+
+  it('no play → where events come from', () => {
+    expect(greet('--play', 'none')).toContain('Play      none; events come from POST /__fake/events');
+  });
+
   it('two plays at a speed → in turn', () => {
     expect(greet('--play', 'customs', '--play', 'delivered', '--speed', '60')).toContain(
       'customs, then delivered, 60 times faster than real time',
@@ -146,9 +169,9 @@ describe('greeting', () => {
   });
 });
 
-describe('paintFor', () => {
+describe('coloursFor', () => {
   it('a terminal → coloured', () => {
-    expect(paintFor(true, { TERM: 'xterm', NO_COLOR: '' })('green', '200')).toBe('\u001b[32m200\u001b[39m');
+    expect(coloursFor(true, { TERM: 'xterm', NO_COLOR: '' }).green('200')).toBe('\u001b[32m200\u001b[39m');
   });
 
   it.each([
@@ -156,6 +179,6 @@ describe('paintFor', () => {
     ['NO_COLOR', true, { NO_COLOR: '1' }],
     ['a dumb terminal', true, { TERM: 'dumb' }],
   ])('%s → plain', (_, isTerminal, environment) => {
-    expect(paintFor(isTerminal, environment)('red', '500')).toBe('500');
+    expect(coloursFor(isTerminal, environment).red('500')).toBe('500');
   });
 });

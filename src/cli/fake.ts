@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
+import { type FakeFlags, fakeOptions } from './fake-options.ts';
+import { greeting, pushLine, requestLine } from './fake-output.ts';
+import { EXIT, print, type Terminal, untilAborted, whyNotListening } from './terminal.ts';
+
+/** What is remembered of requests and pushes, so that a run of days stays small. */
+const HISTORY_LIMIT = 1000;
+/** The six days of the service's attempts take half a minute: long enough for a receiver that is being restarted. */
+const RETRY_SPEED = 16_000;
+const MAX_ATTEMPTS = 20;
+const PUSHES_AT_ONCE = 4;
+/** What a push under way gets to end well. */
+const STOP_GRACE_MS = 1000;
+
+/** Serves a fake tracking service over HTTP until Ctrl-C. */
+export async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<number> {
+  const options = fakeOptions(flags);
+  const { host, port, apiKeys, plays, speed, seed, quota, webhookUrl, webhookSecret } = options;
+  const { colours } = terminal;
+  const fake = createFakeTrackingService({
+    ...(apiKeys.length > 0 && { apiKeys }),
+    play: plays,
+    speed,
+    seed,
+    limits: options.limits,
+    latencyMs: options.latencyMs,
+    plans: { perShipment: quota === undefined ? true : { quota }, perCall: options.hasPerCallPlan },
+    webhooks: webhookUrl !== undefined,
+    historyLimit: HISTORY_LIMIT,
+    onRequest: (request) => print(terminal, requestLine(request, colours)),
+  });
+  for (const { endpoint, failure } of options.failures) fake.fail(endpoint, failure);
+  const server = await fake.listen({ host, port, control: true }).catch((error: unknown) => {
+    throw whyNotListening(error, host, port);
+  });
+  let stopSender = async () => {};
+  if (webhookUrl !== undefined)
+    stopSender = createWebhookSender({
+      target: webhookUrl,
+      fake,
+      ...(webhookSecret !== undefined && { secret: webhookSecret }),
+      duplicates: options.duplicates,
+      shuffle: options.shuffle,
+      seed,
+      concurrency: PUSHES_AT_ONCE,
+      until2xx: { maxAttempts: MAX_ATTEMPTS, speed: RETRY_SPEED },
+      onSent: (sent, pushes) => {
+        const line = pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, colours });
+        print(terminal, line);
+      },
+    }).start();
+  print(terminal, greeting(server.url, options, colours));
+  await untilAborted(terminal.signal);
+  await server.close();
+  await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);
+  print(terminal, 'Stopped.');
+  return EXIT.done;
+}

@@ -1,0 +1,86 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  toNodeHandler,
+  WebhookInbox,
+  type WebhookTracker,
+} from 'tracking-client/webhooks';
+import {
+  EXIT,
+  eventText,
+  milestoneText,
+  plain,
+  print,
+  printJson,
+  type Terminal,
+  untilAborted,
+  warn,
+  whyNotListening,
+} from './terminal.ts';
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly secret: string | undefined;
+  readonly json: boolean;
+  readonly terminal: Terminal;
+}
+
+/** What a webhook under way gets to end well. */
+const STOP_GRACE_MS = 2000;
+
+/** Receives webhooks and prints each event once, until Ctrl-C. */
+export async function listen({ host, port, secret, json, terminal }: ListenOptions): Promise<number> {
+  const { colours, signal } = terminal;
+  const time = () => colours.dim(new Date().toTimeString().slice(0, 8));
+  const show = ({ trackingNumber, trackerId }: WebhookTracker, text: string, value: object) => {
+    if (json) return printJson(terminal, { trackingNumber, trackerId, ...value });
+    print(terminal, `${time()} ${colours.bold(plain(trackingNumber ?? trackerId ?? 'unknown'))} ${text}`);
+  };
+  const handler = createWebhookHandler({
+    ...(secret === undefined ? { allowUnauthenticated: true } : { secret }),
+    inbox: new WebhookInbox({
+      store: new MemoryDedupeStore(),
+      onError: (error) => warn(terminal, plain(error instanceof Error ? error.message : String(error))),
+    }),
+    handler: (event, { delivery: { tracker, metadata } }) => {
+      const text = `${milestoneText(event.statusMilestone, colours)} ${eventText(event, colours)}`;
+      show(tracker, text, { topic: metadata?.topic, event });
+    },
+    onProofOfDelivery: ({ tracker, metadata, data }) =>
+      show(tracker, 'proof of delivery', { topic: metadata.topic, data }),
+    onUnhandled: (delivery) => {
+      const topic = delivery.metadata?.topic ?? 'unknown';
+      if (json) printJson(terminal, delivery);
+      else print(terminal, `${time()} a delivery of the topic ${plain(topic)}`);
+    },
+    onReport: ({ handled, duplicates }) => {
+      if (handled === 0 && duplicates > 0 && !json)
+        print(terminal, `${time()} ${colours.dim('all known already')}`);
+    },
+    onRefused: (error) =>
+      warn(terminal, `refused: ${plain(error instanceof Error ? error.message : String(error))}`),
+  });
+  const server = createServer(toNodeHandler(handler));
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error) => fail(whyNotListening(error, host, port)));
+    server.listen(port, host, done);
+  });
+  // `address()` is an object for every server that listens on a port.
+  const bound = (server.address() as AddressInfo).port;
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/webhooks`;
+  if (json) printJson(terminal, { listening: url });
+  else print(terminal, `Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops it.')}`);
+  if (secret === undefined)
+    warn(
+      terminal,
+      'Without a secret, whoever reaches this URL is believed; TRACKING_WEBHOOK_SECRET sets one.',
+    );
+  await untilAborted(signal);
+  await handler.close({ timeoutMs: STOP_GRACE_MS });
+  server.close();
+  server.closeAllConnections();
+  return EXIT.done;
+}

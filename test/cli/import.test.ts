@@ -1,0 +1,153 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TrackingClient } from 'tracking-client';
+import { createFakeTrackingService } from 'tracking-client/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { importFile } from '../../src/cli/import.ts';
+import { makeTerminal } from './make-terminal.ts';
+
+describe('import', () => {
+  let folder = '';
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tracking-client-import-'));
+  });
+  afterEach(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  async function run(csv: string, options: { json?: boolean; isLive?: boolean; failures?: string } = {}) {
+    const { json = false, isLive = false, failures } = options;
+    const fake = createFakeTrackingService();
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const made = makeTerminal({ isLive });
+    const path = join(folder, 'rows.csv');
+    await writeFile(path, csv);
+    const exitCode = await importFile(client, path, { json, terminal: made.terminal, failures });
+    const failed = await readFile(failures ?? join(folder, 'rows.failures.csv'), 'utf8').catch(
+      () => undefined,
+    );
+    return { fake, exitCode, failed, ...made };
+  }
+
+  it('good rows → their trackers, a summary, no file of failures, exit code 0', async () => {
+    const { fake, exitCode, failed, lines } = await run('trackingNumber\nRR123456785CN\nLA680658838NL\n');
+    expect(exitCode).toBe(0);
+    expect(fake.trackers.map(({ trackingNumber }) => trackingNumber)).toEqual([
+      'RR123456785CN',
+      'LA680658838NL',
+    ]);
+    expect(lines()).toEqual(['2 of 2 rows', '  created       2  new trackers']);
+    expect(failed).toBeUndefined();
+  });
+
+  it('names as people write them → the same fields; empty cells are left out', async () => {
+    const csv =
+      '\uFEFFTracking Number,client_tracker_id,COURIER-CODE,recipient email,price\n' +
+      'RR123456785CN,order-1,us-post;cn-post,a@b.example,5\n' +
+      'LA680658838NL,,,,\n';
+    const { fake, exitCode, output } = await run(csv);
+    expect(exitCode).toBe(0);
+    expect(fake.requests[0]?.body).toEqual([
+      {
+        trackingNumber: 'RR123456785CN',
+        clientTrackerId: 'order-1',
+        courierCode: ['us-post', 'cn-post'],
+        recipient: { email: 'a@b.example' },
+      },
+      { trackingNumber: 'LA680658838NL' },
+    ]);
+    expect(output.stderr).toBe('Columns that mean nothing here: price\n');
+  });
+
+  it('rows that fail → a file of them as they were, with line and reason, exit code 1', async () => {
+    const csv =
+      'tracking_number,client_tracker_id,note\n' +
+      'RR123456785CN,order-1,"a, b"\nx,order-2,\nLA680658838NL,order-1,taken\n';
+    const { exitCode, failed, lines } = await run(csv);
+    expect(exitCode).toBe(1);
+    expect(failed?.split('\n')).toEqual([
+      'tracking_number,client_tracker_id,note,line,status,reason',
+      'x,order-2,,3,invalid,"validation_error: Expected `trackingNumber` to have 5 to 50 characters, got a string of 1 character"',
+      expect.stringMatching(/^LA680658838NL,order-1,taken,4,error,tracker_conflict: /),
+      '',
+    ]);
+    expect(lines().at(-1)).toBe(`Why, row by row: ${join(folder, 'rows.failures.csv')}`);
+  });
+
+  it('blank lines and a cell of two lines → the line is that of an editor', async () => {
+    const { failed } = await run('trackingNumber,note\n\nRR123456785CN,"two\nlines"\n\nx,\n');
+    expect(failed).toContain('\nx,,6,invalid,');
+  });
+
+  it('a file of failures of an earlier import and none now → removed', async () => {
+    await writeFile(join(folder, 'rows.failures.csv'), 'old');
+    expect((await run('trackingNumber\nRR123456785CN\n')).failed).toBeUndefined();
+  });
+
+  it('--failures → the file that it names', async () => {
+    const failures = join(folder, 'mine.csv');
+    expect((await run('trackingNumber\nx\n', { failures })).failed).toContain('\nx,2,invalid,');
+    expect(await readdir(folder)).toEqual(['mine.csv', 'rows.csv']);
+  });
+
+  it('--failures that names the file itself → refused, and nothing is sent', async () => {
+    await expect(run('trackingNumber\nx\n', { failures: join(folder, 'rows.csv') })).rejects.toThrow(
+      'Expected `--failures` to be another file than the one to import',
+    );
+  });
+
+  it('--json → an outcome a line, the summary on stderr', async () => {
+    const { lines, output } = await run('trackingNumber\nRR123456785CN\nx\n', { json: true });
+    expect(lines().map((line) => JSON.parse(line))).toMatchObject([
+      {
+        line: 2,
+        status: 'created',
+        trackingNumber: 'RR123456785CN',
+        trackerId: expect.any(String),
+        errors: [],
+      },
+      { line: 3, status: 'invalid', trackerId: null, errors: [{ code: 'validation_error' }] },
+    ]);
+    expect(output.stderr).toContain('2 of 2 rows\n');
+  });
+
+  it('a terminal → a bar of all rows, and the result below it', async () => {
+    const rows = Array.from({ length: 250 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
+    const { output, lines } = await run(`trackingNumber\n${rows.join('\n')}\n`, { isLive: true });
+    expect(output.stderr).toMatch(/█+░* 40% · 100 of 250 rows|100% · 250 of 250 rows/);
+    expect(lines()[0]).toBe('250 of 250 rows');
+  });
+
+  it.each([
+    ['', /rows\.csv to have a first line of names, got an empty file$/],
+    ['number\nRR123456785CN\n', /to have a column trackingNumber in its first line, got number$/],
+    ['trackingNumber\nRR123456785CN\n"open', /rows\.csv is no CSV: Quote Not Closed/],
+  ])('%j → one sentence, and nothing is sent', async (csv, message) => {
+    await expect(run(csv)).rejects.toMatchObject({ message: expect.stringMatching(message), exitCode: 2 });
+  });
+
+  it('a file that is not there → one sentence', async () => {
+    const { terminal } = makeTerminal();
+    const client = new TrackingClient({ baseUrl: 'https://tracking.test/v1', apiKey: 'a-key' });
+    const run = importFile(client, join(folder, 'gone.csv'), { json: false, terminal });
+    await expect(run).rejects.toThrow(`There is no file ${join(folder, 'gone.csv')}`);
+  });
+
+  it('Ctrl-C in the middle → what was not read is told, what was aborted is in the file', async () => {
+    const fake = createFakeTrackingService({ latencyMs: 50 });
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const { terminal, interrupt, lines } = makeTerminal();
+    const path = join(folder, 'rows.csv');
+    const rows = Array.from({ length: 2000 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
+    await writeFile(path, `trackingNumber\n${rows.join('\n')}\n`);
+    const stop = setInterval(() => fake.requests.length > 0 && interrupt(), 5);
+    await expect(importFile(client, path, { json: false, terminal })).rejects.toThrow('Ctrl-C');
+    clearInterval(stop);
+    expect(lines()[0]).toMatch(/^\d{3} of 2000 rows$/);
+    const read = Number(lines()[0]?.split(' ')[0]);
+    expect(lines()).toContain(`Rows after the first ${read} were not read.`);
+    const failed = await readFile(join(folder, 'rows.failures.csv'), 'utf8');
+    expect(failed).toContain('aborted: The run was aborted');
+  });
+});

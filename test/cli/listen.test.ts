@@ -1,0 +1,90 @@
+import { TrackingClient } from 'tracking-client';
+import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { listen } from '../../src/cli/listen.ts';
+import { makeTerminal, type RecordedTerminal } from './make-terminal.ts';
+
+const NUMBER = 'RR123456785CN';
+
+describe('listen', () => {
+  const started: { recorded: RecordedTerminal; exitCode: Promise<number> }[] = [];
+  afterEach(async () => {
+    for (const { recorded, exitCode } of started.splice(0)) {
+      recorded.interrupt();
+      await exitCode;
+    }
+  });
+
+  async function start(given: { secret?: string; json?: boolean } = {}) {
+    const recorded = makeTerminal();
+    const { terminal, output } = recorded;
+    const { json = false, secret } = given;
+    const exitCode = listen({ host: '127.0.0.1', port: 0, secret, json, terminal });
+    started.push({ recorded, exitCode });
+    const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
+    const fake = createFakeTrackingService();
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    await client.trackers.create({ trackingNumber: NUMBER });
+    fake.shipment(NUMBER).addEvent({ status: 'Posted', location: 'Ulm' });
+    return { fake, url, exitCode, ...recorded };
+  }
+
+  it('an event that is sent three times → printed once', async () => {
+    const { fake, url, lines, output } = await start({ secret: 'hush' });
+    const { accepted, sent } = await createWebhookSender({
+      target: url,
+      fake,
+      secret: 'hush',
+      duplicates: 2,
+    }).flush();
+    expect([accepted, sent.length]).toEqual([1, 3]);
+    expect(lines().slice(2)).toEqual([
+      expect.stringMatching(/^\d\d:\d\d:\d\d RR123456785CN in_transit Posted · Ulm$/),
+      expect.stringMatching(/ all known already$/),
+      expect.stringMatching(/ all known already$/),
+    ]);
+    expect(output.stdout + output.stderr).not.toContain('hush');
+  });
+
+  it('another secret → refused, one line says why, and neither secret is shown', async () => {
+    const { fake, url, output } = await start({ secret: 'hush' });
+    expect((await createWebhookSender({ target: url, fake, secret: 'wrong-one' }).flush()).accepted).toBe(0);
+    expect(output.stderr).toMatch(/^refused: .*\n$/);
+    expect(output.stdout + output.stderr).not.toMatch(/hush|wrong-one/);
+  });
+
+  it('no secret → accepted, with a warning', async () => {
+    const { fake, url, output } = await start();
+    expect((await createWebhookSender({ target: url, fake }).flush()).accepted).toBe(1);
+    expect(output.stderr).toMatch(/^Without a secret, whoever reaches this URL is believed/);
+  });
+
+  it('--json → the URL, then an event a line', async () => {
+    const { fake, url, lines } = await start({ secret: 'hush', json: true });
+    fake.shipment(NUMBER).proveDelivery();
+    await createWebhookSender({ target: url, fake, secret: 'hush' }).flush();
+    expect(lines().map((line) => JSON.parse(line))).toMatchObject([
+      { listening: url },
+      { trackingNumber: NUMBER, topic: 'tracking/events', event: { status: 'Posted' } },
+      { trackingNumber: NUMBER, topic: 'tracking/pod', data: { status: 'found' } },
+    ]);
+  });
+
+  it('Ctrl-C → stops listening, exit code 0', async () => {
+    const { url, exitCode, interrupt } = await start();
+    interrupt();
+    expect(await exitCode).toBe(0);
+    await expect(fetch(url, { method: 'HEAD' })).rejects.toThrow('fetch failed');
+  });
+
+  it('a port in use → one sentence, exit code 1', async () => {
+    const { url } = await start();
+    const { terminal } = makeTerminal();
+    const port = Number(new URL(url).port);
+    const second = listen({ host: '127.0.0.1', port, secret: undefined, json: false, terminal });
+    await expect(second).rejects.toMatchObject({
+      message: `Port ${port} of 127.0.0.1 is in use; choose another with --port`,
+      exitCode: 1,
+    });
+  });
+});

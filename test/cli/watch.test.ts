@@ -1,0 +1,163 @@
+import { TrackingClient } from 'tracking-client';
+import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Watched, watch } from '../../src/cli/watch.ts';
+import { makeTerminal } from './make-terminal.ts';
+
+const [ONE, OTHER] = ['RR123456785CN', 'LA680658838NL'];
+const HOUR_MS = 3_600_000;
+
+function setUp(
+  given: { fake?: FakeTrackingService; json?: boolean; isLive?: boolean; intervalMs?: number } = {},
+) {
+  const { fake = createFakeTrackingService(), json = false, isLive = false, intervalMs = HOUR_MS } = given;
+  const made = makeTerminal({ isLive });
+  const clientWith: Parameters<typeof watch>[0] = (logger) =>
+    new TrackingClient({
+      baseUrl: fake.baseUrl,
+      apiKey: fake.apiKey,
+      fetch: fake.fetch,
+      logger,
+      retry: false,
+    });
+  const run = (watched: Watched) => watch(clientWith, watched, { intervalMs, json, terminal: made.terminal });
+  return { fake, run, ...made };
+}
+
+const numbers = (...given: string[]): Watched => ({
+  inputs: given.map((trackingNumber) => ({ trackingNumber })),
+});
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('watch', () => {
+  it('a number to its end → each event once in a line of its own, then that it has ended, exit code 0', async () => {
+    const { fake, run, lines } = setUp();
+    fake.play(ONE, 'delivered');
+    const exitCode = run(numbers(ONE));
+    await vi.advanceTimersByTimeAsync(80 * HOUR_MS);
+    expect(await exitCode).toBe(0);
+    expect(lines()).toEqual([
+      `${ONE}  no results yet`,
+      expect.stringMatching(/^RR123456785CN {2}○ \S+ +Shipping label created · Beijing$/),
+      expect.stringMatching(/Accepted at the post office/),
+      expect.stringMatching(/Left the country of origin/),
+      expect.stringMatching(/Arrived in the country of destination/),
+      expect.stringMatching(/Out for delivery/),
+      expect.stringMatching(/^RR123456785CN {2}● \S+ +Delivered/),
+      `${ONE}  delivered, and no longer tracked`,
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('a new number and an hour between two polls → its first results after a minute', async () => {
+    const { fake, run, lines, interrupt } = setUp();
+    fake.shipment(ONE).addEvent({ status: 'Posted' });
+    const exitCode = run(numbers(ONE)).catch(() => 'interrupted');
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(lines().at(-1)).toContain('Posted');
+    interrupt();
+    expect(await exitCode).toBe('interrupted');
+  });
+
+  it('a number that breaks a rule → a line on stderr, the others are watched, exit code 1', async () => {
+    const { fake, run, output } = setUp();
+    fake.shipment(ONE).deliver().stopTracking();
+    const exitCode = run(numbers('b@d', ONE));
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect(await exitCode).toBe(1);
+    expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
+    expect(output.stderr).toMatch(/^b@d {2}Expected `trackingNumber` .*\n$/);
+  });
+
+  it('a refused key → rejects: every other number would fail alike', async () => {
+    const fake = createFakeTrackingService({ apiKeys: ['another-key'] });
+    const { run } = setUp({ fake: { ...fake, apiKey: 'wrong' } });
+    await expect(run(numbers(ONE, OTHER))).rejects.toMatchObject({ code: 'auth_invalid_api_key' });
+    expect(fake.requests).toHaveLength(1);
+  });
+
+  it('--all → the trackers that are still tracked', async () => {
+    const { fake, run, output, terminal } = setUp();
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    for (const trackingNumber of [ONE, OTHER]) await client.trackers.create({ trackingNumber });
+    fake.shipment(OTHER).stopTracking();
+    fake.shipment(ONE).deliver();
+    const exitCode = run('all');
+    await vi.advanceTimersByTimeAsync(1000);
+    fake.shipment(ONE).stopTracking();
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect(await exitCode).toBe(0);
+    expect(output.stdout).not.toContain(OTHER);
+    expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
+    expect(terminal.signal.aborted).toBe(false);
+  });
+
+  it('--all and nothing tracked → says so, exit code 0', async () => {
+    const { run, output } = setUp();
+    expect(await run('all')).toBe(0);
+    expect(output.stderr).toBe('The service tracks none of your trackers\n');
+  });
+
+  it('--json → an update a line', async () => {
+    const { fake, run, lines } = setUp({ json: true });
+    fake.shipment(ONE).deliver().stopTracking();
+    const exitCode = run(numbers(ONE));
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    await exitCode;
+    const updates = lines().map((line) => JSON.parse(line));
+    expect(updates).toMatchObject([
+      { trackingNumber: ONE, poll: 1, status: null, newEvents: [], stopped: false },
+      { trackingNumber: ONE, status: 'delivered', newEvents: [{ status: 'Delivered' }], stopped: true },
+    ]);
+    expect(updates[0].trackerId).toBe(fake.trackers[0]?.trackerId);
+  });
+
+  it('a terminal → one table that is drawn over, with the time to the next poll', async () => {
+    const { fake, run, output } = setUp({ isLive: true, intervalMs: 90_000 });
+    fake.shipment(ONE).addEvent({ occurrenceDatetime: '2026-03-04', status: 'Posted' });
+    const exitCode = run(numbers(ONE, OTHER));
+    await vi.advanceTimersByTimeAsync(70_000);
+    const frames = () => output.stdout.split('\u001b[4A\u001b[0J');
+    expect(frames().at(-1)?.split('\n')).toEqual([
+      expect.stringMatching(/^Number {9}Status {16}Last event +Next poll/),
+      expect.stringMatching(/^RR123456785CN {2}in_transit {12}2026-03-04 Posted +in 1:2\d/),
+      expect.stringMatching(/^LA680658838NL {2}no results yet +in 5\d s/),
+      '2 watched, 0 ended. Ctrl-C stops watching.',
+      '',
+    ]);
+    for (const number of [ONE, OTHER]) fake.shipment(number).deliver().stopTracking();
+    await vi.advanceTimersByTimeAsync(90_000);
+    expect(await exitCode).toBe(0);
+    expect(frames().at(-1)).toMatch(/^RR123456785CN {2}delivered .* no longer tracked/m);
+    expect(frames().at(-1)).toMatch(/\n2 watched, 2 ended\.\n$/);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('more trackers than lines on the screen → those that still move, and how many are hidden', async () => {
+    const { run, output, interrupt } = setUp({ isLive: true });
+    const many = Array.from({ length: 30 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
+    const exitCode = run(numbers(...many)).catch(() => 'interrupted');
+    await vi.advanceTimersByTimeAsync(10_000);
+    interrupt();
+    await exitCode;
+    const last = output.stdout.split('\u001b[0J').at(-1) ?? '';
+    expect(last.split('\n').length).toBeLessThanOrEqual(12);
+    expect(last).toContain('30 watched, 0 ended, 23 of them not shown');
+  });
+
+  it('a poll that fails → a warning, and the next one follows', async () => {
+    const { fake, run, output } = setUp({ intervalMs: 1000 });
+    fake.shipment(ONE).deliver().stopTracking();
+    fake.fail('trackers.results', { status: 500 });
+    const exitCode = run(numbers(ONE));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await exitCode).toBe(0);
+    expect(output.stderr).toMatch(/^A poll failed, the next one follows: .*\n$/);
+  });
+});

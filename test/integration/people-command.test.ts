@@ -1,0 +1,92 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundleCommands, type Commands, printed } from './command.ts';
+
+const NUMBER = 'RR123456785CN';
+
+describe('tracking-client', () => {
+  let commands: Commands;
+  beforeAll(async () => {
+    commands = await bundleCommands();
+  });
+  afterAll(() => commands[Symbol.asyncDispose]());
+
+  it('fake, then watch until the end → the whole journey, exit code 0', async () => {
+    const fake = commands.start('tracking-client', ['fake', '--port', '0', '--speed', '400000']);
+    const [, baseUrl = ''] = await printed(fake, /export TRACKING_BASE_URL=(\S+)/);
+    const environment = { TRACKING_BASE_URL: baseUrl, TRACKING_API_KEY: 'any' };
+    const watch = commands.start('tracking-client', ['watch', NUMBER, '--interval', '1s'], environment);
+    expect(await watch.exitCode).toBe(0);
+    expect(watch.output.stderr).toBe('');
+    const lines = watch.output.stdout.trimEnd().split('\n');
+    expect(lines.filter((line) => / [○●] /.test(line))).toHaveLength(6);
+    expect(lines.at(-1)).toBe(`${NUMBER}  delivered, and no longer tracked`);
+    const track = commands.start('tracking-client', ['track', NUMBER], environment);
+    expect(await track.exitCode).toBe(0);
+    expect(track.output.stdout).toMatch(/^RR123456785CN {2}delivered\n( {2}[○●] .*\n){6}$/);
+  });
+
+  it('import of a file with a bad row → the good ones are created, exit code 1, nothing coloured in a pipe', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tracking-client-command-'));
+    const service = createFakeTrackingService();
+    await using server = await service.listen();
+    await writeFile(join(folder, 'rows.csv'), `tracking number\n${NUMBER}\nx\n`);
+    const environment = { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'hush-hush', CI: 'true' };
+    const command = commands.start('tracking-client', ['import', join(folder, 'rows.csv')], environment);
+    expect(await command.exitCode).toBe(1);
+    expect(service.trackers).toMatchObject([{ trackingNumber: NUMBER }]);
+    expect(await readFile(join(folder, 'rows.failures.csv'), 'utf8')).toMatch(
+      /^tracking number,line,status,reason\nx,3,invalid,/,
+    );
+    const all = command.output.stdout + command.output.stderr;
+    expect([all.includes('\u001b'), all.includes('hush')]).toEqual([false, false]);
+    await rm(folder, { recursive: true });
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'listen and %s → the event is printed, exit code 0',
+    async (signal) => {
+      const service = createFakeTrackingService({ resultsDelayMs: 0 });
+      const listen = commands.start('tracking-client', ['listen', '--port', '0'], {
+        TRACKING_WEBHOOK_SECRET: 'hush',
+      });
+      const [target] = await printed(listen, /http:\S+/);
+      await service.fetch(`${service.baseUrl}/trackers`, {
+        method: 'POST',
+        headers: { authorization: 'Bearer any', 'content-type': 'application/json' },
+        body: JSON.stringify({ trackingNumber: NUMBER }),
+      });
+      service.shipment(NUMBER).deliver();
+      expect((await createWebhookSender({ target, fake: service, secret: 'hush' }).flush()).accepted).toBe(1);
+      await printed(listen, /RR123456785CN delivered Delivered\n/);
+      listen.child.kill(signal);
+      expect(await listen.exitCode).toBe(0);
+      expect(listen.output.stderr).toBe('');
+    },
+  );
+
+  it('watch and SIGINT → exit code 130, at once', async () => {
+    const service = createFakeTrackingService();
+    await using server = await service.listen();
+    const environment = { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'any' };
+    const watch = commands.start('tracking-client', ['watch', NUMBER], environment);
+    await printed(watch, /no results yet/);
+    watch.child.kill('SIGINT');
+    expect(await watch.exitCode).toBe(130);
+    expect(watch.output.stderr).toBe('');
+  });
+
+  it('a service that is not there → one line, no stack, exit code 1', async () => {
+    const gone = await createFakeTrackingService().listen();
+    await gone.close();
+    const environment = { TRACKING_BASE_URL: gone.url, TRACKING_API_KEY: 'hush-hush' };
+    const track = commands.start('tracking-client', ['track', NUMBER], environment);
+    expect(await track.exitCode).toBe(1);
+    const lines = track.output.stderr.trimEnd().split('\n');
+    expect(lines.at(-1)).toMatch(/^tracking-client: .*ECONNREFUSED/);
+    expect(track.output.stderr).not.toMatch(/^ +at |hush/m);
+  });
+});

@@ -1,0 +1,112 @@
+import { TrackingClient } from 'tracking-client';
+import { createFakeTrackingService, type FakeServer } from 'tracking-client/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const NUMBER = 'RR123456785CN';
+
+describe('the control path', () => {
+  const fake = createFakeTrackingService();
+  let server: FakeServer;
+  beforeEach(async () => {
+    fake.reset();
+    server = await fake.listen({ control: true });
+  });
+  afterEach(() => server.close());
+
+  async function post(path: string, body?: unknown, init: RequestInit = {}) {
+    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+    const request = { method: 'POST', ...(text !== undefined && { body: text }), ...init };
+    const response = await fetch(new URL(`/__fake/${path}`, server.url), request);
+    return { status: response.status, body: await response.json() };
+  }
+
+  const newClient = () => new TrackingClient({ baseUrl: server.url, apiKey: 'any', retry: false });
+
+  it('an event → every tracker of the number has it', async () => {
+    const { trackerId } = await newClient().trackers.create({ trackingNumber: NUMBER });
+    const event = { statusMilestone: 'delivered', location: 'Ulm' };
+    const added = await post('events', { trackingNumber: NUMBER, event });
+    expect(added).toMatchObject({ status: 200, body: { data: { events: [event] } } });
+    const { shipment, events } = await newClient().trackers.results(trackerId);
+    expect(shipment?.statusMilestone).toBe('delivered');
+    expect(events).toMatchObject([event]);
+  });
+
+  it('an event for a trackerId → that tracker alone', async () => {
+    const one = await newClient().trackers.create({ trackingNumber: NUMBER });
+    const other = await newClient().trackers.create({ trackingNumber: NUMBER, courierCode: 'us-post' });
+    await post('events', { trackerId: other.trackerId });
+    expect(fake.shipment({ trackerId: one.trackerId }).events).toEqual([]);
+    expect(fake.shipment({ trackerId: other.trackerId }).events).toHaveLength(1);
+  });
+
+  it('stop → no longer tracked', async () => {
+    await newClient().trackers.create({ trackingNumber: NUMBER });
+    expect(await post('stop', { trackingNumber: NUMBER })).toEqual({
+      status: 200,
+      body: { data: { isTracked: false } },
+    });
+    expect(fake.trackers[0]?.isTracked).toBe(false);
+  });
+
+  it('a failure → met by the next request of that endpoint', async () => {
+    const planned = await post('failures', { endpoint: 'couriers.list', status: 503, times: 2 });
+    expect(planned).toEqual({ status: 200, body: { data: { remaining: 2 } } });
+    await expect(newClient().couriers.list()).rejects.toMatchObject({ status: 503 });
+  });
+
+  it('a failure without an endpoint → met by any request', async () => {
+    await post('failures', { kind: 'html' });
+    await expect(newClient().trackers.list()).rejects.toMatchObject({ status: 502 });
+  });
+
+  it('reset → nothing is left', async () => {
+    await newClient().trackers.create({ trackingNumber: NUMBER });
+    expect(await post('reset')).toEqual({ status: 200, body: { data: {} } });
+    expect(fake.trackers).toEqual([]);
+  });
+
+  it.each([
+    ['events', {}, 'Expected `body` to have either `trackingNumber` or `trackerId`'],
+    ['events', { trackingNumber: NUMBER, trackerId: 'x' }, 'Expected `body` to have either'],
+    ['events', { trackingNumber: '!' }, 'Expected `trackingNumber` to be a tracking number'],
+    ['events', { trackerId: 'none' }, 'Expected `trackerId` to be the id of a tracker of this fake'],
+    ['events', { trackingNumber: NUMBER, evnt: {} }, 'did you mean `event`?'],
+    ['events', { trackingNumber: NUMBER, event: { locaton: 'x' } }, 'did you mean `location`?'],
+    [
+      'events',
+      { trackingNumber: NUMBER, event: { status: 5 } },
+      'Expected `status` to be a string, got a number',
+    ],
+    ['failures', { endpoint: 'trackers.make', status: 500 }, 'Expected `endpoint` to be'],
+    ['failures', { status: 99 }, 'Expected `failure.status` to be a whole number from 200 to 599, got 99'],
+    ['failures', 5, 'Expected `failure.status`'],
+    ['events', 'no JSON', 'The body is not valid JSON.'],
+  ])('%s with %j → 400 that says why', async (path, body, message) => {
+    const refused = await post(path, body);
+    expect(refused.status).toBe(400);
+    expect(refused.body.errors[0].message).toContain(message);
+  });
+
+  it('another path → 404 that lists those there are', async () => {
+    const { status, body } = await post('nothing');
+    expect(status).toBe(404);
+    expect(body.errors[0].message).toContain('/__fake/events, /__fake/stop, /__fake/failures, /__fake/reset');
+  });
+
+  it('GET → 405', async () => {
+    expect((await post('reset', undefined, { method: 'GET' })).status).toBe(405);
+  });
+
+  it('its requests → no part of fake.requests', async () => {
+    await post('events', { trackingNumber: NUMBER });
+    expect(fake.requests).toEqual([]);
+  });
+
+  it('a fake that listens without `control` → has no such path', async () => {
+    await using plain = await fake.listen();
+    const response = await fetch(new URL('/__fake/reset', plain.url), { method: 'POST' });
+    expect(response.status).toBe(404);
+    expect(await response.text()).not.toContain('__fake');
+  });
+});
