@@ -1,0 +1,361 @@
+import { context, metrics, trace } from '@opentelemetry/api';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { TrackingClient } from '../../src/client.ts';
+import { telemetryHooks } from '../../src/opentelemetry/index.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
+import { createFakeTrackingService } from '../../src/testing/index.ts';
+import { rejectionOf } from '../support/make-client.ts';
+import { makeRecorder, type Recorder } from './recorder.ts';
+
+const KEY = 'sk-live-0123456789abcdef';
+const NUMBER = 'RR123456785CN';
+const ENDPOINT = { 'tracking_client.endpoint': 'trackers.create' };
+
+let recorder: Recorder;
+let fake: ReturnType<typeof createFakeTrackingService>;
+let server: Awaited<ReturnType<typeof fake.listen>>;
+
+beforeEach(async () => {
+  recorder = makeRecorder();
+  context.setGlobalContextManager(recorder.contextManager.enable());
+  fake = createFakeTrackingService({ apiKeys: [KEY] });
+  server = await fake.listen();
+});
+
+afterEach(async () => {
+  context.disable();
+  await server.close();
+  await recorder.close();
+});
+
+function makeClient(options: TrackingClientOptions = {}) {
+  return new TrackingClient({
+    baseUrl: server.url,
+    apiKey: KEY,
+    hooks: telemetryHooks(recorder.telemetry),
+    retry: { minDelayMs: 0 },
+    logLevel: 'silent',
+    ...options,
+  });
+}
+
+const create = (client: TrackingClient, signal?: AbortSignal) =>
+  client.trackers.create({ trackingNumber: NUMBER }, { signal });
+
+/** The call's span and those of its attempts, first attempt first. */
+function readTrace(): { readonly call: ReadableSpan; readonly attempts: readonly ReadableSpan[] } {
+  const call = recorder.spans().at(-1);
+  if (call === undefined) throw new Error('Expected a span, got none');
+  return { call, attempts: recorder.spans().slice(0, -1) };
+}
+
+const eventsOf = ({ events }: ReadableSpan) => events.map(({ name }) => name);
+
+describe('the spans of', () => {
+  test('a call that succeeds → a client span, and an attempt below it by the HTTP conventions', async () => {
+    await create(makeClient());
+    const { call, attempts } = readTrace();
+    const port = Number(new URL(server.url).port);
+    expect(call).toMatchObject({ name: 'trackers.create', kind: 2, status: { code: 0 }, ended: true });
+    expect(call.attributes).toEqual({
+      ...ENDPOINT,
+      'tracking_client.call_id': expect.stringMatching(/^[\da-f-]{36}$/),
+      'tracking_client.attempts': 1,
+      'server.address': '127.0.0.1',
+      'server.port': port,
+    });
+    const [attempt, ...others] = attempts;
+    expect(others).toEqual([]);
+    expect(attempt).toMatchObject({
+      name: 'POST /public/v1/trackers',
+      kind: 2,
+      status: { code: 0 },
+      parentSpanContext: { spanId: call.spanContext().spanId },
+    });
+    expect(attempt?.attributes).toEqual({
+      'http.request.method': 'POST',
+      'server.address': '127.0.0.1',
+      'server.port': port,
+      'url.template': '/public/v1/trackers',
+      'http.response.status_code': 201,
+      'http.response.header.x-request-id': [expect.any(String)],
+    });
+  });
+
+  test('a call with ids in its path → the template in their place, no id in any attribute', async () => {
+    await rejectionOf(makeClient({ retry: false }).trackers.get('secret-id'));
+    const { attempts } = readTrace();
+    expect(attempts.map(({ name }) => name)).toEqual(['GET /public/v1/trackers/{trackerId}']);
+    expect(JSON.stringify(recorder.spans().map(whatIsExported))).not.toContain('secret-id');
+  });
+
+  test('a path outside the table → a name without it, since it may hold ids', async () => {
+    await rejectionOf(makeClient({ retry: false }).request({ method: 'GET', path: '/other/secret-id' }));
+    const { call, attempts } = readTrace();
+    expect([call, ...attempts].map(({ name }) => name)).toEqual(['request', 'GET']);
+    expect(attempts[0]?.attributes).not.toHaveProperty('url.template');
+  });
+
+  test('a base URL of https and IPv6 without a port → 443, and the address without brackets', async () => {
+    const client = makeClient({
+      baseUrl: 'https://[::1]/v1',
+      fetch: () => Promise.reject(new Error('no')),
+      retry: false,
+    });
+    await rejectionOf(create(client));
+    expect(readTrace().call.attributes).toMatchObject({ 'server.address': '::1', 'server.port': 443 });
+  });
+
+  test('a base URL of http without a port or a path → 80, and the template alone', async () => {
+    const client = makeClient({
+      baseUrl: 'http://localhost',
+      fetch: () => Promise.reject(new Error('no')),
+      retry: false,
+    });
+    await rejectionOf(create(client));
+    const { call, attempts } = readTrace();
+    expect(call.attributes).toMatchObject({ 'server.address': 'localhost', 'server.port': 80 });
+    expect(attempts[0]?.attributes).toMatchObject({ 'url.template': '/trackers' });
+  });
+
+  test('a call inside a span of the user → its child', async () => {
+    await recorder.tracer.startActiveSpan('checkout', async (span) => {
+      await create(makeClient());
+      span.end();
+    });
+    const [attempt, call, checkout] = recorder.spans();
+    expect(call?.parentSpanContext?.spanId).toBe(checkout?.spanContext().spanId);
+    expect(attempt?.spanContext().traceId).toBe(checkout?.spanContext().traceId);
+  });
+
+  test('two calls at a time → each attempt below its own call', async () => {
+    const client = makeClient();
+    await Promise.all([create(client), client.couriers.list()]);
+    const nameOf = new Map(recorder.spans().map((span) => [span.spanContext().spanId, span.name]));
+    const pairs = recorder
+      .spans()
+      .flatMap(({ name, parentSpanContext: parent }) =>
+        parent === undefined ? [] : [[nameOf.get(parent.spanId), name]],
+      );
+    expect(pairs.sort()).toEqual([
+      ['couriers.list', 'GET /public/v1/couriers'],
+      ['trackers.create', 'POST /public/v1/trackers'],
+    ]);
+  });
+
+  test('a 500 and then a success → two attempts, the first an error, the second a resend', async () => {
+    fake.fail('trackers.create', { status: 500, times: 1 });
+    await create(makeClient());
+    const { call, attempts } = readTrace();
+    expect(
+      attempts.map(({ attributes, status }) => [
+        status.code,
+        attributes['error.type'],
+        attributes['http.response.status_code'],
+        attributes['http.request.resend_count'],
+      ]),
+    ).toEqual([
+      [2, '500', 500, undefined],
+      [0, undefined, 201, 1],
+    ]);
+    expect(call).toMatchObject({ status: { code: 0 }, attributes: { 'tracking_client.attempts': 2 } });
+    expect(eventsOf(call)).toEqual([
+      'tracking_client.queued',
+      'tracking_client.retry',
+      'tracking_client.queued',
+    ]);
+    expect(call.events[1]?.attributes).toEqual({
+      'error.type': 'ServerError',
+      'tracking_client.delay_ms': expect.any(Number),
+    });
+  });
+
+  test('a 429 → the pause and the wait for it as events', async () => {
+    fake.fail('trackers.create', { status: 429, retryAfter: '0.05', times: 1 });
+    await create(makeClient());
+    const { call } = readTrace();
+    expect(eventsOf(call)).toEqual([
+      'tracking_client.queued',
+      'tracking_client.rate_limited',
+      'tracking_client.retry',
+      'tracking_client.queued',
+    ]);
+    expect(call.events[1]?.attributes).toEqual({ 'tracking_client.delay_ms': 50 });
+    expect(call.events[3]?.attributes?.['tracking_client.queued_ms']).toBeGreaterThan(40);
+  });
+
+  test('an abort while it is under way → both end, with the type of the reason and not its words', async () => {
+    fake.fail('trackers.create', { kind: 'timeout' });
+    const controller = new AbortController();
+    const { onRequest, ...hooks } = telemetryHooks(recorder.telemetry);
+    const client = makeClient({
+      hooks: {
+        ...hooks,
+        onRequest: (info) => {
+          onRequest?.(info);
+          setImmediate(() => controller.abort(new RangeError(`not ${KEY}`)));
+        },
+      },
+    });
+    await rejectionOf(create(client, controller.signal));
+    const { call, attempts } = readTrace();
+    expect(attempts).toHaveLength(1);
+    for (const span of [call, ...attempts])
+      expect(span).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'RangeError' } });
+    expect(JSON.stringify(recorder.spans().map(whatIsExported))).not.toContain(KEY);
+  });
+
+  test('an abort while it waits in the queue → no attempt, and the wait as an event', async () => {
+    const client = makeClient({ rateLimit: { limits: { 'trackers.create': 1 } } });
+    await create(client);
+    const controller = new AbortController();
+    const waiting = rejectionOf(create(client, controller.signal));
+    await new Promise((resolve) => setImmediate(resolve));
+    controller.abort('enough');
+    await waiting;
+    const call = recorder.spans().at(-1);
+    expect(recorder.spans()).toHaveLength(3);
+    expect(call).toMatchObject({
+      status: { code: 2 },
+      attributes: { 'error.type': '_OTHER', 'tracking_client.attempts': 0 },
+    });
+    expect(call?.events.map(({ name }) => name)).toEqual(['tracking_client.queued']);
+  });
+
+  test('a timeout → both end as TimeoutError, with its message', async () => {
+    fake.fail('trackers.create', { kind: 'timeout' });
+    await rejectionOf(create(makeClient({ timeoutMs: 20, retry: false })));
+    const { call, attempts } = readTrace();
+    const status = { code: 2, message: expect.stringContaining('ran out of `timeoutMs` (20 ms)') };
+    for (const span of [call, ...attempts])
+      expect(span).toMatchObject({ status, attributes: { 'error.type': 'TimeoutError' } });
+  });
+
+  test('an input that breaks a rule → none', async () => {
+    await rejectionOf(makeClient().trackers.create({ trackingNumber: '' }));
+    expect(recorder.spans()).toEqual([]);
+  });
+
+  test('a service that echoes the key in its error → the key in no attribute, event or status', async () => {
+    fake.fail('trackers.create', { status: 400, message: `no such key: ${KEY}`, times: 1 });
+    await rejectionOf(create(makeClient()));
+    const text = JSON.stringify(recorder.spans().map(whatIsExported));
+    expect(text).toContain('no such key');
+    expect(text).not.toContain(KEY);
+    expect(text).not.toContain(NUMBER);
+  });
+});
+
+/** All that an exporter sends of a span. */
+function whatIsExported({ name, attributes, events, status, links }: ReadableSpan) {
+  return { name, attributes, events, status, links };
+}
+
+describe('the metrics of', () => {
+  test('a call that succeeds → its duration and its wait, in seconds', async () => {
+    await create(makeClient());
+    const [duration] = await recorder.points('tracking_client.call.duration');
+    expect(duration).toEqual({ attributes: ENDPOINT, value: { count: 1, sum: expect.any(Number) } });
+    expect(await recorder.points('tracking_client.queue.duration')).toEqual([
+      { attributes: ENDPOINT, value: { count: 1, sum: expect.any(Number) } },
+    ]);
+  });
+
+  test('known durations → the same in seconds', async () => {
+    const hooks = telemetryHooks(recorder.telemetry);
+    const call = {
+      callId: 'a',
+      endpoint: 'couriers.list',
+      method: 'GET',
+      path: '/couriers',
+      baseUrl: 'http://a.test',
+    } as const;
+    hooks.onStart?.(call);
+    hooks.onDone?.({ ...call, error: undefined, attempts: 1, queuedMs: 250, durationMs: 1500 });
+    hooks.onPoll?.({ id: 'a', lagMs: 2500 });
+    const sums = ['call.duration', 'queue.duration', 'poll.lag'].map(
+      async (name) => (await recorder.points(`tracking_client.${name}`))[0]?.value,
+    );
+    expect(await Promise.all(sums)).toEqual([1.5, 0.25, 2.5].map((sum) => ({ count: 1, sum })));
+  });
+
+  test('a call that fails → its duration, with the type of the error', async () => {
+    fake.fail('trackers.create', { status: 500 });
+    await rejectionOf(create(makeClient({ retry: false })));
+    expect(await recorder.points('tracking_client.call.duration')).toMatchObject([
+      { attributes: { ...ENDPOINT, 'error.type': 'ServerError' }, value: { count: 1 } },
+    ]);
+  });
+
+  test('a 429 and a 500 → counted, and the retries by their reason', async () => {
+    fake.fail('trackers.create', { status: 429, retryAfter: '0.01', times: 1 });
+    fake.fail('trackers.create', { status: 500, times: 1 });
+    await create(makeClient());
+    expect(await recorder.points('tracking_client.rate_limited')).toEqual([
+      { attributes: ENDPOINT, value: 1 },
+    ]);
+    expect(await recorder.points('tracking_client.retries')).toEqual([
+      { attributes: { ...ENDPOINT, 'error.type': 'RateLimitError' }, value: 1 },
+      { attributes: { ...ENDPOINT, 'error.type': 'ServerError' }, value: 1 },
+    ]);
+  });
+
+  test('a poll → how late it began', async () => {
+    fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
+    const client = makeClient();
+    const { trackerId } = await create(client);
+    for await (const { poll } of client.trackers.poll(trackerId, { initialDelayMs: 0 }))
+      if (poll === 1) break;
+    expect(await recorder.points('tracking_client.poll.lag')).toMatchObject([
+      { attributes: {}, value: { count: 1 } },
+    ]);
+  });
+
+  test('all of them → named below tracking_client, with units', async () => {
+    fake.fail('trackers.create', { status: 429, retryAfter: '0.01', times: 1 });
+    await create(makeClient());
+    telemetryHooks(recorder.telemetry).onPoll?.({ id: 'a', lagMs: 0 });
+    expect(await recorder.metricNames()).toEqual([
+      'tracking_client.call.duration s',
+      'tracking_client.poll.lag s',
+      'tracking_client.queue.duration s',
+      'tracking_client.rate_limited {response}',
+      'tracking_client.retries {attempt}',
+    ]);
+  });
+});
+
+describe('the providers', () => {
+  test('none given → those that are registered, also after the hooks were made', async () => {
+    const client = makeClient({ hooks: telemetryHooks() });
+    trace.setGlobalTracerProvider(recorder.telemetry.tracerProvider);
+    metrics.setGlobalMeterProvider(recorder.telemetry.meterProvider);
+    await create(client);
+    trace.disable();
+    metrics.disable();
+    expect(recorder.spans().map(({ name }) => name)).toEqual(['POST /public/v1/trackers', 'trackers.create']);
+    expect(await recorder.points('tracking_client.call.duration')).toHaveLength(1);
+  });
+
+  test('none at all → the call goes its way', async () => {
+    expect(await create(makeClient({ hooks: telemetryHooks() }))).toMatchObject({ trackingNumber: NUMBER });
+  });
+
+  test('the scope → the name and the version of this package', async () => {
+    await create(makeClient());
+    expect(readTrace().call.instrumentationScope).toMatchObject({
+      name: 'tracking-client',
+      version: expect.stringMatching(/^\d/),
+    });
+  });
+
+  test.each([
+    [{ tracerProvider: {} }, 'Expected `telemetry.tracerProvider` to be a TracerProvider, got an object'],
+    [{ meterProvider: 'a' }, 'Expected `telemetry.meterProvider` to be a MeterProvider, got a string'],
+    [{ tracer: {} }, 'Expected `telemetry` to hold known options only, got `tracer`'],
+    [null, 'Expected `telemetry` to be an object, got null'],
+  ])('%o → refused', (options, message) => {
+    expect(() => Reflect.apply(telemetryHooks, undefined, [options])).toThrow(message);
+  });
+});

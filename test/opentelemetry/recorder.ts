@@ -1,0 +1,69 @@
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import {
+  AggregationTemporality,
+  type Histogram,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+
+/** The real SDK, which keeps spans and metrics in memory. */
+export function makeRecorder() {
+  const spans = new InMemorySpanExporter();
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const contextManager = new AsyncLocalStorageContextManager();
+  return {
+    telemetry: { tracerProvider, meterProvider },
+    contextManager,
+    tracer: tracerProvider.getTracer('the user'),
+    /** Spans in the order of their ends. */
+    spans: (): ReadableSpan[] => spans.getFinishedSpans(),
+    /** Each metric's points: its attributes, and its value, or of a histogram how many there are and their sum. */
+    async points(name: string): Promise<readonly Point[]> {
+      await reader.forceFlush();
+      const all =
+        exporter
+          .getMetrics()
+          .at(-1)
+          ?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? [];
+      const found = all.filter(({ descriptor }) => descriptor.name === name);
+      return found.flatMap(({ dataPoints }) =>
+        dataPoints.map(({ attributes, value }) => ({
+          attributes,
+          value: typeof value === 'number' ? value : read(value),
+        })),
+      );
+    },
+    async metricNames(): Promise<string[]> {
+      await reader.forceFlush();
+      const all =
+        exporter
+          .getMetrics()
+          .at(-1)
+          ?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? [];
+      return all.map(({ descriptor }) => `${descriptor.name} ${descriptor.unit}`).sort();
+    },
+    close: async () => {
+      contextManager.disable();
+      await Promise.all([tracerProvider.shutdown(), meterProvider.shutdown()]);
+    },
+  };
+}
+
+export type Recorder = ReturnType<typeof makeRecorder>;
+
+interface Point {
+  readonly attributes: object;
+  readonly value: number | { readonly count: number; readonly sum: number | undefined };
+}
+
+const read = ({ count, sum }: Pick<Histogram, 'count' | 'sum'>) => ({ count, sum });
