@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checkIsObject } from './common/option-checks.ts';
 import { type Config, resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import type { ApiPromise } from './http/api-promise.ts';
@@ -57,9 +58,10 @@ export class TrackingClient {
   request<Schema extends z.ZodType = z.ZodType<unknown>>(
     request: RawRequest<Schema> & RequestOptions,
   ): ApiPromise<z.output<Schema>> {
+    // A copy, which of null is empty: then the rejection says what is missing.
+    const { method, path, query, body, schema: given, idempotent, ...options } = { ...request };
     // Sound: without a schema `Schema` is its default, whose output is unknown.
-    const schema = (request.schema ?? z.unknown()) as z.ZodType<z.output<Schema>>;
-    const { method, path, query, body, schema: _schema, idempotent, ...options } = request;
+    const schema = (given ?? z.unknown()) as z.ZodType<z.output<Schema>>;
     const raw = { method, path, query, body, schema, idempotent };
     return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), 'request', options);
   }
@@ -90,6 +92,7 @@ export class TrackingClient {
    * const patient = client.withOptions({ timeoutMs: 120_000 });
    */
   withOptions(options: TrackingClientOptions): TrackingClient {
+    checkIsObject('options', options);
     // An option that is given as undefined is one that does not differ.
     const given = Object.entries(options).filter(([, value]) => value !== undefined);
     const { rateLimit = {}, ...others } = this.#options;

@@ -40,7 +40,7 @@ export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** Path below the base URL; `{name}` stands for an entry of `params`. */
   readonly path: `/${string}`;
-  /** Requests the service allows in a window of one second (service.md 8). */
+  /** Requests the service allows in a window of one second. */
   readonly limitPerSecond: number;
   /** How long one attempt may take. */
   readonly timeoutClass: TimeoutClass;

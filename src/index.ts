@@ -60,10 +60,14 @@ export {
 export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
 export type {
   AttemptInfo,
+  CallInfo,
+  DoneInfo,
+  ErrorInfo,
   Hooks,
   Logger,
   LogLevel,
   MismatchInfo,
+  PollInfo,
   RateLimitedInfo,
   RequestInfo,
   ResponseInfo,

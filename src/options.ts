@@ -64,11 +64,14 @@ export interface TrackingClientOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Replaces the `User-Agent` header. Default: name and version of this package and of the runtime. */
   readonly userAgent?: string | undefined;
-  /** Where log lines go. Default: the console. */
+  /** Where log lines go: the console, or a logger of pino, winston or NestJS as it is. Default: the console. */
   readonly logger?: Logger | undefined;
-  /** The least urgent lines that are logged: `debug`, `info`, `warn`, `error` or `silent`. Default `warn`. */
+  /**
+   * The least urgent lines that are logged: `debug`, `info`, `warn`, `error` or `silent`. Default: the environment variable
+   * `TRACKING_LOG`, else `warn`.
+   */
   readonly logLevel?: LogLevel | undefined;
-  /** Callbacks around every attempt; one that throws never breaks a call. Default: none. */
+  /** Callbacks around every call and attempt; one that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
    * What to do with a successful response that breaks its schema. `keep`: a field that nothing depends on stays as it

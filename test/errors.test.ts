@@ -23,6 +23,7 @@ import {
   TimeoutError,
   TrackingError,
 } from '../src/errors.ts';
+import { TRACKER } from './support/calls.ts';
 
 const details: ApiErrorDetails = {
   status: 429,
@@ -311,4 +312,22 @@ describe('RequestValidationError with many issues', () => {
     expect(error.message).toBe('issue 0; issue 1; issue 2 (and 97 more)');
     expect(error.issues).toHaveLength(100);
   });
+});
+
+test('ResultsNotReadyError of a tracker that was given up → has its record', () => {
+  const error = new ResultsNotReadyError('nothing yet', {
+    ...details,
+    tracker: { ...TRACKER, isTracked: false },
+  });
+  expect(error.tracker).toEqual({ ...TRACKER, isTracked: false });
+  expect(new ResultsNotReadyError('nothing yet', details).tracker).toBeUndefined();
+});
+
+test('name → may be set and defined anew, as that of any error', () => {
+  const error = new TrackingError('m');
+  error.name = 'MyError';
+  expect(error.name).toBe('MyError');
+  Object.defineProperty(error, 'name', { value: 'OtherError' });
+  expect(String(error)).toBe('OtherError: m');
+  expect(() => Object.defineProperty(error, 'name', { enumerable: true })).not.toThrow();
 });

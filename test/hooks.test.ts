@@ -1,13 +1,34 @@
-import { describe, expect, test, vi } from 'vitest';
-import type { Hooks } from '../src/logging.ts';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { AttemptInfo, CallInfo, Hooks } from '../src/logging.ts';
 import { TRACKER } from './support/calls.ts';
-import { makeClient, rejectionOf, type Step } from './support/make-client.ts';
+import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
+import { pass, polledService, read, results } from './trackers/polled-service.ts';
 
 const GOT = { body: { data: { tracker: TRACKER } }, headers: { 'x-request-id': 'req-1' } };
-const ATTEMPT = { endpoint: 'trackers.get', method: 'GET', path: '/trackers/{trackerId}' };
+const UUID = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+const CALL = {
+  callId: UUID,
+  endpoint: 'trackers.get',
+  method: 'GET',
+  path: '/trackers/{trackerId}',
+  baseUrl: BASE_URL,
+};
+const ATTEMPT = { ...CALL, queuedMs: 0 };
+
+const HOOKS = ['onStart', 'onRequest', 'onResponse', 'onError', 'onRetry', 'onRateLimit', 'onDone'] as const;
+type HookName = (typeof HOOKS)[number];
 
 function spies() {
-  return { onRequest: vi.fn(), onResponse: vi.fn(), onRetry: vi.fn(), onRateLimit: vi.fn() };
+  return {
+    onStart: vi.fn(),
+    onRequest: vi.fn(),
+    onResponse: vi.fn(),
+    onError: vi.fn(),
+    onRetry: vi.fn(),
+    onRateLimit: vi.fn(),
+    onDone: vi.fn(),
+  };
 }
 
 async function get(script: Step | Step[], hooks: Hooks, options = {}) {
@@ -101,12 +122,215 @@ describe('a call that is tried again', () => {
     expect(await get(answer, hooks, { totalTimeoutMs: 5_000 })).toMatchObject({ name: 'TimeoutError' });
     expect(hooks.onRetry).not.toHaveBeenCalled();
   });
+});
 
-  test('no answer at all → onRequest without onResponse', async () => {
+describe('the beginning and the end of a call', () => {
+  test('a success → onStart before anything else, onDone with the counts and no error', async () => {
     const hooks = spies();
-    await get(new TypeError('fetch failed'), hooks, { retry: false });
+    await get([{ status: 503 }, GOT], hooks);
+    expect(hooks.onStart).toHaveBeenCalledExactlyOnceWith(CALL);
+    expect(hooks.onStart).toHaveBeenCalledBefore(hooks.onRequest);
+    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith({
+      ...CALL,
+      error: undefined,
+      attempts: 2,
+      queuedMs: 0,
+      durationMs: expect.any(Number),
+    });
+  });
+
+  test('a 404 → onResponse, then onDone with the error of the call; no onError', async () => {
+    const hooks = spies();
+    const error = await get({ status: 404 }, hooks);
+    expect(hooks.onResponse).toHaveBeenCalledOnce();
+    expect(hooks.onError).not.toHaveBeenCalled();
+    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error, attempts: 1 }));
+  });
+
+  test('no response at all → onError instead of onResponse, and the same error in onDone', async () => {
+    const hooks = spies();
+    const error = await get(networkFailure('ECONNRESET'), hooks, { retry: false });
     expect(hooks.onRequest).toHaveBeenCalledOnce();
     expect(hooks.onResponse).not.toHaveBeenCalled();
+    expect(hooks.onError).toHaveBeenCalledExactlyOnceWith({
+      ...ATTEMPT,
+      attempt: 1,
+      tokensLeft: undefined,
+      error,
+      durationMs: expect.any(Number),
+    });
+    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error, attempts: 1 }));
+  });
+
+  test('no response, and then one → onError, onRetry, and onResponse of the second attempt', async () => {
+    const told: string[] = [];
+    const note = (name: string) => (info: CallInfo | AttemptInfo) =>
+      told.push('attempt' in info ? `${name} ${info.attempt}` : name);
+    await get([networkFailure('ECONNRESET'), GOT], {
+      onStart: note('start'),
+      onRequest: note('request'),
+      onResponse: note('response'),
+      onError: note('error'),
+      onRetry: note('retry'),
+      onDone: note('done'),
+    });
+    expect(told).toEqual(['start', 'request 1', 'error 1', 'retry 1', 'request 2', 'response 2', 'done']);
+  });
+
+  test('an abort while it is under way → onError and onDone with its reason', async () => {
+    const hooks = spies();
+    const controller = new AbortController();
+    const { client } = makeClient(() => new Promise(() => {}), { hooks });
+    const call = client.trackers.get('t', { signal: controller.signal });
+    await vi.waitFor(() => expect(hooks.onRequest).toHaveBeenCalled());
+    controller.abort('enough');
+    expect(await rejectionOf(call)).toBe('enough');
+    expect(hooks.onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: 'enough' }));
+    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: 'enough' }));
+  });
+
+  test('an abort by the hook onRequest → onError, and nothing is sent', async () => {
+    const controller = new AbortController();
+    const hooks = { ...spies(), onRequest: () => controller.abort('enough') };
+    const { client, requests } = makeClient(GOT, { hooks });
+    expect(await rejectionOf(client.trackers.get('t', { signal: controller.signal }))).toBe('enough');
+    expect(requests).toHaveLength(0);
+    expect(hooks.onError).toHaveBeenCalledOnce();
+    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ attempts: 0 }));
+  });
+
+  test('a key that comes when the call is over → no onRequest', async () => {
+    const hooks = spies();
+    let giveKey = (_key: string) => {};
+    const key = new Promise<string>((resolve) => {
+      giveKey = resolve;
+    });
+    const { client } = makeClient(GOT, { hooks, apiKey: () => key });
+    const controller = new AbortController();
+    const call = client.trackers.get('t', { signal: controller.signal });
+    controller.abort('enough');
+    expect(await rejectionOf(call)).toBe('enough');
+    giveKey('key');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hooks.onRequest).not.toHaveBeenCalled();
+    expect(hooks.onDone).toHaveBeenCalledOnce();
+  });
+
+  test.each(Array.from({ length: 12 }, (_, steps) => steps))(
+    'an abort %d steps after the body was read → onResponse or onError, not both',
+    async (steps) => {
+      const hooks = spies();
+      const controller = new AbortController();
+      const text = async () => {
+        let later = Promise.resolve();
+        for (let step = 0; step < steps; step += 1) later = later.then();
+        void later.then(() => controller.abort('enough'));
+        return JSON.stringify(GOT.body);
+      };
+      const answer = () =>
+        Object.assign(new Response(null, { headers: { 'content-length': '9' } }), { text });
+      const { client } = makeClient(answer, { hooks });
+      await client.trackers.get('t', { signal: controller.signal }).catch(() => {});
+      expect(hooks.onResponse.mock.calls.length + hooks.onError.mock.calls.length).toBe(1);
+    },
+  );
+
+  test('two calls at once → each its own id, the same in all its hooks', async () => {
+    const ids: Record<string, Set<string>> = {};
+    const note = ({ callId, path }: CallInfo) => {
+      ids[path] = (ids[path] ?? new Set()).add(callId);
+    };
+    const hooks = { onStart: note, onRequest: note, onResponse: note, onRetry: note, onDone: note };
+    const { client } = makeClient({ status: 503 }, { hooks });
+    await Promise.all([rejectionOf(client.trackers.get('t')), rejectionOf(client.couriers.list())]);
+    const [one, other] = Object.values(ids).map((found) => [...found]);
+    expect(one).toHaveLength(1);
+    expect(other).toHaveLength(1);
+    expect(one).not.toEqual(other);
+  });
+});
+
+describe('the wait in the queue', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('a second call at a limit of 1 → how long it waited for its token, in every hook from then on', async () => {
+    vi.useFakeTimers();
+    const hooks = spies();
+    const rateLimit = { limits: { 'trackers.get': 1 } };
+    const { client } = makeClient(GOT, { hooks, rateLimit });
+    await client.trackers.get('t');
+    const call = client.trackers.get('t');
+    await vi.advanceTimersByTimeAsync(1_100);
+    await call;
+    for (const hook of [hooks.onRequest, hooks.onResponse, hooks.onDone])
+      expect(hook.mock.calls.map(([info]) => info.queuedMs)).toEqual([0, 1_010]);
+  });
+
+  test('a call that gives up in the queue → no onRequest, and onDone tells how long it waited', async () => {
+    vi.useFakeTimers();
+    const hooks = spies();
+    const rateLimit = { limits: { 'trackers.get': 1 } };
+    const { client } = makeClient(GOT, { hooks, rateLimit });
+    await client.trackers.get('t');
+    const call = rejectionOf(client.trackers.get('t', { totalTimeoutMs: 300 }));
+    await vi.advanceTimersByTimeAsync(400);
+    const error = await call;
+    expect(hooks.onRequest).toHaveBeenCalledOnce();
+    expect(hooks.onDone).toHaveBeenLastCalledWith(
+      expect.objectContaining({ error, attempts: 0, queuedMs: 300, durationMs: 300 }),
+    );
+  });
+});
+
+describe('any course of a call', () => {
+  const failures: Step[] = [
+    GOT,
+    { status: 404 },
+    { status: 503 },
+    { status: 429, headers: { 'retry-after': '0' } },
+    { body: '<html>', headers: { 'content-type': 'text/html' } },
+    networkFailure('ECONNRESET'),
+    networkFailure('ECONNREFUSED'),
+    () => new Promise(() => {}),
+    () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('broken')) })),
+    () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
+  ];
+  const course = fc.record({
+    script: fc.array(fc.constantFrom(...failures), { minLength: 1, maxLength: 5 }),
+    abortAfter: fc.option(fc.nat({ max: 12 })),
+    abortIn: fc.option(fc.constantFrom(...HOOKS)),
+    retries: fc.nat({ max: 3 }),
+  });
+
+  test('→ one onStart, one onDone, and each onRequest is followed by one of onResponse and onError', async () => {
+    await fc.assert(
+      fc.asyncProperty(course, async ({ script, abortAfter, abortIn, retries }) => {
+        const controller = new AbortController();
+        const told: string[] = [];
+        const note = (name: HookName) => () => {
+          told.push(name);
+          if (name === abortIn || told.length === abortAfter) controller.abort('enough');
+        };
+        const hooks = Object.fromEntries(HOOKS.map((name) => [name, note(name)]));
+        const { client } = makeClient(script, { hooks, retry: { retries, minDelayMs: 0 } });
+        const options = { signal: controller.signal, timeoutMs: 5 };
+        const error = await client.trackers.get('t', options).then(
+          () => undefined,
+          (reason: unknown) => reason,
+        );
+        // What a late response still does.
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(told[0]).toBe('onStart');
+        expect(told.at(-1)).toBe('onDone');
+        expect(told.filter((name) => name === 'onStart' || name === 'onDone')).toHaveLength(2);
+        const pairs = told.filter((name) => ['onRequest', 'onResponse', 'onError'].includes(name)).join(' ');
+        expect(pairs).toMatch(/^(onRequest (onResponse|onError) ?)*$/);
+        if (error === undefined) expect(pairs).toMatch(/onResponse$/);
+      }),
+      { numRuns: 200 },
+    );
   });
 });
 
@@ -196,14 +420,15 @@ describe('log lines', () => {
     expect(await lines(GOT, 'debug')).toEqual(['debug [tracking-client] GET /trackers/{trackerId} → 200']);
   });
 
-  test('info → one line a retry', async () => {
-    expect(await lines([{ status: 503 }, GOT], 'info')).toEqual([
-      'info [tracking-client] GET /trackers/{trackerId} failed, next attempt follows',
+  test('warn, the default → one line a retry, with its reason', async () => {
+    expect(await lines([{ status: 503 }, networkFailure('ENOTFOUND'), GOT], 'warn')).toEqual([
+      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} was answered with 503; attempt 2 follows in 0 ms',
+      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} got no answer: socket: ENOTFOUND; attempt 3 follows in 0 ms',
     ]);
   });
 
-  test('warn, the default → nothing about calls that work out', async () => {
-    expect(await lines([{ status: 503 }, GOT], 'warn')).toEqual([]);
+  test('warn, the default → nothing about calls that work out at once', async () => {
+    expect(await lines(GOT, 'warn')).toEqual([]);
   });
 
   test('a logger that throws → the call succeeds all the same', async () => {
@@ -220,4 +445,25 @@ test('an input that breaks a rule → no hook is called', async () => {
   const { client } = makeClient(GOT, { hooks });
   await rejectionOf(client.trackers.get(''));
   for (const hook of Object.values(hooks)) expect(hook).not.toHaveBeenCalled();
+});
+
+describe('the beginning of a poll', () => {
+  test('two trackers due at once, two polls a second → onPoll of each, the second half a second late', async () => {
+    const onPoll = vi.fn();
+    const { client } = polledService(() => results([]), 0, { hooks: { onPoll } });
+    read(client.trackers.pollMany(['a', 'b'], { initialDelayMs: 0, maxPerSecond: 2 }));
+    await pass(1_000);
+    expect(onPoll.mock.calls).toEqual([[{ id: 'a', lagMs: 0 }], [{ id: 'b', lagMs: 500 }]]);
+  });
+
+  test('a reader that comes late → onPoll tells by how much', async () => {
+    const onPoll = vi.fn();
+    const { client } = polledService(() => results([]), 0, { hooks: { onPoll } });
+    const polls = client.trackers.poll('a', { initialDelayMs: 0, intervalMs: 1_000 });
+    await polls.next();
+    await pass(5_000);
+    await polls.next();
+    await polls.return();
+    expect(onPoll.mock.calls).toEqual([[{ id: 'a', lagMs: 0 }], [{ id: 'a', lagMs: expect.closeTo(4_000) }]]);
+  });
 });

@@ -1,5 +1,10 @@
-import { expect, test, vi } from 'vitest';
-import { LOG_LEVELS, leveledLogger } from '../src/logging.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { ConfigurationError } from '../src/errors.ts';
+import { LOG_LEVELS, resolveLogger } from '../src/logging.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
 
@@ -15,20 +20,20 @@ test.each([
   ['silent', []],
 ] as const)('level %s → lines of %j', (level, expected) => {
   const logger = makeLogger();
-  const leveled = leveledLogger(logger, level);
+  const leveled = resolveLogger(logger, level);
   for (const method of METHODS) leveled[method]('line');
   expect(METHODS.filter((method) => logger[method].mock.calls.length > 0)).toEqual(expected);
 });
 
 test('a line → marked with the name of the package, fields as they are', () => {
   const logger = makeLogger();
-  leveledLogger(logger, 'debug').warn('line', { attempt: 1 });
+  resolveLogger(logger, 'debug').warn('line', { attempt: 1 });
   expect(logger.warn).toHaveBeenCalledExactlyOnceWith('[tracking-client] line', { attempt: 1 });
 });
 
 test('a line without fields → one argument', () => {
   const logger = makeLogger();
-  leveledLogger(logger, 'debug').info('line');
+  resolveLogger(logger, 'debug').info('line');
   expect(logger.info).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
 });
 
@@ -43,7 +48,7 @@ test('a logger that is an instance of a class → called as a method', () => {
     error = this.debug;
   }
   const logger = new Collector();
-  leveledLogger(logger, 'debug').debug('line');
+  resolveLogger(logger, 'debug').debug('line');
   expect(logger.lines).toEqual(['[tracking-client] line']);
 });
 
@@ -52,7 +57,7 @@ test('a logger that throws → its caller goes on', () => {
   logger.error.mockImplementation(() => {
     throw new Error('disk full');
   });
-  expect(() => leveledLogger(logger, 'debug').error('line')).not.toThrow();
+  expect(() => resolveLogger(logger, 'debug').error('line')).not.toThrow();
   expect(logger.error).toHaveBeenCalledOnce();
 });
 
@@ -61,7 +66,7 @@ test('a logger that rejects → nobody has to handle it', async () => {
   process.on('unhandledRejection', unhandled);
   try {
     const logger = { ...makeLogger(), warn: () => Promise.reject(new Error('disk full')) };
-    leveledLogger(logger, 'debug').warn('line');
+    resolveLogger(logger, 'debug').warn('line');
     await new Promise((resolve) => setImmediate(resolve));
     expect(unhandled).not.toHaveBeenCalled();
   } finally {
@@ -71,4 +76,52 @@ test('a logger that rejects → nobody has to handle it', async () => {
 
 test('the levels → from all lines to none', () => {
   expect(LOG_LEVELS).toEqual(['debug', 'info', 'warn', 'error', 'silent']);
+});
+
+test('a logger with `log` instead of `info` → `log` takes such lines, with the fields as JSON', () => {
+  const { info: _info, ...others } = makeLogger();
+  const logger = { ...others, log: vi.fn() };
+  resolveLogger(logger, 'debug').info('line', { attempt: 1 });
+  expect(logger.log).toHaveBeenCalledExactlyOnceWith('[tracking-client] line {"attempt":1}');
+});
+
+test.each([
+  ['info', 'undefined'],
+  ['warn', 'undefined'],
+])('a logger without `%s` → ConfigurationError that names it', (method, kind) => {
+  const logger = { ...makeLogger(), [method]: undefined };
+  expect(() => resolveLogger(logger, 'debug')).toThrow(
+    new ConfigurationError(`Expected \`logger.${method}\` to be a function, got ${kind}`),
+  );
+});
+
+describe('TRACKING_LOG', () => {
+  function linesAt(level: string, option?: 'error') {
+    vi.stubEnv('TRACKING_LOG', level);
+    const logger = makeLogger();
+    const lines = resolveLogger(logger, option);
+    for (const method of METHODS) lines[method]('line');
+    return METHODS.filter((method) => logger[method].mock.calls.length > 0);
+  }
+
+  test.each([
+    ['debug', ['debug', 'info', 'warn', 'error']],
+    ['ERROR', ['error']],
+    ['silent', []],
+    ['', ['warn', 'error']],
+  ])('%j → lines of %j', (level, methods) => {
+    expect(linesAt(level)).toEqual(methods);
+  });
+
+  test('beside a level in the options → those count', () => {
+    expect(linesAt('debug', 'error')).toEqual(['error']);
+  });
+
+  test('another word → ConfigurationError that lists the levels', () => {
+    expect(() => linesAt('verbose')).toThrow(
+      new ConfigurationError(
+        'Expected TRACKING_LOG to be one of debug, info, warn, error, silent, got a string of 7 characters',
+      ),
+    );
+  });
 });

@@ -16,6 +16,12 @@ describe('withOptions', () => {
     expect(other).toBeInstanceOf(TrackingClient);
   });
 
+  test.each([null, undefined, 'options'])('%s instead of options → ConfigurationError', (options) => {
+    const { client } = makeClient();
+    // @ts-expect-error: a program without types gives anything.
+    expect(() => client.withOptions(options)).toThrow(ConfigurationError);
+  });
+
   test('options not given → taken over, key and base URL included', async () => {
     const { client, requests } = makeClient(COURIERS, { userAgent: 'shop/1' });
     await client.withOptions({ timeoutMs: 5 }).couriers.list();

@@ -5,6 +5,7 @@ import {
   countOption,
   delayOption,
   headersOption,
+  isAbortSignal,
   type OptionShape,
   option,
   switchOption,
@@ -41,11 +42,6 @@ export const retryOption = z
 export function completeRetry(given: z.output<typeof retryOption>, base: RetryPolicy): RetryPolicy {
   const own = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
   return { ...base, ...Object.fromEntries(own) };
-}
-
-function isAbortSignal(value: unknown): boolean {
-  // By shape: a test environment may have an AbortSignal of its own.
-  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
 
 export const CALL_SHAPE = {

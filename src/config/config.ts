@@ -16,7 +16,15 @@ import { ENDPOINT_NAMES, type EndpointName, type TimeoutClass } from '../endpoin
 import { ConfigurationError } from '../errors.ts';
 import type { Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
-import { checkLogger, type Hooks, LOG_LEVELS, type Logger, leveledLogger, resolveHooks } from '../logging.ts';
+import {
+  type Hooks,
+  type Lines,
+  LOG_LEVELS,
+  type Logger,
+  levelOfEnvironment,
+  resolveHooks,
+  resolveLogger,
+} from '../logging.ts';
 import type { RateLimitOptions, TrackingClientOptions } from '../options.ts';
 import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { completeRetry, DEFAULT_RETRY, type RetryPolicy, retryOption } from './call-options.ts';
@@ -39,7 +47,7 @@ export interface Config {
   readonly fetch: typeof globalThis.fetch | undefined;
   /** Accept, user agent and the caller's headers; never the key. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly logger: Logger;
+  readonly logger: Lines;
   /** Spares most programs the words of a line for every attempt. */
   readonly isDebugLogged: boolean;
   readonly hooks: Hooks;
@@ -86,8 +94,8 @@ const clientOptions = z.strictObject({
     .unknown()
     .transform((value) => checkHeaders('userAgent', { 'user-agent': value }))
     .optional(),
-  logger: z.custom<Logger>().transform(checkLogger).optional(),
-  logLevel: choiceOption(LOG_LEVELS).default('warn'),
+  logger: z.custom<Logger>().optional(),
+  logLevel: choiceOption(LOG_LEVELS).optional(),
   hooks: z.custom<Hooks>().optional(),
   invalidResponse: choiceOption(['keep', 'throw', 'warn']).default('keep'),
   maxAnswerBytes: countOption(1, true).default(DEFAULT_MAX_ANSWER_BYTES),
@@ -101,7 +109,8 @@ export function resolveConfig(options: TrackingClientOptions): Config {
   const { timeoutMs, rateLimit } = given;
   const apiKey = given.apiKey ?? environment('TRACKING_API_KEY');
   const baseUrl = given.baseUrl ?? environment('TRACKING_BASE_URL');
-  const logger = leveledLogger(given.logger ?? console, given.logLevel);
+  const logLevel = given.logLevel ?? levelOfEnvironment();
+  const logger = resolveLogger(given.logger, logLevel);
   return {
     baseUrl: resolveBaseUrl(baseUrl, given.allowInsecureHttp),
     account: accountOf(apiKey),
@@ -119,7 +128,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
       ...given.userAgent,
     },
     logger,
-    isDebugLogged: given.logLevel === 'debug',
+    isDebugLogged: logLevel === 'debug',
     hooks: resolveHooks(given.hooks, logger),
     invalidResponse: given.invalidResponse,
     maxAnswerBytes: given.maxAnswerBytes,

@@ -103,7 +103,8 @@ export function excerpt(body: unknown): string {
   return /^\s*</.test(text) ? `an HTML page of ${text.length} characters` : oneLine(text);
 }
 
-function describe(details: ApiErrorDetails): string {
+/** `title`: method and whole URL of the request. */
+function describe(details: ApiErrorDetails, title: string): string {
   const code = decidingCode(details.errors);
   const deciding = details.errors.find((item) => item.code === code);
   const said =
@@ -111,12 +112,18 @@ function describe(details: ApiErrorDetails): string {
       ? excerpt(details.body)
       : oneLine([deciding.code, deciding.message].filter(Boolean).join(': '));
   const request = details.requestId === undefined ? '' : ` (request ${details.requestId})`;
-  const answered = `${details.method} ${details.path} was answered with ${details.status}`;
-  return `${answered}${said === '' ? '' : `: ${said}`}${request}`;
+  const answered = `${title} was answered with ${details.status}`;
+  // The service says of everything it does not have that it is missing.
+  const isForeign = details.status === 404 && details.errors.length === 0;
+  return `${answered}${said === '' ? '' : `: ${said}`}${request}${isForeign ? '; is the base URL right?' : ''}`;
 }
 
-/** The error for a response: by code first, by status second. */
-export function apiErrorOf(details: ApiErrorDetails, message = describe(details)): ApiError {
+/** The error for a response: by code first, by status second; `title` is the method and the whole URL of the request. */
+export function apiErrorOf(
+  details: ApiErrorDetails,
+  title: string,
+  message = describe(details, title),
+): ApiError {
   const { status } = details;
   const byStatus = status >= 500 ? ServerError : (CLASS_OF_STATUS[status] ?? ApiError);
   const ErrorClass = classOfCode(decidingCode(details.errors) ?? '') ?? byStatus;

@@ -37,73 +37,63 @@ export interface CallOutcome<T> {
 }
 
 /**
- * A call that starts when it is awaited, or when one of its methods is called, and runs once.
+ * A call that was sent: a promise of its data, and of what came with them. Nobody has to await it; a failure that nobody
+ * handles is an unhandled rejection, as with any promise.
  *
  * @example
  * const tracker = await client.trackers.get(id);
  * const { data, requestId, attempts } = await client.trackers.get(id).withResponse();
  */
-export class ApiPromise<T> implements Promise<T> {
-  readonly [Symbol.toStringTag] = 'ApiPromise';
-  readonly #start: () => Promise<CallOutcome<T>>;
-  #outcome: Promise<CallOutcome<T>> | undefined;
-
-  /** @internal */
-  constructor(start: () => Promise<CallOutcome<T>>) {
-    this.#start = start;
+export class ApiPromise<T> extends Promise<T> {
+  /** What `then`, `catch` and `finally` give is a plain promise: of a changed value nothing came with it. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
   }
 
-  #run(): Promise<CallOutcome<T>> {
-    this.#outcome ??= this.#start();
-    return this.#outcome;
+  readonly #outcome: Promise<CallOutcome<T>>;
+
+  /** @internal */
+  constructor(outcome: Promise<CallOutcome<T>>) {
+    super((resolve, reject) => {
+      outcome.then(({ data }) => resolve(data), reject);
+    });
+    this.#outcome = outcome;
+  }
+
+  override get [Symbol.toStringTag](): string {
+    return 'ApiPromise';
   }
 
   /**
-   * Starts the call, unless it has started, and gives more than the data.
+   * Gives more than the data; sends nothing again.
    *
    * @returns the data, the response, its request id, rate limit, the number of attempts, and what is not as it should be
    */
-  async withResponse(): Promise<WithResponse<T>> {
-    const outcome = await this.#run();
-    return outcome.details();
-  }
-
-  // biome-ignore lint/suspicious/noThenProperty: being awaitable is what this class is for.
-  then<Fulfilled = T, Rejected = never>(
-    onFulfilled?: ((value: T) => Fulfilled | PromiseLike<Fulfilled>) | null,
-    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
-  ): Promise<Fulfilled | Rejected> {
-    return this.#run()
-      .then((outcome) => outcome.data)
-      .then(onFulfilled, onRejected);
-  }
-
-  catch<Rejected = never>(
-    onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
-  ): Promise<T | Rejected> {
-    return this.then(undefined, onRejected);
-  }
-
-  finally(onFinally?: (() => void) | null): Promise<T> {
-    return this.then().finally(onFinally);
+  withResponse(): Promise<WithResponse<T>> {
+    return this.#settled().then((outcome) => outcome.details());
   }
 
   /**
-   * Applies a change to the data of this call; still lazy.
+   * Applies a change to the data of this call.
    *
    * @param change - what to make of the data
-   * @returns a call that resolves to the changed data
+   * @returns the same call, with the changed data
    */
   map<Next>(change: (data: T) => Next): ApiPromise<Next> {
-    return createApiPromise(async () => {
-      const outcome = await this.#run();
-      const data = change(outcome.data);
-      return { data, details: () => ({ ...outcome.details(), data }) };
+    const outcome = this.#settled().then((original) => {
+      const data = change(original.data);
+      return { data, details: () => ({ ...original.details(), data }) };
     });
+    return createApiPromise(outcome);
+  }
+
+  /** Derived from this very promise, so that a failure is handled once by whoever handles what is made of it. */
+  #settled(): Promise<CallOutcome<T>> {
+    return this.then(() => this.#outcome);
   }
 }
 
 // Outside of the class, as in client.ts: stack traces would show `_ApiPromise`.
-function createApiPromise<T>(start: () => Promise<CallOutcome<T>>): ApiPromise<T> {
-  return new ApiPromise(start);
+function createApiPromise<T>(outcome: Promise<CallOutcome<T>>): ApiPromise<T> {
+  return new ApiPromise(outcome);
 }

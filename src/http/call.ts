@@ -1,5 +1,6 @@
 import type { KyInstance } from 'ky';
 import pRetry from 'p-retry';
+import { systemClock } from '../common/timing.ts';
 import { type CallOptions, resolveCallOptions, schemaOfOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
@@ -25,7 +26,7 @@ export class Caller {
     this.#defaults = resolveCallOptions(config);
   }
 
-  /** A lazy call of one endpoint; input and options are read now, so later changes to them do no harm. */
+  /** Calls one endpoint; input and options are read now, so later changes to them do no harm. */
   call<Name extends EndpointName>(
     name: Name,
     input: CallInput,
@@ -34,7 +35,7 @@ export class Caller {
     return this.start(() => prepareCall(this.config, name, input), name, options);
   }
 
-  /** A lazy call whose preparation fails only when it is awaited; `method` is the one that was called. */
+  /** Starts a call; what its preparation throws is its rejection. `method` is the one that was called. */
   start<T>(
     prepare: () => PreparedCall<T>,
     method: EndpointName | 'request',
@@ -46,9 +47,9 @@ export class Caller {
           ? this.#defaults
           : resolveCallOptions(this.config, options, schemaOfOptions(method));
       const call = prepare();
-      return new ApiPromise(() => this.#run(call, callOptions));
+      return new ApiPromise(this.#run(call, callOptions));
     } catch (error) {
-      return new ApiPromise(() => Promise.reject(error));
+      return new ApiPromise(Promise.reject(error));
     }
   }
 
@@ -59,9 +60,10 @@ export class Caller {
     const { retries, maxRateLimitRetries } = options.retry;
     const attempt = async (number: number) => {
       state.attempt = number;
-      return readOutcome(config, await this.#attempt(state));
+      return readOutcome(config, await this.#attempt(state), state);
     };
-    return pRetry(attempt, {
+    config.hooks.onStart?.(state.callInfo);
+    const outcome = pRetry(attempt, {
       // The most there can be; the decision keeps each cap apart, by p-retry's own counts.
       retries: retries + maxRateLimitRetries,
       signal: options.signal,
@@ -71,18 +73,20 @@ export class Caller {
       // Its own wait can't be used: hooks learn the length beforehand, and `Retry-After` and `totalTimeoutMs` bound it.
       minTimeout: 0,
     });
+    return config.hooks.onDone === undefined ? outcome : reportEnd(outcome, state);
   }
 
   /** One attempt: waits for its token, sends it, and reads the response whole. */
   async #attempt<T>(state: CallState<T>): Promise<CallResponse<T>> {
     const { config, call, options } = state;
+    const { hooks } = config;
     const ticket = await waitForToken(state);
+    const info = () => ({ ...state.info, tokensLeft: ticket?.tokensLeft });
+    /** Open from its hook `onRequest` to the hook that tells its end. */
+    const request = { isOpen: false, sentAt: 0 };
     const send = async (signal: AbortSignal) => {
       state.phase = 'headers';
       const key = typeof config.apiKey === 'string' ? config.apiKey : await config.apiKey();
-      signal.throwIfAborted();
-      const info = { ...state.info, tokensLeft: ticket?.tokensLeft };
-      let sentAt = 0;
       const response = await sendRequest(this.#ky, config, {
         call,
         attempts: state.attempt,
@@ -90,23 +94,30 @@ export class Caller {
         headers: options.headers,
         signal,
         onSend: () => {
-          config.hooks.onRequest?.(info);
           signal.throwIfAborted();
-          sentAt = performance.now();
+          request.isOpen = true;
+          request.sentAt = systemClock.now();
+          hooks.onRequest?.(info());
+          // By the hook.
+          signal.throwIfAborted();
+          state.sent += 1;
           ticket?.send();
         },
         onHeaders: (arrived) => {
-          state.answeredAt = performance.now();
+          state.answeredAt = systemClock.now();
           ticket?.settle(settlementOf(arrived));
           // An attempt that is over must not speak for the next.
           if (!signal.aborted) state.phase = 'body';
         },
       });
-      const durationMs = performance.now() - sentAt;
+      request.isOpen = false;
+      const durationMs = systemClock.now() - request.sentAt;
       const { status } = response;
-      config.hooks.onResponse?.({ ...info, status, durationMs, requestId: requestIdOf(response) });
+      const requestId = requestIdOf(response);
+      hooks.onResponse?.({ ...info(), status, durationMs, requestId });
       if (config.isDebugLogged) {
-        const fields = { attempt: state.attempt, durationMs, requestId: requestIdOf(response) };
+        const { callId } = state.callInfo;
+        const fields = { callId, attempt: state.attempt, durationMs, requestId };
         config.logger.debug(`${call.method} ${call.path} → ${status}`, fields);
       }
       return response;
@@ -115,7 +126,23 @@ export class Caller {
       return await state.inTime(send, options.timeoutMs ?? config.timeoutMs[call.timeoutClass]);
     } catch (error) {
       ticket?.cancel();
+      if (request.isOpen)
+        hooks.onError?.({ ...info(), error, durationMs: systemClock.now() - request.sentAt });
+      request.isOpen = false;
       throw error;
     }
+  }
+}
+
+/** Tells the hook `onDone` how a call ended, before anybody else learns of it. */
+async function reportEnd<T>(outcome: Promise<T>, state: CallState): Promise<T> {
+  const { onDone } = state.config.hooks;
+  try {
+    const result = await outcome;
+    onDone?.(state.done(undefined));
+    return result;
+  } catch (error) {
+    onDone?.(state.done(error));
+    throw error;
   }
 }

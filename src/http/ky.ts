@@ -75,8 +75,8 @@ export async function sendRequest<T>(
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof ResponseValidationError) throw cause;
-    const where = hasHeaders ? 'The answer broke off' : 'The request got no answer';
-    throw new ConnectionError(redactText(`${where}: ${rootMessage(cause)}`, key), {
+    const what = hasHeaders ? 'got an answer that broke off' : 'got no answer';
+    throw new ConnectionError(redactText(`${call.title} ${what}: ${rootMessage(cause)}`, key), {
       cause: redactCause(cause, key),
       neverSent: !hasHeaders && wasNeverSent(cause),
     });
@@ -84,8 +84,7 @@ export async function sendRequest<T>(
 }
 
 function tooLong<T>(response: CallResponse<T>, maxBytes: number): ResponseValidationError {
-  const { method, path } = response.call;
-  const message = `Expected ${method} ${path} to answer with at most ${maxBytes} bytes (\`maxAnswerBytes\`), got more`;
+  const message = `Expected ${response.call.title} to answer with at most ${maxBytes} bytes (\`maxAnswerBytes\`), got more`;
   return new ResponseValidationError(message, {
     issues: [{ path: [], code: 'too_big', message }],
     body: undefined,

@@ -11,13 +11,16 @@ import {
 } from '../endpoints.ts';
 import { RequestValidationError } from '../errors.ts';
 import { hasDotSegment } from '../schemas/identifier.ts';
+import { misspeltFields } from '../schemas/misspelt-fields.ts';
 
 /** One call, validated and ready to be sent. */
 export interface PreparedCall<T> {
   readonly endpoint: EndpointName | 'request';
   readonly method: string;
-  /** Path template, for logs and errors. */
+  /** Path template, for hooks and errors. */
   readonly path: string;
+  /** Method and whole URL as messages show them: without query and ids, which would set apart what is one failure. */
+  readonly title: string;
   /** Path and query to send, below the base URL. */
   readonly target: string;
   readonly body: string | undefined;
@@ -46,6 +49,13 @@ export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: st
   const result = schema.safeParse(value, { error: errorMap(rootName) });
   if (result.success) return result.data;
   throw new RequestValidationError(toValidationIssues(result.error));
+}
+
+/** Of a misspelt field the other rules it breaks say less: that the one that was meant is missing. */
+function checkBody(schema: z.ZodType, body: unknown): unknown {
+  const misspelt = misspeltFields(schema, body);
+  if (misspelt.length > 0) throw new RequestValidationError(misspelt);
+  return checkInput(schema, body, 'input');
 }
 
 function issue(path: string, rule: string, value: unknown): ValidationIssue {
@@ -95,11 +105,12 @@ export function prepareCall<Name extends EndpointName>(
     row.request.params === undefined ? {} : checkInput(row.request.params, input.params, 'params');
   const query =
     row.request.query === undefined ? {} : checkInput(row.request.query, input.query ?? {}, 'query');
-  const body = row.request.body === undefined ? undefined : checkInput(row.request.body, input.body, 'input');
+  const body = row.request.body === undefined ? undefined : checkBody(row.request.body, input.body);
   return {
     endpoint: name,
     method: row.method,
     path: row.path,
+    title: `${row.method} ${config.baseUrl}${row.path}`,
     target: fillPath(row.path, params) + queryString(query),
     body: body === undefined ? undefined : toJson(body, 'input'),
     limitPerSecond: config.limits[name] ?? row.limitPerSecond,
@@ -140,6 +151,9 @@ function checkRaw(request: RawRequest<z.ZodType>): void {
     typeof path === 'string' && path.startsWith('/') && !path.startsWith('//') && !/[?#\\\s]/.test(path);
   if (!isPath) issues.push(issue('path', 'to be a path that starts with one "/" and has no query', path));
   else if (hasDotSegment(path)) issues.push(issue('path', 'to have no dot segments', path));
+  const { query } = request;
+  if (!isQuery(query ?? {}))
+    issues.push(issue('query', 'to be an object of texts, numbers and booleans', query));
   const hasBody = request.body !== undefined;
   if (hasBody && (request.method === 'GET' || request.method === 'HEAD'))
     issues.push(issue('body', `to be left out of a ${request.method} request`, request.body));
@@ -150,6 +164,15 @@ function checkRaw(request: RawRequest<z.ZodType>): void {
   if (schema !== undefined && typeof Object(schema).safeParse !== 'function')
     issues.push(issue('schema', 'to be a zod schema', schema));
   if (issues.length > 0) throw new RequestValidationError(issues);
+}
+
+/** What is read by iterating (URLSearchParams, a Map) has no fields, and would be sent as none. */
+function isQuery(query: unknown): boolean {
+  if (typeof query !== 'object' || query === null || Symbol.iterator in query) return false;
+  return Object.values(query).every(
+    (value) =>
+      value === undefined || value === null || ['string', 'number', 'boolean'].includes(typeof value),
+  );
 }
 
 /** The row that rules a raw path, so that it shares the bucket of the endpoint it really asks. */
@@ -169,10 +192,12 @@ export function prepareRawCall<T>(
   const row: Endpoint | undefined = name === undefined ? undefined : endpoints[name];
   const isIdempotent = request.idempotent ?? (request.method === 'GET' || request.method === 'HEAD');
   const limit = name === undefined ? undefined : config.limits[name];
+  const path = row?.path ?? request.path;
   return {
     endpoint: name ?? 'request',
     method: request.method,
-    path: row?.path ?? request.path,
+    path,
+    title: `${request.method} ${config.baseUrl}${path}`,
     target: request.path + queryString(request.query ?? {}),
     body: request.body === undefined ? undefined : toJson(request.body, 'body'),
     limitPerSecond: limit ?? row?.limitPerSecond ?? RAW_LIMIT_PER_SECOND,

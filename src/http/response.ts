@@ -2,12 +2,13 @@
 
 import { z } from 'zod';
 import { type ApiErrorDetails, ResultsNotReadyError } from '../api-errors.ts';
-import { redactHeaders, redactText, redactValue } from '../common/secrets.ts';
+import { headersOf, redactHeaders, redactText, redactValue } from '../common/secrets.ts';
 import { formatPath, kindOf, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigurationError, ResponseValidationError } from '../errors.ts';
 import { WINDOW_MS } from '../limiter/allowance.ts';
 import type { Settlement } from '../limiter/limiter.ts';
+import type { AttemptInfo } from '../logging.ts';
 import {
   type CheckedResponse,
   checkResponse,
@@ -42,9 +43,13 @@ const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 const BULK_STATUSES = ['success', 'partial', 'error'];
 
 /** What a call resolves to, or the error that its response stands for. */
-export function readOutcome<T>(config: Config, response: CallResponse<T>): CallOutcome<T> {
+export function readOutcome<T>(
+  config: Config,
+  response: CallResponse<T>,
+  state: { readonly info: AttemptInfo },
+): CallOutcome<T> {
   const payload = payloadOf(response);
-  const { data, mismatched } = checkedData(config, response, payload);
+  const { data, mismatched } = checkedData(config, response, payload, state);
   return {
     data,
     details: () => ({
@@ -66,7 +71,9 @@ export function requestIdOf({ headers, key }: AnyResponse): string | undefined {
 
 function payloadOf(response: AnyResponse): unknown {
   const { call, status, text } = response;
-  if (!isResult(response)) throw apiErrorOf(detailsOf(response, looseJson(text)), redirectMessage(response));
+  if (!isResult(response)) {
+    throw apiErrorOf(detailsOf(response, looseJson(text)), call.title, redirectMessage(response));
+  }
   const hasNoBody = call.method === 'HEAD' || status === 204 || status === 205;
   if (hasNoBody && call.response.mayBeEmpty) return {};
   const parsed = parseJson(response);
@@ -110,9 +117,13 @@ function looseJson(text: string): unknown {
   }
 }
 
-function checkedData<T>(config: Config, response: CallResponse<T>, payload: unknown) {
-  const { call, attempts } = response;
-  const { endpoint, method, path } = call;
+function checkedData<T>(
+  config: Config,
+  response: CallResponse<T>,
+  payload: unknown,
+  state: { readonly info: AttemptInfo },
+) {
+  const { call } = response;
   // A schema of the caller's own is for the caller to say: nothing but it is known of the response.
   const isOwnSchema = call.response.isOwnSchema && config.invalidResponse === 'keep';
   const checked = check(call.response.schema, payload, isOwnSchema ? 'throw' : config.invalidResponse);
@@ -122,7 +133,7 @@ function checkedData<T>(config: Config, response: CallResponse<T>, payload: unkn
   if (!checked.isUsable)
     throw new ResponseValidationError(message, { ...factsOf(response, payload), issues: mismatched });
   const requestId = requestIdOf(response);
-  config.hooks.onMismatch?.({ endpoint, method, path, attempt: attempts, requestId, mismatched });
+  config.hooks.onMismatch?.({ ...state.info, requestId, mismatched });
   if (config.invalidResponse === 'warn') config.logger.warn(`${message}; handed over as it arrived`);
   else config.logger.debug(`${message}; kept as it arrived`, { requestId });
   return { data: checked.data, mismatched };
@@ -148,12 +159,12 @@ function redactIssue(issue: ValidationIssue, key: string): ValidationIssue {
 function mismatchMessage({ call }: AnyResponse, [first]: readonly ValidationIssue[], total: number): string {
   const where = first === undefined ? 'an unknown field' : formatPath(first.path, 'data');
   const more = total > 1 ? ` (and ${total - 1} more)` : '';
-  return `${call.method} ${call.path} was answered with an unexpected \`${where}\`: ${excerpt(first?.message ?? '')}${more}`;
+  return `${call.title} was answered with an unexpected \`${where}\`: ${excerpt(first?.message ?? '')}${more}`;
 }
 
 function invalidBody(response: AnyResponse, body: unknown, got: string): ResponseValidationError {
   const { call, key } = response;
-  const message = `Expected ${call.method} ${call.path} to answer with its documented JSON, got ${redactText(got, key)}`;
+  const message = `Expected ${call.title} to answer with its documented JSON, got ${redactText(got, key)}`;
   const issues = [{ path: [], code: 'invalid_body', message }];
   return new ResponseValidationError(message, { ...factsOf(response, body), issues });
 }
@@ -179,14 +190,13 @@ function detailsOf(response: AnyResponse, body: unknown): ApiErrorDetails {
 
 function redirectMessage({ call, status }: AnyResponse): string | undefined {
   if (status < 300 || status > 399) return undefined;
-  return `${call.method} ${call.path} was answered with a redirect (${status}), which is never followed: the key would travel with it`;
+  return `${call.title} was answered with a redirect (${status}), which is never followed: the key would travel with it`;
 }
 
 function notReady(response: AnyResponse, body: unknown): ResultsNotReadyError {
-  const { method, path } = response.call;
   const details = detailsOf(response, body);
   // A success complains of nothing, whatever else its body holds.
-  return new ResultsNotReadyError(`${method} ${path} has no results yet; ask again later`, {
+  return new ResultsNotReadyError(`${response.call.title} has no results yet; ask again later`, {
     ...details,
     errors: [],
     retryAfterMs: undefined,
@@ -197,7 +207,8 @@ function notReady(response: AnyResponse, body: unknown): ResultsNotReadyError {
 function rebuiltResponse({ status, statusText, headers, text }: AnyResponse, url: string): Response {
   const hasNoBody = status === 204 || status === 205;
   // A reason phrase may hold bytes that `Response` rejects.
-  const init = { status, statusText: /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '', headers };
+  const phrase = /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '';
+  const init = { status, statusText: phrase, headers: headersOf(headers) };
   return Object.defineProperty(new Response(hasNoBody ? null : text, init), 'url', { value: url });
 }
 

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { ApiError, isTrackingError, RateLimitError } from '../api-errors.ts';
-import { onAbort, sleep } from '../common/timing.ts';
+import { onAbort, sleep, systemClock } from '../common/timing.ts';
 import type { CallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import { QueueFullError, TimeoutError, type TimeoutPhase, type TrackingError } from '../errors.ts';
 import { LongPauseError, type Ticket } from '../limiter/limiter.ts';
-import type { AttemptInfo } from '../logging.ts';
+import type { AttemptInfo, CallInfo, DoneInfo } from '../logging.ts';
 import type { PreparedCall } from './request.ts';
 import { decideRetry, isRateLimited } from './retry.ts';
 
@@ -16,12 +17,13 @@ const ACTIVITIES: Record<TimeoutPhase, string> = {
 };
 
 function timeoutError(
+  { title }: PreparedCall<unknown>,
   option: 'timeoutMs' | 'totalTimeoutMs',
   timeoutMs: number,
   phase: TimeoutPhase,
   cause?: unknown,
 ): TimeoutError {
-  const message = `Ran out of \`${option}\` (${timeoutMs} ms) while ${ACTIVITIES[phase]}`;
+  const message = `${title} ran out of \`${option}\` (${timeoutMs} ms) while ${ACTIVITIES[phase]}`;
   return new TimeoutError(message, { phase, timeoutMs }, cause === undefined ? undefined : { cause });
 }
 
@@ -37,32 +39,57 @@ export class CallState<T = unknown> {
   /** When the pause of the last 429 ends; the limiter keeps to it as well, unless it is one that knows no pauses. */
   pausedUntil = 0;
   lastFailure: TrackingError | undefined;
+  /** How many requests have left. */
+  sent = 0;
+  readonly #startedAt = systemClock.now();
   readonly #endsAt: number;
   #isOver = false;
+  #callId: string | undefined;
+  /** How long this attempt waited in the queue, and how long all of them, in milliseconds. */
+  #queuedMs = 0;
+  #totalQueuedMs = 0;
 
   constructor(config: Config, call: PreparedCall<T>, options: CallOptions) {
     this.config = config;
     this.call = call;
     this.options = options;
-    this.#endsAt = performance.now() + (options.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+    this.#endsAt = this.#startedAt + (options.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** What identifies the call; made when somebody asks. */
+  get callInfo(): CallInfo {
+    this.#callId ??= randomUUID();
+    const { endpoint, method, path } = this.call;
+    return { callId: this.#callId, endpoint, method, path, baseUrl: this.config.baseUrl };
   }
 
   get info(): AttemptInfo {
-    const { endpoint, method, path } = this.call;
-    return { endpoint, method, path, attempt: this.attempt };
+    return { ...this.callInfo, attempt: this.attempt, queuedMs: this.#queuedMs };
+  }
+
+  /** How the call went as a whole. */
+  done(error: unknown): DoneInfo {
+    const durationMs = systemClock.now() - this.#startedAt;
+    return { ...this.callInfo, error, attempts: this.sent, queuedMs: this.#totalQueuedMs, durationMs };
+  }
+
+  /** The attempt has waited since then for its token. */
+  noteQueued(since: number): void {
+    this.#queuedMs = systemClock.now() - since;
+    this.#totalQueuedMs += this.#queuedMs;
   }
 
   /** What is left of `totalTimeoutMs`, in milliseconds; Infinity when there is none. */
   get remainingMs(): number {
     // A timer may fire a moment early: what was declared over stays over, so nothing is sent in that moment.
-    return this.#isOver ? 0 : Math.max(0, this.#endsAt - performance.now());
+    return this.#isOver ? 0 : Math.max(0, this.#endsAt - systemClock.now());
   }
 
   /** Ends the call's time: the error to reject with, and why there would have been another attempt. */
   outOfTime(phase: TimeoutPhase): TimeoutError {
     this.#isOver = true;
     const cause = phase === 'queue' || phase === 'backoff' ? this.lastFailure : undefined;
-    return timeoutError('totalTimeoutMs', this.options.totalTimeoutMs ?? 0, phase, cause);
+    return timeoutError(this.call, 'totalTimeoutMs', this.options.totalTimeoutMs ?? 0, phase, cause);
   }
 
   /**
@@ -93,7 +120,7 @@ export class CallState<T = unknown> {
         abort(
           remainingMs <= timeoutMs
             ? this.outOfTime(this.phase)
-            : timeoutError('timeoutMs', timeoutMs, this.phase),
+            : timeoutError(this.call, 'timeoutMs', timeoutMs, this.phase),
         );
       const delayMs = Math.min(timeoutMs, remainingMs);
       if (delayMs !== Number.POSITIVE_INFINITY) timer = setTimeout(onTimeout, delayMs);
@@ -137,10 +164,12 @@ export async function waitForRetry(
   const { delayMs } = decision;
   if (delayMs >= state.remainingMs) throw state.outOfTime('backoff');
   config.hooks.onRetry?.({ ...info, error, delayMs });
-  config.logger.info(`${call.method} ${call.path} failed, next attempt follows`, {
-    attempt: state.attempt,
+  const { callId, attempt } = info;
+  config.logger.warn(`${error.message}; attempt ${attempt + 1} follows in ${Math.ceil(delayMs)} ms`, {
+    callId,
+    attempt,
     delayMs,
-    reason: error.message,
+    reason: error.name,
   });
   // The limiter's own pause makes a call wait after a 429; without a limiter the wait is ours.
   if (isRateLimited(error) && config.limiter !== undefined) state.pausedUntil = state.answeredAt + delayMs;
@@ -170,26 +199,29 @@ export async function waitForToken(state: CallState): Promise<Ticket | undefined
     if (signal.aborted) ticket.cancel();
     return ticket;
   };
-  let ticket: Ticket;
+  const since = systemClock.now();
+  let ticket: Ticket | undefined;
   try {
     ticket = guardedTicket(await (limiter.honorsDeadlines ? acquire() : state.inTime(acquireInTime)), config);
-  } catch (error) {
-    // Something was sent, so its failure says more than a queue that is full by now.
-    if (error instanceof QueueFullError && lastFailure !== undefined) throw lastFailure;
-    if (error instanceof LongPauseError) throw rateLimitErrorOf(state, error.pausedForMs);
-    // The limiter knows what was left of the call's time, the error names what the caller allowed.
-    throw error instanceof TimeoutError && state.remainingMs < 1 ? state.outOfTime('queue') : error;
-  }
-  try {
     if (state.remainingMs === 0) throw state.outOfTime('queue');
-    const pauseMs = Math.ceil(state.pausedUntil - performance.now());
+    const pauseMs = Math.ceil(state.pausedUntil - systemClock.now());
     state.pausedUntil = 0;
     // A timer may fire a moment early, the limiter's too.
     if (pauseMs > 1) await state.wait(pauseMs);
     return ticket;
   } catch (error) {
-    ticket.cancel();
-    throw error;
+    // The limiter granted it; what failed came after.
+    if (ticket !== undefined) {
+      ticket.cancel();
+      throw error;
+    }
+    // Something was sent, so its failure says more than a queue that is full by now.
+    if (error instanceof QueueFullError && lastFailure !== undefined) throw lastFailure;
+    if (error instanceof LongPauseError) throw rateLimitErrorOf(state, error.pausedForMs);
+    // The limiter knows what was left of the call's time, the error names what the caller allowed.
+    throw error instanceof TimeoutError && state.remainingMs < 1 ? state.outOfTime('queue') : error;
+  } finally {
+    state.noteQueued(since);
   }
 }
 
@@ -212,9 +244,9 @@ function guardedTicket(ticket: Ticket, { logger }: Config): Ticket {
 
 /** A call that would wait behind a pause longer than `maxRetryAfterMs` rejects as the call that caused the pause did. */
 function rateLimitErrorOf({ call, attempt }: CallState, retryAfterMs: number): RateLimitError {
-  const { method, path } = call;
+  const { method, path, title } = call;
   const seconds = Math.ceil(retryAfterMs / 1000);
-  const message = `${method} ${path} is paused by the service for ${seconds} s more, longer than \`retry.maxRetryAfterMs\` allows`;
+  const message = `${title} is paused by the service for ${seconds} s more, longer than \`retry.maxRetryAfterMs\` allows`;
   const facts = { status: 429, errors: [], requestId: undefined, headers: new Headers(), body: undefined };
   return new RateLimitError(message, { ...facts, method, path, attempts: attempt - 1, retryAfterMs });
 }

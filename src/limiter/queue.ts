@@ -1,4 +1,4 @@
-import { refuseOption } from '../common/option-checks.ts';
+import { isAbortSignal, refuseOption } from '../common/option-checks.ts';
 import { type Clock, onAbort } from '../common/timing.ts';
 import { QueueFullError, TimeoutError } from '../errors.ts';
 import {
@@ -48,13 +48,9 @@ export class Buckets<B extends Bucket> {
   /** Not an async function: ten thousand waiting calls would pay for a second promise and a suspended frame each. */
   acquire(options: AcquireOptions): Promise<Ticket> {
     return new Promise((resolve, reject) => {
+      checkAsked(options);
       const { maxWaitMs, maxPauseMs, priority, signal } = options;
       if (signal?.aborted) return reject(signal.reason);
-      if (priority !== 'interactive' && priority !== 'background') {
-        refuseOption('priority', '"interactive" or "background"', priority);
-      }
-      checkPatience('maxWaitMs', maxWaitMs);
-      checkPatience('maxPauseMs', maxPauseMs);
       this.#get(options).enqueue({ priority, maxWaitMs, maxPauseMs, signal, resolve, reject });
     });
   }
@@ -79,6 +75,20 @@ export class Buckets<B extends Bucket> {
     for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
     this.#cleanFrom = Math.max(CLEAN_FROM_BUCKETS, 2 * this.#buckets.size);
   }
+}
+
+/** By hand, since every call pays for it; the limits are checked when they make a bucket. */
+export function checkAsked(options: AcquireOptions): void {
+  if (typeof options !== 'object' || options === null) refuseOption('options', 'an object', options);
+  const { bucket, priority, signal, maxWaitMs, maxPauseMs } = options;
+  if (typeof bucket !== 'object' || bucket === null) refuseOption('bucket', 'an object', bucket);
+  for (const name of ['baseUrl', 'account', 'endpoint'] as const)
+    if (typeof bucket[name] !== 'string') refuseOption(`bucket.${name}`, 'a string', bucket[name]);
+  if (priority !== 'interactive' && priority !== 'background')
+    refuseOption('priority', '"interactive" or "background"', priority);
+  if (signal !== undefined && !isAbortSignal(signal)) refuseOption('signal', 'an AbortSignal', signal);
+  checkPatience('maxWaitMs', maxWaitMs);
+  checkPatience('maxPauseMs', maxPauseMs);
 }
 
 function checkPatience(name: string, value: unknown): void {
@@ -291,11 +301,17 @@ export class CallQueue {
   }
 
   #timeout({ maxWaitMs = 0 }: WaitingCall): TimeoutError {
-    const message = `Expected a free slot for \`${this.#options.name}\` within ${maxWaitMs} ms, got none`;
-    return new TimeoutError(message, { phase: 'queue', timeoutMs: maxWaitMs });
+    return queueTimeout(this.#options.name, maxWaitMs);
   }
 }
 
+/** No token came in time. */
+export function queueTimeout(name: string, maxWaitMs: number): TimeoutError {
+  const message = `Expected a free slot for \`${name}\` within ${maxWaitMs} ms, got none`;
+  return new TimeoutError(message, { phase: 'queue', timeoutMs: maxWaitMs });
+}
+
 function isTooLong(pausedForMs: number, { maxPauseMs }: TokenRequest): boolean {
-  return maxPauseMs !== undefined && pausedForMs > maxPauseMs;
+  // Whole milliseconds: what is left of an hour may be an hour and a billionth.
+  return maxPauseMs !== undefined && Math.floor(pausedForMs) > maxPauseMs;
 }

@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
-import { type Clock, WakeTimer } from '../common/timing.ts';
+import { type Clock, isWorkerd, sleep, WakeTimer } from '../common/timing.ts';
+import { TimeoutError } from '../errors.ts';
 import {
   isPlausibleLimit,
   newToken,
@@ -27,7 +28,7 @@ import {
   type Settlement,
   type Ticket,
 } from './limiter.ts';
-import { Buckets, CallQueue, type TokenRequest } from './queue.ts';
+import { Buckets, CallQueue, checkAsked, queueTimeout, type TokenRequest } from './queue.ts';
 
 /** Options of `TokenBucketLimiter`. */
 export interface TokenBucketLimiterOptions {
@@ -44,6 +45,9 @@ export interface TokenBucketLimiterOptions {
   /** Where the time comes from. Default: the machine's clocks. */
   readonly clock?: Clock | undefined;
 }
+
+/** How often a waiting call of a Worker looks for a token. */
+const LOOK_EVERY_MS = 25;
 
 const limiterOptions = z.strictObject(SETTINGS_SHAPE satisfies OptionShape<TokenBucketLimiterOptions>);
 
@@ -86,7 +90,24 @@ export class TokenBucketLimiter implements Limiter {
    *   when the service asked for a longer pause than `maxPauseMs`; the signal's own reason on abort; ConfigurationError when one of the options makes no sense
    */
   acquire(options: AcquireOptions): Promise<Ticket> {
-    return this.#buckets.acquire(options);
+    return isWorkerd ? this.#look(options) : this.#buckets.acquire(options);
+  }
+
+  /** For a Worker: a call looks for a token by itself, again and again, for a timer of another request may never fire. */
+  async #look(options: AcquireOptions): Promise<Ticket> {
+    checkAsked(options);
+    const { bucket, signal, maxWaitMs = Number.POSITIVE_INFINITY } = options;
+    const giveUpAt = performance.now() + maxWaitMs;
+    for (;;) {
+      try {
+        return await this.#buckets.acquire({ ...options, maxWaitMs: 0 });
+      } catch (error) {
+        if (!(error instanceof TimeoutError)) throw error;
+      }
+      const leftMs = giveUpAt - performance.now();
+      if (leftMs <= 0) throw queueTimeout(bucket.endpoint, maxWaitMs);
+      await sleep(Math.min(LOOK_EVERY_MS, leftMs), signal);
+    }
   }
 
   /**
@@ -186,7 +207,7 @@ class Bucket {
     const isRefused = status === 429;
     const left = (remaining ?? this.#limit) + this.#tokens.mostCounted(token) - (isRefused ? 1 : 0);
     const isShared = left < this.#limit;
-    if (isShared || !isRefused) this.#room.noteLeft(left, this.#limit, now);
+    this.#room.noteLeft(left, this.#limit, now);
     // Where responses tell of others, the tokens become fewer; what is left to do is to spread the grants.
     if (isRefused && (!isShared || this.#pace.share(now) === 1)) this.#pace.refused(token.sentAt, now);
     // A longer window than ours; a timestamp in whole seconds says two where it means one.

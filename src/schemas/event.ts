@@ -98,11 +98,11 @@ const eventFields = {
   statusCategory: observed(statusCategorySchema),
   /** How far the shipment was then. */
   statusMilestone: observed(statusMilestoneSchema),
-  /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
+  /** @deprecated Use `occurrenceDatetime`. */
   datetime: z.unknown().optional(),
-  /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
+  /** @deprecated Use `occurrenceDatetime`. */
   utcOffset: z.unknown().optional(),
-  /** @deprecated Use `occurrenceDatetime` (service.md 2.3). */
+  /** @deprecated Use `occurrenceDatetime`. */
   hasNoTime: z.unknown().optional(),
 };
 export interface EventSchema extends NamedSchema<typeof eventFields, TrackingEvent> {}

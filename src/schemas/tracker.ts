@@ -143,7 +143,7 @@ const trackerInputFields = {
   /** How the service tracks. */
   settings: optionalInput(
     record({
-      /** Track only with the given courier codes; the public contract has a boolean here. Sent as given. */
+      /** Track only with the given courier codes, or a boolean; sent as given. */
       restrictTrackingToCourierCode: optionalInput(courierRestriction),
     }),
   ),
@@ -153,7 +153,8 @@ export interface TrackerInputSchema extends RecordSchema<typeof trackerInputFiel
 export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields);
 /**
  * What a tracker is created from; only `trackingNumber` is required, and null counts as left out.
- * Unknown fields do not compile, and are sent as given when they get past the compiler.
+ * Unknown fields do not compile, and are sent as given when they get past the compiler; one whose name is close to that of a
+ * known field is a slip, and refused.
  */
 export interface TrackerInput extends z.input<TrackerInputSchema> {
   // Repeated: where a literal does not fit, TypeScript shows an interface that adds nothing by its structure.

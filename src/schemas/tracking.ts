@@ -44,10 +44,10 @@ const shipmentDeliveryFields = {
   courierEstimatedDeliveryDate: observed(dateRangeSchema),
   /** The courier's name for the kind of delivery. */
   service: observed(z.string()),
-  /** @deprecated Not to be relied on (service.md 2.3). */
+  /** @deprecated Not to be relied on. */
   signedBy: observed(z.string()),
   /**
-   * Add-on: the property is absent when the account lacks the option or there is no value (service.md 2.3). Its form is
+   * Add-on: the property is absent when the account lacks the option or there is no value. Its form is
    * not documented: a date, or a range like the courier's own estimate.
    */
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
@@ -125,7 +125,7 @@ const eventHistory: EventHistorySchema = essential(z.array(eventSchema))
   .nullish()
   .transform((events) => events ?? []);
 
-/** The parts that tracking results share: a shipment and its full event history (service.md 2.3). */
+/** The parts that tracking results share: a shipment and its full event history. */
 const results = {
   /** The shipment as it is now. */
   shipment: observed(shipmentSchema),

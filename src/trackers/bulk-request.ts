@@ -135,7 +135,7 @@ function wholeRequestError(answered: WithResponse<BulkResult>): ApiError | undef
   const { status, headers } = response;
   const errors = error === undefined ? [] : [error];
   const facts = { status, errors, requestId, method, path, headers, attempts };
-  return apiErrorOf({ ...facts, body: result, retryAfterMs: undefined });
+  return apiErrorOf({ ...facts, body: result, retryAfterMs: undefined }, `${method} ${response.url}`);
 }
 
 /** The errors of a request as those of its items. */

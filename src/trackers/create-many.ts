@@ -16,6 +16,7 @@ import { callGuarded } from '../logging.ts';
 import type { BulkRequestOptions, RetryOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
+import { misspeltFields } from '../schemas/misspelt-fields.ts';
 import { type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
 import {
   type BulkOutcome,
@@ -39,7 +40,7 @@ export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>
 export interface CreateManyOptions extends BulkRequestOptions {
   /** Inputs a request, 1 to 100. Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Chunks that are under way or wait to be read, 1 or more. Default 3, as many as go in a second (service.md 8). */
+  /** Chunks that are under way or wait to be read, 1 or more. Default 3, as many as go in a second. */
   readonly concurrency?: number | undefined;
   /**
    * Retries of each request: `false` for none, or what differs from the client's. A run sits out a pause of up to an hour
@@ -269,9 +270,11 @@ type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (
 /** Checks one input as the service would (service.md 2.1), so that it can't spoil its chunk. */
 function checkInput(index: number, input: TrackerInput): CheckedInput {
   try {
+    const misspelt = misspeltFields(trackerInputSchema, input);
     const result = trackerInputSchema.safeParse(input, { error: errorMap('input') });
-    if (!result.success) {
-      const errors = toValidationIssues(result.error).map((issue) => {
+    if (misspelt.length > 0 || !result.success) {
+      const issues = misspelt.length > 0 || result.success ? misspelt : toValidationIssues(result.error);
+      const errors = issues.map((issue) => {
         const { code } = new RequestValidationError([issue]);
         return { code, message: issue.message };
       });

@@ -180,6 +180,7 @@ export class PollEngine {
   async #poll(tracker: PolledTracker, signal: AbortSignal): Promise<void> {
     const { id, dueAt } = tracker;
     const startedAt = this.#clock.now();
+    this.#run.caller.config.hooks.onPoll?.({ id, lagMs: startedAt - dueAt });
     try {
       const outcome = await tracker.poll(this.#run, signal);
       const update = outcome?.update;

@@ -19,7 +19,7 @@ const SMALLEST_RATE = 1000 / MAX_TIMER_MS;
 export interface PollManyOptions extends PollOptions {
   /**
    * A budget of requests per second, evenly spread, for all trackers together; above 0. Default: none, so that only the
-   * limiter bounds them (service.md 8).
+   * limiter bounds them.
    */
   readonly maxPerSecond?: number | undefined;
   /** Most polls that are under way or wait to be read, 1 or more. Default 10. */

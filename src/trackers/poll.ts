@@ -36,8 +36,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    */
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
   /**
-   * Time until the first poll, in milliseconds. Default: the interval, since a new tracker has no results yet
-   * (service.md 1).
+   * Time until the first poll, in milliseconds. Default: the interval, since a new tracker has no results yet.
    */
   readonly initialDelayMs?: number | undefined;
   /** Longest time to poll, in milliseconds; it ends at once when the next poll would come later. Default: no bound. */

@@ -1,5 +1,6 @@
 // Specification: service.md 1, 2.1, 2.3, 2.4, 3, 4, 6, 8; public contract
 
+import { checkIsObject } from '../common/option-checks.ts';
 import type { ApiPromise } from '../http/api-promise.ts';
 import type { Caller } from '../http/call.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
@@ -86,6 +87,7 @@ export class TrackersResource {
   async *listAll(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
   ): AsyncGenerator<Tracker, void, undefined> {
+    checkIsObject('options', query);
     let lastIds: ReadonlySet<string> | undefined;
     for (let page = 1; ; page += 1) {
       const limit = query.limit ?? LARGEST_PAGE;

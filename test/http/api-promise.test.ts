@@ -1,3 +1,4 @@
+import { inspect, types } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { ApiPromise, type CallOutcome } from '../../src/http/api-promise.ts';
 import { rejectionOf } from '../support/make-client.ts';
@@ -18,66 +19,107 @@ function outcome<T>(data: T): CallOutcome<T> {
 }
 
 function makePromise<T>(data: T) {
-  const start = vi.fn(async () => outcome(data));
-  return { start, promise: new ApiPromise(start) };
+  return new ApiPromise(Promise.resolve(outcome(data)));
 }
 
-describe('laziness', () => {
-  test('construction → nothing starts', async () => {
-    const { start } = makePromise(1);
-    await Promise.resolve();
-    expect(start).not.toHaveBeenCalled();
+/** The reasons of the rejections that nobody handled while `run` ran. */
+async function unhandledDuring(run: () => unknown): Promise<unknown[]> {
+  const reasons: unknown[] = [];
+  const collect = (reason: unknown) => reasons.push(reason);
+  process.on('unhandledRejection', collect);
+  try {
+    await run();
+    // Node looks for unhandled rejections when the microtasks are done.
+    await new Promise((resolve) => setImmediate(resolve));
+    return reasons;
+  } finally {
+    process.off('unhandledRejection', collect);
+  }
+}
+
+describe('a real promise', () => {
+  test('instanceof, `types.isPromise` and its tag → a promise of this name', () => {
+    const promise = makePromise(1);
+    expect(promise).toBeInstanceOf(Promise);
+    expect(types.isPromise(promise)).toBe(true);
+    expect(Object.prototype.toString.call(promise)).toBe('[object ApiPromise]');
   });
 
   test.each([
-    ['await', (promise: ApiPromise<number>) => promise],
     ['then', (promise: ApiPromise<number>) => promise.then()],
     ['catch', (promise: ApiPromise<number>) => promise.catch(() => {})],
     ['finally', (promise: ApiPromise<number>) => promise.finally(() => {})],
     ['withResponse', (promise: ApiPromise<number>) => promise.withResponse()],
-    ['Promise.all', (promise: ApiPromise<number>) => Promise.all([promise])],
-  ])('%s → starts', async (_name, use) => {
-    const { start, promise } = makePromise(1);
-    await use(promise);
-    expect(start).toHaveBeenCalledOnce();
+  ])('%s → a plain promise', (_name, use) => {
+    expect(use(makePromise(1)).constructor).toBe(Promise);
   });
 
-  test('several uses → one start, the same result', async () => {
-    const { start, promise } = makePromise({ id: 1 });
+  test('inspect → its name and its state', async () => {
+    const promise = makePromise(1);
+    expect(inspect(promise)).toBe('ApiPromise { <pending> }');
+    await promise;
+    expect(inspect(promise)).toBe('ApiPromise { 1 }');
+  });
+
+  test('several uses → the same result', async () => {
+    const promise = makePromise({ id: 1 });
     const [first, second, { data }] = await Promise.all([promise, promise.then(), promise.withResponse()]);
-    expect(start).toHaveBeenCalledOnce();
     expect(second).toBe(first);
     expect(data).toBe(first);
   });
+});
 
-  test('a map that nobody awaits → nothing starts', async () => {
-    const { start, promise } = makePromise(1);
-    promise.map((value) => value + 1);
-    await Promise.resolve();
-    expect(start).not.toHaveBeenCalled();
+describe('a rejection', () => {
+  const failure = new Error('call');
+  const fail = () => new ApiPromise<number>(Promise.reject(failure));
+
+  test.each([
+    ['the call', (promise: ApiPromise<number>) => promise],
+    ['withResponse', (promise: ApiPromise<number>) => promise.withResponse()],
+    ['map', (promise: ApiPromise<number>) => promise.map((value) => value)],
+    ['map and withResponse', (promise: ApiPromise<number>) => promise.map((value) => value).withResponse()],
+    ['then', (promise: ApiPromise<number>) => promise.then(() => {})],
+  ])('%s that nobody handles → one unhandled rejection', async (_name, use) => {
+    expect(await unhandledDuring(() => void use(fail()))).toEqual([failure]);
+  });
+
+  test.each([
+    ['the call', (promise: ApiPromise<number>) => promise.catch(() => {})],
+    ['withResponse', (promise: ApiPromise<number>) => promise.withResponse().catch(() => {})],
+    ['map', (promise: ApiPromise<number>) => promise.map((value) => value).catch(() => {})],
+    ['await', (promise: ApiPromise<number>) => rejectionOf(promise)],
+  ])('%s that is handled → no unhandled rejection', async (_name, use) => {
+    expect(await unhandledDuring(() => use(fail()))).toEqual([]);
+  });
+
+  test('a call that is handled, beside a withResponse that is not → one unhandled rejection', async () => {
+    const use = (promise: ApiPromise<number>) => {
+      promise.catch(() => {});
+      void promise.withResponse();
+    };
+    expect(await unhandledDuring(() => use(fail()))).toEqual([failure]);
   });
 });
 
 describe('results', () => {
   test('withResponse → what came with the data', async () => {
-    const { promise } = makePromise('data');
+    const promise = makePromise('data');
     const result = await promise.withResponse();
     expect(result).toMatchObject({ data: 'data', requestId: 'req-1', attempts: 2, rateLimit: { limit: 10 } });
     expect(await result.response.text()).toBe('x');
   });
 
   test('map → the changed data, also with response', async () => {
-    const { start, promise } = makePromise(1);
+    const promise = makePromise(1);
     const mapped = promise.map((value) => value + 1);
     expect(await mapped).toBe(2);
     expect(await mapped.withResponse()).toMatchObject({ data: 2, requestId: 'req-1' });
     expect(await promise).toBe(1);
-    expect(start).toHaveBeenCalledOnce();
   });
 
   test('a map that throws → rejects with that', async () => {
     const failure = new Error('map');
-    const mapped = makePromise(1).promise.map(() => {
+    const mapped = makePromise(1).map(() => {
       throw failure;
     });
     expect(await rejectionOf(mapped)).toBe(failure);
@@ -85,7 +127,7 @@ describe('results', () => {
 
   test('a failing call → every use rejects with the same error', async () => {
     const failure = new Error('call');
-    const promise = new ApiPromise<number>(() => Promise.reject(failure));
+    const promise = new ApiPromise<number>(Promise.reject(failure));
     expect(await rejectionOf(promise)).toBe(failure);
     expect(await rejectionOf(promise.withResponse())).toBe(failure);
     expect(await promise.catch((error: unknown) => error)).toBe(failure);
@@ -93,11 +135,7 @@ describe('results', () => {
 
   test('finally → runs, and the data pass through', async () => {
     const onFinally = vi.fn(() => 'other');
-    expect(await makePromise('data').promise.finally(onFinally)).toBe('data');
+    expect(await makePromise('data').finally(onFinally)).toBe('data');
     expect(onFinally).toHaveBeenCalledOnce();
-  });
-
-  test('its tag → ApiPromise', () => {
-    expect(Object.prototype.toString.call(makePromise(1).promise)).toBe('[object ApiPromise]');
   });
 });

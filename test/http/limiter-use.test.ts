@@ -216,7 +216,7 @@ describe('a limiter that says the pause is too long', () => {
       status: 429,
       attempts: 0,
       retryAfterMs: 60_000,
-      message: expect.stringMatching(/^GET \/couriers is paused by the service for 60 s more/),
+      message: expect.stringMatching(/^GET https:\/\/\S+\/couriers is paused by the service for 60 s more/),
     });
     expect(limiter.log).toEqual(['acquire']);
     expect(requests).toHaveLength(0);
@@ -257,7 +257,8 @@ describe('the queue and totalTimeoutMs', () => {
       expect(error).toMatchObject({
         phase: 'queue',
         timeoutMs: 200,
-        message: 'Ran out of `totalTimeoutMs` (200 ms) while waiting for a rate limit token',
+        message:
+          'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (200 ms) while waiting for a rate limit token',
       });
       await vi.runAllTimersAsync();
       expect(requests).toHaveLength(1);

@@ -59,7 +59,7 @@ describe('messages', () => {
   ])('%j → %s', async (answer, words) => {
     expect(await rejectionOf(list(answer))).toMatchObject({
       name: 'ResponseValidationError',
-      message: `Expected GET /couriers to answer with its documented JSON, ${words}`,
+      message: `Expected GET https://api.example.test/public/v1/couriers to answer with its documented JSON, ${words}`,
     });
   });
 
@@ -69,7 +69,7 @@ describe('messages', () => {
     expect(await rejectionOf(client.trackers.get('t'))).toMatchObject({
       name: 'ResponseValidationError',
       message:
-        'GET /trackers/{trackerId} was answered with an unexpected `isTracked`: Expected `isTracked` to be a boolean, got a string of 3 characters',
+        'GET https://api.example.test/public/v1/trackers/{trackerId} was answered with an unexpected `isTracked`: Expected `isTracked` to be a boolean, got a string of 3 characters',
       issues: [{ path: ['isTracked'], code: 'invalid_type' }],
     });
   });
@@ -98,7 +98,8 @@ describe('no results yet', () => {
     const error = await rejectionOf(client.trackers.results('t'));
     expect(error).toBeInstanceOf(ResultsNotReadyError);
     expect(error).toMatchObject({
-      message: 'GET /trackers/{trackerId}/results has no results yet; ask again later',
+      message:
+        'GET https://api.example.test/public/v1/trackers/{trackerId}/results has no results yet; ask again later',
       status: 200,
       code: undefined,
       requestId: 'req-1',
@@ -213,7 +214,7 @@ describe('redirects', () => {
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ApiError',
       status,
-      message: `GET /couriers was answered with a redirect (${status}), which is never followed: the key would travel with it`,
+      message: `GET https://api.example.test/public/v1/couriers was answered with a redirect (${status}), which is never followed: the key would travel with it`,
     });
     expect(requests).toHaveLength(1);
   });
@@ -239,6 +240,9 @@ describe('a success with odd fields', () => {
     const answer = { body, headers: { 'x-request-id': 'req-1' } };
     await makeClient([{ status: 500 }, answer], { hooks: { onMismatch } }).client.trackers.list();
     expect(onMismatch).toHaveBeenCalledExactlyOnceWith({
+      callId: expect.any(String),
+      baseUrl: expect.any(String),
+      queuedMs: 0,
       endpoint: 'trackers.list',
       method: 'GET',
       path: '/trackers',

@@ -86,7 +86,8 @@ describe('an answer longer than maxAnswerBytes', () => {
     const { client, requests } = makeClient(answer, { maxAnswerBytes: 100 });
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ResponseValidationError',
-      message: 'Expected GET /couriers to answer with at most 100 bytes (`maxAnswerBytes`), got more',
+      message:
+        'Expected GET https://api.example.test/public/v1/couriers to answer with at most 100 bytes (`maxAnswerBytes`), got more',
       issues: [{ path: [], code: 'too_big' }],
       status,
       requestId: 'req-[redacted]',

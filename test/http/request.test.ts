@@ -6,6 +6,16 @@ import { makeClient, rejectionOf } from '../support/make-client.ts';
 
 const OK = { body: { anything: [1] } };
 
+test.each([null, undefined])(
+  '%s instead of a request → RequestValidationError, nothing is sent',
+  async (request) => {
+    const { client, requests } = makeClient(OK);
+    // @ts-expect-error: a program without types gives anything.
+    expect(await rejectionOf(client.request(request))).toBeInstanceOf(RequestValidationError);
+    expect(requests).toHaveLength(0);
+  },
+);
+
 describe('sending', () => {
   test('GET with a query → path and query below the base URL', async () => {
     const { client, requests } = makeClient(OK);
@@ -92,6 +102,23 @@ describe('paths that could leave the base URL', () => {
     expect(error).toBeInstanceOf(RequestValidationError);
     expect(error).toMatchObject({ issues: [{ path: ['path'] }], message: expect.stringContaining('`path`') });
     expect(requests).toHaveLength(0);
+  });
+
+  test.each([
+    ['an object as a value', { a: {} }],
+    ['an array as a value', { a: [1] }],
+    ['what cannot be text', { a: Object.create(null) }],
+    ['parameters that are iterated, not named', new URLSearchParams('a=1')],
+    ['a text', 'a=1'],
+  ])('%s in the query → RequestValidationError, nothing is sent', async (_what, query) => {
+    const { client, requests } = makeClient();
+    // What a caller without types could pass.
+    const request = { method: 'GET', path: '/a', query } as unknown as RawRequest;
+    expect(await rejectionOf(client.request(request))).toMatchObject({
+      name: 'RequestValidationError',
+      issues: [expect.objectContaining({ path: ['query'] })],
+    });
+    expect(requests).toEqual([]);
   });
 
   test.each([undefined, null, 5, ['/a']])('%j as a path → RequestValidationError', async (path) => {
@@ -194,7 +221,7 @@ describe('answers', () => {
     expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toMatchObject({
       name: 'ResponseValidationError',
       message:
-        'GET /a was answered with an unexpected `total`: Expected `total` to be a number, got undefined',
+        'GET https://api.example.test/public/v1/a was answered with an unexpected `total`: Expected `total` to be a number, got undefined',
     });
   });
 

@@ -163,7 +163,8 @@ describe('totalTimeoutMs', () => {
       name: 'TimeoutError',
       phase: 'backoff',
       timeoutMs: 4_000,
-      message: 'Ran out of `totalTimeoutMs` (4000 ms) while waiting to try again',
+      message:
+        'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (4000 ms) while waiting to try again',
       cause: { name: 'ServerError', status: 503 },
     });
     expect(requests).toHaveLength(1);
@@ -182,7 +183,8 @@ describe('totalTimeoutMs', () => {
       name: 'TimeoutError',
       phase: 'headers',
       timeoutMs: 4_000,
-      message: 'Ran out of `totalTimeoutMs` (4000 ms) while waiting for an answer',
+      message:
+        'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (4000 ms) while waiting for an answer',
     });
     expect(requests).toHaveLength(1);
   });
@@ -219,7 +221,8 @@ describe('timeoutMs', () => {
       name: 'TimeoutError',
       phase: 'headers',
       timeoutMs: 2_000,
-      message: 'Ran out of `timeoutMs` (2000 ms) while waiting for an answer',
+      message:
+        'GET https://api.example.test/public/v1/couriers ran out of `timeoutMs` (2000 ms) while waiting for an answer',
     });
     expect(requests).toHaveLength(2);
   });

@@ -23,17 +23,20 @@ const policy: RetryPolicy = {
 const nothingTried = { backoffs: 0, rateLimits: 0 };
 
 function answered(status: number, code?: string, retryAfterMs?: number): TrackingError {
-  return apiErrorOf({
-    status,
-    errors: code === undefined ? [] : [{ code }],
-    requestId: undefined,
-    method: 'GET',
-    path: '/x',
-    headers: new Headers(),
-    body: null,
-    attempts: 1,
-    retryAfterMs,
-  });
+  return apiErrorOf(
+    {
+      status,
+      errors: code === undefined ? [] : [{ code }],
+      requestId: undefined,
+      method: 'GET',
+      path: '/x',
+      headers: new Headers(),
+      body: null,
+      attempts: 1,
+      retryAfterMs,
+    },
+    'GET https://api.example.test/v1/couriers',
+  );
 }
 
 const refused = new ConnectionError('refused', { neverSent: true });

@@ -102,7 +102,8 @@ test('a field named like the key breaks its schema → shown nowhere', async () 
 test('an echo → masked where it stood, the rest as it was', async () => {
   const { client } = makeClient({ status: 400, body: { errors: [{ code: 'c', message: `got ${bearer}` }] } });
   expect(await rejectionOf(client.couriers.list())).toMatchObject({
-    message: 'GET /couriers was answered with 400: c: got Bearer [redacted]',
+    message:
+      'GET https://api.example.test/public/v1/couriers was answered with 400: c: got Bearer [redacted]',
     errors: [{ code: 'c', message: 'got Bearer [redacted]' }],
     body: { errors: [{ code: 'c', message: 'got Bearer [redacted]' }] },
   });

@@ -22,7 +22,7 @@ describe('failures of fetch', () => {
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ConnectionError',
       neverSent: true,
-      message: `The request got no answer: socket: ${code}`,
+      message: `GET https://api.example.test/public/v1/couriers got no answer: socket: ${code}`,
     });
   });
 
@@ -48,7 +48,7 @@ describe('failures of fetch', () => {
     const { client } = makeClient(new TypeError('fetch failed', { cause }), once);
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       neverSent: true,
-      message: 'The request got no answer: ECONNREFUSED',
+      message: 'GET https://api.example.test/public/v1/couriers got no answer: ECONNREFUSED',
     });
   });
 
@@ -73,7 +73,8 @@ describe('failures of fetch', () => {
     expect(await rejectionOf(client.tracking.search(input))).toMatchObject({
       name: 'ConnectionError',
       neverSent: false,
-      message: 'The answer broke off: socket: ECONNREFUSED',
+      message:
+        'POST https://api.example.test/public/v1/tracking/search got an answer that broke off: socket: ECONNREFUSED',
     });
     expect(requests).toHaveLength(1);
   });
@@ -87,7 +88,7 @@ describe('failures of fetch', () => {
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ConnectionError',
       neverSent: false,
-      message: 'The request got no answer: unknown failure',
+      message: 'GET https://api.example.test/public/v1/couriers got no answer: unknown failure',
     });
   });
 
@@ -98,7 +99,7 @@ describe('failures of fetch', () => {
     const { client } = makeClient({}, { ...once, fetch });
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ConnectionError',
-      message: 'The request got no answer: no such protocol',
+      message: 'GET https://api.example.test/public/v1/couriers got no answer: no such protocol',
     });
   });
 

@@ -5,6 +5,10 @@ import { settled } from './manual-clock.ts';
 
 const reason = new Error('the caller lost interest');
 
+test('a limiter of this package → says that it heeds signals and deadlines itself', () => {
+  expect(makeLimiter().limiter.honorsDeadlines).toBe(true);
+});
+
 describe('abort', () => {
   test('before enqueue → rejects with the signal’s own reason, no bucket is made', async () => {
     const { acquire, limiter } = makeLimiter();
@@ -134,6 +138,16 @@ describe('listeners', () => {
     controller.abort(reason);
     await settled();
     expect(calls.map((call) => call.state)).toEqual(['granted', 'rejected']);
+  });
+
+  test('two waited on one signal and both are granted → the listener is gone', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(3);
+    const controller = new AbortController();
+    const calls = [acquire({ signal: controller.signal }), acquire({ signal: controller.signal })];
+    await clock.advance(1_010);
+    expect(calls.map((call) => call.state)).toEqual(['granted', 'granted']);
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 
   test('given up after maxWaitMs → the listener is gone', async () => {

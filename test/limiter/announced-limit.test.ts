@@ -77,6 +77,13 @@ describe('an announced limit', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(2);
   });
 
+  test('in two answers to requests of one moment → that of the later answer', async () => {
+    const { limiter, sent } = makeLimiter();
+    for (const [index, ticket] of (await sent(2)).entries())
+      ticket.settle({ status: 200, announcedLimit: 5 - index });
+    expect(limiter.snapshot(bucket)?.limit).toBe(4);
+  });
+
   test('above maxLimit → the limit rises to maxLimit only', async () => {
     const { answered, limiter } = makeLimiter();
     await answered(1, { announcedLimit: 10 }, { limit: 3, maxLimit: 5 });

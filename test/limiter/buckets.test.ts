@@ -62,6 +62,19 @@ describe('many accounts', () => {
     expect(calls.map(({ state }) => state)).toEqual(['granted', 'waiting']);
   });
 
+  test('told that others leave one request a second → not forgotten, the second of two calls waits', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    // A bucket of 10 is used in halves at first.
+    await answered(1, {}, { limit: 10 });
+    await clock.advance(1_010);
+    await answered(1, { remaining: 1 }, { limit: 10 });
+    await clock.advance(1_500);
+    await crowd(acquire);
+    const calls = [acquire({ limit: 10 }), acquire({ limit: 10 })];
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['granted', 'waiting']);
+  });
+
   test('thousands of accounts, one after the other → idle buckets are forgotten, a waiting one is not', async () => {
     const { acquire, clock, limiter } = makeLimiter();
     const busy = { ...bucket, account: 'busy' };

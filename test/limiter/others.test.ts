@@ -128,6 +128,12 @@ describe('a window of the service that is longer than ours', () => {
     expect(call?.state).toBe('granted');
   });
 
+  test('3 left for 30 s → these go at once', async () => {
+    const { answered, free } = await makeOpened();
+    await answered({ remaining: 3, resetMs: 30_000 });
+    expect(await free()).toBe(3);
+  });
+
   test('nothing left for 30 s, by ten requests of ours → one window', async () => {
     const { clock, free, sent } = await makeOpened();
     for (const ticket of await sent(10)) ticket.settle({ status: 200, remaining: 0, resetMs: 30_000 });

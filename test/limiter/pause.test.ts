@@ -28,6 +28,16 @@ describe('a 429', () => {
     expect(call.state).toBe('granted');
   });
 
+  test('as long as a call sits out at most, on a clock with fractions of a millisecond → the call waits', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    // An hour after this moment, less this moment, is an hour and a billionth of a millisecond.
+    clock.block(1_352_060.274606436 - clock.now());
+    await answered(1, { status: 429, retryAfterMs: 3_600_000 });
+    const call = acquire({ maxPauseMs: 3_600_000 });
+    await settled();
+    expect(call.state).toBe('waiting');
+  });
+
   test.each([
     ['a timestamp', 1_763_650_000_000],
     ['the largest number', Number.MAX_VALUE],
@@ -118,5 +128,39 @@ describe('a 429', () => {
     const call = acquire();
     await settled();
     expect(call.state).toBe('granted');
+  });
+});
+
+describe('a call that sits out pauses of up to 2 s', () => {
+  test.each([
+    [2_000, 'waiting'],
+    [2_001, 'rejected'],
+  ])('asked for in a pause of %d ms → %s', async (retryAfterMs, state) => {
+    const { acquire, answered } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs });
+    const call = acquire({ maxPauseMs: 2_000 });
+    await settled();
+    expect(call.state).toBe(state);
+  });
+
+  test.each([
+    [2_000, 'waiting'],
+    [2_001, 'rejected'],
+  ])('in the queue when a pause of %d ms begins → %s', async (retryAfterMs, state) => {
+    const { acquire, sent } = makeLimiter();
+    const [first] = await sent(3);
+    const call = acquire({ maxPauseMs: 2_000 });
+    first?.settle({ status: 429, retryAfterMs });
+    await settled();
+    expect(call.state).toBe(state);
+  });
+
+  test('asked for when 5 s of a pause are left → the error tells them', async () => {
+    const { acquire, answered, clock } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 6_000 });
+    await clock.advance(1_000);
+    const call = acquire({ maxPauseMs: 2_000 });
+    await settled();
+    expect(call.error).toMatchObject({ name: 'LongPauseError', pausedForMs: 5_000 });
   });
 });

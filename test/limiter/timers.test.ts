@@ -115,6 +115,17 @@ describe('with the runner’s fake timers', () => {
 });
 
 describe('maxWaitMs', () => {
+  test('of 500 ms, after a call of 400 ms was aborted → rejected after 500 ms', async () => {
+    const { acquire, sent, clock } = makeLimiter();
+    await sent(3);
+    const controller = new AbortController();
+    acquire({ maxWaitMs: 400, signal: controller.signal });
+    const call = acquire({ maxWaitMs: 500 });
+    controller.abort();
+    await clock.advance(500);
+    expect(call.error).toBeInstanceOf(TimeoutError);
+  });
+
   test('over before a token comes → TimeoutError of the queue at that moment, no token burnt', async () => {
     const { acquire, answered, clock } = makeLimiter();
     await answered(1, {}, { limit: 1 });
@@ -194,6 +205,26 @@ describe('maxWaitMs', () => {
 });
 
 describe('maxQueue', () => {
+  test.each([
+    ['an interactive call waits, and a background one comes', 'interactive', 'background'],
+    ['a background call waits, and an interactive one comes', 'background', 'interactive'],
+    ['two background calls come', 'background', 'background'],
+  ] as const)('of 1, %s → the later one is rejected', async (_title, first, second) => {
+    const { acquire, answered } = makeLimiter({ maxQueue: 1 });
+    await answered(3);
+    const calls = [acquire({ priority: first }), acquire({ priority: second })];
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['waiting', 'rejected']);
+    expect(calls[1]?.error).toBeInstanceOf(QueueFullError);
+  });
+
+  test('of 0, the second call of a bucket with a limit of 1 → rejected', async () => {
+    const { acquire } = makeLimiter({ maxQueue: 0 });
+    const calls = [acquire({ limit: 1 }), acquire({ limit: 1 })];
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['granted', 'rejected']);
+  });
+
   test('2 wait at a bound of 2 → the third is rejected at once, the two stay', async () => {
     const { acquire, answered, limiter } = makeLimiter({ maxQueue: 2 });
     await answered(3);

@@ -205,7 +205,8 @@ describe('options', () => {
     ['maxWaitMs', { maxWaitMs: -1 }],
     ['maxWaitMs', { maxWaitMs: Number.NaN }],
     ['maxPauseMs', { maxPauseMs: Number.NaN }],
-    // Sound for a test of what callers without types pass.
+    // Sound for a test of what callers without types pass, and so is the next.
+    ['maxWaitMs', { maxWaitMs: '1000' as unknown as number }],
     ['priority', { priority: 'urgent' as Priority }],
   ])('acquire with %s of %o → rejects with ConfigurationError', async (name, overrides) => {
     const { acquire } = makeLimiter();

@@ -13,7 +13,7 @@ import {
   statisticsSchema,
   trackingSchema,
 } from '../../src/schemas/tracking.ts';
-import { resendResultSchema, webhookHistorySchema } from '../../src/schemas/webhook.ts';
+import { resendResultSchema, webhookHistorySchema, webhookTrackerSchema } from '../../src/schemas/webhook.ts';
 import { BULK, COURIER, EVENT, HISTORY, TRACKER, TRACKING } from '../support/calls.ts';
 
 const DELIVERY = {
@@ -246,3 +246,11 @@ describe('bulk result', () => {
     expect(bulkResultSchema.parse(body)).toEqual(body);
   });
 });
+
+test.each(['isTracked', 'courierCode'])(
+  'a pushed tracker with %s, which pushes do not have → kept, whatever it is',
+  (field) => {
+    const pushed = { trackerId: 't1', [field]: 5 };
+    expect(webhookTrackerSchema.parse(pushed)).toEqual(pushed);
+  },
+);

@@ -63,6 +63,26 @@ describe('items that name their input', () => {
     ]);
   });
 
+  test.each([null, ''])(
+    'an echo with %j for what the input left out → says as little as a missing field',
+    (nothing) => {
+      const blank = { clientTrackerId: nothing, shipmentReference: nothing };
+      const items = [echo({ ...second, ...blank }), echo({ ...first, ...blank })];
+      expect(placesOf([first, second], items)).toEqual([1, 0]);
+    },
+  );
+
+  test('an input with undefined for a field → says as little as without it', () => {
+    const existing = trackerOnly(first.trackingNumber.toUpperCase(), { clientTrackerId: 'order-1' });
+    expect(placesOf([{ ...first, clientTrackerId: undefined }], [existing])).toEqual([0]);
+  });
+
+  test('clientTrackerIds that differ by their case → told apart by them', () => {
+    const inputs = ['order-a', 'order-A'].map((clientTrackerId) => ({ ...first, clientTrackerId }));
+    const items = ['order-A', 'order-a'].map((clientTrackerId) => echo({ clientTrackerId }));
+    expect(placesOf(inputs, items)).toEqual([1, 0]);
+  });
+
   test('only a clientTrackerId → matched by it', () => {
     const inputs = [
       { ...first, clientTrackerId: 'order-1' },

@@ -14,13 +14,13 @@ describe('ids in paths', () => {
     const segment = encodeURIComponent(id);
     const { client, requests } = makeClient({ status: 404 });
     const calls = [
-      [client.trackers.get(id), ''],
-      [client.trackers.update(id, { isSubscribed: false }), ''],
-      [client.trackers.results(id), '/results'],
-      [client.trackers.resendWebhookEvents(id), '/webhook-events/resend'],
-      [client.trackers.webhookHistory(id), '/webhook-history/download'],
+      [() => client.trackers.get(id), ''],
+      [() => client.trackers.update(id, { isSubscribed: false }), ''],
+      [() => client.trackers.results(id), '/results'],
+      [() => client.trackers.resendWebhookEvents(id), '/webhook-events/resend'],
+      [() => client.trackers.webhookHistory(id), '/webhook-history/download'],
     ] as const;
-    for (const [call] of calls) await rejectionOf(call);
+    for (const [call] of calls) await rejectionOf(call());
     expect(requests.map(({ target }) => target)).toEqual(
       calls.map(([, rest]) => `/trackers/${segment}${rest}`),
     );

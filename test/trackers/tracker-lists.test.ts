@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RequestValidationError } from '../../src/errors.ts';
+import { ConfigurationError, RequestValidationError } from '../../src/errors.ts';
 import { TRACKER } from '../support/calls.ts';
 import { makeClient, rejectionOf, type SeenRequest } from '../support/make-client.ts';
 
@@ -185,4 +185,11 @@ describe('listAll', () => {
     const { client } = makeClient([{ body: page('a', 'b') }, { body: page('b', 'c') }, { body: page('d') }]);
     expect(await collect(client.trackers.listAll({ limit: 2 }))).toEqual(['a', 'b', 'b', 'c', 'd']);
   });
+});
+
+test('listAll with null → ConfigurationError, as list with null', async () => {
+  const { client, requests } = makeClient({ body: page('a') });
+  // @ts-expect-error: a program without types gives anything.
+  expect(await rejectionOf(client.trackers.listAll(null).next())).toBeInstanceOf(ConfigurationError);
+  expect(requests).toHaveLength(0);
 });

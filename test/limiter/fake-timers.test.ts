@@ -1,0 +1,122 @@
+// A limiter that was used before a test runner installs its fake timers, or after it took them away: the machine's clock
+// jumps under it, and timers that were set never fire.
+import { mock } from 'node:test';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
+import { bucket } from './make-limiter.ts';
+import { settled } from './manual-clock.ts';
+
+const ASKED = { bucket, limit: 1, priority: 'interactive' } as const;
+/** From an answer to the return of its token. */
+const RETURN_MS = 1_010;
+
+afterEach(() => {
+  vi.useRealTimers();
+  mock.timers.reset();
+});
+
+async function use(limiter: TokenBucketLimiter): Promise<void> {
+  const ticket = await limiter.acquire(ASKED);
+  ticket.send();
+  ticket.settle({ status: 200 });
+}
+
+/** A call that asks for a token, and whether it has one. */
+function ask(limiter: TokenBucketLimiter, options: { maxWaitMs?: number } = {}) {
+  const call = { state: 'waiting' };
+  limiter.acquire({ ...ASKED, ...options }).then(
+    () => {
+      call.state = 'granted';
+    },
+    (error: unknown) => {
+      call.state = String(Object(error).name);
+    },
+  );
+  return call;
+}
+
+describe('vitest', () => {
+  test('fake timers after a call → the next call goes when its token is back', async () => {
+    const limiter = new TokenBucketLimiter();
+    await use(limiter);
+    vi.useFakeTimers();
+    const call = ask(limiter);
+    await vi.advanceTimersByTimeAsync(RETURN_MS - 50);
+    expect(call.state).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(51);
+    expect(call.state).toBe('granted');
+  });
+
+  test('fake timers after a 429 → the pause is as long as the service asked for', async () => {
+    const limiter = new TokenBucketLimiter();
+    const ticket = await limiter.acquire(ASKED);
+    ticket.send();
+    ticket.settle({ status: 429, retryAfterMs: 60_000 });
+    vi.useFakeTimers();
+    const call = ask(limiter);
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(call.state).toBe('waiting');
+    await vi.advanceTimersByTimeAsync(1_100);
+    expect(call.state).toBe('granted');
+  });
+
+  test('a call still waits when fake timers go → it goes with those that come later', async () => {
+    const limiter = new TokenBucketLimiter();
+    vi.useFakeTimers();
+    await use(limiter);
+    const first = ask(limiter);
+    vi.useRealTimers();
+    vi.useFakeTimers();
+    const second = ask(limiter);
+    await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
+    expect(first.state).toBe('granted');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(second.state).toBe('granted');
+  });
+
+  test('fake timers again and again → each time a token is back after a second of them', async () => {
+    const limiter = new TokenBucketLimiter();
+    await use(limiter);
+    for (let round = 0; round < 5; round += 1) {
+      vi.useFakeTimers();
+      const used = use(limiter);
+      await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
+      await used;
+      vi.useRealTimers();
+    }
+  });
+
+  test('fake timers that leave the monotonic clock alone → their time counts', async () => {
+    const limiter = new TokenBucketLimiter();
+    await use(limiter);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    const call = ask(limiter);
+    await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
+    expect(call.state).toBe('granted');
+  });
+});
+
+describe('node:test', () => {
+  test('mock.timers after a call → one tick of a second, and the next call goes', async () => {
+    const limiter = new TokenBucketLimiter();
+    await use(limiter);
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const call = ask(limiter);
+    await settled();
+    expect(call.state).toBe('waiting');
+    mock.timers.tick(RETURN_MS + 1);
+    await settled();
+    expect(call.state).toBe('granted');
+  });
+
+  test('mock.timers, and a longest wait → it is over after that time', async () => {
+    const limiter = new TokenBucketLimiter();
+    mock.timers.enable({ apis: ['setTimeout'] });
+    await use(limiter);
+    const call = ask(limiter, { maxWaitMs: 500 });
+    await settled();
+    mock.timers.tick(501);
+    await settled();
+    expect(call.state).toBe('TimeoutError');
+  });
+});
