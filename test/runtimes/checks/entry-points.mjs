@@ -15,7 +15,7 @@ export const entryPointChecks = {
       eval: async () => assert.fail('the script is known'),
       evalSha: async (sha1, { keys }) => {
         sent.push({ sha1, keys });
-        return ['done'];
+        return [0];
       },
     };
     const store = new RedisDedupeStore({ redis, keyPrefix: 'smoke:' });

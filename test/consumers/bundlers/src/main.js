@@ -1,0 +1,3 @@
+import { run } from './server.js';
+
+console.log(await run());

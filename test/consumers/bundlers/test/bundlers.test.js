@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { nodeResolve } from '@rollup/plugin-node-resolve';
+import { rollup } from 'rollup';
+import { build as tsup } from 'tsup';
+import { createServer, build as vite } from 'vite';
+import webpack from 'webpack';
+
+const RESULT = 'LA680658838NL NotFoundError 200 e1 function function';
+/** In this folder, so that what is left external is found. */
+const folder = mkdtempSync(join(process.cwd(), 'bundled-'));
+
+function printedBy(file) {
+  return execFileSync(process.execPath, [file], { encoding: 'utf8' }).trim();
+}
+
+test('vite dev SSR, the package left to Node → runs', async () => {
+  const server = await createServer({
+    server: { middlewareMode: true, hmr: false, ws: false },
+    appType: 'custom',
+    logLevel: 'error',
+  });
+  try {
+    const { run } = await server.ssrLoadModule('/src/server.js');
+    assert.equal(await run(), RESULT);
+  } finally {
+    await server.close();
+  }
+});
+
+test('vite dev SSR that transforms every package (`ssr.noExternal`) → runs', async () => {
+  const server = await createServer({
+    server: { middlewareMode: true, hmr: false, ws: false },
+    appType: 'custom',
+    ssr: { noExternal: true },
+    logLevel: 'error',
+  });
+  try {
+    const { run } = await server.ssrLoadModule('/src/server.js');
+    assert.equal(await run(), RESULT);
+  } finally {
+    await server.close();
+  }
+});
+
+test('vite build for a server, everything bundled → runs', async () => {
+  const outDir = join(folder, 'vite');
+  await vite({
+    build: { ssr: 'src/main.js', outDir, rollupOptions: { output: { entryFileNames: 'main.mjs' } } },
+    ssr: { noExternal: true },
+    logLevel: 'error',
+  });
+  assert.equal(printedBy(join(outDir, 'main.mjs')), RESULT);
+});
+
+test('rollup → runs', async () => {
+  const bundle = await rollup({
+    input: 'src/main.js',
+    plugins: [nodeResolve({ exportConditions: ['node'] })],
+    onwarn: (warning) => {
+      // Other packages have some of their own.
+      if (warning.id?.includes('node_modules/tracking-client/')) throw new Error(warning.message);
+    },
+  });
+  const file = join(folder, 'rollup.mjs');
+  await bundle.write({ file, format: 'esm', inlineDynamicImports: true });
+  await bundle.close();
+  assert.equal(printedBy(file), RESULT);
+});
+
+test('webpack, for CommonJS → runs', async () => {
+  const compiler = webpack({
+    mode: 'production',
+    target: 'node20',
+    entry: resolve('src/main.js'),
+    // Minified by another tool, which takes nearly a minute and changes nothing here.
+    optimization: { minimize: false },
+    output: { path: folder, filename: 'webpack.cjs' },
+  });
+  const stats = await new Promise((done, fail) => {
+    compiler.run((error, result) => (error ? fail(error) : done(result)));
+  });
+  assert.equal(stats.hasErrors(), false, stats.toString({ all: false, errors: true }));
+  assert.equal(printedBy(join(folder, 'webpack.cjs')), RESULT);
+});
+
+for (const format of ['esm', 'cjs']) {
+  test(`tsup for ${format}, the package bundled → runs`, async () => {
+    const outDir = join(folder, `tsup-${format}`);
+    await tsup({
+      // A program of CommonJS can't await at its top.
+      entry: { main: format === 'esm' ? 'src/main.js' : 'src/server.js' },
+      format,
+      outDir,
+      target: 'node20',
+      platform: 'node',
+      noExternal: [/.*/],
+      silent: true,
+      config: false,
+    });
+    const file = join(outDir, format === 'esm' ? 'main.js' : 'main.cjs');
+    if (format === 'esm') assert.equal(printedBy(file), RESULT);
+    else assert.equal(await (await import(file)).default.run(), RESULT);
+  });
+}

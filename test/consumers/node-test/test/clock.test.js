@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TrackingClient } from 'tracking-client';
+import { createFakeTrackingService } from 'tracking-client/testing';
+
+test('a client that was used before mock.timers → one tick of a second, and its next call goes', async (t) => {
+  // Only the limiter of the client is looked at.
+  const fake = createFakeTrackingService({ limits: false });
+  const client = new TrackingClient({
+    baseUrl: fake.baseUrl,
+    apiKey: fake.apiKey,
+    fetch: fake.fetch,
+    rateLimit: { limits: { 'couriers.list': 1 } },
+  });
+  await client.couriers.list();
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const mocked = client.couriers.list();
+  await new Promise(setImmediate);
+  t.mock.timers.tick(1_100);
+  assert.ok((await mocked).length > 0);
+});

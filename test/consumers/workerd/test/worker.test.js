@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import { build } from 'esbuild';
+import { Miniflare } from 'miniflare';
+import { createFakeTrackingService } from 'tracking-client/testing';
+
+const SECRET = 'whsec-workers';
+/** Longer than anything here takes; a hung request must fail its test, not the run. */
+const TIMEOUT_MS = 20_000;
+
+const fake = createFakeTrackingService({ resultsDelayMs: 0 });
+let server;
+let worker;
+
+before(
+  async () => {
+    server = await fake.listen();
+    await build({
+      entryPoints: ['src/worker.js'],
+      bundle: true,
+      format: 'esm',
+      conditions: ['workerd', 'worker'],
+      external: ['node:*', 'cloudflare:*'],
+      outfile: 'worker.mjs',
+      logLevel: 'error',
+    });
+    const settings = await readFile('wrangler.toml', 'utf8');
+    worker = new Miniflare({
+      modules: true,
+      scriptPath: 'worker.mjs',
+      compatibilityDate: /compatibility_date = "(.+)"/.exec(settings)[1],
+      compatibilityFlags: JSON.parse(/compatibility_flags = (.+)/.exec(settings)[1]),
+      d1Databases: ['DB'],
+      bindings: {
+        TRACKING_BASE_URL: server.url,
+        TRACKING_API_KEY: fake.apiKey,
+        TRACKING_WEBHOOK_SECRET: SECRET,
+      },
+    });
+    const db = await worker.getD1Database('DB');
+    await db.exec((await readFile('schema.sql', 'utf8')).replace(/^--.*\n/, ''));
+  },
+  { timeout: TIMEOUT_MS },
+);
+
+after(async () => {
+  await worker.dispose();
+  await server.close();
+});
+
+async function track(row) {
+  const response = await worker.dispatchFetch(`http://shipments.test/shipments/LA${600_000_000 + row}NL`);
+  return [response.status, await response.text()];
+}
+
+async function deliver(...eventIds) {
+  const response = await worker.dispatchFetch('http://shipments.test/webhooks', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      trackerId: 't1',
+      events: eventIds.map((eventId) => ({ eventId, status: eventId })),
+    }),
+  });
+  return response.status;
+}
+
+async function savedEvents() {
+  const db = await worker.getD1Database('DB');
+  const { results } = await db.prepare('SELECT status FROM events ORDER BY status').all();
+  return results.map(({ status }) => status);
+}
+
+test('a client of module scope, used by one request after the other → each is answered', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  for (const row of [1, 2, 3]) assert.equal((await track(row))[0], 200);
+});
+
+test('three times as many requests at once as the limit allows → all answered, no 429', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const answers = await Promise.all(Array.from({ length: 30 }, (_, row) => track(100 + row)));
+  assert.deepEqual(
+    answers.filter(([status]) => status !== 200),
+    [],
+  );
+  assert.equal(fake.requests.filter(({ status }) => status === 429).length, 0);
+});
+
+test('a 429 while others wait → all answered', { timeout: TIMEOUT_MS }, async () => {
+  fake.fail('trackers.track', { status: 429, retryAfter: 1 });
+  const answers = await Promise.all(Array.from({ length: 5 }, (_, row) => track(200 + row)));
+  assert.deepEqual(
+    answers.filter(([status]) => status !== 200),
+    [],
+  );
+});
+
+test('a receiver of module scope, with webhooks after each other and at once → every event saved once', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  assert.equal(await deliver('e1'), 200);
+  assert.equal(await deliver('e2'), 200);
+  const sent = [['e3'], ['e3'], ['e3', 'e4'], ['e5'], ['e6'], ['e6'], ['e7'], ['e1']];
+  assert.deepEqual(new Set(await Promise.all(sent.map((ids) => deliver(...ids)))), new Set([200]));
+  assert.deepEqual(await savedEvents(), ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7']);
+});
+
+test('a wrong secret → 401', { timeout: TIMEOUT_MS }, async () => {
+  const response = await worker.dispatchFetch('http://shipments.test/webhooks', {
+    method: 'POST',
+    headers: { authorization: 'Bearer wrong' },
+  });
+  assert.equal(response.status, 401);
+});
