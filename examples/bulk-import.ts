@@ -1,23 +1,19 @@
 // Shows a bulk import: 5,000 lines of CSV become trackers, read only as fast as they are sent, with a progress bar, a
 // summary by status, and the failed rows in a CSV that can be fed in again. Without TRACKING_BASE_URL it runs against
-// an embedded fake service that allows 3 requests a second, refuses some rows and loses one answer; that takes 17 seconds.
-// Run: npx tsx examples/bulk-import.ts [rows.csv]
-import { createReadStream, createWriteStream } from 'node:fs';
+// an embedded fake service that allows 3 requests a second, refuses some rows and loses one answer; that takes 17 seconds. What to copy stands in
+// to-copy/import-csv.ts; here it is staged. Run: npx tsx examples/bulk-import.ts [rows.csv]
+import { createReadStream } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { finished } from 'node:stream/promises';
 import cliProgress from 'cli-progress';
-import { parse } from 'csv-parse';
-import { stringify } from 'csv-stringify';
 import pc from 'picocolors';
-import { type BulkOutcome, type BulkStatus, type TrackerInput, TrackingClient } from 'tracking-client';
+import { type BulkStatus, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
+import { COLUMNS, importCsv } from './to-copy/import-csv.ts';
 
 const ROWS = 5000;
-const COLUMNS = ['tracking_number', 'order_id', 'destination'] as const;
-type Row = Readonly<Record<(typeof COLUMNS)[number], string>>;
 
 /** A client of the service in the environment, or of a fake one with failures to look at. */
 function makeClient(): TrackingClient {
@@ -46,33 +42,6 @@ async function countRows(path: string): Promise<number> {
   return lines - 1;
 }
 
-function toInput(row: Row): TrackerInput {
-  return {
-    trackingNumber: row.tracking_number,
-    ...(row.order_id === '' ? {} : { clientTrackerId: row.order_id }),
-    ...(row.destination === '' ? {} : { destinationCountryCode: row.destination }),
-  };
-}
-
-/** Reads the CSV line by line; a file of any size takes up no memory. */
-async function* readInputs(path: string): AsyncGenerator<TrackerInput> {
-  const rows: AsyncIterable<Row> = createReadStream(path).pipe(
-    parse({ columns: true, skip_empty_lines: true, trim: true }),
-  );
-  for await (const row of rows) yield toInput(row);
-}
-
-/** Failed rows keep their columns, so the file is an input again; two more say what was wrong. */
-function toFailedRow({ input, status, errors }: BulkOutcome) {
-  return {
-    tracking_number: input.trackingNumber,
-    order_id: input.clientTrackerId ?? '',
-    destination: input.destinationCountryCode ?? '',
-    status,
-    error: errors?.map(({ code, message }) => `${code}: ${message ?? ''}`).join('; ') ?? '',
-  };
-}
-
 const COLOURS: Readonly<Record<BulkStatus, (text: string) => string>> = {
   created: pc.green,
   existing: pc.cyan,
@@ -92,9 +61,6 @@ const folder = await mkdtemp(join(tmpdir(), 'bulk-import-'));
 const path = process.argv[2] ?? join(folder, 'rows.csv');
 if (process.argv[2] === undefined) await writeFile(path, sampleLines());
 const failedPath = join(folder, 'failed.csv');
-const failedFile = createWriteStream(failedPath);
-const failed = stringify({ header: true, columns: [...COLUMNS, 'status', 'error'] });
-failed.pipe(failedFile);
 
 const isLive = process.stdout.isTTY === true;
 const bar = new cliProgress.SingleBar(
@@ -109,23 +75,16 @@ if (isLive) bar.start(await countRows(path), 0, { created: 0 });
 
 const startedAt = performance.now();
 let printed = 0;
-const run = makeClient().trackers.createMany(readInputs(path), {
-  onProgress: ({ total, created }) => {
-    if (isLive) bar.update(total, { created });
-    else if (total >= printed + 1000) {
-      printed = total;
-      console.log(`${total} lines done, ${created} trackers created`);
-    }
-  },
+const summary = await importCsv(makeClient(), path, failedPath, ({ total, created }) => {
+  if (isLive) bar.update(total, { created });
+  else if (total >= printed + 1000) {
+    printed = total;
+    console.log(`${total} lines done, ${created} trackers created`);
+  }
 });
-for await (const outcome of run) {
-  if (outcome.status !== 'created' && outcome.status !== 'existing') failed.write(toFailedRow(outcome));
-}
-failed.end();
-await finished(failedFile);
 if (isLive) bar.stop();
 
-const { total, ...counts } = run.summary();
+const { total, ...counts } = summary;
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`${pc.bold(`${total} lines`)} in ${seconds} s`);
 // Sound: what is left of a summary without its total are the statuses.

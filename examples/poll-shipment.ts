@@ -1,11 +1,12 @@
 // Shows a live timeline in the terminal: a tracker is created, its results are polled, and every new event is printed
 // once, until the service stops tracking. Without TRACKING_BASE_URL an embedded fake service plays a shipment of three
-// days in a few seconds. Run: npx tsx examples/poll-shipment.ts [tracking number]
+// days in a few seconds. What to copy stands in to-copy/follow-shipment.ts; here it is staged.
+// Run: npx tsx examples/poll-shipment.ts [tracking number]
 import pc from 'picocolors';
 import { type PollUpdate, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
-import { sortEvents } from 'tracking-client/webhooks';
 import { timelineLine } from './support/screen.ts';
+import { followShipment } from './to-copy/follow-shipment.ts';
 
 const trackingNumber = process.argv[2] ?? 'RR123456785CN';
 const hasService = process.env['TRACKING_BASE_URL'] !== undefined;
@@ -26,27 +27,23 @@ function showStatus(text: string): void {
 
 function show({ newEvents, poll, tracking, stopped }: PollUpdate): void {
   showStatus('');
-  for (const event of sortEvents(newEvents)) console.log(timelineLine(event));
+  for (const event of newEvents) console.log(timelineLine(event));
   const milestone = tracking?.shipment?.statusMilestone ?? 'no results yet';
   if (!stopped) showStatus(`… ${milestone}, poll ${poll}`);
 }
 
-const client = makeClient();
-const tracker = await client.trackers.create({ trackingNumber });
-console.log(`${pc.bold(tracker.trackingNumber)} is ${tracker.trackerId}`);
+console.log(pc.bold(trackingNumber));
 showStatus('… waiting for the first results');
 
 // A real service is asked less often: couriers report a few times a day.
 const rhythm = hasService
   ? { initialDelayMs: 5000, intervalMs: 30_000, maxDurationMs: 600_000 }
   : { intervalMs: 1000, maxDurationMs: 60_000 };
-let last: PollUpdate | undefined;
 let events = 0;
-for await (const update of client.trackers.poll(tracker.trackerId, rhythm)) {
+const last = await followShipment(makeClient(), trackingNumber, rhythm, (update) => {
   show(update);
   events += update.newEvents.length;
-  last = update;
-}
+});
 
 showStatus('');
 const milestone = last?.tracking?.shipment?.statusMilestone ?? 'unknown';

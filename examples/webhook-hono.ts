@@ -1,36 +1,24 @@
 // Shows a Hono webhook endpoint on real loopback HTTP, without a key: one callback per delivery with its new events in
-// order, a proof of delivery, a webhook nobody knows yet, an event that keeps failing, and what each is answered with.
+// order, a proof of delivery, a webhook nobody knows yet, an event that keeps failing, and what each is answered with. What
+// to copy into an app stands in to-copy/hono-webhooks.ts; here it is staged. Run: npx tsx examples/webhook-hono.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { Hono } from 'hono';
 import pc from 'picocolors';
 import { buildDelivery, buildEvent, buildProofOfDelivery } from 'tracking-client/testing';
-import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
+import { createApp } from './to-copy/hono-webhooks.ts';
 
 const secret = 'whsec-example';
 
-const webhooks = createWebhookHandler({
-  secret: [secret, 'whsec-of-last-month'], // Both count while the secret is being changed.
-  inbox: new WebhookInbox({
-    store: new MemoryDedupeStore(),
-    maxAttempts: 2,
-    onDeadLetter: (event, { attempt }) => {
-      console.log(pc.red(`  dead letter: event ${event?.eventId}, given up after ${attempt} attempts`));
-    },
-    onError: (error) => console.log(pc.yellow(`  failed: ${error instanceof Error ? error.message : error}`)),
-  }),
-  onDelivery: (delivery) => {
-    for (const event of delivery.events) {
+const { app, close } = createApp([secret, 'whsec-of-last-month'], {
+  onNews: ({ events }) => {
+    for (const event of events) {
       if (event.eventId === 'poison') throw new Error('this event can not be stored');
       console.log(`  ${(event.occurrenceDatetime ?? '').padEnd(25)} ${event.status ?? event.statusCode}`);
     }
   },
-  onProofOfDelivery: ({ data }) => console.log(`  signed for: ${data.content?.downloadUrl}`),
-  onUnhandled: ({ metadata }) => console.log(`  nobody handles ${metadata?.topic}`),
+  onSignature: ({ data }) => console.log(`  signed for: ${data.content?.downloadUrl}`),
 });
-
-const app = new Hono().all('/webhooks', (context) => webhooks(context.req.raw));
 const server = createServer(getRequestListener(app.fetch));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 // A server that listens on TCP has an address of this form.
@@ -64,6 +52,6 @@ await send('A broken item beside a good one', {
 await send('An event that fails', { trackings: [poison] });
 await send('It comes again and fails for the last time', { trackings: [poison] });
 await send('Somebody else', { trackings: [delivery] }, 'guessed');
-await webhooks.close();
+await close();
 server.close();
 server.closeAllConnections();

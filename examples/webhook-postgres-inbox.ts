@@ -1,13 +1,14 @@
 // Shows webhooks whose events take effect exactly once: the inbox row and the application's own writes share a transaction, so even
 // a counter comes out right when webhooks arrive four times at once and the handler breaks after it has written. Runs on a
-// PostgreSQL inside this process, without a key; set DATABASE_URL to run on your own, in a schema that is dropped at the end.
+// PostgreSQL inside this process, without a key; set DATABASE_URL to run on your own, in a schema that is dropped at the end. What to
+// copy into an app stands in to-copy/postgres-webhooks.ts; here it is staged. Run: npx tsx examples/webhook-postgres-inbox.ts
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import pc from 'picocolors';
 import { TrackingClient } from 'tracking-client';
-import { type TransactionSource, transactionalInbox } from 'tracking-client/postgres';
+import type { TransactionSource } from 'tracking-client/postgres';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import { createWebhookHandler } from 'tracking-client/webhooks';
+import { PARCELS_SQL, parcelWebhooks } from './to-copy/postgres-webhooks.ts';
 
 async function openDatabase(): Promise<{ pool: TransactionSource; name: string; close(): Promise<void> }> {
   const connectionString = process.env['DATABASE_URL'];
@@ -23,35 +24,19 @@ const { pool, name, close } = await openDatabase();
 const schema = 'webhook_inbox_example';
 await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
 await pool.query(`CREATE SCHEMA ${schema}`);
-await pool.query(`CREATE TABLE ${schema}.parcels (tracking_number text PRIMARY KEY, counted integer)`);
+await pool.query(PARCELS_SQL(schema));
 console.log(`Parcels and inbox are in ${name}.`);
 
 let breaksLeft = 3;
-const inbox = transactionalInbox({
-  pool,
-  table: `${schema}.inbox`,
-  onError: (error) =>
-    console.log(`  ${pc.yellow('undone')}  ${error instanceof Error ? error.message : error}`),
-});
-await inbox.createTable(); // Or put the text of inboxTableSql() into a migration of your own.
-
 const secret = 'whsec-example';
-const webhooks = createWebhookHandler({
-  secret,
-  inbox,
-  handler: async (event, { transaction, delivery, attempt }) => {
-    const trackingNumber = delivery.tracker.trackingNumber;
-    // Counting up is the write that suffers from every repeat and every half-done try.
-    await transaction.query(
-      `INSERT INTO ${schema}.parcels VALUES ($1, 1)
-       ON CONFLICT (tracking_number) DO UPDATE SET counted = parcels.counted + 1`,
-      [trackingNumber],
-    );
-    if (breaksLeft-- > 0) throw new Error(`${trackingNumber}: broke after counting "${event.status}"`);
-    const tries = attempt === 1 ? '' : pc.dim(` (attempt ${attempt})`);
-    console.log(`  ${pc.green('counted')} ${trackingNumber}: ${event.status}${tries}`);
+const { webhooks, createTable } = parcelWebhooks(pool, secret, {
+  schema,
+  afterWrites: ({ trackingNumber, status }) => {
+    if (breaksLeft-- > 0) throw new Error(`${trackingNumber}: broke after counting "${status}"`);
+    console.log(`  ${pc.green('counted')} ${trackingNumber}: ${status}`);
   },
 });
+await createTable();
 
 const fake = createFakeTrackingService();
 const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
@@ -78,7 +63,9 @@ const sender = createWebhookSender({
 });
 const report = await sender.flush();
 
-const { rows } = await pool.query(`SELECT * FROM ${schema}.parcels ORDER BY tracking_number`);
+const { rows } = await pool.query(
+  `SELECT tracking_number, counted, status FROM ${schema}.parcels ORDER BY tracking_number`,
+);
 console.log(
   `\n${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost; 4 events happened to each parcel`,
 );

@@ -1,5 +1,6 @@
 // Shows four processes that share one account through Redis, without a key: together they import 2,000 trackers exactly as
 // fast as the limit allows, and handle every webhook event once, though each is delivered three times, to any of them.
+// worker.ts is what to copy. Needs a Redis. Run: npx tsx examples/fleet/supervisor.ts
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';

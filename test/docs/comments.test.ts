@@ -22,8 +22,10 @@ test.each([
   ['withoutSentence', 'a sentence that says what it does'],
   ['withoutWords', 'words'],
   ['withoutText', 'words'],
+  ['withGroupOnly', 'words'],
   ['withoutUnitMs', 'the word for the unit'],
   ['withoutMethodComment', 'a sentence that says what it does'],
+  ['withFile', 'no document that users do not have'],
 ])('%s, exported with a comment that says too little → complaint: %s', (name, missing) => {
   expect(lines.filter((line) => line.includes(name))).toEqual([expect.stringContaining(missing)]);
 });

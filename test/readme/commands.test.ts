@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseFlags } from '../../src/testing/cli/flags.ts';
+import { fakeOptions } from '../../src/cli/fake-options.ts';
+import { parsed } from '../cli/parsed.ts';
 import { ALL_DOCUMENTS, parseMarkdown, readDocument } from './support/documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -31,9 +32,11 @@ function complaintAbout(command: string): string | undefined {
   }
   if (name === 'tsx')
     return existsSync(new URL(rest[0] ?? '', ROOT)) ? undefined : `${command}: no such file`;
-  if (name !== 'tracking-client-fake') return `${command}: nobody checks this command`;
+  const isFake = name === 'tracking-client-fake' || rest[0] === 'fake';
+  if (!isFake && name !== 'tracking-client') return `${command}: nobody checks this command`;
   try {
-    parseFlags(rest);
+    const flags = parsed<Parameters<typeof fakeOptions>[0]>(name, rest);
+    if (isFake) fakeOptions(flags);
     return undefined;
   } catch (error) {
     return `${command}: ${error}`;
@@ -54,7 +57,9 @@ describe('the commands of', () => {
   it.each([
     ['npm run nothing', 'package.json has no script "nothing"'],
     ['npx tsx bench/nothing.ts', 'no such file'],
-    ['npx tracking-client-fake --prot 4010', "Unknown option '--prot'"],
+    ['npx tracking-client-fake --prot 4010', "unknown option '--prot'"],
+    ['npx tracking-client fake --speed 0', 'Expected `--speed` to be'],
+    ['npx tracking-client trak RR123456785CN', "unknown command 'trak'"],
     ['npx something', 'nobody checks'],
   ])('a document that says `%s` → named', (command, complaint) => {
     const [found = ''] = commandsOf(`\`\`\`sh\n${command} # a comment\n\`\`\``);

@@ -84,7 +84,8 @@ describe('what users read about', () => {
   });
 
   it('packages it brings along → all of them', () => {
-    const [install = ''] = readme.split('\n## Quickstart\n');
+    const [, section = ''] = readme.split('\n## Install\n');
+    const [install = ''] = section.split('\n## ');
     for (const name of Object.keys(dependencies)) expect(install).toContain(`\`${name}\``);
   });
 });

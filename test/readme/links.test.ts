@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { ENTRY_POINTS } from '../../scripts/support/entry-points.ts';
 import { ALL_DOCUMENTS, anchorOf, parseMarkdown, readDocument, USER_DOCUMENTS } from './support/documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -65,6 +66,17 @@ describe('the links of', () => {
     const readme = readDocument('README.md');
     const pages = USER_DOCUMENTS.filter((path) => path.startsWith('docs/'));
     expect(pages.filter((path) => !readme.includes(`](${path}`))).toEqual([]);
+  });
+
+  it('the API reference → reaches every import and every page of docs/, each once', () => {
+    // Written by hand, and looked at by `npm run docs`.
+    const { entryPoints, projectDocuments } = JSON.parse(readDocument('typedoc.json')) as {
+      entryPoints: readonly string[];
+      projectDocuments: readonly string[];
+    };
+    const pages = USER_DOCUMENTS.filter((path) => path.startsWith('docs/'));
+    expect(entryPoints.toSorted()).toEqual(Object.values(ENTRY_POINTS).toSorted());
+    expect(projectDocuments.toSorted()).toEqual([...pages, 'docs/recipes/*.md'].toSorted());
   });
 
   it('a document with a missing file and a missing heading → both are named', () => {

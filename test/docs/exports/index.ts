@@ -31,6 +31,8 @@ export interface Parcel {
   readonly withoutText: number;
   /** How long to wait. */
   readonly withoutUnitMs: number;
+  /** Named in service.md 2.1. */
+  readonly withFile: number;
   /** How long to wait, in milliseconds. */
   readonly withUnitMs: number;
 }
@@ -53,3 +55,6 @@ export class Trackers {
 export function complete(parcel: Parcel): number {
   return parcel.withUnitMs;
 }
+
+/** @category Limits */
+export type withGroupOnly = string;

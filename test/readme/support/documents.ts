@@ -8,9 +8,13 @@ export const USER_DOCUMENTS = [
   ...readdirSync(new URL('docs/', ROOT)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
 ];
 
+/** Whole programs of several files; see `recipes.ts`. */
+const RECIPES = readdirSync(new URL('docs/recipes/', ROOT)).map((name) => `docs/recipes/${name}`);
+
 /** Every document of the repository that links or names commands. */
 export const ALL_DOCUMENTS = [
   ...USER_DOCUMENTS,
+  ...RECIPES,
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',

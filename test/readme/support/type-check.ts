@@ -6,6 +6,8 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** A text to check, and where it stands. */
 export interface PlacedText {
   readonly place: string;
+  /** Where others import it from, relative to a folder of its own. Default: nobody does. */
+  readonly path?: string;
   readonly code: string;
 }
 
@@ -34,12 +36,16 @@ function settings(): ts.CompilerOptions {
 
 /** Type-checks all snippets at once, each as a module of its own, and gives what the compiler says of them. */
 export function complaintsAbout(snippets: readonly PlacedText[]): string[] {
-  const files = new Map(snippets.map((snippet, index) => [`${ROOT}readme/${index}.ts`, snippet]));
+  const files = new Map(
+    snippets.map((snippet, index) => [`${ROOT}readme/${snippet.path ?? `${index}.ts`}`, snippet]),
+  );
   const options = settings();
   const host = ts.createCompilerHost(options);
   const { fileExists, readFile, getSourceFile } = host;
   host.getCurrentDirectory = () => ROOT;
   host.fileExists = (name) => files.has(name) || fileExists(name);
+  // Folders of files that exist only here would not be looked into.
+  host.directoryExists = (name) => name.startsWith(`${ROOT}readme/`) || ts.sys.directoryExists(name);
   host.readFile = (name) => files.get(name)?.code ?? readFile(name);
   host.getSourceFile = (name, version, ...rest) => {
     const code = files.get(name)?.code;

@@ -1,0 +1,37 @@
+// An Express 5 webhook endpoint that handles every event once and keeps the newest status of each parcel.
+import express from 'express';
+import {
+  createWebhookHandler,
+  isNewerEvent,
+  MemoryDedupeStore,
+  toNodeHandler,
+  type WebhookEvent,
+  WebhookInbox,
+} from 'tracking-client/webhooks';
+
+/** Where your app keeps parcels; both methods may be asynchronous. */
+export interface Parcels {
+  lastEvent(trackingNumber: string): Promise<WebhookEvent | undefined>;
+  save(trackingNumber: string, event: WebhookEvent): Promise<void>;
+}
+
+export function createApp(secret: string | undefined, parcels: Parcels) {
+  const webhooks = createWebhookHandler({
+    secret,
+    inbox: new WebhookInbox({
+      store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
+      onError: (error) => console.log('given back:', error instanceof Error ? error.message : error),
+    }),
+    handler: async (event, { delivery }) => {
+      const trackingNumber = delivery.tracker.trackingNumber ?? '';
+      // Webhooks come in any order: an older status must not replace a newer one.
+      if (!isNewerEvent(event, await parcels.lastEvent(trackingNumber))) return;
+      await parcels.save(trackingNumber, event);
+    },
+  });
+  const app = express();
+  app.use(express.json()); // With or without a body parser before it.
+  app.all('/webhooks', toNodeHandler(webhooks));
+  // On SIGTERM call `close`: it finishes what runs, and answers 503 to the rest.
+  return { app, close: () => webhooks.close() };
+}

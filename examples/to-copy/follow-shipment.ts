@@ -1,0 +1,23 @@
+// Follows one shipment: creates its tracker, tells what each poll brings, and ends when the service stops tracking it.
+import type { PollOptions, PollUpdate, TrackingClient } from 'tracking-client';
+import { sortEvents } from 'tracking-client/webhooks';
+
+/**
+ * @param rhythm - how often to ask; couriers report a few times a day
+ * @param onUpdate - told of each poll, with its new events oldest first
+ * @returns the last update; `stopped` is false when `rhythm.maxDurationMs` was over before
+ */
+export async function followShipment(
+  client: TrackingClient,
+  trackingNumber: string,
+  rhythm: PollOptions,
+  onUpdate: (update: PollUpdate) => void,
+): Promise<PollUpdate | undefined> {
+  const { trackerId } = await client.trackers.create({ trackingNumber });
+  let last: PollUpdate | undefined;
+  for await (const update of client.trackers.poll(trackerId, rhythm)) {
+    last = { ...update, newEvents: sortEvents(update.newEvents) };
+    onUpdate(last);
+  }
+  return last;
+}

@@ -1,0 +1,35 @@
+// A Hono webhook endpoint with one callback for each kind of webhook, and a place for events that keep failing.
+import { Hono } from 'hono';
+import {
+  createWebhookHandler,
+  type EventsDelivery,
+  MemoryDedupeStore,
+  type ProofOfDelivery,
+  WebhookInbox,
+} from 'tracking-client/webhooks';
+
+/** What your app does; both may be asynchronous. */
+export interface Work {
+  onNews(delivery: EventsDelivery): unknown;
+  onSignature(proof: ProofOfDelivery): unknown;
+}
+
+/** @param secrets - several count while the secret is being changed */
+export function createApp(secrets: readonly string[], { onNews, onSignature }: Work) {
+  const webhooks = createWebhookHandler({
+    secret: secrets,
+    inbox: new WebhookInbox({
+      store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
+      maxAttempts: 2,
+      onDeadLetter: (event, { attempt }) =>
+        console.log(`dead letter: event ${event?.eventId}, given up after ${attempt} attempts`),
+      onError: (error) => console.log('failed:', error instanceof Error ? error.message : error),
+    }),
+    onDelivery: onNews, // Once for each tracker, with its new events, oldest first.
+    onProofOfDelivery: onSignature,
+    onUnhandled: ({ metadata }) => console.log(`nobody handles ${metadata?.topic}`),
+  });
+  const app = new Hono().all('/webhooks', (context) => webhooks(context.req.raw));
+  // On SIGTERM call `close`: it finishes what runs, and answers 503 to the rest.
+  return { app, close: () => webhooks.close() };
+}

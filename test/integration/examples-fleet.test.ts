@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { runExample } from './run-example.ts';
+import { describeWithRedis } from './services.ts';
+
+/** As a user starts it: it starts the other programs of its folder itself, from their sources. */
+const SUPERVISOR = ['--import', 'tsx', 'examples/fleet/supervisor.ts'];
+
+await describeWithRedis('the example of several processes', (url) => {
+  it('run without a key → all trackers imported without a 429, every event handled once', {
+    timeout: 60_000,
+  }, async () => {
+    const { code, stdout, stderr } = await runExample(SUPERVISOR, { REDIS_URL: url });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stdout).toMatch(/in sum: +2000 trackers, 40 requests, .*, 0 times 429/);
+    const [, delivered, handled] = /(\d+) events were delivered: (\d+) handled/.exec(stdout) ?? [];
+    expect(Number(handled)).toBeGreaterThan(0);
+    expect(Number(delivered)).toBe(3 * Number(handled));
+  });
+});
+
+it('the example of several processes without Redis → says so in one line and ends well', async () => {
+  const { code, stdout } = await runExample(SUPERVISOR, { REDIS_URL: 'redis://127.0.0.1:1', CI: '' });
+  expect(code).toBe(0);
+  expect(stdout.trim()).toBe('No Redis answers at 127.0.0.1:1; set REDIS_URL to run this example.');
+});

@@ -1,0 +1,60 @@
+// The first thing that a new user does: the blocks of the quickstart in a terminal, with the package installed.
+import { spawn } from 'node:child_process';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import manifest from '../../package.json' with { type: 'json' };
+import { mustRun } from '../../scripts/support/run.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const WAIT_MS = 20_000;
+
+/** Lays a packed package out as npm does when it is installed, without a registry. */
+export async function installPacked(tarball: string, folder: string): Promise<void> {
+  const modules = join(folder, 'node_modules');
+  await mkdir(join(modules, '.bin'), { recursive: true });
+  await mustRun('tar', ['-xzf', tarball, '-C', modules], { cwd: folder });
+  await mustRun('mv', ['package', 'tracking-client'], { cwd: modules });
+  for (const name of [...Object.keys(manifest.dependencies), 'is-network-error'])
+    await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+  for (const [name, path] of Object.entries(manifest.bin))
+    await symlink(join(modules, 'tracking-client', path), join(modules, '.bin', name));
+}
+
+/** A terminal into which lines were pasted. */
+export interface PastedLines extends Disposable {
+  /** What is on the terminal so far. */
+  readonly text: string;
+  /** Waits until something was printed, for 20 seconds at most. */
+  shows(pattern: RegExp): Promise<void>;
+}
+
+/** Runs lines of a shell; disposing of them ends all that they started. */
+export function paste(lines: string, folder: string): PastedLines {
+  const child = spawn('sh', ['-c', lines], {
+    cwd: folder,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+  return {
+    get text() {
+      return text;
+    },
+    async shows(pattern) {
+      const endsAt = performance.now() + WAIT_MS;
+      while (!pattern.test(text)) {
+        if (performance.now() > endsAt) throw new Error(`Expected ${pattern}, got\n${text}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    },
+    [Symbol.dispose]() {
+      // A negative number means its process group: the shell, npx and the program. One that has ended has none.
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+    },
+  };
+}
