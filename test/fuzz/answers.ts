@@ -1,0 +1,256 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { ApiError } from '../../src/api-errors.ts';
+import { TrackingClient } from '../../src/client.ts';
+import { ConnectionError, ResponseValidationError, TimeoutError } from '../../src/errors.ts';
+import type { ApiPromise } from '../../src/http/api-promise.ts';
+import { EVERY_CALL } from '../support/calls.ts';
+import { API_KEY } from '../support/make-client.ts';
+import { BASE_PATH } from '../support/scripted-server.ts';
+import { brokenBody, objectsOf } from './bodies.ts';
+import { must, printed } from './must.ts';
+import { property } from './property.ts';
+import { type RawAnswer, startRawServer } from './raw-server.ts';
+
+const TIMEOUT_MS = 150;
+/** The call's own deadline, and what a busy machine adds. */
+const TOTAL_TIMEOUT_MS = 400;
+const SLACK_MS = 10_000;
+
+const CALLS = [
+  ...EVERY_CALL,
+  [
+    'request',
+    {
+      call: (client: TrackingClient) => client.request({ method: 'GET', path: '/any', schema: z.unknown() }),
+      answer: { data: [1, 'two'] },
+    },
+  ] as const,
+];
+
+const status = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(200, 201) },
+  { weight: 3, arbitrary: fc.constantFrom(202, 204, 205, 207, 301, 304, 400, 401, 403, 404, 405, 409, 422) },
+  { weight: 2, arbitrary: fc.constantFrom(408, 429, 500, 502, 503, 504) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 999 }) },
+);
+const contentType = fc.oneof(
+  { weight: 5, arbitrary: fc.constant('application/json') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      'application/json; charset=utf-16',
+      'application/problem+json',
+      'text/html',
+      'text/plain',
+      'json',
+      ';;;',
+      `text/${API_KEY}`,
+      '',
+    ),
+  },
+);
+const header = fc.oneof(
+  fc.tuple(
+    fc.constantFrom(
+      'x-request-id',
+      'set-cookie',
+      'retry-after',
+      'content-disposition',
+      'location',
+      'content-type',
+      'x-odd',
+    ),
+    fc.constantFrom(
+      '',
+      '0',
+      '0.01',
+      'attachment',
+      `a=${API_KEY}`,
+      API_KEY,
+      '\x80\xff',
+      'a\tb',
+      'a, b',
+      'é'.repeat(500),
+    ),
+  ),
+  // Names and values that no server may send.
+  fc.tuple(
+    fc.constantFrom('bad name', '', 'a:b', 'content-length', 'transfer-encoding'),
+    fc.string({ maxLength: 8 }),
+  ),
+);
+
+const answer = fc.record({
+  status,
+  reason: fc.constantFrom('OK', '', `for ${API_KEY}`, '\xc3\xa9\x80'),
+  contentType,
+  headers: fc.array(header, { maxLength: 2 }),
+  framing: fc.constantFrom('length', 'length', 'length', 'chunked', 'close', 'gzip'),
+  /** What becomes of the end: most answers are whole. */
+  loss: fc.constantFrom(
+    'none',
+    'none',
+    'none',
+    'none',
+    'cut',
+    'reset',
+    'stall',
+    'broken gzip',
+    'more than announced',
+  ),
+});
+type Answer = typeof answer extends fc.Arbitrary<infer Made> ? Made : never;
+
+/** The bytes of an answer. */
+function rawAnswer({ loss, framing, ...answer }: Answer, given: Buffer): RawAnswer {
+  // A body where there can be none is read by nobody, and `fetch` keeps its connection for ever, whoever calls it.
+  const hasNoBody = [204, 205, 304].includes(answer.status);
+  const body = hasNoBody ? Buffer.alloc(0) : given;
+  const isCut = !hasNoBody && (loss === 'cut' || loss === 'reset' || loss === 'stall');
+  let sent = framing === 'gzip' ? gzipSync(body) : body;
+  if (framing === 'gzip' && loss === 'broken gzip') sent = sent.subarray(0, sent.length / 2);
+  const announced = loss === 'more than announced' ? Math.floor(sent.length / 2) : sent.length;
+  const lines = [
+    `HTTP/1.1 ${answer.status} ${answer.reason}`,
+    'connection: close',
+    ...(answer.contentType === '' ? [] : [`content-type: ${answer.contentType}`]),
+    ...(framing === 'gzip' ? ['content-encoding: gzip'] : []),
+    ...(framing === 'length' || framing === 'gzip' ? [`content-length: ${announced}`] : []),
+    ...(framing === 'chunked' ? ['transfer-encoding: chunked'] : []),
+    ...answer.headers.map(([name, value]) => `${name}: ${value}`),
+  ];
+  const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+  const size = Buffer.from(`${sent.length.toString(16)}\r\n`);
+  const framed =
+    framing === 'chunked' && sent.length > 0
+      ? Buffer.concat([size, sent, Buffer.from('\r\n0\r\n\r\n')])
+      : Buffer.concat([sent, Buffer.from(framing === 'chunked' ? '0\r\n\r\n' : '')]);
+  const bytes = Buffer.concat([head, framed]);
+  const end = isCut ? head.length + Math.floor(framed.length / 2) : bytes.length;
+  return { bytes: bytes.subarray(0, end), ending: isCut && loss !== 'cut' ? loss : 'end' };
+}
+
+function jsonOf(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where a list of records stands in an answer, and by what they are known. */
+const LISTS: Readonly<Record<string, readonly [list: string, id: string]>> = {
+  'trackers.list': ['trackers', 'trackerId'],
+  'couriers.list': ['couriers', 'courierCode'],
+};
+
+/** A record with an id may neither be lost nor made up. */
+function checkList(name: string, body: Buffer, data: unknown): void {
+  const [listName, id] = LISTS[name] ?? [];
+  if (listName === undefined || id === undefined) return;
+  const { data: sent } = Object(jsonOf(body));
+  const isBare = Array.isArray(sent) || !Object.hasOwn(Object(sent), listName);
+  const idsOf = (list: unknown) =>
+    objectsOf(list).flatMap((one) => (typeof one[id] === 'string' ? [one[id]] : []));
+  const wanted = idsOf(isBare ? sent : Object(sent)[listName]);
+  const got = idsOf(Array.isArray(data) ? data : Object(data)[listName]);
+  must(JSON.stringify(wanted) === JSON.stringify(got), () => `expected ${wanted}, got ${got}`);
+}
+
+const text = fc.constantFrom('tracker_conflict', 'auth_x', 'no', API_KEY, `the key ${API_KEY} is not known`);
+/** What a service says of a mistake, and what it may repeat of the request. */
+const failure = fc.record({
+  errors: fc.array(fc.record({ code: text, message: text, request: fc.record({ headers: text }) }), {
+    maxLength: 2,
+  }),
+  data: fc.constant(null),
+});
+
+const input = fc.nat(CALLS.length - 1).chain((index) => {
+  const good = CALLS[index]?.[1].answer;
+  return fc.record({
+    index: fc.constant(index),
+    answer,
+    // As it should be every now and then, or nobody would see a client that rejects everything.
+    body: fc.oneof(
+      { weight: 1, arbitrary: fc.constant(undefined) },
+      { weight: 8, arbitrary: brokenBody('answers', fc.oneof(fc.constant(good), failure)) },
+    ),
+    mode: fc.constantFrom('keep', 'keep', 'throw', 'warn'),
+    retries: fc.constantFrom(0, 0, 1),
+  } as const);
+});
+
+/** What a call may reject with because of what was answered. */
+const TYPED = [ApiError, ConnectionError, TimeoutError, ResponseValidationError];
+
+export const answers = property(
+  'answers',
+  'bytes as answers of a real server to every method: a typed error or all that was sent',
+  200,
+  input,
+  async () => {
+    const server = await startRawServer();
+    const seen: unknown[] = [];
+    const note = (...what: unknown[]) => void seen.push(what);
+    const client = new TrackingClient({
+      baseUrl: server.origin + BASE_PATH,
+      apiKey: API_KEY,
+      timeoutMs: TIMEOUT_MS,
+      totalTimeoutMs: TOTAL_TIMEOUT_MS,
+      // A pause that one answer asks for would be the next call's; the headers have a property of their own.
+      rateLimit: false,
+      logger: { debug: note, info: note, warn: note, error: note },
+      logLevel: 'debug',
+      hooks: { onRequest: note, onResponse: note, onRetry: note, onRateLimit: note, onMismatch: note },
+    });
+    const modes = {
+      keep: client,
+      throw: client.withOptions({ invalidResponse: 'throw' }),
+      warn: client.withOptions({ invalidResponse: 'warn' }),
+    };
+
+    return {
+      async check({ index, answer: made, body: broken, mode, retries }) {
+        const [name, sample] = CALLS[index] ?? CALLS[0] ?? [];
+        if (name === undefined || sample === undefined) return;
+        seen.length = 0;
+        const body = broken ?? Buffer.from(JSON.stringify(sample.answer));
+        server.answer = rawAnswer(made, body);
+        const startedAt = performance.now();
+        // Sound: every method that asks once gives an `ApiPromise`.
+        const call = sample.call(modes[mode], {
+          retry: { retries, minDelayMs: 0, maxRetryAfterMs: 50 },
+        }) as ApiPromise<unknown>;
+        const outcome = await call.withResponse().then(
+          (value) => ({ value, error: undefined }),
+          (error: unknown) => ({ value: undefined, error }),
+        );
+        const tookMs = performance.now() - startedAt;
+        must(tookMs < TOTAL_TIMEOUT_MS + SLACK_MS, () => `took ${tookMs} ms`);
+        const { value, error } = outcome;
+        must(
+          !printed([error, seen, value?.mismatched]).includes(API_KEY),
+          () => `shows the key: ${printed([error, seen])}`,
+        );
+        if (value === undefined) {
+          must(
+            TYPED.some((one) => error instanceof one),
+            () => `no typed error: ${printed(error)}`,
+          );
+          const isPlain =
+            broken === undefined &&
+            made.loss === 'none' &&
+            [200, 201].includes(made.status) &&
+            made.headers.length === 0;
+          must(!isPlain || made.contentType !== 'application/json', () => `a good answer: ${printed(error)}`);
+        } else if (mode !== 'warn' && made.loss === 'none' && made.headers.length === 0) {
+          checkList(name, body, value.data);
+        }
+      },
+      stop: () => server.stop(),
+    };
+  },
+);

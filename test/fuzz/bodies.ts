@@ -1,0 +1,144 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { API_KEY } from '../support/make-client.ts';
+
+/** Every file of one folder of the corpus. */
+function corpus(folder: 'answers' | 'webhooks'): Buffer[] {
+  const at = new URL(`./corpus/${folder}/`, import.meta.url);
+  return readdirSync(at).map((name) => readFileSync(new URL(name, at)));
+}
+
+/** JSON that is nested deeper than any stack. */
+export function nested(depth: number): string {
+  return `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
+}
+
+/** Texts that may stand where a value of JSON stands; some are none. */
+const VALUES = [
+  'null',
+  'true',
+  '[]',
+  '{}',
+  '""',
+  '-0',
+  '0.1',
+  '1e400',
+  '-1e400',
+  '9'.repeat(400),
+  '9007199254740993',
+  '01',
+  'NaN',
+  'undefined',
+  "'single'",
+  '"\\ud800"',
+  '"\\udc00\\ud800"',
+  '"\\u0000"',
+  '"\u2028\u202e"',
+  '"ÅÅ"',
+  '"9999-12-31T23:59:60Z"',
+  '"-000001-01-01"',
+  '[null,[],{},""]',
+  '{"__proto__":{"polluted":true}}',
+  '{"constructor":{"prototype":{"polluted":true}}}',
+  '{"then":1,"toJSON":1,"length":-1,"code":"tracker_conflict"}',
+  JSON.stringify(API_KEY),
+  `"${'x'.repeat(10_000)}"`,
+  nested(1_000),
+  nested(50_000),
+];
+
+/** Members to begin an object with; what comes after may give the same name again. */
+const MEMBERS = [
+  '"__proto__":{"polluted":true}',
+  '"constructor":{"prototype":{"polluted":true}}',
+  '"toString":1',
+  '"hasOwnProperty":null',
+  '"then":{}',
+  '"toJSON":1',
+  '"kind":"proofOfDelivery"',
+  '"data":{"tracker":null}',
+  '"events":null',
+  '"trackings":{}',
+  '"trackerId":"again"',
+  '"eventId":"again"',
+  '"errors":[{"code":"quota_limit_reached"}]',
+  `${JSON.stringify(API_KEY)}:1`,
+  '"":""',
+];
+
+type Change =
+  | { readonly kind: 'value' | 'member'; readonly at: number; readonly text: string }
+  | { readonly kind: 'cut'; readonly at: number }
+  | { readonly kind: 'bytes'; readonly at: number; readonly bytes: Uint8Array };
+
+const at = fc.nat(10_000);
+const change: fc.Arbitrary<Change> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant('value'), at, text: fc.constantFrom(...VALUES) }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('value'), at, text: fc.json() }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('member'), at, text: fc.constantFrom(...MEMBERS) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('cut'), at }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('bytes'), at, bytes: fc.uint8Array({ maxLength: 4 }) }),
+  },
+);
+
+/** Where a value of JSON begins and ends; a text that is no JSON has at most some of them. */
+const VALUE_TOKEN =
+  /(?<=[:,[])\s*(?:"(?:[^"\\]|\\.)*"(?!\s*:)|-?\d[\d.eE+-]*|true|false|null|\{[^{}]*\}|\[[^[\]]*\])/g;
+
+function splice(text: string, from: number, to: number, insert: string): string {
+  return text.slice(0, from) + insert + text.slice(to);
+}
+
+function changed(body: Buffer, change: Change): Buffer {
+  if (change.kind === 'cut') return body.subarray(0, change.at % (body.length + 1));
+  if (change.kind === 'bytes') {
+    const from = change.at % (body.length + 1);
+    return Buffer.concat([body.subarray(0, from), change.bytes, body.subarray(from + change.bytes.length)]);
+  }
+  // A change of text would repair bytes that are no UTF-8.
+  const text = body.toString('latin1');
+  const insert = Buffer.from(change.text).toString('latin1');
+  // Each brace of a body that is nested as deep would cost.
+  const places = [...text.slice(0, 20_000).matchAll(change.kind === 'value' ? VALUE_TOKEN : /\{/g)];
+  const place = places[change.at % places.length];
+  if (place === undefined) return Buffer.from(insert, 'latin1');
+  const from = place.index;
+  if (change.kind === 'value')
+    return Buffer.from(splice(text, from, from + place[0].length, insert), 'latin1');
+  const comma = /^\{\s*\}/.test(text.slice(from)) ? '' : ',';
+  return Buffer.from(splice(text, from + 1, from + 1, insert + comma), 'latin1');
+}
+
+/** A body of the corpus or one of `good`, changed in some places, or any bytes at all. */
+export function brokenBody(
+  folder: 'answers' | 'webhooks',
+  good: fc.Arbitrary<unknown>,
+): fc.Arbitrary<Buffer> {
+  const base = fc.oneof(
+    { weight: 4, arbitrary: good.map((value) => Buffer.from(JSON.stringify(value))) },
+    { weight: 2, arbitrary: fc.constantFrom(...corpus(folder)) },
+  );
+  const changes = fc.array(change, { maxLength: 4 });
+  return fc.oneof(
+    {
+      weight: 20,
+      arbitrary: fc.tuple(base, changes).map(([body, all]) => all.reduce<Buffer>(changed, body)),
+    },
+    { weight: 2, arbitrary: fc.json().map((text) => Buffer.from(text)) },
+    { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)) },
+  );
+}
+
+/** The objects of a list; none when it is no list. */
+export function objectsOf(list: unknown): Readonly<Record<string, unknown>>[] {
+  if (!Array.isArray(list)) return [];
+  return list.filter((item) => typeof item === 'object' && item !== null && !Array.isArray(item));
+}

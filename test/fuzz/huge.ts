@@ -1,0 +1,154 @@
+import { createServer } from 'node:http';
+import fc from 'fast-check';
+import { TrackingClient } from '../../src/client.ts';
+import { TrackingError } from '../../src/errors.ts';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  toNodeHandler,
+  WebhookInbox,
+} from '../../src/webhooks/index.ts';
+import { listening, makeClient, SECRET } from '../integration/webhook-loopback.ts';
+import { API_KEY } from '../support/make-client.ts';
+import { nested } from './bodies.ts';
+import { must, printed } from './must.ts';
+import { property } from './property.ts';
+import { startRawServer } from './raw-server.ts';
+
+const MIB = 2 ** 20;
+const EVENTS = 20_000;
+
+/** Bodies that are too large to keep in a corpus, as answers and as webhooks; `webhook` is the status that is due. */
+const BODIES: readonly {
+  readonly name: string;
+  readonly body: () => string;
+  readonly webhook: number;
+  readonly handled?: number;
+}[] = [
+  { name: '50 MB of spaces', body: () => ' '.repeat(50 * MIB), webhook: 413 },
+  { name: '50 MB of one text', body: () => `{"data":{"couriers":"${'x'.repeat(50 * MIB)}"}}`, webhook: 413 },
+  {
+    name: '9 MB that echo the key',
+    body: () => `{"errors":[{"code":"${API_KEY.repeat(400_000)}"}]}`,
+    webhook: 422,
+  },
+  { name: 'nested 100,000 deep', body: () => nested(100_000), webhook: 422 },
+  {
+    name: 'an event nested 100,000 deep, without an id',
+    body: () => `{"trackerId":"t","events":[{"raw":${nested(100_000)}}]}`,
+    webhook: 200,
+    handled: 1,
+  },
+  {
+    name: 'many events',
+    body: () =>
+      JSON.stringify({
+        trackerId: 't',
+        events: Array.from({ length: EVENTS }, (_, index) => ({ eventId: `e${index}` })),
+      }),
+    webhook: 200,
+    handled: EVENTS,
+  },
+  {
+    name: 'many items that are none',
+    body: () =>
+      JSON.stringify({ data: { couriers: Array(500_000).fill(1) }, trackings: Array(500_000).fill(1) }),
+    webhook: 422,
+  },
+  {
+    name: 'a number of a million digits',
+    body: () => `{"data":${'9'.repeat(1_000_000)},"trackings":[]}`,
+    webhook: 200,
+  },
+  {
+    name: 'a key given 300,000 times',
+    body: () => `{${'"data":[],'.repeat(300_000)}"trackings":[]}`,
+    webhook: 200,
+  },
+];
+
+const TIMEOUT_MS = 15_000;
+const SLACK_MS = 15_000;
+const MAX_ANSWER_BYTES = 40 * MIB;
+
+export const huge = property(
+  'huge',
+  'answers and webhooks of up to 50 MB, nested 100,000 deep, of a million parts: in time, and bounded',
+  1,
+  fc.record({ index: fc.nat(BODIES.length - 1), status: fc.constantFrom(200, 200, 404, 500) }),
+  async () => {
+    const server = await startRawServer();
+    const client = new TrackingClient({
+      baseUrl: server.origin,
+      apiKey: API_KEY,
+      rateLimit: false,
+      retry: false,
+      logLevel: 'silent',
+      timeoutMs: TIMEOUT_MS,
+      maxAnswerBytes: MAX_ANSWER_BYTES,
+    });
+    let handled = 0;
+    const receiver = createWebhookHandler({
+      secret: SECRET,
+      inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} }),
+      handler: () => {
+        handled += 1;
+      },
+    });
+    const running = await listening(createServer(toNodeHandler(receiver)));
+
+    async function checkAnswer(body: string, status: number): Promise<void> {
+      const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\ncontent-type: application/json\r\n`;
+      server.answer = {
+        bytes: Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`),
+        ending: 'end',
+      };
+      const error = await client.couriers.list().then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      must(error === undefined || error instanceof TrackingError, () => printed(error).slice(0, 2_000));
+      must(
+        error !== undefined || (status === 200 && body.length < MAX_ANSWER_BYTES),
+        () => 'was taken for a result',
+      );
+      must(error === undefined || !printed(error).includes(API_KEY), () => 'shows the key');
+    }
+
+    async function checkWebhook(body: string, due: number, count: number): Promise<void> {
+      const sender = makeClient(running.port);
+      for (const [expected, headers] of [
+        [due, { 'content-length': String(body.length) }],
+        [due, {}],
+      ] as const) {
+        const parts = body.length > MIB ? [body.slice(0, MIB), body.slice(MIB)] : [body];
+        const { status } = await sender.send({ chunks: parts, headers, fresh: true });
+        must(status === expected, () => `answered with ${status}, not ${expected}`);
+      }
+      sender.close();
+      // The second time all of it is known.
+      must(handled === count, () => `handled ${handled} of ${count}`);
+    }
+
+    return {
+      async check({ index, status }) {
+        const { body, webhook, handled: count = 0 } = BODIES[index] ?? BODIES[0] ?? missing();
+        const text = body();
+        handled = 0;
+        const startedAt = performance.now();
+        await checkAnswer(text, status);
+        await checkWebhook(text, webhook, count);
+        const tookMs = performance.now() - startedAt;
+        must(tookMs < TIMEOUT_MS + SLACK_MS, () => `took ${tookMs} ms`);
+      },
+      async stop() {
+        await running.close();
+        await server.stop();
+      },
+    };
+  },
+);
+
+function missing(): never {
+  throw new Error('no body');
+}

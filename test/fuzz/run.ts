@@ -1,0 +1,100 @@
+// Feeds broken and hostile input to the package until its time is over: `npm run test:fuzz -- --minutes 10`. Every batch of
+// inputs is decided by one seed; `--seed N --property NAME` runs that batch again.
+import { parseArgs } from 'node:util';
+import { answers } from './answers.ts';
+import { functions } from './functions.ts';
+import { huge } from './huge.ts';
+import { limits } from './limits.ts';
+import { heapBytes, ProcessGuard } from './process-guard.ts';
+import type { Property } from './property.ts';
+import { webhooks } from './webhooks.ts';
+
+const ALL: readonly Property[] = [answers, limits, webhooks, functions, huge];
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string' }, seed: { type: 'string' }, property: { type: 'string' } },
+});
+const chosen = ALL.filter(({ name }) => values.property === undefined || values.property === name);
+const minutes = Number(values.minutes ?? (values.seed === undefined ? 1 : 0));
+const firstSeed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 30) : Number(values.seed);
+if (chosen.length === 0 || !(minutes >= 0) || !Number.isSafeInteger(firstSeed)) {
+  const names = ALL.map(({ name }) => name).join(', ');
+  console.error(
+    `Usage: npm run test:fuzz -- [--minutes N] [--seed N] [--property NAME]\nProperties: ${names}`,
+  );
+  process.exit(2);
+}
+
+/** First batches compile code and fill caches, which is no leak. */
+const WARM_UP_BATCHES = 3;
+const MOST_GROWTH_BYTES = 8 * 2 ** 20;
+
+interface Tally {
+  readonly of: Property;
+  runs: number;
+  batches: number;
+  ms: number;
+  /** In use after the warm-up, and now: what the other properties added meanwhile is left out. */
+  grownBytes: number;
+  verdict: string;
+}
+
+const guard = new ProcessGuard();
+const tallies = chosen.map((of): Tally => ({ of, runs: 0, batches: 0, ms: 0, grownBytes: 0, verdict: 'ok' }));
+const endsAt = performance.now() + minutes * 60_000;
+
+function fail(tally: Tally, seed: number, why: string): void {
+  tally.verdict = `FAILED with seed ${seed}`;
+  console.error(`\nFAILED ${tally.of.name}: ${why}`);
+  console.error(`Again: npm run test:fuzz -- --property ${tally.of.name} --seed ${seed}\n`);
+}
+
+async function runBatch(tally: Tally, seed: number): Promise<void> {
+  const heapBefore = await heapBytes();
+  guard.noteResources();
+  const startedAt = performance.now();
+  try {
+    const { runs, failure } = await tally.of.batch(seed, guard);
+    tally.runs += runs;
+    if (failure !== undefined) fail(tally, seed, failure);
+    await guard.checkResources();
+    await guard.check();
+  } catch (error) {
+    fail(tally, seed, error instanceof Error ? error.message : String(error));
+  }
+  tally.ms += performance.now() - startedAt;
+  tally.batches += 1;
+  if (tally.batches > WARM_UP_BATCHES) tally.grownBytes += (await heapBytes()) - heapBefore;
+  if (tally.grownBytes > MOST_GROWTH_BYTES) fail(tally, seed, `grew by ${inMegabytes(tally.grownBytes)}`);
+}
+
+function inMegabytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MB`;
+}
+
+console.log(`seed ${firstSeed}, ${minutes} minutes`);
+let seed = firstSeed;
+do {
+  // One that failed is known to; the others go on.
+  for (const tally of tallies) {
+    if (tally.verdict === 'ok' && (performance.now() < endsAt || seed === firstSeed))
+      await runBatch(tally, seed);
+  }
+  seed += 1;
+} while (performance.now() < endsAt && tallies.some(({ verdict }) => verdict === 'ok'));
+
+console.log(`\nproperty      runs  batches  seeds                   seconds   growth  verdict`);
+for (const { of, runs, batches, ms, grownBytes, verdict } of tallies) {
+  const seeds = `${firstSeed}…${firstSeed + batches - 1}`;
+  const row = [
+    of.name.padEnd(10),
+    String(runs).padStart(7),
+    String(batches).padStart(8),
+    `  ${seeds.padEnd(22)}`,
+    (ms / 1000).toFixed(0).padStart(8),
+    inMegabytes(grownBytes).padStart(8),
+    ` ${verdict}`,
+  ];
+  console.log(`${row.join(' ')}\n             ${of.about}`);
+}
+process.exitCode = tallies.every(({ verdict }) => verdict === 'ok') ? 0 : 1;

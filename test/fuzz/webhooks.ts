@@ -1,0 +1,276 @@
+import { isUtf8 } from 'node:buffer';
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import {
+  createWebhookHandler,
+  MemoryDedupeStore,
+  TrackingError,
+  type WebhookHandler,
+  WebhookInbox,
+} from '../../src/webhooks/index.ts';
+import { HOSTS } from '../integration/webhook-hosts.ts';
+import { makeClient, type Running, SECRET } from '../integration/webhook-loopback.ts';
+import { brokenBody } from './bodies.ts';
+import { must, printed } from './must.ts';
+import { property } from './property.ts';
+
+const DEADLINE_MS = 3_000;
+const SLACK_MS = 10_000;
+const MAX_BODY_BYTES = 2 ** 20;
+
+const id = fc.oneof(
+  fc.constantFrom('e-1', 'e-2', 'e-3', '', ':', '%', 'a:b', 'é', '\u0000', 'sha256:x'),
+  fc.string({ maxLength: 8 }),
+);
+const events = fc.array(
+  fc.record({ eventId: id, occurrenceDatetime: fc.constantFrom('2021-03-04', '2021-03-04T17:12:57Z') }),
+  {
+    maxLength: 5,
+  },
+);
+const item = fc.record({ tracker: fc.record({ trackerId: id }), events });
+const good = fc.oneof(
+  fc.record({ trackings: fc.array(item, { maxLength: 4 }) }),
+  fc.record({ trackerId: id, events }),
+);
+
+const request = fc.record({
+  host: fc.nat(HOSTS.length),
+  body: fc.oneof(
+    {
+      weight: 1,
+      arbitrary: good.map((value) => ({ isGood: true, bytes: Buffer.from(JSON.stringify(value)) })),
+    },
+    { weight: 4, arbitrary: brokenBody('webhooks', good).map((bytes) => ({ isGood: false, bytes })) },
+  ),
+  method: fc.constantFrom(...Array(12).fill('POST'), 'HEAD', 'GET', 'PUT', 'DELETE'),
+  authorization: fc.constantFrom(
+    ...Array(12).fill(`Bearer ${SECRET}`),
+    `bearer  ${SECRET}\t`,
+    `Bearer ${SECRET}x`,
+    `Bearer ${SECRET.toUpperCase()}`,
+    `Basic ${SECRET}`,
+    SECRET,
+    '',
+  ),
+  contentType: fc.constantFrom(
+    ...Array(12).fill('application/json'),
+    'application/json; charset=utf-8',
+    'application/json; charset=utf-16',
+    'application/vnd.tracking+json',
+    'text/plain',
+    ';;;',
+    '',
+  ),
+  encoding: fc.constantFrom(...Array(12).fill(''), 'identity', 'gzip', 'x'),
+  /** In how many parts; undefined for one whose length is announced. */
+  chunkBytes: fc.constantFrom(undefined, undefined, 1_000, 7),
+  /** Every so manieth event fails when it comes for the first time. */
+  failsEvery: fc.constantFrom(undefined, undefined, 1, 2, 3),
+});
+type Sent = typeof request extends fc.Arbitrary<infer Made> ? Made : never;
+
+type Json = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What of a body must be handled before it may be answered with 2xx, written down without a look at the parser. */
+function eventIdsOf(payload: unknown): { readonly ids: string[]; readonly hasBroken: boolean } {
+  if (!isObject(payload)) return { ids: [], hasBroken: true };
+  const items = Object.hasOwn(payload, 'trackings') ? payload['trackings'] : [payload];
+  if (!Array.isArray(items)) return { ids: [], hasBroken: true };
+  let hasBroken = false;
+  const ids = items.flatMap((one): string[] => {
+    const { metadata, events: list } = Object(one);
+    const topic = isObject(metadata) ? metadata['topic'] : undefined;
+    // Of what has another topic nothing is known.
+    if (isObject(one) && typeof topic === 'string' && topic !== '' && topic !== 'tracking/events') return [];
+    if (!isObject(one) || !Array.isArray(list)) hasBroken = true;
+    return (Array.isArray(list) ? list : []).flatMap((event) => {
+      const eventId = isObject(event) ? (event['eventId'] ?? undefined) : 0;
+      if (eventId !== undefined && typeof eventId !== 'string') hasBroken = true;
+      return typeof eventId === 'string' && eventId !== '' ? [eventId] : [];
+    });
+  });
+  return { ids, hasBroken };
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Everything that one run sees. */
+class Receiver {
+  readonly handledIds = new Set<string>();
+  readonly timesHandled = new Map<string, number>();
+  readonly #tried = new Set<string>();
+  readonly #seen: unknown[] = [];
+  readonly webhooks: WebhookHandler;
+
+  constructor(failsEvery: number | undefined) {
+    const note = (...what: unknown[]) => void this.#seen.push(what);
+    const handle = (key: string) => {
+      const isFirst = !this.#tried.has(key);
+      this.#tried.add(key);
+      if (isFirst && failsEvery !== undefined && this.#tried.size % failsEvery === 0)
+        throw new Error('not yet');
+      this.timesHandled.set(key, (this.timesHandled.get(key) ?? 0) + 1);
+    };
+    this.webhooks = createWebhookHandler({
+      secret: SECRET,
+      inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError: note }),
+      maxBodyBytes: MAX_BODY_BYTES,
+      deadlineMs: DEADLINE_MS,
+      handler: async ({ eventId }, { key }) => {
+        handle(key);
+        if (typeof eventId === 'string') this.handledIds.add(eventId);
+      },
+      onProofOfDelivery: (_, { key }) => handle(key),
+      onSnapshot: () => {},
+      onUnhandled: () => {},
+      onReport: note,
+      onRefused: note,
+    });
+  }
+
+  /** Rejects when something was handled twice, or when a secret got into what would be logged. */
+  check(): void {
+    const twice = [...this.timesHandled].filter(([, times]) => times > 1);
+    must(twice.length === 0, () => `handled more than once: ${printed(twice)}`);
+    const refusals = this.#seen.map((what) =>
+      Array.isArray(what) ? what.filter((one) => !(one instanceof Request)) : what,
+    );
+    must(!printed(refusals).includes(SECRET), () => `shows the secret: ${printed(refusals)}`);
+    const errors = refusals.flat().filter((one): one is Error => one instanceof Error);
+    must(
+      errors.every((one) => one instanceof TrackingError || one.message === 'not yet'),
+      () => printed(errors),
+    );
+  }
+}
+
+function headersOf({ authorization, contentType, encoding }: Sent): Record<string, string> {
+  return {
+    authorization,
+    'content-type': contentType,
+    ...(encoding === '' ? {} : { 'content-encoding': encoding }),
+  };
+}
+
+function partsOf(bytes: Buffer, chunkBytes = Math.max(1, bytes.length)): Buffer[] {
+  // A million parts of a large body would only take time.
+  const size = Math.max(chunkBytes, bytes.length / 100);
+  const parts: Buffer[] = [];
+  for (let from = 0; from < bytes.length; from += size) parts.push(bytes.subarray(from, from + size));
+  return parts;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function sendDirectly(webhooks: WebhookHandler, sent: Sent): Promise<Answered> {
+  const hasBody = sent.method !== 'GET' && sent.method !== 'HEAD';
+  const body = hasBody ? new Uint8Array(sent.body.bytes) : null;
+  const init = { method: sent.method, headers: headersOf(sent), body };
+  const response = await webhooks(new Request('http://receiver.test/webhooks', init));
+  return { status: response.status, text: await response.text() };
+}
+
+/** Half of a request, and then nothing more. */
+function sendHalf(port: number, { body: { bytes } }: Sent): Promise<void> {
+  const head = `POST /webhooks HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${SECRET}\r\ncontent-type: application/json\r\n`;
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(`${head}content-length: ${bytes.length + 1}\r\n\r\n`);
+      socket.write(bytes, () => socket.destroy());
+    });
+    socket.on('error', () => {}).on('close', () => resolve());
+  });
+}
+
+export const webhooks = property(
+  'webhooks',
+  'bytes as webhooks of Express, Fastify, Hono and node:http: 2xx only for what is handled, and handled once',
+  150,
+  request,
+  async () => {
+    let receiver = new Receiver(undefined);
+    const current = (given: Request) => receiver.webhooks(given);
+    const handler: WebhookHandler = Object.assign(current, { close: () => receiver.webhooks.close() });
+    const running: Running[] = [];
+    for (const { start } of HOSTS) running.push(await start(handler));
+
+    async function send(sent: Sent): Promise<Answered> {
+      const port = running[sent.host]?.port;
+      if (port === undefined) return sendDirectly(receiver.webhooks, sent);
+      const client = makeClient(port);
+      const { bytes } = sent.body;
+      const length = sent.chunkBytes === undefined ? { 'content-length': String(bytes.length) } : {};
+      const hasBody = sent.method !== 'GET' && sent.method !== 'HEAD';
+      try {
+        return await client.send({
+          method: sent.method,
+          headers: { ...headersOf(sent), ...(hasBody ? length : {}) },
+          chunks: hasBody ? partsOf(bytes, sent.chunkBytes) : [],
+          fresh: true,
+        });
+      } catch (error) {
+        // A host that answers before all is sent may close the connection, and the answer is lost on the way.
+        return { status: 0, text: String(error) };
+      } finally {
+        client.close();
+      }
+    }
+
+    function checkAnswer(sent: Sent, { status, text }: Answered): void {
+      must(!text.includes(SECRET), () => `shows the secret: ${text}`);
+      receiver.check();
+      if (status < 200 || status > 299 || sent.method === 'HEAD') return;
+      // A parser of the host may put a replacement for bytes that are none, and so may we here.
+      const isParsed = HOSTS[sent.host]?.parses === true;
+      must(isParsed || isUtf8(sent.body.bytes), () => 'invalid UTF-8 was taken');
+      const { ids, hasBroken } = eventIdsOf(jsonOf(sent.body.bytes));
+      must(!hasBroken, () => `answered with ${status}, though a part of it is lost`);
+      const lost = ids.filter((eventId) => !receiver.handledIds.has(eventId));
+      must(lost.length === 0, () => `answered with ${status}, and never handled: ${printed(lost)}`);
+    }
+
+    return {
+      async check(sent) {
+        receiver = new Receiver(sent.failsEvery);
+        const port = running[sent.host]?.port;
+        if (port !== undefined && sent.chunkBytes === 7) {
+          await sendHalf(port, sent);
+          must(receiver.timesHandled.size === 0, () => 'half of a body was handled');
+        }
+        const answers: Answered[] = [];
+        // The sender repeats until all of it is done; each event of it fails once at most.
+        for (let count = 0; count < 3; count += 1) {
+          const startedAt = performance.now();
+          const answered = await send(sent);
+          const tookMs = performance.now() - startedAt;
+          must(tookMs < DEADLINE_MS + SLACK_MS, () => `took ${tookMs} ms`);
+          checkAnswer(sent, answered);
+          answers.push(answered);
+        }
+        const isPlain =
+          sent.body.isGood &&
+          sent.method === 'POST' &&
+          sent.authorization === `Bearer ${SECRET}` &&
+          sent.contentType === 'application/json' &&
+          sent.encoding === '';
+        must(!isPlain || answers.at(-1)?.status === 200, () => `a good webhook: ${printed(answers)}`);
+        await receiver.webhooks.close();
+      },
+      async stop() {
+        for (const { close } of running) await close();
+      },
+    };
+  },
+);
