@@ -14,15 +14,24 @@ interface Step {
   readonly project?: string;
 }
 
-const steps: readonly Step[] = [
+/** First, for a build leaves files of its own in the root for a moment, which no one should look at. */
+const lintSteps: readonly Step[] = [
   { name: 'format and lint', command: 'biome ci --error-on-warnings .' },
   { name: 'circular imports', command: 'biome lint --only=suspicious/noImportCycles .' },
+];
+/** Each mostly keeps one core busy, so these two lists are worked through side by side. */
+const sourceSteps: readonly Step[] = [
   { name: 'types', command: 'tsc' },
   { name: 'docs', command: 'tsx scripts/docs.ts --check' },
+  { name: 'type tests', command: 'vitest run', project: 'types' },
+];
+const packageSteps: readonly Step[] = [
   { name: 'build', command: 'npm run build' },
   { name: 'publint', command: 'publint --strict' },
   { name: 'attw', command: 'attw --pack . --format ascii' },
-  { name: 'type tests', command: 'vitest run', project: 'types' },
+];
+/** These use all cores, one after the other. */
+const suiteSteps: readonly Step[] = [
   { name: 'unit tests', command: 'vitest run', project: 'unit' },
   { name: 'contract tests', command: 'vitest run', project: 'contract' },
   // They mostly wait for servers and children, so more of them than cores run side by side.
@@ -56,7 +65,8 @@ async function countTests(
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 const scratch = await mkdtemp(join(tmpdir(), 'tracking-client-check-'));
-try {
+
+async function take(steps: readonly Step[]): Promise<void> {
   for (const { name, command, project } of steps) {
     const startedAt = performance.now();
     const report = join(scratch, `${project}.json`);
@@ -83,6 +93,12 @@ try {
     if (count.failed > 0) console.log(output);
     else for (const line of output.match(/^skipped:.*/gm) ?? []) console.log(`       ${line}`);
   }
+}
+
+try {
+  await take(lintSteps);
+  await Promise.all([take(sourceSteps), take(packageSteps)]);
+  await take(suiteSteps);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }

@@ -1,7 +1,7 @@
-// Makes a release ready: looks whether the version is told everywhere, runs every check there is, and packs. Publishing the
-// tarball stays a decision of a person.
+// Makes a release ready: looks whether the version is told everywhere, audits what is installed, runs every check there is,
+// and packs, with a bill of materials beside the tarball. Publishing the tarball stays a decision of a person.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import manifest from '../package.json' with { type: 'json' };
 import { VERSION } from '../src/config/config.ts';
 
@@ -23,10 +23,15 @@ if (!('repository' in manifest))
 
 const steps = [
   'ci',
+  // Before the checks, which take minutes. A registry that cannot say is no reason to take a package for good: that ends the
+  // release as well.
+  'audit --omit=dev',
+  'audit signatures',
   'test',
   'run test:consumers',
   'run test:typescript',
   'run test:runtimes -- --all',
+  'run test:fuzz -- --minutes 2',
   'pack --ignore-scripts',
 ];
 for (const step of steps) {
@@ -34,4 +39,19 @@ for (const step of steps) {
   // Throws when the step fails, which ends the release.
   execFileSync('npm', step.split(' '), { stdio: 'inherit' });
 }
-console.log(`\nReady: npm publish ${manifest.name}-${manifest.version}.tgz`);
+
+const tarball = `${manifest.name}-${manifest.version}.tgz`;
+const materials = tarball.replace('.tgz', '.cdx.json');
+writeFileSync(materials, billOfMaterials());
+console.log(`\nReady: npm publish ${tarball}, whose bill of materials is ${materials}`);
+
+/** What an install of the package brings along, in the format CycloneDX. */
+function billOfMaterials(): string {
+  const printed = execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--omit=dev'], {
+    encoding: 'utf8',
+  });
+  const bill = JSON.parse(printed);
+  // npm calls it after the folder it lies in.
+  bill.metadata.component.name = manifest.name;
+  return `${JSON.stringify(bill, null, 2)}\n`;
+}

@@ -2,6 +2,7 @@ import fleet from '../../bench/results/fleet.json' with { type: 'json' };
 import limiter from '../../bench/results/limiter.json' with { type: 'json' };
 import overhead from '../../bench/results/overhead.json' with { type: 'json' };
 import scale from '../../bench/results/scale.json' with { type: 'json' };
+import receivers from '../../bench/results/webhooks-receivers.json' with { type: 'json' };
 import stores from '../../bench/results/webhooks-stores.json' with { type: 'json' };
 import { max, median } from '../../bench/statistics.ts';
 import { markdownTable } from '../support/markdown-table.ts';
@@ -41,6 +42,13 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       return [inbox, `${kills}`, perSecond, `${lost}`, `${repeats}`];
     });
     return markdownTable(['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'], rows);
+  },
+  'receiver figures': () => {
+    const rows = receivers.results.map(({ name, eventsPerWebhook, copies, byHand, ours, ratio }) => {
+      const perSecond = [byHand, ours].map((figure) => Math.round(figure).toLocaleString('en-US'));
+      return [name, `${eventsPerWebhook}`, `${copies}`, ...perSecond, `${ratio.toFixed(2)}x`];
+    });
+    return markdownTable(['Store', 'Events', 'Copies', 'By hand', 'This package', 'Ratio'], rows);
   },
   'scale figures': () => {
     const rows = scale.figures.map(({ name, found, target }) => [name, found, target ?? '']);

@@ -1,8 +1,10 @@
 import { createServer, type Socket } from 'node:net';
+import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { rejectionOf } from '../support/make-client.ts';
-import { answer, BASE_PATH, startServer } from '../support/scripted-server.ts';
+import { PermissionDeniedError } from '../../src/api-errors.ts';
+import { API_KEY, rejectionOf } from '../support/make-client.ts';
+import { answer, BASE_PATH, type Behaviour, startServer } from '../support/scripted-server.ts';
 import { stoppedClientFor, wireClient, wireClientFor } from '../support/wire-client.ts';
 
 afterEach(() => {
@@ -101,6 +103,30 @@ describe('bodies', () => {
       response.end(COURIERS);
     });
     expect(await client.couriers.list()).toHaveLength(1);
+  });
+});
+
+describe('a header name that no server may send', () => {
+  const raw =
+    (status: number, body: string): Behaviour =>
+    (response) => {
+      const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\nbad name: 1\r\nx-echo: ${API_KEY}\r\n`;
+      response.socket?.end(
+        `${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+    };
+
+  test('in a good answer → withResponse resolves, its response has the other headers', async () => {
+    const { client } = await wireClientFor(raw(200, '{"data":[]}'));
+    const { response } = await client.couriers.list().withResponse();
+    expect([...response.headers.keys()]).toEqual(['connection', 'content-length', 'content-type', 'x-echo']);
+  });
+
+  test('in a failure that echoes the key → the error of its status, without the key', async () => {
+    const { client } = await wireClientFor(raw(403, '{"errors":[]}'));
+    const error = await rejectionOf(client.couriers.list());
+    expect(error).toBeInstanceOf(PermissionDeniedError);
+    expect(inspect(error)).not.toContain(API_KEY);
   });
 });
 

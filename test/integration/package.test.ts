@@ -1,23 +1,57 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import manifest from '../../package.json' with { type: 'json' };
+import { COMMANDS, ENTRY_POINTS } from '../../scripts/support/entry-points.ts';
 import { packInto } from '../../scripts/support/packed.ts';
 import { mustRun } from '../../scripts/support/run.ts';
+import { parseMarkdown, readDocument } from '../readme/support/documents.ts';
+import { installPacked, paste } from './quickstart.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const require = createRequire(import.meta.url);
 const packedSchema = z.tuple([
-  z.object({ unpackedSize: z.number(), files: z.array(z.object({ path: z.string() })) }),
+  z.object({ unpackedSize: z.number(), files: z.array(z.object({ path: z.string(), size: z.number() })) }),
 ]);
+
+const RECIPES = readdirSync(join(root, 'docs/recipes')).map((name) => `docs/recipes/${name}`);
 
 /** What the program of a user prints, as JSON. */
 async function printedBy(code: string): Promise<unknown> {
   return JSON.parse(await mustRun(process.execPath, ['--input-type=module', '--eval', code], { cwd: root }));
+}
+
+/** The folders of the libraries whose code is inside the CommonJS files and the programs. */
+async function bundledLibraries(): Promise<string[]> {
+  const { ky: _ky, 'p-retry': _retry, 'p-throttle': _throttle, ...outside } = manifest.dependencies;
+  const external = [...Object.keys(outside), ...Object.keys(manifest.peerDependencies)];
+  const settings = {
+    absWorkingDir: root,
+    bundle: true,
+    platform: 'node',
+    metafile: true,
+    write: false,
+  } as const;
+  const inputs = [ENTRY_POINTS, COMMANDS].map(async (entryPoints) => {
+    const own = entryPoints === COMMANDS ? ['tracking-client', '@colors/colors'] : [];
+    const options = {
+      ...settings,
+      entryPoints: { ...entryPoints },
+      external: [...external, ...own],
+      outdir: 'dist',
+    };
+    return Object.keys((await build(options)).metafile.inputs);
+  });
+  const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
+  return [...new Set((await Promise.all(inputs)).flat().flatMap((path) => folder.exec(path)?.[0] ?? []))];
 }
 
 const entries = Object.keys(manifest.exports)
@@ -29,7 +63,10 @@ describe('the package', () => {
   let packed: z.output<typeof packedSchema>[0] = { unpackedSize: 0, files: [] };
 
   async function scripts(extension: string): Promise<string> {
-    const paths = packed.files.map(({ path }) => path).filter((path) => path.endsWith(extension));
+    // What a program imports, and not the programs of the package, which are made small.
+    const paths = packed.files
+      .map(({ path }) => path)
+      .filter((path) => path.endsWith(extension) && !path.startsWith('dist/cli/'));
     expect(paths.length).toBeGreaterThan(6);
     return (await Promise.all(paths.map((path) => readFile(join(root, path), 'utf8')))).join('\n');
   }
@@ -61,13 +98,64 @@ describe('the package', () => {
       'THIRD-PARTY-LICENSES.txt',
       'docs/architecture.md',
       'docs/benchmarks.md',
+      'docs/command.md',
       'docs/limits-and-retries.md',
+      'docs/observability.md',
       'docs/options.md',
+      ...RECIPES,
       'docs/testing.md',
       'docs/troubleshooting.md',
       'docs/webhooks.md',
       'package.json',
     ]);
+  });
+
+  it('a packed file of dist → an entry point, the command, or a part that another packed file names', async () => {
+    const paths = packed.files.map(({ path }) => path).filter((path) => path.startsWith('dist/'));
+    const named = JSON.stringify([manifest.exports, manifest.bin]);
+    const texts = await Promise.all(paths.map((path) => readFile(join(root, path), 'utf8')));
+    // Declarations name a part by the script beside it.
+    const isPart = (path: string) => {
+      const imported = `/${basename(path).replace(/\.d\.(c?)ts$/, '.$1js')}`;
+      return texts.some((text, index) => paths[index] !== path && text.includes(imported));
+    };
+    expect(paths.filter((path) => !named.includes(`./${path}"`) && !isPart(path))).toEqual([]);
+  });
+
+  it('a packed file → named by `files`, or one that npm always packs', () => {
+    const patterns = [...manifest.files, 'package.json', 'README.md', 'LICENSE'].map(
+      (name) => new RegExp(`^${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}(/|$)`),
+    );
+    const isNamed = (path: string) => patterns.some((pattern) => pattern.test(path));
+    expect(packed.files.map(({ path }) => path).filter((path) => !isNamed(path))).toEqual([]);
+  });
+
+  it('an install → runs no script, of the package or of what it depends on', async () => {
+    const lockSchema = z.object({
+      packages: z.record(
+        z.string(),
+        z.object({ dev: z.boolean().default(false), hasInstallScript: z.boolean().default(false) }),
+      ),
+    });
+    const { packages } = lockSchema.parse(
+      JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')),
+    );
+    const running = Object.entries(packages).filter(
+      ([, { dev, hasInstallScript }]) => !dev && hasInstallScript,
+    );
+    expect(running).toEqual([]);
+    const atInstall = [
+      'preinstall',
+      'install',
+      'postinstall',
+      'prepublish',
+      'preprepare',
+      'prepare',
+      'postprepare',
+    ];
+    expect(Object.keys(manifest.scripts).filter((name) => atInstall.includes(name))).toEqual([]);
+    // npm builds a package with such a file when it is installed.
+    expect(packed.files.map(({ path }) => path)).not.toContain('binding.gyp');
   });
 
   it('the links of a packed document → lead to packed files', async () => {
@@ -88,12 +176,19 @@ describe('the package', () => {
     }
   });
 
-  it('the third-party licenses → those of every library inside the CommonJS files', async () => {
+  it('the third-party licenses → those of every library inside our files, word for word', async () => {
     const text = await readFile(join(root, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-    const names = text.match(/^[\w-]+$/gm);
-    expect(names).toEqual(['ky', 'p-retry', 'is-network-error', 'p-throttle']);
-    for (const name of names ?? [])
-      expect(text).toContain(await readFile(join(root, 'node_modules', name, 'license'), 'utf8'));
+    const named = [...text.matchAll(/^## (\S+)$/gm)].map(([, name = '']) => name);
+    const folders = await bundledLibraries();
+    expect(named).toEqual(
+      [...new Set(folders.map((folder) => folder.replace(/.*node_modules\//, '')))].sort(),
+    );
+    for (const folder of folders) {
+      const file =
+        (await readdir(join(root, folder))).find((entry) => /^licen[cs]e([.-]|$)/i.test(entry)) ?? '';
+      const terms = (await readFile(join(root, folder, file), 'utf8')).replaceAll('\r\n', '\n').trim();
+      expect(text, folder).toContain(terms);
+    }
   });
 
   it('ES modules → import their libraries, so that updates of these reach users', async () => {
@@ -104,15 +199,58 @@ describe('the package', () => {
   it('CommonJS → requires no library that is ESM only', async () => {
     const code = await scripts('.cjs');
     const libraries = new Set([...code.matchAll(/\brequire\("([^."][^"]*)"\)/g)].map(([, name]) => name));
-    expect([...libraries].filter((name) => !name?.startsWith('node:')).sort()).toEqual(['msw', 'zod']);
+    expect([...libraries].filter((name) => !name?.startsWith('node:')).sort()).toEqual([
+      '@opentelemetry/api',
+      'msw',
+      'zod',
+    ]);
   });
 
   it('a class of ours → keeps its name, which stack traces show', async () => {
     expect((await scripts('.js')).match(/class _\w+/g)).toBe(null);
   });
 
-  it('unpacked → at most 1.5 MB', () => {
-    expect(packed.unpackedSize).toBeLessThanOrEqual(1_500_000);
+  it.each(['.d.ts', '.d.cts'])(
+    'declarations (%s) → name no document that users do not have',
+    async (extension) => {
+      expect((await scripts(extension)).match(/.*(?:service\.md|design\.md|public contract).*/g)).toBe(null);
+    },
+  );
+
+  it.each([
+    ['import', "import { TrackingClient } from 'tracking-client';"],
+    ['require', "const { TrackingClient } = require('tracking-client');"],
+  ])('an error that nobody catches, %s → names class, URL and place in under 2 kB', (load, line) => {
+    const code = `${line}
+      const options = { baseUrl: 'http://127.0.0.1:1/v1', apiKey: 'key', retry: false };
+      new TrackingClient(options).couriers.list();`;
+    const type = load === 'import' ? 'module' : 'commonjs';
+    const { status, stderr } = spawnSync(process.execPath, [`--input-type=${type}`, '--eval', code], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain('ConnectionError: GET http://127.0.0.1:1/v1/couriers got no answer: ');
+    expect(Buffer.byteLength(stderr)).toBeLessThan(2_000);
+  });
+
+  it('client and call, inspected → their own names', async () => {
+    const names = await printedBy(`
+      import { inspect } from 'node:util';
+      import { TrackingClient } from 'tracking-client';
+      const client = new TrackingClient({ baseUrl: 'https://a.test', apiKey: 'key', fetch: async () => Response.json({ data: [] }) });
+      const call = client.couriers.list();
+      console.log(JSON.stringify([inspect(client).split(' ')[0], inspect(call)]));
+    `);
+    expect(names).toEqual(['TrackingClient', 'ApiPromise { <pending> }']);
+  });
+
+  it('unpacked → at most 1.5 MB, and 160 kB of programs with their libraries', () => {
+    const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
+    const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
+    expect(programs.length).toBeGreaterThan(2);
+    expect(programsSize).toBeLessThanOrEqual(160_000);
+    expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_500_000);
   });
 
   it('every file the manifest names → packed', () => {
@@ -171,7 +309,22 @@ describe('the package', () => {
       });
       expect(printed).toMatch(/^ConfigurationError: Expected `baseUrl` to be/m);
       expect(printed).toMatch(/at new TrackingClient \(.*dist\/index\.c?js:\d+/);
-      expect(printed.length).toBeLessThan(2_500);
+      expect(printed.length).toBeLessThan(2_000);
     },
   );
+
+  it('the blocks of the quickstart as written → a timeline that moves within 20 seconds', async () => {
+    const readme = readDocument('README.md');
+    const [start, variables, program] = parseMarkdown(readme).blocks;
+    expect([start?.language, variables?.language, program?.language]).toEqual(['sh', 'sh', 'ts']);
+    expect(start?.code).toBe('npx tracking-client-fake --speed 3600\n');
+    expect(readme).toContain('save this as `timeline.mjs`, and run `node timeline.mjs`');
+    await installPacked(join(scratch, 'tracking-client.tgz'), scratch);
+    await writeFile(join(scratch, 'timeline.mjs'), program?.code ?? '');
+    using fake = paste(start?.code ?? '', scratch);
+    await fake.shows(/Ctrl-C stops it/);
+    using timeline = paste(`${variables?.code}node timeline.mjs`, scratch);
+    await timeline.shows(/^\S+ Shipping label created\n\S+ Accepted at the post office\n/);
+    expect(fake.text).toMatch(/POST +\/public\/v1\/trackers RR123456785CN → 201/);
+  }, 90_000);
 });

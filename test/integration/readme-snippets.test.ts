@@ -10,6 +10,7 @@ import pg from 'pg';
 import type { createClient } from 'redis';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Snippet, snippets } from '../readme/support/documents.ts';
+import { recipeFiles } from '../readme/support/recipes.ts';
 import { runProgram } from '../readme/support/stage.ts';
 import { complaintsAbout } from '../readme/support/type-check.ts';
 import { describeWithPostgres, describeWithRedis } from './services.ts';
@@ -170,12 +171,23 @@ describe('the types of the documents', () => {
   };
   let complaints: string[] = [];
 
+  /** Recipes that need no framework; those of frameworks compile in test/consumers. */
+  const recipes = ['bullmq', 'cron', 'from-fetch', 'lambda', 'postgres', 'proxy'].flatMap((name) =>
+    recipeFiles(name)
+      .filter(({ path }) => path.endsWith('.ts'))
+      .map(({ path, code }) => ({
+        place: `docs/recipes/${name}.md, ${path}`,
+        path: `${name}/${path}`,
+        code,
+      })),
+  );
+
   // One compilation for all of them: most of its time goes into the types that every block shares.
   beforeAll(() => {
-    complaints = complaintsAbout([...all, misspelt]);
+    complaints = complaintsAbout([...all, ...recipes, misspelt]);
   }, 60_000);
 
-  it('every block → compiles in a strict project', () => {
+  it('every block, and every recipe → compiles in a strict project', () => {
     const real = complaints.filter((complaint) => !complaint.startsWith(misspelt.place));
     expect(real, real.join('\n')).toEqual([]);
   });

@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-
-const program = fileURLToPath(new URL('./limiter-program.ts', import.meta.url));
+import { bundled } from '../../../scripts/support/bundled.ts';
 
 async function outputOf(state: string): Promise<string[]> {
-  const args = ['--import', 'tsx', program, state];
+  const args = [await bundled('test/integration/limiter/limiter-program.ts'), state];
   const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 25_000 });
   return stdout.trim().split('\n');
 }
