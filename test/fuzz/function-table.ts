@@ -301,7 +301,7 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   TokenBucketLimiter: entry(LIMITER, (given) => Reflect.construct(root.TokenBucketLimiter, [given])),
   'TokenBucketLimiter.acquire': entry(
     {
-      bucket: [BUCKET, { ...BUCKET, endpoint: API_KEY }, { baseUrl: '' }],
+      bucket: [BUCKET, { ...BUCKET, endpoint: 'no.such' }, { baseUrl: '' }],
       limit: [3, 1],
       maxLimit: [undefined, 5],
       priority: ['interactive', 'background'],
