@@ -44,13 +44,13 @@ export class PostgresDedupeStore implements DedupeStore {
     this.#table = new InboxTable(table);
   }
 
-  /** Creates the table and its index unless they exist; safe to call from several processes at once. */
+  /** Creates the table unless it exists; safe to call from several processes at once. */
   async createTable(): Promise<void> {
     await this.#table.create(this.#client);
   }
 
   /**
-   * Deletes the events whose retention has ended; receivers do not wait for it.
+   * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
    *
    * @param options - see `PurgeOptions`
    * @returns how many events were deleted

@@ -62,10 +62,10 @@ export interface TransactionalInboxOptions<Source extends TransactionSource> {
 /** An inbox that handles an event and remembers it in one transaction; made by {@link transactionalInbox}. */
 export interface TransactionalInbox<Source extends TransactionSource>
   extends WebhookProcessor<TransactionContext<Source>> {
-  /** Creates the table and its index unless they exist; safe to call from several processes at once. */
+  /** Creates the table unless it exists; safe to call from several processes at once. */
   createTable(): Promise<void>;
   /**
-   * Deletes the events whose retention has ended; receivers do not wait for it.
+   * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
    *
    * @param options - see `PurgeOptions`
    * @returns how many events were deleted
