@@ -120,6 +120,14 @@ export function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
 
+/** Whether something has methods: options come from callers without types, and `Object` makes an object of null, too. */
+export function hasMethods<Name extends string>(
+  value: unknown,
+  ...names: readonly Name[]
+): value is Record<Name, (...given: never[]) => unknown> {
+  return names.every((name) => typeof Object(value)[name] === 'function');
+}
+
 /** A function; what it is called with is the type's business. */
 export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 

@@ -6,6 +6,7 @@ import {
   choiceOption,
   countOption,
   functionOption,
+  hasMethods,
   headersOption,
   type OptionShape,
   switchOption,
@@ -71,9 +72,7 @@ const rateLimitObject = z.strictObject({
 } satisfies OptionShape<RateLimitOptions>);
 
 function checkLimiter(limiter: Limiter): Limiter {
-  // `Object` makes something with properties of null, too: options come from callers without types.
-  const { acquire, snapshot } = Object(limiter);
-  if (typeof acquire === 'function' && typeof snapshot === 'function') return limiter;
+  if (hasMethods(limiter, 'acquire', 'snapshot')) return limiter;
   throw new ConfigurationError('Expected `limiter` to have the methods `acquire` and `snapshot`');
 }
 

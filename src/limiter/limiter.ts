@@ -1,7 +1,7 @@
 // Specification: service.md 8
 
 import { z } from 'zod';
-import { checkOptions, countOption, delayOption, option } from '../common/option-checks.ts';
+import { checkOptions, countOption, delayOption, hasMethods, option } from '../common/option-checks.ts';
 import { type Clock, systemClock } from '../common/timing.ts';
 import { TrackingError } from '../errors.ts';
 
@@ -146,7 +146,7 @@ export const SETTINGS_SHAPE = {
   maxUplinkMs: delayOption.default(500),
   reserve: countOption(0).optional(),
   clock: option<Clock>(`an object with the methods ${CLOCK_METHODS.join(', ')}`, (clock) =>
-    CLOCK_METHODS.every((name) => typeof Object(clock)[name] === 'function'),
+    hasMethods(clock, ...CLOCK_METHODS),
   ).default(() => systemClock),
 };
 

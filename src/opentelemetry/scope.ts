@@ -7,9 +7,8 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { z } from 'zod';
-import { checkOptions, type OptionShape, option } from '../common/option-checks.ts';
+import { checkOptions, hasMethods, type OptionShape, option } from '../common/option-checks.ts';
 import { VERSION } from '../config/config.ts';
-import { hasMethods } from '../webhooks/options.ts';
 
 const NAME = 'tracking-client';
 

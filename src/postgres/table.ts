@@ -1,10 +1,9 @@
 // Specification: service.md 6
 import { z } from 'zod';
-import { checkOptions, countOption, type OptionShape, option } from '../common/option-checks.ts';
+import { checkOptions, countOption, hasMethods, type OptionShape, option } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import { type Claim, storableKey } from '../webhooks/dedupe-store.ts';
-import { hasMethods } from '../webhooks/options.ts';
 
 /** Anything that runs a statement: a `Pool` or `Client` of `pg`, a PGlite database, or your own adapter. */
 export interface Queryable {

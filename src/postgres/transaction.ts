@@ -1,6 +1,5 @@
-import { option } from '../common/option-checks.ts';
+import { hasMethods, option } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import { hasMethods } from '../webhooks/options.ts';
 import { codeOf, type Queryable } from './table.ts';
 
 /** A connection lent by a pool. A text without values may hold several statements, as `pg` allows. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { hasMethods } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 
@@ -104,16 +105,6 @@ function sender(redis: RedisClient): Send {
   throw new ConfigurationError(
     `Expected \`redis\` to be a client of \`redis\` or \`ioredis\`, got ${kindOf(redis)}`,
   );
-}
-
-function hasMethods<Name extends string>(
-  value: unknown,
-  ...names: Name[]
-): value is Record<Name, (...input: never[]) => unknown> {
-  if (typeof value !== 'object' || value === null) return false;
-  // The line above proved an object, whose properties may be read whether they exist or not.
-  const object = value as Record<string, unknown>;
-  return names.every((name) => typeof object[name] === 'function');
 }
 
 /** This client writes all commands of one tick together, and a cluster or pool of it picks the node by the first key. */

@@ -6,6 +6,7 @@ import {
   countOption,
   delayOption,
   functionOption,
+  hasMethods,
   type OptionShape,
   option,
   switchOption,
@@ -20,7 +21,6 @@ import {
 } from '../errors.ts';
 import { type Lines, type Logger, reasonOf, resolveLogger } from '../logging.ts';
 import { CALLBACK_OPTIONS, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
-import { hasMethods } from './options.ts';
 import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
 import {
   authenticatorOf,

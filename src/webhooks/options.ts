@@ -4,6 +4,7 @@ import {
   countOption,
   delayOption,
   functionOption,
+  hasMethods,
   type OptionShape,
   option,
   timeoutOption,
@@ -125,11 +126,6 @@ export function inboxSettings<Extra extends object>(
 export interface StoreInboxSettings extends InboxSettings {
   readonly store: DedupeStore;
   readonly leaseMs: number;
-}
-
-/** Whether something has methods: options come from callers without types, and `Object` makes them of null, too. */
-export function hasMethods(value: unknown, ...names: readonly string[]): boolean {
-  return names.every((name) => typeof Object(value)[name] === 'function');
 }
 
 const inboxOptions = z.strictObject({

@@ -6,6 +6,7 @@ import {
   countOption,
   delayOption,
   functionOption,
+  hasMethods,
   isUrl,
   type OptionShape,
   option,
@@ -125,9 +126,8 @@ const senderOptions = z.strictObject({
     'a URL or a function',
     (value) => typeof value === 'function' || isUrl(value),
   ),
-  fake: option<WebhookSenderOptions['fake']>(
-    'a fake tracking service',
-    (value) => typeof Object(value).webhooks?.take === 'function',
+  fake: option<WebhookSenderOptions['fake']>('a fake tracking service', (value) =>
+    hasMethods(Object(value).webhooks, 'take'),
   ),
   secret: option<string>(
     'a non-empty string',
