@@ -9,7 +9,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { isTrackingError } from '../api-errors.ts';
-import type { CallInfo, Hooks } from '../logging.ts';
+import type { Hooks } from '../logging.ts';
 import { scopeOf, type TelemetryOptions } from './scope.ts';
 
 /** In seconds; those that a provider has by itself are meant for milliseconds. Up to 15 minutes, for calls and polls can wait. */
@@ -46,6 +46,9 @@ interface OpenCall {
   readonly span: Span;
   /** Makes spans children of the call's. */
   readonly context: Context;
+  readonly server: Attributes;
+  /** Of the base URL, without a `/` at its end. */
+  readonly basePath: string;
   attempt: Span | undefined;
   /** How much of the time in the queue was told by events, in milliseconds. */
   toldQueuedMs: number;
@@ -71,26 +74,28 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
     call.span.addEvent('tracking_client.queued', { 'tracking_client.queued_ms': queuedMs });
   };
   return {
-    onStart: (info) => {
-      const { callId, endpoint } = info;
+    onStart: ({ callId, endpoint, baseUrl }) => {
+      const url = new URL(baseUrl);
+      const server = serverOf(url);
+      const basePath = url.pathname.replace(/\/$/, '');
       const attributes = {
         'tracking_client.call_id': callId,
         'tracking_client.endpoint': endpoint,
-        ...serverOf(info),
+        ...server,
       };
       const span = tracer.startSpan(endpoint, { kind: SpanKind.CLIENT, attributes });
       const within = trace.setSpan(context.active(), span);
-      calls.set(callId, { span, context: within, attempt: undefined, toldQueuedMs: 0 });
+      calls.set(callId, { span, context: within, server, basePath, attempt: undefined, toldQueuedMs: 0 });
     },
-    onRequest: (info) => {
-      const call = calls.get(info.callId);
+    onRequest: ({ callId, endpoint, path, method, attempt, queuedMs }) => {
+      const call = calls.get(callId);
       if (call === undefined) return;
-      noteQueued(call, info.queuedMs);
-      const { method, attempt } = info;
-      const template = templateOf(info);
+      noteQueued(call, queuedMs);
+      // Of a path outside the table nothing is known of which of its parts are ids.
+      const template = endpoint === 'request' ? undefined : call.basePath + path;
       const attributes = {
         'http.request.method': method,
-        ...serverOf(info),
+        ...call.server,
         ...(template === undefined ? {} : { 'url.template': template }),
         ...(attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {}),
       };
@@ -145,18 +150,12 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
   };
 }
 
-function serverOf({ baseUrl }: CallInfo): Attributes {
-  const { hostname, port, protocol } = new URL(baseUrl);
+function serverOf({ hostname, port, protocol }: URL): Attributes {
   return {
     // Of IPv6, a URL holds it in brackets.
     'server.address': hostname.replace(/^\[|\]$/g, ''),
     'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
   };
-}
-
-/** Of a path outside the table nothing is known of which of its parts are ids. */
-function templateOf({ endpoint, baseUrl, path }: CallInfo): string | undefined {
-  return endpoint === 'request' ? undefined : new URL(baseUrl).pathname.replace(/\/$/, '') + path;
 }
 
 function typeOf(error: unknown): string {

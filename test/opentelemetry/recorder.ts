@@ -21,6 +21,15 @@ export function makeRecorder() {
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
   const meterProvider = new MeterProvider({ readers: [reader] });
   const contextManager = new AsyncLocalStorageContextManager();
+  const metricsNow = async () => {
+    await reader.forceFlush();
+    return (
+      exporter
+        .getMetrics()
+        .at(-1)
+        ?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? []
+    );
+  };
   return {
     telemetry: { tracerProvider, meterProvider },
     contextManager,
@@ -29,13 +38,7 @@ export function makeRecorder() {
     spans: (): ReadableSpan[] => spans.getFinishedSpans(),
     /** Each metric's points: its attributes, and its value, or of a histogram how many there are and their sum. */
     async points(name: string): Promise<readonly Point[]> {
-      await reader.forceFlush();
-      const all =
-        exporter
-          .getMetrics()
-          .at(-1)
-          ?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? [];
-      const found = all.filter(({ descriptor }) => descriptor.name === name);
+      const found = (await metricsNow()).filter(({ descriptor }) => descriptor.name === name);
       return found.flatMap(({ dataPoints }) =>
         dataPoints.map(({ attributes, value }) => ({
           attributes,
@@ -44,12 +47,7 @@ export function makeRecorder() {
       );
     },
     async metricNames(): Promise<string[]> {
-      await reader.forceFlush();
-      const all =
-        exporter
-          .getMetrics()
-          .at(-1)
-          ?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? [];
+      const all = await metricsNow();
       return all.map(({ descriptor }) => `${descriptor.name} ${descriptor.unit}`).sort();
     },
     close: async () => {
