@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { PostgresDedupeStore } from '../../src/postgres/index.ts';
+import { freePort, ready } from '../../test/integration/redis-limiter/own-redis.ts';
 
 /** A Redis of the soak's own that keeps what it was told while it is down, as one in production does. */
 export class SoakRedis {
@@ -25,7 +25,7 @@ export class SoakRedis {
 
   static async start(): Promise<SoakRedis> {
     const redis = new SoakRedis(await freePort(), await mkdtemp(join(tmpdir(), 'soak-redis-')));
-    await redis.#ready();
+    await ready(redis.#process);
     return redis;
   }
 
@@ -37,7 +37,7 @@ export class SoakRedis {
 
   async startAgain(): Promise<void> {
     this.#process = this.#spawn();
-    await this.#ready();
+    await ready(this.#process);
   }
 
   /** Connections stand, and nothing comes. */
@@ -69,18 +69,6 @@ export class SoakRedis {
     process.once('exit', kill);
     started.once('exit', () => process.off('exit', kill));
     return started;
-  }
-
-  #ready(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#process.once('error', reject);
-      this.#process.once('exit', (code) =>
-        reject(new Error(`Expected Redis to start, got exit code ${code}`)),
-      );
-      this.#process.stdout?.on('data', (chunk: Buffer) => {
-        if (chunk.includes('Ready to accept connections')) resolve();
-      });
-    });
   }
 }
 
@@ -130,15 +118,4 @@ export class SoakPostgres {
     await this.#pool.query(`DROP SCHEMA ${this.schema} CASCADE`);
     await this.#pool.end();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
