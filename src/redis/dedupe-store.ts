@@ -138,7 +138,7 @@ const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {
   // A number arrives as text from a client that is set to give texts, or buffers.
-  const attempt = typeof reply === 'number' ? reply : Number.parseInt(String(reply), 10);
+  const attempt = Number.parseInt(String(reply), 10);
   if (attempt > 0) return { status: 'acquired', attempt };
   if (attempt < 0) return { status: 'busy', retryAfterMs: -attempt };
   if (attempt === 0) return { status: 'done' };

@@ -205,10 +205,6 @@ export class WorkItem {
     this.key = key;
     this.delivery = delivery;
     this.event = event;
-    this.claim = undefined;
-    this.outcome = undefined;
-    this.error = undefined;
-    this.holder = undefined;
   }
 
   /** Counts from 1. */
