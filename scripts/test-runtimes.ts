@@ -41,7 +41,7 @@ async function runAll(title: string, start: CommandLine, cwd: string): Promise<s
     const startedAt = performance.now();
     const [program = '', ...args] = commandLine(start);
     const ran = await run(program, args, { cwd, timeoutMs: PROGRAM_TIMEOUT_MS });
-    const said = ran.isGood ? (ran.output.trim().split('\n').at(-1) ?? '') : 'failed';
+    const said = ran.isGood ? ran.said : 'failed';
     results.push(said);
     noteRun(`${title.padEnd(13)}  ${name.padEnd(COMMAND.length)}  ${said}`, ran, startedAt);
   }

@@ -4,7 +4,10 @@ import { delimiter } from 'node:path';
 /** A command that ended, well or not. */
 export interface Ran {
   readonly isGood: boolean;
+  /** What it wrote to both streams. */
   readonly output: string;
+  /** The last line of its standard output. */
+  readonly said: string;
 }
 
 export interface RunOptions {
@@ -16,7 +19,7 @@ export interface RunOptions {
   readonly timeoutMs?: number;
 }
 
-/** Runs a command to its end; what it wrote to both streams comes back as one text. Never rejects. */
+/** Runs a command to its end. Never rejects. */
 export function run(command: string, args: readonly string[], options: RunOptions): Promise<Ran> {
   const { cwd, binFolder, timeoutMs: timeout = 300_000 } = options;
   const { PATH = '' } = process.env;
@@ -24,7 +27,8 @@ export function run(command: string, args: readonly string[], options: RunOption
   return new Promise((resolve) => {
     execFile(command, args, { cwd, env, timeout, maxBuffer: Infinity }, (error, stdout, stderr) => {
       const reason = error?.killed ? `Ended, for it took longer than ${timeout} ms\n` : '';
-      resolve({ isGood: error === null, output: `${stdout}${stderr}${reason}` || (error?.message ?? '') });
+      const output = `${stdout}${stderr}${reason}` || (error?.message ?? '');
+      resolve({ isGood: error === null, output, said: stdout.trim().split('\n').at(-1) ?? '' });
     }).stdin?.end();
   });
 }
