@@ -19,18 +19,21 @@ interface Waiting<Result> {
 export const MOST_KEYS = 1_000;
 /** A statement that takes longer than this holds nobody else up: it may wait for a lock, or for an answer that never comes. */
 const STALLED_MS = 1_000;
+/** So many waiting keys are sent beside a statement that is under way: the store works on while this process handles events. */
+const WORTH_A_SECOND_KEYS = 100;
 /** So many failures in a row are not of one key: the store is down, and is spared the rest. */
 const MOST_FAILURES = 3;
 
 /**
- * Gathers what webhooks of this process want while an earlier statement is under way, and sends it as the next one.
- * The first goes at once, without a timer. The keys of one statement must be distinct.
+ * Gathers what webhooks of this process want while an earlier statement is under way, and sends it as the next one, or sooner
+ * where it is much. The first goes at once, without a timer. The keys of one statement must be distinct.
  */
 export class Group<Result> {
   readonly #send: (keys: readonly string[], token: string) => Promise<readonly Result[]>;
   #waiting: Waiting<Result>[] = [];
-  /** Since when a statement is under way, on the clock of `performance.now`. */
-  #sendingSince: number | undefined;
+  #waitingKeys = 0;
+  /** The statements under way, by when they were sent on the clock of `performance.now`. */
+  readonly #underWay = new Set<{ readonly sentAt: number }>();
 
   /** @param send - runs one statement; resolves to one result a key */
   constructor(send: (keys: readonly string[], token: string) => Promise<readonly Result[]>) {
@@ -45,41 +48,50 @@ export class Group<Result> {
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
-      const isSending =
-        this.#sendingSince !== undefined && performance.now() - this.#sendingSince < STALLED_MS;
-      if (!isSending) void this.#sendAll();
+      this.#waitingKeys += request.keys.length;
+      this.#sendNext();
     });
   }
 
-  async #sendAll(): Promise<void> {
-    let since: number | undefined;
-    while (this.#waiting.length > 0) {
-      since = performance.now();
-      this.#sendingSince = since;
-      await this.#sendBatch(this.#takeBatch());
-      // Another one has overtaken it, and sends what gathers.
-      if (this.#sendingSince !== since) return;
+  #sendNext(): void {
+    while (this.#waiting.length > 0 && this.#maySend()) {
+      const statement = { sentAt: performance.now() };
+      this.#underWay.add(statement);
+      void this.#sendBatch(this.#takeBatch()).finally(() => {
+        this.#underWay.delete(statement);
+        this.#sendNext();
+      });
     }
-    this.#sendingSince = undefined;
+  }
+
+  #maySend(): boolean {
+    const now = performance.now();
+    let count = 0;
+    for (const { sentAt } of this.#underWay) if (now - sentAt < STALLED_MS) count += 1;
+    return count === 0 || (count === 1 && this.#waitingKeys >= WORTH_A_SECOND_KEYS);
   }
 
   #takeBatch(): readonly Waiting<Result>[] {
     let keyCount = 0;
-    const end = this.#waiting.findIndex(({ request }, index) => {
+    let end = 0;
+    for (const { request } of this.#waiting) {
+      if (end > 0 && keyCount + request.keys.length > MOST_KEYS) break;
       keyCount += request.keys.length;
-      return index > 0 && keyCount > MOST_KEYS;
-    });
-    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+      end += 1;
+    }
+    this.#waitingKeys -= keyCount;
+    return this.#waiting.splice(0, end);
   }
 
   async #sendBatch(batch: readonly Waiting<Result>[]): Promise<void> {
     const token = randomUUID();
-    for (const { request } of batch) request.token = token;
+    const keys: string[] = [];
+    for (const { request } of batch) {
+      request.token = token;
+      for (const key of request.keys) keys.push(key);
+    }
     try {
-      const results = await this.#send(
-        batch.flatMap(({ request }) => request.keys),
-        token,
-      );
+      const results = await this.#send(keys, token);
       let start = 0;
       for (const { request, resolve } of batch) {
         resolve(results.slice(start, start + request.keys.length));

@@ -30,14 +30,31 @@ function countOf(store: ScriptedStore, operation: string): number {
 }
 
 describe('what webhooks want while a statement is under way', () => {
-  test('200 webhooks at once → all done by two claims and two commits', async () => {
+  test('100 webhooks at once → all done by two claims and two commits', async () => {
     const store = slowStore();
-    const processing = many(makeInbox({ store }), 200, (index) => `e${index}`);
+    const processing = many(makeInbox({ store }), 100, (index) => `e${index}`);
     await vi.advanceTimersByTimeAsync(10);
     expect((await processing).every(({ outcome, handled }) => outcome === 'done' && handled === 1)).toBe(
       true,
     );
     expect([countOf(store, 'claim'), countOf(store, 'commit')]).toEqual([2, 2]);
+  });
+
+  test('300 webhooks at once → a second claim beside the first once 100 wait, and never a third', async () => {
+    const store = new ScriptedStore();
+    const answered = deferred();
+    const under: number[] = [];
+    store.before = async (operation, keys) => {
+      if (operation !== 'claim') return;
+      under.push(keys.length);
+      await answered.promise;
+    };
+    const processing = many(makeInbox({ store }), 300, (index) => `e${index}`);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(under).toEqual([1, 100]);
+    answered.resolve();
+    await processing;
+    expect(under).toEqual([1, 100, 199]);
   });
 
   test('2,500 webhooks at once → no statement has more than 1,000 keys', async () => {
