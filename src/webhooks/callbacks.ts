@@ -140,6 +140,27 @@ export class Cancellation {
   }
 }
 
+/** What a callback is told at least. */
+export class CallContext implements WorkContext {
+  readonly attempt: number;
+  declare readonly signal: AbortSignal;
+  readonly #cancellation: Cancellation;
+
+  // Its own, for a context may be spread; and one getter for all, since objects with a getter each are slow ones.
+  static readonly #signal = {
+    enumerable: true,
+    get(this: CallContext) {
+      return this.#cancellation.signal;
+    },
+  };
+
+  constructor(attempt: number, cancellation: Cancellation) {
+    this.attempt = attempt;
+    this.#cancellation = cancellation;
+    Object.defineProperty(this, 'signal', CallContext.#signal);
+  }
+}
+
 /**
  * Calls back; settles as the callback does, and is undefined when that is over at once. Rejects, and aborts the cancellation
  * with the same error, once the callback took too long.

@@ -1,6 +1,7 @@
 // Specification: service.md 6
 import { onAbort } from '../common/timing.ts';
 import {
+  CallContext,
   Cancellation,
   callWithTimeout,
   type ItemOutcome,
@@ -152,13 +153,8 @@ export class WebhookRun<Extra extends object> {
     for (const item of items) attempt = Math.max(attempt, item.attempt);
     const cancellation = new Cancellation(this.#signal);
     return session.attempt(items, isUndoable, cancellation, (extra) => {
-      const context = {
-        attempt,
-        get signal() {
-          return cancellation.signal;
-        },
-      };
-      return this.#call(() => callback(items, Object.assign(context, extra)), cancellation);
+      const context = Object.assign(new CallContext(attempt, cancellation), extra);
+      return this.#call(() => callback(items, context), cancellation);
     });
   }
 
@@ -174,7 +170,9 @@ export class WebhookRun<Extra extends object> {
 
   /** Whether there is something to look at again; resolves when it is time to. */
   async #waitForOthers(pauseMs: number): Promise<boolean> {
-    const left = this.#plan.units.flatMap(({ items }) => items.filter((item) => item.outcome === undefined));
+    const left: WorkItem[] = [];
+    for (const { items } of this.#plan.units)
+      for (const item of items) if (item.outcome === undefined) left.push(item);
     if (left.length === 0 || this.#whyStop !== undefined) return false;
     const remainingMs = this.#giveUpAt - performance.now();
     const here = left.findLast((item) => item.holder !== item)?.holder;
@@ -308,6 +306,10 @@ export class WebhookRun<Extra extends object> {
   async #notifyOfDeliveries() {
     const failures: WebhookFailure[] = [];
     const notified = { failures, snapshots: 0, isCutShort: false };
+    const { units, snapshots, unhandled, callbacks } = this.#plan;
+    const { onSnapshot, onUnhandled } = callbacks;
+    // With the store down all of this comes again.
+    if (this.#isStoreDown || (onSnapshot ?? onUnhandled) === undefined) return notified;
     const notify = async (callback: () => unknown, operation: 'snapshot' | 'unhandled') => {
       // It must come again, or nobody ever sees it.
       if (this.#signal?.aborted === true) notified.isCutShort = true;
@@ -321,10 +323,6 @@ export class WebhookRun<Extra extends object> {
         return false;
       }
     };
-    const { units, snapshots, unhandled, callbacks } = this.#plan;
-    const { onSnapshot, onUnhandled } = callbacks;
-    // With the store down all of this comes again.
-    if (this.#isStoreDown || (onSnapshot ?? onUnhandled) === undefined) return notified;
     const touched = new Set<unknown>();
     for (const { items } of units)
       for (const { outcome, delivery } of items) if (outcome !== 'duplicate') touched.add(delivery);

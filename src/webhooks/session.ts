@@ -171,7 +171,8 @@ class StoreSession implements WorkSession<object> {
     this.#claimedAt = performance.now();
     try {
       const claims = await this.#claims.ask(request);
-      for (const [index, item] of this.#items.entries()) item.claim = claims[index];
+      let index = 0;
+      for (const item of this.#items) item.claim = claims[index++];
     } catch (error) {
       this.#isUnsure = true;
       throw error;
