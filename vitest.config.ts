@@ -40,6 +40,8 @@ export default defineConfig({
           name: 'integration',
           isolate: false,
           include: ['test/integration/**/*.test.ts'],
+          // They mostly wait for servers and children.
+          maxWorkers: 5,
           testTimeout: 30_000,
         },
       },

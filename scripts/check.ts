@@ -21,9 +21,9 @@ const lintSteps: readonly Step[] = [
 ];
 /** Each mostly keeps one core busy, so these two lists are worked through side by side. */
 const sourceSteps: readonly Step[] = [
-  { name: 'types', command: 'tsc' },
   { name: 'docs', command: 'tsx scripts/docs.ts --check' },
-  { name: 'type tests', command: 'vitest run', project: 'types' },
+  // Compiles everything, and fails for an error in any file.
+  { name: 'types', command: 'vitest run', project: 'types' },
 ];
 const packageSteps: readonly Step[] = [
   { name: 'build', command: 'npm run build' },
@@ -34,8 +34,7 @@ const packageSteps: readonly Step[] = [
 const suiteSteps: readonly Step[] = [
   { name: 'unit tests', command: 'vitest run', project: 'unit' },
   { name: 'contract tests', command: 'vitest run', project: 'contract' },
-  // They mostly wait for servers and children, so more of them than cores run side by side.
-  { name: 'integration tests', command: 'vitest run --maxWorkers=4', project: 'integration' },
+  { name: 'integration tests', command: 'vitest run', project: 'integration' },
 ];
 
 /** A step that does not end by itself has failed. */

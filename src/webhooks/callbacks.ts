@@ -140,24 +140,28 @@ export class Cancellation {
   }
 }
 
+/** Its own, for a context may be spread; and one getter for all, since objects with a getter each are slow ones. */
+let signalProperty: PropertyDescriptor;
+
 /** What a callback is told at least. */
 export class CallContext implements WorkContext {
   readonly attempt: number;
   declare readonly signal: AbortSignal;
   readonly #cancellation: Cancellation;
 
-  // Its own, for a context may be spread; and one getter for all, since objects with a getter each are slow ones.
-  static readonly #signal = {
-    enumerable: true,
-    get(this: CallContext) {
-      return this.#cancellation.signal;
-    },
-  };
+  static {
+    signalProperty = {
+      enumerable: true,
+      get(this: CallContext) {
+        return this.#cancellation.signal;
+      },
+    };
+  }
 
   constructor(attempt: number, cancellation: Cancellation) {
     this.attempt = attempt;
     this.#cancellation = cancellation;
-    Object.defineProperty(this, 'signal', CallContext.#signal);
+    Object.defineProperty(this, 'signal', signalProperty);
   }
 }
 
