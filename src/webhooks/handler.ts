@@ -148,17 +148,6 @@ class Receiver<Extra extends object> {
   async receive(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond('alive');
     if (request.method !== 'POST') return respond('method_not_allowed');
-    try {
-      const asked = this.#authenticate?.(request.headers.get('authorization'));
-      if (asked !== undefined) await asked;
-    } catch (error) {
-      return this.#reject(
-        request,
-        error,
-        error instanceof WebhookAuthenticationError ? 'unauthorized' : 'failed',
-      );
-    }
-    if (this.#isClosing) return respond('closing');
     const work = this.#accept(request);
     this.#underWay.add(work);
     void work.then(() => this.#underWay.delete(work));
@@ -168,12 +157,15 @@ class Receiver<Extra extends object> {
   /** Never rejects. */
   async #accept(request: Request): Promise<Response> {
     const startedAt = performance.now();
-    const mismatch = mediaTypeError(request.headers);
-    if (mismatch !== undefined) {
-      return this.#reject(request, new WebhookParseError(mismatch), 'unsupported_media_type');
-    }
     const shutdown = this.#shutdown();
     try {
+      const asked = this.#authenticate?.(request.headers.get('authorization'));
+      if (asked !== undefined) await asked;
+      if (this.#isClosing) return respond('closing');
+      const mismatch = mediaTypeError(request.headers);
+      if (mismatch !== undefined) {
+        return this.#reject(request, new WebhookParseError(mismatch), 'unsupported_media_type');
+      }
       const read = await readRequestBody(request, this.#maxBodyBytes);
       if (read === undefined) {
         const error = new WebhookParseError(`Expected a body of at most ${this.#maxBodyBytes} bytes`);
@@ -187,6 +179,7 @@ class Receiver<Extra extends object> {
       notify(this.#onReport, report);
       return respond(report.outcome, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
+      if (error instanceof WebhookAuthenticationError) return this.#reject(request, error, 'unauthorized');
       return this.#reject(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
     } finally {
       if (isWorkerd) this.#shutdowns.delete(shutdown);

@@ -46,6 +46,15 @@ describe('deadline', () => {
     expect(handle).toHaveBeenCalledOnce();
   });
 
+  test('a `secret` function that never answers → 503 at the deadline, nothing handled', async () => {
+    const handle = vi.fn();
+    const handler = makeHandler({ secret: () => new Promise(() => {}), handler: handle, deadlineMs: 1_000 });
+    const responding = handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await responding).status).toBe(503);
+    expect(handle).not.toHaveBeenCalled();
+  });
+
   test('a body that never ends → 503 at the deadline', async () => {
     const stalled = new ReadableStream<Uint8Array>({ start() {} });
     const answering = makeHandler()(post(stalled));
