@@ -38,8 +38,8 @@ export function isPlausibleLimit(announced: number | undefined, configured: numb
 export const LONGEST_PAUSE_MS = 60 * 60 * 1_000;
 
 /** How long a refusal pauses its endpoint, in milliseconds: what the service asked for, else one window. */
-export function pauseMsOf({ retryAfterMs }: Settlement): number {
-  const isDelay = retryAfterMs !== undefined && Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
+export function pauseMsOf({ retryAfterMs = WINDOW_MS }: Settlement): number {
+  const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
   return isDelay ? Math.min(retryAfterMs, LONGEST_PAUSE_MS) : WINDOW_MS;
 }
 
@@ -105,7 +105,7 @@ export class TokenPool<T extends Token = Token> {
     for (const token of this.underWay) if (token.freeAt <= now) this.underWay.delete(token);
     let count = 0;
     while ((this.#answered[count]?.freeAt ?? Number.POSITIVE_INFINITY) <= now) count += 1;
-    if (count > 0) this.#answered.splice(0, count);
+    this.#answered.splice(0, count);
   }
 
   grant(token: T): T {

@@ -53,6 +53,7 @@ describe('an announced limit', () => {
   });
 
   test.each([
+    [1, 3],
     [1_000, 3],
     [4_000, 5_000],
   ])('of %d at a limit of %d → believed', async (announcedLimit, limit) => {
@@ -88,6 +89,12 @@ describe('an announced limit', () => {
     const { answered, limiter } = makeLimiter();
     await answered(1, { announcedLimit: 10 }, { limit: 3, maxLimit: 5 });
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
+  });
+
+  test('above the known one, without a bound on it → believed', async () => {
+    const { answered, limiter } = makeLimiter();
+    await answered(1, { announcedLimit: 10 }, { maxLimit: Number.POSITIVE_INFINITY });
+    expect(limiter.snapshot(bucket)?.limit).toBe(10);
   });
 
   test('for one endpoint → the others keep theirs', async () => {

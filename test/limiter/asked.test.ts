@@ -9,6 +9,11 @@ describe('acquire, as a program without types may call it', () => {
     ['a signal of null', { signal: null }, 'Expected `signal` to be an AbortSignal, got null'],
     ['no bucket', { bucket: null }, 'Expected `bucket` to be an object, got null'],
     [
+      'the name of an endpoint as its bucket',
+      { bucket: 'trackers.get' },
+      'Expected `bucket` to be an object, got a string of 12 characters',
+    ],
+    [
       'an account that is no text',
       { bucket: { ...bucket, account: 7n } },
       'Expected `bucket.account` to be a string, got a bigint',
@@ -28,9 +33,14 @@ describe('acquire, as a program without types may call it', () => {
     expect(limiter.snapshot({ ...bucket, account: 'other' })).toBeUndefined();
   });
 
-  test('null as options → ConfigurationError', async () => {
+  test.each([
+    ['null', null, 'null'],
+    ['a text', 'trackers.get', 'a string of 12 characters'],
+  ])('%s as options → ConfigurationError', async (_title, options, got) => {
     const { limiter } = makeLimiter();
     // @ts-expect-error: a program without types gives anything.
-    await expect(limiter.acquire(null)).rejects.toThrow('Expected `options` to be an object, got null');
+    await expect(limiter.acquire(options)).rejects.toThrow(
+      `Expected \`options\` to be an object, got ${got}`,
+    );
   });
 });

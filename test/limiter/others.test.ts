@@ -106,6 +106,26 @@ describe('what a success says is left', () => {
     expect(grantedOf(calls)).toBe(4);
   });
 
+  test('the whole limit again, for 3 s → all of it is taken', async () => {
+    const { answered, ask, clock } = await makeOpened();
+    await answered({ remaining: 1 });
+    await clock.advance(2_000);
+    await answered({ remaining: 9 });
+    await clock.advance(1_010);
+    const calls = ask(10);
+    await settled();
+    expect(grantedOf(calls)).toBe(10);
+  });
+
+  test('2, a second ago → grants are spread', async () => {
+    const { answered, ask, clock } = await makeOpened();
+    await answered({ remaining: 2 });
+    await clock.advance(1_000);
+    const calls = ask(3);
+    await settled();
+    expect(grantedOf(calls)).toBe(1);
+  });
+
   test('on one endpoint → the others keep their limit', async () => {
     const { answered, free } = await makeOpened();
     await answered({ remaining: 0 }, { bucket: { ...bucket, endpoint: 'couriers.list' } });
@@ -209,6 +229,18 @@ describe('the first calls of a bucket', () => {
     expect(grantedOf(calls)).toBe(6);
     await clock.advance(4 * 160);
     expect(grantedOf(calls)).toBe(10);
+  });
+
+  test('not all answered for a second, the limit having risen meanwhile → the rest follows', async () => {
+    const { ask, clock } = makeShared();
+    const calls = ask(30);
+    await settled();
+    for (const { ticket } of calls) ticket?.send();
+    const [first, second] = calls;
+    first?.ticket?.settle({ status: 200, remaining: 9 });
+    second?.ticket?.settle({ status: 200, announcedLimit: 20 });
+    await clock.advance(1_000);
+    expect(grantedOf(calls)).toBe(20);
   });
 
   test('at a limit of 9 → all at once', async () => {

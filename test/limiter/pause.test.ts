@@ -28,6 +28,12 @@ describe('a 429', () => {
     expect(call.state).toBe('granted');
   });
 
+  test('with a delay of 0 → no pause', async () => {
+    const { answered, limiter } = makeLimiter();
+    await answered(1, { status: 429, retryAfterMs: 0 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
+  });
+
   test('as long as a call sits out at most, on a clock with fractions of a millisecond → the call waits', async () => {
     const { acquire, answered, clock } = makeLimiter();
     // An hour after this moment, less this moment, is an hour and a billionth of a millisecond.

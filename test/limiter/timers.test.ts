@@ -218,6 +218,14 @@ describe('maxQueue', () => {
     expect(calls[1]?.error).toBeInstanceOf(QueueFullError);
   });
 
+  test('of Infinity → every call waits', async () => {
+    const { acquire, answered } = makeLimiter({ maxQueue: Number.POSITIVE_INFINITY });
+    await answered(3);
+    const calls = [acquire(), acquire()];
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['waiting', 'waiting']);
+  });
+
   test('of 0, the second call of a bucket with a limit of 1 → rejected', async () => {
     const { acquire } = makeLimiter({ maxQueue: 0 });
     const calls = [acquire({ limit: 1 }), acquire({ limit: 1 })];

@@ -186,6 +186,7 @@ describe('options', () => {
     ['reserve', { reserve: 0.5 }],
     // Sound for a test of what callers without types pass.
     ['clock', { clock: {} as Clock }],
+    ['clock', { clock: { now: () => 0 } as unknown as Clock }],
     ['options', null as unknown as TokenBucketLimiterOptions],
   ])('%s of %o → ConfigurationError that names it', (name, options) => {
     expect(() => new TokenBucketLimiter(options)).toThrow(ConfigurationError);
