@@ -1,4 +1,5 @@
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { TrackingClient } from '../../src/client.ts';
 import { QueueFullError, TimeoutError } from '../../src/errors.ts';
 import type { AcquireOptions, Limiter, Settlement } from '../../src/limiter/limiter.ts';
 import { LongPauseError } from '../../src/limiter/limiter.ts';
@@ -6,6 +7,10 @@ import type { TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY, BASE_URL, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
 
 const OK: Step = { body: { data: [] } };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** A limiter that writes down what the pipeline does with it. */
 class Recorder implements Limiter {
@@ -45,6 +50,14 @@ function setUp(script: Step | Step[], options: TrackingClientOptions = {}) {
   const limiter = new Recorder();
   const made = makeClient(script, { rateLimit: undefined, limiter, ...options });
   return { ...made, limiter };
+}
+
+/** Lists couriers, and moves the time until the pause of a 429 is over. */
+async function listInVirtualTime(client: TrackingClient): Promise<void> {
+  vi.useFakeTimers();
+  const call = client.couriers.list();
+  await vi.advanceTimersByTimeAsync(3_000);
+  await call;
 }
 
 describe('the life of a ticket', () => {
@@ -162,13 +175,13 @@ describe('what is told', () => {
       { status: 429, body: 'slow down', headers: { 'retry-after': '2' } },
       OK,
     ]);
-    await client.couriers.list();
+    await listInVirtualTime(client);
     expect(limiter.settled[0]).toEqual({ status: 429, retryAfterMs: 2_000, announcedLimit: undefined });
   });
 
   test('a 429 without headers → one window', async () => {
     const { client, limiter } = setUp([{ status: 429 }, OK]);
-    await client.couriers.list();
+    await listInVirtualTime(client);
     expect(limiter.settled[0]?.retryAfterMs).toBe(1_000);
   });
 
@@ -245,47 +258,39 @@ describe('a limiter that fails to take note', () => {
 describe('the queue and totalTimeoutMs', () => {
   test('no token in time → TimeoutError of that phase, with the time that was allowed', async () => {
     vi.useFakeTimers();
-    try {
-      const { client, requests } = makeClient(OK, { rateLimit: {} });
-      await client.couriers.list();
-      const rejection = rejectionOf(client.couriers.list({ totalTimeoutMs: 200 }));
-      await vi.advanceTimersByTimeAsync(199);
-      expect(client.rateLimits()['couriers.list'].queued).toBe(1);
-      await vi.advanceTimersByTimeAsync(2);
-      const error = await rejection;
-      expect(error).toBeInstanceOf(TimeoutError);
-      expect(error).toMatchObject({
-        phase: 'queue',
-        timeoutMs: 200,
-        message:
-          'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (200 ms) while waiting for a rate limit token',
-      });
-      await vi.runAllTimersAsync();
-      expect(requests).toHaveLength(1);
-    } finally {
-      vi.useRealTimers();
-    }
+    const { client, requests } = makeClient(OK, { rateLimit: {} });
+    await client.couriers.list();
+    const rejection = rejectionOf(client.couriers.list({ totalTimeoutMs: 200 }));
+    await vi.advanceTimersByTimeAsync(199);
+    expect(client.rateLimits()['couriers.list'].queued).toBe(1);
+    await vi.advanceTimersByTimeAsync(2);
+    const error = await rejection;
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(error).toMatchObject({
+      phase: 'queue',
+      timeoutMs: 200,
+      message:
+        'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (200 ms) while waiting for a rate limit token',
+    });
+    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(1);
   });
 
   test('no token in time for another attempt → TimeoutError with the failure before it as its cause', async () => {
     vi.useFakeTimers();
-    try {
-      const { client, requests } = makeClient(
-        { status: 429, headers: { 'retry-after': '0' } },
-        { rateLimit: {} },
-      );
-      const rejection = rejectionOf(client.couriers.list({ totalTimeoutMs: 500 }));
-      await vi.advanceTimersByTimeAsync(501);
-      expect(await rejection).toMatchObject({
-        name: 'TimeoutError',
-        phase: 'queue',
-        timeoutMs: 500,
-        cause: { name: 'RateLimitError' },
-      });
-      expect(requests).toHaveLength(1);
-    } finally {
-      vi.useRealTimers();
-    }
+    const { client, requests } = makeClient(
+      { status: 429, headers: { 'retry-after': '0' } },
+      { rateLimit: {} },
+    );
+    const rejection = rejectionOf(client.couriers.list({ totalTimeoutMs: 500 }));
+    await vi.advanceTimersByTimeAsync(501);
+    expect(await rejection).toMatchObject({
+      name: 'TimeoutError',
+      phase: 'queue',
+      timeoutMs: 500,
+      cause: { name: 'RateLimitError' },
+    });
+    expect(requests).toHaveLength(1);
   });
 
   test('a 429 whose pause is longer than what is left → TimeoutError at once, the 429 as its cause', async () => {
