@@ -76,6 +76,8 @@ describe('readBody', () => {
     // What a consumer's own stub of `fetch` may answer with.
     const stub = { headers: new Headers(), text: async () => 'abcde' } as Response;
     expect(await readBody(stub, maxBytes)).toBe(expected);
+    stub.headers.set('content-length', '5');
+    expect(await readBody(stub, maxBytes)).toBe(expected);
   });
 });
 

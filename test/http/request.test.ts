@@ -232,6 +232,11 @@ describe('answers', () => {
     expect(response.headers.get('x-total')).toBe('7');
   });
 
+  test('HEAD of what is longer than maxAnswerBytes → an empty object: none of it comes', async () => {
+    const { client } = makeClient({ headers: { 'content-length': '1001' } }, { maxAnswerBytes: 1000 });
+    expect(await client.request({ method: 'HEAD', path: '/a' })).toEqual({});
+  });
+
   test('204 → an empty object', async () => {
     const { client } = makeClient({ status: 204 });
     expect(await client.request({ method: 'DELETE', path: '/a' })).toEqual({});
