@@ -1,6 +1,6 @@
 // Specification: service.md 1, 2.1, 2.4, 5, 7, 8; public contract
 
-import { brandedKinds, ownKind, type RequestValidationError, TrackingError } from './errors.ts';
+import { isOfKind, ownKind, type RequestValidationError, TrackingError } from './errors.ts';
 import { type ApiErrorItem, type ErrorCode, isKnownErrorCode } from './schemas/api-error.ts';
 import type { Tracker } from './schemas/tracker.ts';
 
@@ -176,7 +176,7 @@ export function isTrackingError<const Code extends ErrorCode>(
   code: Code,
 ): error is ErrorOfCode<Code>;
 export function isTrackingError(error: unknown, code?: ErrorCode): error is TrackingError {
-  if (!brandedKinds(error).includes('TrackingError')) return false;
-  // `brandedKinds` proved an object; reading a property that may be missing is safe.
+  if (!isOfKind(error, 'TrackingError')) return false;
+  // `isOfKind` proved an object; reading a property that may be missing is safe.
   return code === undefined || (error as { code?: unknown }).code === code;
 }

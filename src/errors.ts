@@ -6,17 +6,17 @@ import type { ErrorCode } from './schemas/api-error.ts';
 /** Shared by every copy of this package in a process, so errors of the ESM and the CommonJS build know each other. */
 export const ERROR_BRAND = Symbol.for('tracking-client.error');
 
-/** The kinds an error of any copy of this package is, most specific first; empty for everything else. */
-export function brandedKinds(value: unknown): readonly unknown[] {
-  if (typeof value !== 'object' || value === null || !(ERROR_BRAND in value)) return [];
+/** True for an error of any copy of this package that is of this kind. */
+export function isOfKind(value: unknown, kind: string): boolean {
+  if (typeof value !== 'object' || value === null || !(ERROR_BRAND in value)) return false;
   const kinds = value[ERROR_BRAND];
-  return Array.isArray(kinds) ? kinds : [];
+  return Array.isArray(kinds) && kinds.includes(kind);
 }
 
 /** The kind that a class itself declares. */
-export function ownKind(errorClass: unknown): string | undefined {
+export function ownKind(errorClass: object): string | undefined {
   // Own property only: a user's subclass inherits `kind`, yet must not match its parent's instances.
-  if (typeof errorClass !== 'function' || !Object.hasOwn(errorClass, 'kind')) return undefined;
+  if (!Object.hasOwn(errorClass, 'kind')) return undefined;
   const { kind } = errorClass as { kind?: unknown }; // `hasOwn` above proves the property.
   return typeof kind === 'string' ? kind : undefined;
 }
@@ -46,7 +46,7 @@ export class TrackingError extends Error {
     const kind = ownKind(this);
     return kind === undefined
       ? Function.prototype[Symbol.hasInstance].call(this, value)
-      : brandedKinds(value).includes(kind);
+      : isOfKind(value, kind);
   }
 
   /**

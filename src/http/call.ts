@@ -10,7 +10,7 @@ import { createKy, sendRequest } from './ky.ts';
 import { type CallInput, type EndpointResult, type PreparedCall, prepareCall } from './request.ts';
 import { type CallResponse, readOutcome, requestIdOf, settlementOf } from './response.ts';
 import { isRateLimited } from './retry.ts';
-import { CallState, noteFailure, waitForRetry, waitForToken } from './waits.ts';
+import { CallState, waitForRetry, waitForToken } from './waits.ts';
 
 type AnyOptions = RequestOptions & { readonly retryAmbiguous?: boolean | undefined };
 
@@ -67,13 +67,13 @@ export class Caller {
       // The most there can be; the decision keeps each cap apart, by p-retry's own counts.
       retries: retries + maxRateLimitRetries,
       signal: options.signal,
-      onFailedAttempt: ({ error }) => noteFailure(state, error),
+      onFailedAttempt: (failure) => waitForRetry(state, failure),
       shouldConsumeRetry: ({ error }) => !isRateLimited(error),
-      shouldRetry: (counts) => waitForRetry(state, counts),
       // Its own wait can't be used: hooks learn the length beforehand, and `Retry-After` and `totalTimeoutMs` bound it.
       minTimeout: 0,
     });
-    return config.hooks.onDone === undefined ? outcome : reportEnd(outcome, state);
+    const { onDone } = config.hooks;
+    return onDone === undefined ? outcome : reportEnd(outcome, (error) => onDone(state.done(error)));
   }
 
   /** One attempt: waits for its token, sends it, and reads the response whole. */
@@ -128,21 +128,19 @@ export class Caller {
       ticket?.cancel();
       if (request.isOpen)
         hooks.onError?.({ ...info(), error, durationMs: systemClock.now() - request.sentAt });
-      request.isOpen = false;
       throw error;
     }
   }
 }
 
-/** Tells the hook `onDone` how a call ended, before anybody else learns of it. */
-async function reportEnd<T>(outcome: Promise<T>, state: CallState): Promise<T> {
-  const { onDone } = state.config.hooks;
+/** Tells how a call ended, before anybody else learns of it. */
+async function reportEnd<T>(outcome: Promise<T>, report: (error: unknown) => void): Promise<T> {
   try {
     const result = await outcome;
-    onDone?.(state.done(undefined));
+    report(undefined);
     return result;
   } catch (error) {
-    onDone?.(state.done(error));
+    report(error);
     throw error;
   }
 }

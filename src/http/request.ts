@@ -142,7 +142,7 @@ export interface RawRequest<Schema extends z.ZodType = z.ZodType<unknown>> {
 const RAW_LIMIT_PER_SECOND = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-function checkRaw(request: RawRequest<z.ZodType>): void {
+function checkRaw(request: RawRequest<z.ZodType>, schema: unknown): void {
   const issues: ValidationIssue[] = [];
   if (!METHODS.includes(request.method))
     issues.push(issue('method', `to be one of ${METHODS.join(', ')}`, request.method));
@@ -157,18 +157,18 @@ function checkRaw(request: RawRequest<z.ZodType>): void {
   const hasBody = request.body !== undefined;
   if (hasBody && (request.method === 'GET' || request.method === 'HEAD'))
     issues.push(issue('body', `to be left out of a ${request.method} request`, request.body));
-  const { idempotent, schema } = request;
+  const { idempotent } = request;
   if (idempotent !== undefined && typeof idempotent !== 'boolean')
     issues.push(issue('idempotent', 'to be true or false', idempotent));
   // By shape: the schema may come from another copy of zod.
-  if (schema !== undefined && typeof Object(schema).safeParse !== 'function')
+  if (typeof Object(schema).safeParse !== 'function')
     issues.push(issue('schema', 'to be a zod schema', schema));
   if (issues.length > 0) throw new RequestValidationError(issues);
 }
 
 /** What is read by iterating (URLSearchParams, a Map) has no fields, and would be sent as none. */
-function isQuery(query: unknown): boolean {
-  if (typeof query !== 'object' || query === null || Symbol.iterator in query) return false;
+function isQuery(query: object): boolean {
+  if (typeof query !== 'object' || Symbol.iterator in query) return false;
   return Object.values(query).every(
     (value) =>
       value === undefined || value === null || ['string', 'number', 'boolean'].includes(typeof value),
@@ -177,9 +177,9 @@ function isQuery(query: unknown): boolean {
 
 /** The row that rules a raw path, so that it shares the bucket of the endpoint it really asks. */
 function rowOf(method: string, path: string): EndpointName | undefined {
-  return ENDPOINT_NAMES.filter((name) => endpoints[name].method === method)
-    .sort((one, other) => endpoints[one].path.split('{').length - endpoints[other].path.split('{').length)
-    .find((name) => new RegExp(`^${endpoints[name].path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path));
+  return ENDPOINT_NAMES.filter((name) => endpoints[name].method === method).find((name) =>
+    new RegExp(`^${endpoints[name].path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+  );
 }
 
 export function prepareRawCall<T>(
@@ -187,7 +187,7 @@ export function prepareRawCall<T>(
   request: RawRequest<z.ZodType<T>>,
   schema: z.ZodType<T>,
 ): PreparedCall<T> {
-  checkRaw(request);
+  checkRaw(request, schema);
   const name = rowOf(request.method, request.path);
   const row: Endpoint | undefined = name === undefined ? undefined : endpoints[name];
   const isIdempotent = request.idempotent ?? (request.method === 'GET' || request.method === 'HEAD');

@@ -101,7 +101,7 @@ function parseJson({
   const type = headers.get('content-type');
   const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
   if (type !== null && !JSON_TYPE.test(type) && !isAttachment)
-    return { problem: `content of type ${type.split(';')[0]?.slice(0, 100)}` };
+    return { problem: `content of type ${type.replace(/;.*/, '').slice(0, 100)}` };
   try {
     return { json: JSON.parse(text) };
   } catch {
@@ -216,9 +216,9 @@ function rebuiltResponse({ status, statusText, headers, text }: AnyResponse, url
 const SMALLEST_TIMESTAMP_SECONDS = 100_000_000;
 const SMALLEST_TIMESTAMP_MS = 100_000_000_000;
 
-function seconds(text: string | null | undefined): number | undefined {
-  const trimmed = text?.trim();
-  return trimmed !== undefined && /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
+function seconds(text: string | null): number | undefined {
+  const trimmed = text?.trim() ?? '';
+  return /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
 }
 
 function toMs(value: number): number {
@@ -226,9 +226,9 @@ function toMs(value: number): number {
 }
 
 /** Reads an HTTP-date in any of its three forms (RFC 9110, 5.6.7). */
-function httpDateMs(text: string | null): number | undefined {
+function httpDateMs(text: string): number | undefined {
   // A lone number would parse as a year.
-  if (text === null || !/[A-Za-z]{3}/.test(text)) return undefined;
+  if (!/[A-Za-z]{3}/.test(text)) return undefined;
   // The oldest form ends with the year; it means GMT as well, and would parse as this machine's local time.
   const parsed = Date.parse(/\s\d{4}$/.test(text) ? `${text} GMT` : text);
   return Number.isNaN(parsed) ? undefined : parsed;
@@ -236,7 +236,7 @@ function httpDateMs(text: string | null): number | undefined {
 
 /** Time until a moment by the service's own clock when it answered: the only one its timestamps may be compared with. */
 function untilMs(at: number | undefined, headers: Headers): number | undefined {
-  const now = httpDateMs(headers.get('date'));
+  const now = httpDateMs(headers.get('date') ?? '');
   return now === undefined || at === undefined ? undefined : Math.max(0, at - now);
 }
 
@@ -280,7 +280,7 @@ export function settlementOf({ status, headers }: Pick<Response, 'status' | 'hea
 }
 
 function integer(text: string | null): number | undefined {
-  return text !== null && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
+  return /^\d+$/.test(text ?? '') ? Number(text) : undefined;
 }
 
 /** A number of the rate limit; the standard header wins. */
@@ -289,8 +289,8 @@ function announced(name: 'limit' | 'remaining', headers: Headers): number | unde
 }
 
 function announcedLimit(headers: Headers): number | undefined {
-  const limit = announced('limit', headers);
-  return limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined;
+  const limit = announced('limit', headers) ?? 0;
+  return limit > 0 && Number.isSafeInteger(limit) ? limit : undefined;
 }
 
 export function parseRateLimit(headers: Headers): RateLimitInfo {

@@ -46,13 +46,13 @@ export function decideRetry(
   history: { readonly backoffs: number; readonly rateLimits: number },
 ): RetryDecision {
   const { policy } = call;
-  const askedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
-  if (askedMs !== undefined && askedMs > policy.maxRetryAfterMs) return STOP;
+  const askedMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+  if (askedMs > policy.maxRetryAfterMs) return STOP;
   if (isRateLimited(error)) {
     if (policy.retries === 0 || history.rateLimits >= policy.maxRateLimitRetries) return STOP;
-    return { kind: 'rate-limited', delayMs: askedMs ?? 0 };
+    return { kind: 'rate-limited', delayMs: askedMs };
   }
   if (history.backoffs >= policy.retries) return STOP;
   if (!mayRepeat(error, call.retryClass, call.retryAmbiguous)) return STOP;
-  return { kind: 'backoff', delayMs: Math.max(askedMs ?? 0, backoffDelayMs(policy, history.backoffs)) };
+  return { kind: 'backoff', delayMs: Math.max(askedMs, backoffDelayMs(policy, history.backoffs)) };
 }

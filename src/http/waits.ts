@@ -137,7 +137,7 @@ export class CallState<T = unknown> {
 }
 
 /** Rethrows a failure that no retry can follow, and reports a 429. */
-export function noteFailure(state: CallState, error: unknown): void {
+function noteFailure(state: CallState, error: unknown): asserts error is TrackingError {
   const { config, options } = state;
   options.signal?.throwIfAborted();
   // A failure that comes back was decided about before: the call did not get as far as another attempt.
@@ -149,18 +149,18 @@ export function noteFailure(state: CallState, error: unknown): void {
     config.hooks.onRateLimit?.({ ...state.info, delayMs: error.retryAfterMs ?? 0 });
 }
 
-/** Decides by p-retry's counts whether a failure is followed by another attempt, and waits until then. */
+/** Waits until the attempt that follows a failure, or rethrows what none follows: by p-retry's counts. */
 export async function waitForRetry(
   state: CallState,
-  counts: { readonly attemptNumber: number; readonly retriesConsumed: number },
-): Promise<boolean> {
-  const { config, call, options, info, lastFailure: error } = state;
-  if (error === undefined) return false;
-  const { retriesConsumed } = counts;
-  const history = { backoffs: retriesConsumed, rateLimits: counts.attemptNumber - 1 - retriesConsumed };
+  failure: { readonly error: unknown; readonly attemptNumber: number; readonly retriesConsumed: number },
+): Promise<void> {
+  const { error, attemptNumber, retriesConsumed } = failure;
+  noteFailure(state, error);
+  const { config, call, options, info } = state;
+  const history = { backoffs: retriesConsumed, rateLimits: attemptNumber - 1 - retriesConsumed };
   const { retryAmbiguous, retry: policy } = options;
   const decision = decideRetry(error, { retryClass: call.retryClass, retryAmbiguous, policy }, history);
-  if (decision.kind === 'stop') return false;
+  if (decision.kind === 'stop') throw error;
   const { delayMs } = decision;
   if (delayMs >= state.remainingMs) throw state.outOfTime('backoff');
   config.hooks.onRetry?.({ ...info, error, delayMs });
@@ -174,7 +174,6 @@ export async function waitForRetry(
   // The limiter's own pause makes a call wait after a 429; without a limiter the wait is ours.
   if (isRateLimited(error) && config.limiter !== undefined) state.pausedUntil = state.answeredAt + delayMs;
   else await state.wait(delayMs);
-  return true;
 }
 
 /** Waits for a token, at most as long as the call has time; undefined without a limiter. */
