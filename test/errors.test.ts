@@ -261,6 +261,12 @@ describe('a subclass of the user', () => {
     expect(new NotFoundError('x', details) instanceof Gone).toBe(false);
   });
 
+  test('its kind set to what is no text → goes by the name of its parent', () => {
+    class Odd extends NotFoundError {}
+    Object.defineProperty(Odd, 'kind', { value: 5 });
+    expect(new Odd('x', details).name).toBe('NotFoundError');
+  });
+
   test('its JSON → holds its own fields', () => {
     expect(new Gone('x', details).toJSON()).toMatchObject({ name: 'NotFoundError', isGone: true });
   });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/logging.ts';
 import { TRACKER } from './support/calls.ts';
 import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
@@ -109,6 +109,12 @@ describe('a call that is tried again', () => {
     expect(hooks.onRetry).not.toHaveBeenCalled();
   });
 
+  test('after a 503 → no onRateLimit', async () => {
+    const hooks = spies();
+    await get([{ status: 503 }, GOT], hooks);
+    expect(hooks.onRateLimit).not.toHaveBeenCalled();
+  });
+
   test('a failure that is not tried again → no onRetry', async () => {
     const hooks = spies();
     await get({ status: 404 }, hooks);
@@ -199,6 +205,14 @@ describe('the beginning and the end of a call', () => {
     expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ attempts: 0 }));
   });
 
+  test('a key that cannot be had → no onError: no request was begun', async () => {
+    const hooks = spies();
+    const apiKey = () => Promise.reject(new Error('vault is sealed'));
+    await get(GOT, hooks, { apiKey });
+    expect(hooks.onError).not.toHaveBeenCalled();
+    expect(hooks.onDone).toHaveBeenCalledOnce();
+  });
+
   test('a key that comes when the call is over → no onRequest', async () => {
     const hooks = spies();
     let giveKey = (_key: string) => {};
@@ -247,6 +261,35 @@ describe('the beginning and the end of a call', () => {
     expect(one).toHaveLength(1);
     expect(other).toHaveLength(1);
     expect(one).not.toEqual(other);
+  });
+});
+
+describe('the time a request takes', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('an answer after 50 ms → in onResponse', async () => {
+    const onResponse = vi.fn();
+    const answer = () =>
+      new Promise<Response>((resolve) => {
+        setTimeout(() => resolve(Response.json(GOT.body)), 50);
+      });
+    const call = get(answer, { onResponse });
+    await vi.advanceTimersByTimeAsync(50);
+    await call;
+    expect(onResponse).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ durationMs: 50 }));
+  });
+
+  test('no answer for 50 ms → in onError', async () => {
+    const onError = vi.fn();
+    const call = get(() => new Promise(() => {}), { onError }, { timeoutMs: 50, retry: false });
+    await vi.advanceTimersByTimeAsync(50);
+    await call;
+    expect(onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ durationMs: 50 }));
   });
 });
 
@@ -418,6 +461,14 @@ describe('log lines', () => {
 
   test('debug → one line an answer, with the path template', async () => {
     expect(await lines(GOT, 'debug')).toEqual(['debug [tracking-client] GET /trackers/{trackerId} → 200']);
+  });
+
+  test('debug → call, attempt, duration and request id as fields', async () => {
+    const debug = vi.fn();
+    const logger = { debug, info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+    await get(GOT, {}, { logger, logLevel: 'debug' });
+    const fields = { callId: UUID, attempt: 1, durationMs: expect.any(Number), requestId: 'req-1' };
+    expect(debug).toHaveBeenCalledExactlyOnceWith(expect.any(String), fields);
   });
 
   test('warn, the default → one line a retry, with its reason', async () => {

@@ -150,9 +150,9 @@ describe('message', () => {
     );
   });
 
-  test('a page of HTML → its size only', () => {
-    expect(errorOf(502, undefined, { body: `\n<html>${'x'.repeat(50_000)}` }).message).toBe(
-      'POST https://api.example.test/v1/trackers was answered with 502: an HTML page of 50007 characters',
+  test.each(['', '\n', '\r\n '])('a page of HTML after %j → its size only', (start) => {
+    expect(errorOf(502, undefined, { body: `${start}<html>${'x'.repeat(50_000)}` }).message).toBe(
+      `POST https://api.example.test/v1/trackers was answered with 502: an HTML page of ${50_006 + start.length} characters`,
     );
   });
 
@@ -176,6 +176,14 @@ describe('message', () => {
 });
 
 describe('excerpt', () => {
+  test('500 characters → all of them', () => {
+    expect(excerpt('x'.repeat(500))).toBe('x'.repeat(500));
+  });
+
+  test('a word behind 2,000 spaces → nothing: only the beginning is read', () => {
+    expect(excerpt(`${' '.repeat(2000)}x`)).toBe('');
+  });
+
   test('line breaks and runs of spaces → single spaces', () => {
     expect(excerpt(' a\n\n  b\tc ')).toBe('a b c');
   });

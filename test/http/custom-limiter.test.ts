@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { TimeoutError } from '../../src/errors.ts';
 import type { Limiter, Ticket } from '../../src/limiter/limiter.ts';
 import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
 
@@ -35,6 +36,19 @@ describe('a limiter that knows no pauses', () => {
     await vi.advanceTimersByTimeAsync(1000);
     expect(await listing).toBe(0);
     expect(requests).toHaveLength(2);
+  });
+
+  test('a ticket in the last millisecond of the pause → sent at once', async () => {
+    const sentAt: number[] = [];
+    const { limiter } = limiterOf(async (cancel) => {
+      if (sentAt.length > 0) await new Promise((resolve) => setTimeout(resolve, 29_999));
+      return ticketOf(cancel);
+    });
+    const onRequest = () => sentAt.push(performance.now());
+    const { client } = makeClient([PAUSE, OK], { rateLimit: undefined, limiter, hooks: { onRequest } });
+    client.couriers.list().catch(() => {});
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(Number(sentAt[1]) - Number(sentAt[0])).toBe(29_999);
   });
 
   test('an abort meanwhile → rejects at once, the ticket is given back', async () => {
@@ -89,6 +103,19 @@ describe('a limiter that never answers', () => {
     expect(requests).toHaveLength(0);
   });
 
+  test('a ticket that takes a minute, and no deadline → waited for without a timer of ours', async () => {
+    const { client, requests } = setUp(OK, async (cancel) => {
+      await new Promise((resolve) => setTimeout(resolve, 60_000));
+      return ticketOf(cancel);
+    });
+    const listing = client.couriers.list().then((couriers) => couriers.length);
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(requests).toHaveLength(0);
+    expect(vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await listing).toBe(0);
+  });
+
   test('a ticket in time → sent, no timer left', async () => {
     const { client, requests } = setUp(OK, async (cancel) => ticketOf(cancel));
     await client.couriers.list({ totalTimeoutMs: 100, signal: new AbortController().signal });
@@ -98,6 +125,44 @@ describe('a limiter that never answers', () => {
 });
 
 describe('a limiter that honors deadlines itself', () => {
+  /** A client with one that grants, or rejects, after so many milliseconds. */
+  const clientWith = (delayMs: number, failure?: Error) => {
+    const { limiter, cancel } = limiterOf(async (given) => {
+      await new Promise((resolve) => setTimeout(resolve, delayMs));
+      if (failure !== undefined) throw failure;
+      return ticketOf(given);
+    });
+    const options = {
+      rateLimit: undefined,
+      limiter: { ...limiter, honorsDeadlines: true },
+      retry: false,
+    } as const;
+    return { ...makeClient(OK, options), cancel };
+  };
+
+  test('its ticket comes too late → TimeoutError, the ticket is given back, nothing is sent', async () => {
+    const { client, requests, cancel } = clientWith(100);
+    const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await failing).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 100 });
+    expect(cancel).toHaveBeenCalledOnce();
+    expect(requests).toHaveLength(0);
+  });
+
+  test('it gives up a millisecond before the call would → its own TimeoutError', async () => {
+    const failure = new TimeoutError('its own', { phase: 'queue', timeoutMs: 99 });
+    const failing = rejectionOf(clientWith(99, failure).client.couriers.list({ totalTimeoutMs: 100 }));
+    await vi.advanceTimersByTimeAsync(99);
+    expect(await failing).toBe(failure);
+  });
+
+  test('it fails in another way when the time is over → its failure', async () => {
+    const failure = new Error('its own');
+    const failing = rejectionOf(clientWith(100, failure).client.couriers.list({ totalTimeoutMs: 100 }));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await failing).toBe(failure);
+  });
+
   test('while a call waits for it → the client keeps no timer and no listener of its own', async () => {
     const limiter: Limiter = {
       honorsDeadlines: true,

@@ -148,6 +148,26 @@ describe('what is asked', () => {
     expect(limiter.acquired[0]?.maxLimit).toBe(25);
   });
 
+  test.each([
+    ['of an endpoint', '/trackers/bulk', {}, 'trackers.createBulk', 3, undefined],
+    [
+      'of an endpoint with a limit of yours',
+      '/trackers/bulk',
+      { 'trackers.createBulk': 7 },
+      'trackers.createBulk',
+      7,
+      7,
+    ],
+    ['of no endpoint', '/reports', {}, 'request', 10, undefined],
+  ] as const)(
+    'a raw request to the path %s → %s: its bucket and limits',
+    async (_what, path, limits, endpoint, limit, maxLimit) => {
+      const { client, limiter } = setUp(OK, { rateLimit: { limits } });
+      await client.request({ method: 'POST', path });
+      expect(limiter.acquired).toMatchObject([{ bucket: { endpoint }, limit, maxLimit }]);
+    },
+  );
+
   test('totalTimeoutMs → at most so long in the queue', async () => {
     const { client, limiter } = setUp(OK);
     await client.couriers.list({ totalTimeoutMs: 5_000 });
@@ -253,6 +273,16 @@ describe('a limiter that fails to take note', () => {
       expect(requests).toHaveLength(1);
     },
   );
+
+  test('send throws → a warning', async () => {
+    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+    const { client, limiter } = setUp(OK, { logger, logLevel: 'warn' });
+    limiter.failingStep = 'send';
+    await client.couriers.list();
+    expect(logger.warn).toHaveBeenCalledExactlyOnceWith(
+      '[tracking-client] The limiter failed to take note of a request; the call goes on',
+    );
+  });
 });
 
 describe('the queue and totalTimeoutMs', () => {

@@ -41,6 +41,20 @@ describe('codes', () => {
     expect(wasNeverSent(Object.assign(new Error('x'), { code: 20 }))).toBe(false);
   });
 
+  test('a refused connection inside an error whose code is a number → never sent', () => {
+    const failure = Object.assign(networkFailure('ECONNREFUSED'), { code: 20 });
+    expect(wasNeverSent(failure)).toBe(true);
+  });
+
+  test.each([
+    [5, true],
+    [6, false],
+  ])('a refused connection inside %d errors → never sent: %j', (depth, isProof) => {
+    let failure: Error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+    for (let level = 0; level < depth; level += 1) failure = new Error('outer', { cause: failure });
+    expect(wasNeverSent(failure)).toBe(isProof);
+  });
+
   test('a cause that is its own cause → ends', () => {
     const error = new Error('round');
     error.cause = error;
@@ -90,6 +104,16 @@ describe('Deno, which has no codes', () => {
   ])('%s → may have been sent', (_what, message) => {
     vi.stubGlobal('Deno', {});
     expect(wasNeverSent(denoFailure(message))).toBe(false);
+  });
+
+  test('a refused connection, one error deeper → never sent', () => {
+    vi.stubGlobal('Deno', {});
+    expect(wasNeverSent(new Error('outer', { cause: denoFailure(DENO_REFUSED) }))).toBe(true);
+  });
+
+  test('what is no error → may have been sent', () => {
+    vi.stubGlobal('Deno', {});
+    expect(wasNeverSent(DENO_REFUSED)).toBe(false);
   });
 
   test('a code after all → the code decides', () => {

@@ -26,6 +26,7 @@ describe('content type', () => {
     'application/xml',
     'application/octet-stream',
     'application/jsonp',
+    'multipart/related; type="application/json"',
     '',
   ])('%j → ResponseValidationError, although the body is JSON', async (type) => {
     expect(await rejectionOf(list({ body: COURIERS, headers: { 'content-type': type } }))).toBeInstanceOf(
@@ -36,6 +37,14 @@ describe('content type', () => {
   test('none at all → read as JSON', async () => {
     const { client } = makeClient(() => new Response(new TextEncoder().encode(COURIERS)));
     expect(await client.couriers.list()).toEqual([]);
+  });
+
+  test('another type, shown inline under a name like attachment → ResponseValidationError', async () => {
+    const headers = {
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'inline; filename="attachment.json"',
+    };
+    expect(await rejectionOf(list({ body: COURIERS, headers }))).toBeInstanceOf(ResponseValidationError);
   });
 
   test('a JSON attachment of another type → read as JSON', async () => {
@@ -56,10 +65,19 @@ describe('messages', () => {
     [{ body: ' \n' }, 'got an empty body'],
     [{ body: '{"data":' }, 'got a body that is not valid JSON'],
     [{ body: '<p>', headers: { 'content-type': 'text/html' } }, 'got content of type text/html'],
+    [
+      { body: '<p>', headers: { 'content-type': 'text/html; charset=utf-8' } },
+      'got content of type text/html',
+    ],
+    [
+      { body: '<p>', headers: { 'content-type': `text/${'x'.repeat(200)}` } },
+      `got content of type text/${'x'.repeat(95)}`,
+    ],
   ])('%j → %s', async (answer, words) => {
     expect(await rejectionOf(list(answer))).toMatchObject({
       name: 'ResponseValidationError',
       message: `Expected GET https://api.example.test/public/v1/couriers to answer with its documented JSON, ${words}`,
+      issues: [{ path: [], code: 'invalid_body', message: expect.stringContaining(words) }],
     });
   });
 
@@ -89,6 +107,13 @@ describe('messages', () => {
 
   test('an answer that is no JSON → the text is kept', async () => {
     expect(await rejectionOf(list({ body: 'oops' }))).toMatchObject({ body: 'oops' });
+  });
+
+  test('an error that is no JSON → the text is kept, and shown', async () => {
+    expect(await rejectionOf(list({ status: 400, body: 'oops' }))).toMatchObject({
+      body: 'oops',
+      message: 'GET https://api.example.test/public/v1/couriers was answered with 400: oops',
+    });
   });
 });
 
@@ -209,14 +234,25 @@ describe('empty successes', () => {
 });
 
 describe('redirects', () => {
-  test.each([301, 302, 303, 307, 308])('%d → an error that says why it is not followed', async (status) => {
-    const { client, requests } = makeClient({ status, headers: { location: 'https://evil.test/' } });
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
-      name: 'ApiError',
-      status,
-      message: `GET https://api.example.test/public/v1/couriers was answered with a redirect (${status}), which is never followed: the key would travel with it`,
-    });
-    expect(requests).toHaveLength(1);
+  test.each([300, 301, 302, 303, 307, 308, 399])(
+    '%d → an error that says why it is not followed',
+    async (status) => {
+      const { client, requests } = makeClient({ status, headers: { location: 'https://evil.test/' } });
+      expect(await rejectionOf(client.couriers.list())).toMatchObject({
+        name: 'ApiError',
+        status,
+        message: `GET https://api.example.test/public/v1/couriers was answered with a redirect (${status}), which is never followed: the key would travel with it`,
+      });
+      expect(requests).toHaveLength(1);
+    },
+  );
+});
+
+test('the error response of the platform, which has no status → an ApiError, not taken for a redirect', async () => {
+  expect(await rejectionOf(makeClient(() => Response.error()).client.couriers.list())).toMatchObject({
+    name: 'ApiError',
+    status: 0,
+    message: 'GET https://api.example.test/public/v1/couriers was answered with 0',
   });
 });
 
@@ -259,11 +295,12 @@ describe('a success with odd fields', () => {
     expect(onMismatch).not.toHaveBeenCalled();
   });
 
-  test('one debug line that names the first field', async () => {
+  test('one debug line that names the first field, with the request id', async () => {
     const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-    await makeClient({ body }, { logger: log, logLevel: 'debug' }).client.trackers.list();
+    const answer = { body, headers: { 'x-request-id': 'req-1' } };
+    await makeClient(answer, { logger: log, logLevel: 'debug' }).client.trackers.list();
     const lines = log.debug.mock.calls.filter(([line]) => /unexpected `trackers\[2\].trackerId`/.test(line));
-    expect(lines).toHaveLength(1);
+    expect(lines).toEqual([[expect.any(String), { requestId: 'req-1' }]]);
     expect(log.warn).not.toHaveBeenCalled();
   });
 
@@ -299,6 +336,15 @@ describe("invalidResponse: 'warn'", () => {
     expect(log.warn).toHaveBeenCalledExactlyOnceWith(
       expect.stringMatching(/unexpected `isTracked`.*; handed over as it arrived$/),
     );
+  });
+
+  test('what breaks a schema of your own → handed over as it arrived, with a warning', async () => {
+    const log = logger();
+    const options = { invalidResponse: 'warn', logger: log, logLevel: 'warn' } as const;
+    const { client } = makeClient({ body: { count: 'many' } }, options);
+    const schema = z.object({ count: z.number() });
+    expect(await client.request({ method: 'GET', path: '/stats', schema })).toEqual({ count: 'many' });
+    expect(log.warn).toHaveBeenCalledOnce();
   });
 
   test('a valid answer → no warning', async () => {

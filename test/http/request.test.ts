@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { RequestValidationError, ResponseValidationError } from '../../src/errors.ts';
 import type { RawRequest } from '../../src/http/request.ts';
+import { EVERY_CALL } from '../support/calls.ts';
 import { makeClient, rejectionOf } from '../support/make-client.ts';
 
 const OK = { body: { anything: [1] } };
@@ -15,6 +16,31 @@ test.each([null, undefined])(
     expect(requests).toHaveLength(0);
   },
 );
+
+describe('the input of an endpoint', () => {
+  test.each([
+    ['an empty object', {}, 'Expected `trackingNumber` to be a string, got undefined'],
+    [
+      'a misspelt field',
+      { trackingNumer: 'LA680658838NL' },
+      'Expected a known field, got `trackingNumer`; did you mean `trackingNumber`?',
+    ],
+  ])('%s → RequestValidationError, nothing is sent', async (_what, input, message) => {
+    const { client, requests } = makeClient(OK);
+    // @ts-expect-error: a program without types gives anything.
+    expect(await rejectionOf(client.trackers.create(input))).toMatchObject({
+      name: 'RequestValidationError',
+      message,
+    });
+    expect(requests).toHaveLength(0);
+  });
+
+  test('a query → sent', async () => {
+    const { client, requests } = makeClient({ body: { data: { trackers: [] } } });
+    await client.trackers.list({ page: 2 });
+    expect(requests[0]?.target).toBe('/trackers?page=2&limit=100');
+  });
+});
 
 describe('sending', () => {
   test('GET with a query → path and query below the base URL', async () => {
@@ -204,6 +230,30 @@ describe('parts that callers without types get wrong', () => {
     expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toMatchObject({
       name: 'ConfigurationError',
       message: 'Expected `schema` to check without promises, got an asynchronous one',
+      cause: expect.any(z.core.$ZodAsyncError),
+    });
+  });
+
+  test('a schema that throws → what it throws', async () => {
+    const { client } = makeClient(OK);
+    const failure = new Error('no such unit');
+    const schema = z.unknown().refine(() => {
+      throw failure;
+    });
+    expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toBe(failure);
+  });
+
+  test('a schema that refuses at first and no longer when it is asked why → ResponseValidationError', async () => {
+    const { client } = makeClient(OK);
+    let asked = 0;
+    const schema = z.unknown().refine(() => {
+      asked += 1;
+      return asked > 1;
+    });
+    expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toMatchObject({
+      name: 'ResponseValidationError',
+      message:
+        'GET https://api.example.test/public/v1/a was answered with an unexpected `an unknown field`: ',
     });
   });
 });
@@ -237,9 +287,11 @@ describe('answers', () => {
     expect(await client.request({ method: 'HEAD', path: '/a' })).toEqual({});
   });
 
-  test('204 → an empty object', async () => {
-    const { client } = makeClient({ status: 204 });
-    expect(await client.request({ method: 'DELETE', path: '/a' })).toEqual({});
+  test.each([204, 205])('%d → an empty object, and its response', async (status) => {
+    const { client } = makeClient({ status });
+    const { data, response } = await client.request({ method: 'DELETE', path: '/a' }).withResponse();
+    expect(data).toEqual({});
+    expect(response.status).toBe(status);
   });
 
   test.each([null, '', '<p>', '{"a":'])('200 with %j → as the table says: JSON or an error', async (body) => {
@@ -255,6 +307,14 @@ describe('answers', () => {
       name: 'NotFoundError',
       method: 'GET',
       path: '/a/b',
+    });
+  });
+
+  test('404 of the path of an endpoint → its template, which shows no id', async () => {
+    const { client } = makeClient({ status: 404 });
+    expect(await rejectionOf(client.request({ method: 'GET', path: '/trackers/abc' }))).toMatchObject({
+      path: '/trackers/{trackerId}',
+      message: expect.not.stringContaining('abc'),
     });
   });
 });
@@ -281,23 +341,22 @@ describe('retries', () => {
 });
 
 describe('the bucket', () => {
-  const bucketOf = async (method: 'GET' | 'POST', path: string) => {
+  const bucketOf = async (method: RawRequest['method'], path: string) => {
     const buckets: string[] = [];
     const { client } = makeClient(OK, { hooks: { onRequest: ({ endpoint }) => buckets.push(endpoint) } });
     await client.request({ method, path });
     return buckets[0];
   };
 
+  test.each(
+    EVERY_CALL.map(([name, { method, target }]) => [method, target.replace(/\?.*/, ''), name] as const),
+  )('%s %s → %s', async (method, path, endpoint) => {
+    // Sound: no endpoint has another method than those of a raw request.
+    expect(await bucketOf(method as RawRequest['method'], path)).toBe(endpoint);
+  });
+
   test.each([
-    ['GET', '/trackers', 'trackers.list'],
-    ['POST', '/trackers', 'trackers.create'],
-    ['POST', '/trackers/bulk', 'trackers.createBulk'],
-    ['POST', '/trackers/track', 'trackers.track'],
-    ['GET', '/trackers/abc', 'trackers.get'],
-    ['GET', '/trackers/abc/results', 'trackers.results'],
     ['GET', '/trackers/search/AB%2F1/results', 'trackers.resultsByTrackingNumber'],
-    ['POST', '/trackers/abc/webhook-events/resend', 'trackers.resendWebhookEvents'],
-    ['GET', '/couriers', 'couriers.list'],
     ['GET', '/couriers/us-post', 'request'],
     ['POST', '/couriers', 'request'],
     ['GET', '/trackers/abc/results/more', 'request'],

@@ -67,9 +67,12 @@ describe('Retry-After as a date', () => {
     expect(delay({ 'retry-after': DATE, date: DATE })).toBe(0);
   });
 
-  test.each(['Wed, 99 Foo 2026 07:28:00 GMT', 'Someday', 'GMT'])('malformed (%s) → unknown', (value) => {
-    expect(delay({ 'retry-after': value, date: DATE })).toBeUndefined();
-  });
+  test.each(['Wed, 99 Foo 2026 07:28:00 GMT', 'Someday', 'GMT', '2026-10-21T07:28:30Z'])(
+    'malformed (%s) → unknown',
+    (value) => {
+      expect(delay({ 'retry-after': value, date: DATE })).toBeUndefined();
+    },
+  );
 
   test('next to a malformed Date header → unknown', () => {
     expect(delay({ 'retry-after': httpDate(30), date: 'yesterday' })).toBeUndefined();
@@ -81,6 +84,12 @@ describe('Retry-After as a date', () => {
   ])('in the old form of %s → read as well, wherever this machine is', (_form, value) => {
     vi.stubEnv('TZ', 'America/New_York');
     expect(delay({ 'retry-after': value, date: DATE })).toBe(30_000);
+  });
+});
+
+describe('a date with an offset, which no HTTP-date has', () => {
+  test('30 s after the Date header → 30 s', () => {
+    expect(delay({ 'retry-after': 'Wed, 21 Oct 2026 09:28:30 +0200', date: DATE })).toBe(30_000);
   });
 });
 
@@ -148,6 +157,15 @@ describe('X-RateLimit-Reset', () => {
   test('a number too small for a timestamp → a delay in seconds', () => {
     expect(delay({ 'x-ratelimit-reset': '2' })).toBe(2_000);
   });
+
+  test.each([
+    ['99999999', 'a delay', 99_999_999_000],
+    ['100000000', 'a timestamp in seconds, long past', 0],
+    ['99999999999', 'a timestamp in seconds', (99_999_999_999 - DATE_SECONDS) * 1_000],
+    ['100000000000', 'a timestamp in milliseconds, long past', 0],
+  ])('%s → %s', (value, _what, ms) => {
+    expect(delay({ 'x-ratelimit-reset': value, date: DATE })).toBe(ms);
+  });
 });
 
 test('no header at all → unknown', () => {
@@ -197,6 +215,10 @@ describe('parseRateLimit', () => {
 
   test.each(['0', 'NaN', '-5', '2.5', '', '10;w=1', '9'.repeat(30)])('a limit of %j → unknown', (value) => {
     expect(parse({ 'ratelimit-limit': value }).limit).toBeUndefined();
+  });
+
+  test.each(['NaN', '-5', '2.5', '', '9;w=1', 'about 9'])('%j remaining → unknown', (value) => {
+    expect(parse({ 'ratelimit-remaining': value }).remaining).toBeUndefined();
   });
 
   test('Retry-After → no part of it', () => {

@@ -129,6 +129,12 @@ describe('the cap of 429s', () => {
     expect(attempts).toBe(6);
   });
 
+  test('back-offs → use up no 429', async () => {
+    const script = [{ status: 500 }, { status: 500 }, TOO_MANY('0'), OK];
+    const { attempts } = await run(script, { retry: { maxRateLimitRetries: 1, minDelayMs: 0 } });
+    expect(attempts).toBe(4);
+  });
+
   test('5xx and 429 mixed, back-offs used up → the last error', async () => {
     const script = [{ status: 500 }, TOO_MANY('0'), { status: 502 }, TOO_MANY('0'), { status: 503 }];
     const { error, requests } = await run(script, { retry: { retries: 2, minDelayMs: 0 } });
@@ -170,6 +176,14 @@ describe('totalTimeoutMs', () => {
     expect(requests).toHaveLength(1);
   });
 
+  test('a wait exactly as long as what is left → TimeoutError at once', async () => {
+    const { error, delays } = await run([{ status: 503, headers: { 'retry-after': '4' } }], {
+      totalTimeoutMs: 4_000,
+    });
+    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'backoff' });
+    expect(delays).toEqual([]);
+  });
+
   test('a wait shorter than what is left → waited for', async () => {
     const { attempts } = await run([{ status: 503, headers: { 'retry-after': '3' } }, OK], {
       totalTimeoutMs: 4_000,
@@ -196,6 +210,13 @@ describe('totalTimeoutMs', () => {
     });
     expect(error).toMatchObject({ name: 'TimeoutError', timeoutMs: 4_000 });
     expect(sentAt).toEqual([0, 3_000]);
+  });
+
+  test('it ends in a later attempt → no cause: the failure before it was answered', async () => {
+    const slow = () => new Promise<Response>(() => {});
+    const { error } = await run([{ status: 503 }, slow], { totalTimeoutMs: 4_000 });
+    expect(error).toMatchObject({ name: 'TimeoutError' });
+    expect(error).not.toHaveProperty('cause');
   });
 
   test('its timer fires a moment early → still no further attempt', async () => {
@@ -231,6 +252,8 @@ describe('timeoutMs', () => {
     ['couriers.list', 30_000],
     ['tracking.search', 90_000],
     ['trackers.track', 90_000],
+    ['a raw request to the path of trackers.track', 90_000],
+    ['a raw request to another path', 30_000],
   ])('%s without options → %d ms', async (name, ms) => {
     const { client } = makeClient(never, { retry: false });
     const input = { trackingNumber: 'LA680658838NL' };
@@ -238,6 +261,9 @@ describe('timeoutMs', () => {
       'couriers.list': () => client.couriers.list(),
       'tracking.search': () => client.tracking.search(input),
       'trackers.track': () => client.trackers.track(input),
+      'a raw request to the path of trackers.track': () =>
+        client.request({ method: 'POST', path: '/trackers/track' }),
+      'a raw request to another path': () => client.request({ method: 'POST', path: '/reports' }),
     }[name];
     const settled = vi.fn();
     call?.().catch(settled);

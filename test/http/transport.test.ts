@@ -52,6 +52,13 @@ describe('failures of fetch', () => {
     });
   });
 
+  test('a failure without words, whose code is a number → its name in the message', async () => {
+    const { client } = makeClient(Object.assign(new TypeError(''), { code: 20 }), once);
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      message: 'GET https://api.example.test/public/v1/couriers got no answer: TypeError',
+    });
+  });
+
   test('the original failure → kept as the cause', async () => {
     const failure = networkFailure('ECONNRESET');
     const { client } = makeClient(failure, once);
