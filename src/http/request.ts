@@ -189,9 +189,9 @@ export function prepareRawCall<T>(
 ): PreparedCall<T> {
   checkRaw(request, schema);
   const name = rowOf(request.method, request.path);
-  const row: Endpoint | undefined = name === undefined ? undefined : endpoints[name];
+  const row: Endpoint | undefined = name && endpoints[name];
   const isIdempotent = request.idempotent ?? (request.method === 'GET' || request.method === 'HEAD');
-  const limit = name === undefined ? undefined : config.limits[name];
+  const limit = name && config.limits[name];
   const path = row?.path ?? request.path;
   return {
     endpoint: name ?? 'request',
