@@ -8,8 +8,7 @@ export const ERROR_BRAND = Symbol.for('tracking-client.error');
 
 /** True for an error of any copy of this package that is of this kind. */
 export function isOfKind(value: unknown, kind: string): boolean {
-  if (typeof value !== 'object' || value === null || !(ERROR_BRAND in value)) return false;
-  const kinds = value[ERROR_BRAND];
+  const kinds: unknown = Object(value)[ERROR_BRAND];
   return Array.isArray(kinds) && kinds.includes(kind);
 }
 

@@ -19,6 +19,7 @@ test.each([null, undefined])(
 
 describe('the input of an endpoint', () => {
   test.each([
+    ['a text', 'x', 'Expected `input` to be an object, got a string of 1 character'],
     ['an empty object', {}, 'Expected `trackingNumber` to be a string, got undefined'],
     [
       'a misspelt field',
