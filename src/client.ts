@@ -62,7 +62,7 @@ export class TrackingClient {
     const { method, path, query, body, schema: given, idempotent, ...options } = { ...request };
     // Sound: without a schema `Schema` is its default, whose output is unknown.
     const schema = (given ?? z.unknown()) as z.ZodType<z.output<Schema>>;
-    const raw = { method, path, query, body, schema, idempotent };
+    const raw = { method, path, query, body, idempotent };
     return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), 'request', options);
   }
 

@@ -116,7 +116,7 @@ export async function readBody(response: Response, maxBytes: number): Promise<st
   const { headers, body } = response;
   // Of a body that is decompressed while it is read the size is unknown: it can be a thousand times longer.
   const declaredBytes = headers.has('content-encoding') ? null : headers.get('content-length');
-  // What answers a HEAD request declares the length of a body that does not come.
+  // What answers a HEAD request declares the length of a body that does not come. A stub may have no `body` at all.
   if (body !== null && Number(declaredBytes) > maxBytes) {
     body?.cancel().catch(() => {});
     return undefined;
