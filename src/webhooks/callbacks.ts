@@ -293,7 +293,7 @@ export function planWork<Extra extends object>(
         const tracker = trackerName(delivery.tracker);
         const items = eventItems(delivery);
         eventsOfTracker.set(tracker, eventsOfTracker.get(tracker)?.concat(items) ?? items);
-      } else if (onDelivery !== undefined && delivery.events.length > 0) {
+      } else if (onDelivery !== undefined) {
         units.push(deliveryUnit(delivery, onDelivery));
       }
     } else {

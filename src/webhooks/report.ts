@@ -80,11 +80,10 @@ export function notify<Given extends unknown[]>(
   observer: ((...given: Given) => unknown) | undefined,
   ...given: Given
 ): void {
-  if (observer !== undefined)
-    callGuarded(
-      () => observer(...given),
-      () => {},
-    );
+  callGuarded(
+    () => observer?.(...given),
+    () => {},
+  );
 }
 
 /** When to come again for what this process works on, in milliseconds: its end cannot be known. */

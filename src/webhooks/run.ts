@@ -52,7 +52,7 @@ export class WebhookRun<Extra extends object> {
       await this.#workOn(units);
       let pauseMs = FIRST_PAUSE_MS;
       while (await this.#waitForOthers(pauseMs)) {
-        await this.#workOn(units.filter(isOpen));
+        await this.#workOn(units);
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       }
     } finally {
@@ -76,7 +76,6 @@ export class WebhookRun<Extra extends object> {
 
   #take(item: WorkItem): boolean {
     const { holder } = item;
-    if (item.outcome !== undefined) return false;
     if (holder === item) return true;
     // Not before it is settled: what is handled and not committed may have to be handled again.
     if (holder?.holder === undefined && holder?.isDone === true) item.outcome = 'duplicate';
@@ -173,7 +172,7 @@ export class WebhookRun<Extra extends object> {
     const left: WorkItem[] = [];
     for (const { items } of this.#plan.units)
       for (const item of items) if (item.outcome === undefined) left.push(item);
-    if (left.length === 0 || this.#whyStop !== undefined) return false;
+    if (this.#whyStop !== undefined) return false;
     const remainingMs = this.#giveUpAt - performance.now();
     const here = left.findLast((item) => item.holder !== item)?.holder;
     const isAsking = !this.#source.isWaiting && left.some((item) => item.holder === item);
@@ -335,10 +334,6 @@ export class WebhookRun<Extra extends object> {
     }
     return notified;
   }
-}
-
-function isOpen({ items }: WorkUnit<never>): boolean {
-  return items.some(({ outcome }) => outcome === undefined);
 }
 
 function isBusy({ claim }: WorkItem): boolean {

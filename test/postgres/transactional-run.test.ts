@@ -1,6 +1,7 @@
-import { expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type TransactionRunner, transactionalInbox } from '../../src/postgres/index.ts';
+import { deferred } from '../webhooks/support.ts';
 
 const KEYS = ['a', 'b', 'c'].map((id) => `tracking/events:t1:${id}`);
 const PUSH = {
@@ -146,6 +147,8 @@ test.each([
   try {
     const pool = answering({});
     const query = vi.fn(pool.query);
+    // A process that has run for a while.
+    vi.advanceTimersByTime(10_000);
     await transactionalInbox({
       pool: { query, transaction: (work) => work({ query }) },
       busyBudgetMs,
@@ -175,6 +178,128 @@ test.each([
     expect(query.mock.calls.filter(([text]) => text === 'SAVEPOINT tracking_event')).toHaveLength(savepoints);
   },
 );
+
+/** A database that gives all that is asked for, each with so many attempts, and writes down what it is told. */
+function giving(attemptsOf: (key: unknown) => number = () => 1) {
+  const pool = answering({
+    take: (keys) =>
+      Array.isArray(keys) ? keys.map((key: unknown) => ({ key, attempts: attemptsOf(key) })) : [],
+  });
+  const query = vi.fn(pool.query);
+  const countOf = (start: string) => query.mock.calls.filter(([text]) => text.startsWith(start)).length;
+  const transaction: TransactionRunner['transaction'] = (work) => work({ query });
+  return { pool: { query, transaction }, countOf };
+}
+
+test('events of which all but one are under way here → no savepoint for that one', async () => {
+  const { pool, countOf } = giving();
+  const inbox = transactionalInbox({ pool, onError: silent });
+  const [begun, end] = [deferred(), deferred()];
+  const first = inbox.process({ ...PUSH, events: PUSH.events.slice(0, 2) }, () => {
+    begun.resolve();
+    return end.promise;
+  });
+  await begun.promise;
+  const countBefore = countOf('SAVEPOINT tracking_event');
+  const second = await inbox.process(PUSH, silent, { busyBudgetMs: 0 });
+  expect(second).toMatchObject({ outcome: 'busy', handled: 1, busy: KEYS.slice(0, 2) });
+  expect(countOf('SAVEPOINT tracking_event')).toBe(countBefore);
+  end.resolve();
+  expect(await first).toMatchObject({ outcome: 'done', handled: 2 });
+});
+
+test.each([
+  ['an event alone, on its last attempt', 1],
+  ['two events of onDelivery, of which one is on its last attempt', 2],
+])('%s → a savepoint, so that onDeadLetter follows in the same transaction', async (_title, count) => {
+  const { pool, countOf } = giving((key) => (key === KEYS[0] ? 3 : 1));
+  const inbox = transactionalInbox({ pool, onError: silent, maxAttempts: 3, onDeadLetter: silent });
+  const report = await inbox.process(
+    { ...PUSH, events: PUSH.events.slice(0, count) },
+    { onDelivery: () => Promise.reject(new Error('out of stock')) },
+  );
+  expect(report.deadLettered).toBe(1);
+  // One for the work, and one for the dead letter.
+  expect(countOf('SAVEPOINT tracking_event')).toBe(2);
+  expect(countOf('WITH setting')).toBe(1);
+});
+
+test('a key that another process holds for too long → the other events are handled, each in a transaction of its own', async () => {
+  const pool = answering({
+    take: (keys) => {
+      if (!Array.isArray(keys) || keys.includes(KEYS[0])) return failing('55P03')();
+      return keys.map((key: unknown) => ({ key, attempts: 1 }));
+    },
+  });
+  const handler = vi.fn();
+  const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, handler);
+  expect(report).toMatchObject({ outcome: 'busy', handled: 2, busy: KEYS.slice(0, 1) });
+  expect(handler).toHaveBeenCalledTimes(2);
+});
+
+test('a lease of a store on one of the keys → the other events are handled once', async () => {
+  const pool = answering({ take: () => KEYS.slice(1).map((key) => ({ key, attempts: 1 })) });
+  const handler = vi.fn();
+  const report = await transactionalInbox({ pool, onError: silent }).process(PUSH, handler);
+  expect(report).toMatchObject({ outcome: 'busy', handled: 2, busy: KEYS.slice(0, 1) });
+  expect(handler).toHaveBeenCalledTimes(2);
+});
+
+describe('a handler that outlives handlerTimeoutMs, which ends the transaction', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const hanging = () => new Promise(() => {});
+
+  test('a shutdown meanwhile → failed, and the other events are interrupted', async () => {
+    const shutdown = new AbortController();
+    const { pool } = giving();
+    const inbox = transactionalInbox({ pool, onError: silent, handlerTimeoutMs: 5_000 });
+    const processing = inbox.process(PUSH, hanging, { signal: shutdown.signal });
+    await vi.advanceTimersByTimeAsync(1_000);
+    shutdown.abort();
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(await processing).toMatchObject({
+      outcome: 'failed',
+      failures: [{ keys: KEYS.slice(0, 1) }],
+      interrupted: KEYS.slice(1),
+      busy: [],
+    });
+  });
+
+  /** The last attempt at one event; resolves to what became of it, and to the keys that each transaction took. */
+  async function lastAttempt(onDeadLetter: () => unknown) {
+    const { pool } = giving();
+    const inbox = transactionalInbox({
+      pool,
+      onError: silent,
+      handlerTimeoutMs: 5_000,
+      maxAttempts: 1,
+      onDeadLetter,
+    });
+    const processing = inbox.process({ ...PUSH, events: PUSH.events.slice(0, 1) }, hanging);
+    await vi.advanceTimersByTimeAsync(5_000);
+    const report = await processing;
+    const taken = pool.query.mock.calls.filter(([text]) => text.startsWith('WITH setting'));
+    return { report, taken: taken.map(([, values]) => values?.[0]) };
+  }
+
+  test('on the last attempt → onDeadLetter is called in a transaction that takes the event again', async () => {
+    const { report, taken } = await lastAttempt(silent);
+    expect(report).toMatchObject({ outcome: 'done', deadLettered: 1 });
+    expect(taken).toEqual([KEYS.slice(0, 1), KEYS.slice(0, 1)]);
+  });
+
+  test('on the last attempt, and onDeadLetter fails → failed with that error', async () => {
+    const error = new Error('no queue');
+    const { report } = await lastAttempt(() => Promise.reject(error));
+    expect(report).toMatchObject({
+      outcome: 'failed',
+      deadLettered: 0,
+      failures: [{ keys: KEYS.slice(0, 1), error }],
+    });
+  });
+});
 
 test.each([
   ['fails → the connection is lent again', () => Promise.reject(new Error('out of stock')), false],

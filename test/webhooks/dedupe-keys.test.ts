@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { storableKey } from '../../src/webhooks/dedupe-store.ts';
 import type { EventsDelivery, ProofOfDelivery } from '../../src/webhooks/index.ts';
 import { eventKey, parseWebhook, proofOfDeliveryKey } from '../../src/webhooks/index.ts';
 import { payload, proofOfDelivery, tracking } from './support.ts';
@@ -28,6 +29,17 @@ describe('eventKey', () => {
 
   test('the flat shape, which has no topic → the same key as the enveloped shape', () => {
     expect(keysOf({ trackerId: 't1', events: [{ eventId: 'e1' }] })).toEqual(['tracking/events:t1:e1']);
+  });
+
+  test.each([
+    [
+      'and a clientTrackerId → named by that',
+      { trackerId: '', clientTrackerId: 'order-1' },
+      '%client=order-1',
+    ],
+    ['and no clientTrackerId → named by it all the same', { trackerId: '' }, ''],
+  ])('an empty trackerId %s', (_title, tracker, name) => {
+    expect(keysOf({ tracker, events: [{ eventId: 'e1' }] })).toEqual([`tracking/events:${name}:e1`]);
   });
 
   test('two trackers that share an event id → two keys', () => {
@@ -77,6 +89,30 @@ describe('eventKey', () => {
   test('an event without id, nested 100,000 levels deep → a key', () => {
     const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
     expect(keysOf(tracking('t1', { deep }))).toHaveLength(1);
+  });
+});
+
+describe('storableKey', () => {
+  const storable = /^[ -~]*$/;
+
+  test.each([
+    ['a storable key', 'tracking/events:t1:e1'],
+    ['a storable key that ends like a hashed one begins', 'tracking/events:t1:sha256:'],
+  ])('%s → kept as it is', (_title, key) => {
+    expect(storableKey(key, storable)).toBe(key);
+  });
+
+  test.each([
+    ['a key with a character that the store does not hold', 'tracking/events:t1:💌'],
+    ['a key that looks like a hashed one', 'sha256:e1'],
+  ])('%s → hashed', (_title, key) => {
+    const hashed = storableKey(key, storable);
+    expect(hashed).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(storableKey(hashed, storable)).not.toBe(hashed);
+  });
+
+  test('two broken surrogates → two keys', () => {
+    expect(storableKey('\ud800', storable)).not.toBe(storableKey('\ud801', storable));
   });
 });
 

@@ -124,6 +124,15 @@ describe('sortEvents', () => {
     expect(idsOf(sortEvents(events))).toEqual(['date', 'timed']);
   });
 
+  test('an event without `order` on a day with a date-only event → keeps its place', () => {
+    const events = [
+      event('second', '2021-03-04', 2),
+      event('timed', '2021-03-04T08:00:00'),
+      event('first', '2021-03-04T09:00:00', 1),
+    ];
+    expect(idsOf(sortEvents(events))).toEqual(['first', 'timed', 'second']);
+  });
+
   test('no readable time → last', () => {
     const events = [event('unreadable', 'soon', 0), event('none', null, 1), event('timed', '2021-03-04', 2)];
     expect(idsOf(sortEvents(events))).toEqual(['timed', 'unreadable', 'none']);
@@ -176,13 +185,20 @@ test('a time, an order and an id of other kinds, as a webhook may bring them →
   expect(compareEvents(odd, known)).toBe(1);
 });
 
+test('an order that is text beside a number, at the same moment → sorted as if it were missing', () => {
+  const odd = { ...event('odd', '2021-03-04T10:00:00'), order: '3' } as unknown as OrderableEvent; // What the service may send.
+  const known = event('known', '2021-03-04T10:00:00', 2);
+  expect(sortEvents([known, odd])).toEqual([odd, known]);
+});
+
 describe('latestEvent', () => {
   test('events in any order → the newest that has a readable time', () => {
     expect(latestEvent([...MIXED].reverse())?.eventId).toBe('delivered');
   });
 
   test('only events without a readable time → the one with the highest order', () => {
-    expect(latestEvent([event('b', null, 2), event('a', 'soon', 1)])?.eventId).toBe('b');
+    const events = [event('c', null, 3), event('b', null, 2), event('a', 'soon', 1)];
+    expect(latestEvent(events)?.eventId).toBe('c');
   });
 
   test('no events → undefined', () => {
@@ -198,6 +214,7 @@ describe('isNewerEvent', () => {
     ['an older event that arrives later', event('older', '2021-03-04T08:00:00', 4), false],
     ['an event of the same moment with a higher order', event('a', '2021-03-04T09:00:00', 6), true],
     ['a date alone of the same day with a lower order', event('a', '2021-03-04', 4), false],
+    ['a date alone of the same day with a higher order', event('a', '2021-03-04', 6), true],
     ['an event without a readable time', event('unreadable', 'soon', 9), false],
   ])('%s → %o', (_, given, expected) => {
     expect(isNewerEvent(given, known)).toBe(expected);

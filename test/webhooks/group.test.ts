@@ -2,10 +2,13 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Group, type StoreRequest } from '../../src/webhooks/group.ts';
 import { MemoryDedupeStore, type WebhookInbox } from '../../src/webhooks/index.ts';
+import { watchTimers } from '../support/watch-timers.ts';
 import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
+  // A process that has run for a while.
+  vi.advanceTimersByTime(5_000);
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -65,6 +68,19 @@ describe('what webhooks want while a statement is under way', () => {
     expect(Math.max(...store.calls.map(({ keys }) => keys.length))).toBe(1_000);
   });
 
+  test('large webhooks behind a statement → none is joined with another beyond 1,000 keys', async () => {
+    const sent: number[] = [];
+    const group = new Group(async (keys) => {
+      sent.push(keys.length);
+      return keys;
+    });
+    const keysOf = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
+    const sizes = [1, 600, 400, 600, 2_000, 1];
+    const answers = await Promise.all(sizes.map((size) => group.ask({ keys: keysOf(size) })));
+    expect(answers.map(({ length }) => length)).toEqual(sizes);
+    expect(sent).toEqual([1, 600, 1_000, 2_000, 1]);
+  });
+
   test('one webhook alone → claimed at once, without a timer', async () => {
     const store = new ScriptedStore();
     const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => {});
@@ -106,6 +122,91 @@ describe('what webhooks want while a statement is under way', () => {
 });
 
 describe('duplicates', () => {
+  test.each<[string, boolean, Parameters<typeof makeInbox>[0]]>([
+    ['was handled before', true, {}],
+    ['is dead-lettered', false, { maxAttempts: 1, onDeadLetter: () => {} }],
+  ])(
+    'twice at once, of what %s → the store is asked once, both done',
+    async (_title, isCommitted, options) => {
+      const store = slowStore();
+      if (isCommitted) void store.commit(['tracking/events:t1:e1'], { retainMs: 60_000 });
+      await vi.advanceTimersByTimeAsync(1);
+      const processing = many(
+        makeInbox({ store, ...options }),
+        2,
+        () => 'e1',
+        () => Promise.reject(new Error('out of stock')),
+      );
+      await vi.advanceTimersByTimeAsync(10);
+      expect((await processing).map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+      expect(countOf(store, 'claim')).toBe(1);
+    },
+  );
+
+  test('one that gave up waiting, and then another → the store is not asked, and nothing is handled twice', async () => {
+    const store = new ScriptedStore();
+    const work = deferred();
+    const handler = vi.fn(() => work.promise);
+    const inbox = makeInbox({ store });
+    const body = payload(tracking('t1', 'e1'));
+    const first = inbox.process(body, handler);
+    const second = await inbox.process(body, handler, { busyBudgetMs: 0 });
+    const third = await inbox.process(body, handler, { busyBudgetMs: 0 });
+    expect([second.outcome, third.outcome]).toEqual(['busy', 'busy']);
+    work.resolve();
+    expect((await first).handled).toBe(1);
+    expect(countOf(store, 'claim')).toBe(1);
+    expect(handler).toHaveBeenCalledOnce();
+  });
+
+  test('the first is through with an event and waits for another one elsewhere → the duplicate is done at once', async () => {
+    const store = new ScriptedStore();
+    await store.claim(['tracking/events:t1:elsewhere'], { token: 'other', leaseMs: 60_000 });
+    const inbox = makeInbox({ store });
+    const first = inbox.process(payload(tracking('t1', 'elsewhere', 'here')), () => {});
+    const second = inbox.process(payload(tracking('t1', 'here')), () => {});
+    const soon = vi.fn();
+    void second.then(soon);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(soon).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ outcome: 'done', duplicates: 1 }));
+    await vi.advanceTimersByTimeAsync(60_000);
+    await first;
+  });
+
+  test('one event under way here, one elsewhere → the one elsewhere is handled as soon as its lease ends', async () => {
+    const store = new ScriptedStore();
+    await store.claim(['tracking/events:t1:elsewhere'], { token: 'other', leaseMs: 120 });
+    const work = deferred();
+    const inbox = makeInbox({ store });
+    const first = inbox.process(payload(tracking('t1', 'here')), () => work.promise);
+    const handler = vi.fn();
+    const second = inbox.process(payload(tracking('t1', 'elsewhere', 'here')), handler);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(handler).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ eventId: 'elsewhere' }),
+      expect.anything(),
+    );
+    work.resolve();
+    await vi.advanceTimersByTimeAsync(10);
+    expect((await Promise.all([first, second])).map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+  });
+
+  test('a wait for another webhook here → one timer, for nothing has to be looked at meanwhile', async () => {
+    await watchTimers(async (started) => {
+      const work = deferred();
+      const inbox = makeInbox({ handlerTimeoutMs: 30_000, busyBudgetMs: 4_000 });
+      const body = payload(tracking('t1', 'e1'));
+      const first = inbox.process(body, () => work.promise);
+      await vi.advanceTimersByTimeAsync(0);
+      const countBefore = started.length;
+      const second = inbox.process(body, () => {});
+      await vi.advanceTimersByTimeAsync(3_000);
+      expect(started.slice(countBefore).map(({ delayMs }) => delayMs)).toEqual([4_000]);
+      work.resolve();
+      await Promise.all([first, second]);
+    });
+  });
+
   test('the same webhook three times at once → the store is asked once, all done', async () => {
     const store = slowStore();
     const work = deferred();

@@ -110,6 +110,27 @@ describe('onDeadLetter', () => {
     expect(letters).toEqual([[undefined, 'proofOfDelivery']]);
   });
 
+  test('another receiver took the event over while its handler ran, which then fails → left to that one, not called', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const store = new MemoryDedupeStore();
+    const { claim } = store;
+    let isTakenOver = false;
+    store.claim = async (keys, options) => {
+      const busy = { status: 'busy', retryAfterMs: 60_000 } as const;
+      return isTakenOver ? keys.map(() => busy) : claim.call(store, keys, options);
+    };
+    const onDeadLetter = vi.fn();
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyBudgetMs: 0 });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), async () => {
+      isTakenOver = true;
+      await vi.advanceTimersByTimeAsync(30_000);
+      throw failure;
+    });
+    expect(await processing).toMatchObject({ outcome: 'busy', failures: [], deadLettered: 0 });
+    expect(onDeadLetter).not.toHaveBeenCalled();
+  });
+
   test('another receiver took the event over before its last words → busy, even when others are waited for after it', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());

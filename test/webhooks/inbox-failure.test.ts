@@ -162,6 +162,13 @@ describe('a handler that fails', () => {
     });
   });
 
+  test('returns nothing to wait for → no timer is started', async () => {
+    await watchTimers(async (started) => {
+      await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
+      expect(started).toEqual([]);
+    });
+  });
+
   test('any outcome → no timer is left behind', async () => {
     await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
     expect(vi.getTimerCount()).toBe(0);

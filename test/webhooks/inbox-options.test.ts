@@ -32,6 +32,7 @@ test('a retention of exactly 7 days → accepted', () => {
 
 test.each<[string, unknown, RegExp]>([
   ['undefined', undefined, /`handler`/],
+  ['null', null, /`handler`/],
   ['text', 'log', /`handler`/],
   ['a handler that is no function', { handler: 'log' }, /`handler`/],
   ['an onSnapshot that is no function', { onSnapshot: 5 }, /`onSnapshot`/],

@@ -101,6 +101,15 @@ describe('a store that fails', () => {
     });
   });
 
+  test('slow to answer a webhook whose events were all handled before → not asked for anything again', async () => {
+    const store = new ScriptedStore();
+    await store.commit(['tracking/events:t1:e1'], { retainMs: 60_000 });
+    store.before = () => void vi.advanceTimersByTime(HALF_LEASE_MS);
+    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => {});
+    expect(report).toMatchObject({ outcome: 'done', duplicates: 1 });
+    expect(store.calls.map(({ operation }) => operation)).toEqual(['commit', 'claim']);
+  });
+
   test('on the first commit → tried again, and the event is done', async () => {
     const store = new ScriptedStore();
     let commits = 0;

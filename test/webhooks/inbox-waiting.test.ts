@@ -49,3 +49,11 @@ test.each([
   const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {});
   expect(report.retryAfterMs).toBe(10_000);
 });
+
+test('one event handled, the lease of another one ends later → retryAfterMs is when that one ends', async () => {
+  const store = new MemoryDedupeStore();
+  await store.claim([keyOf('e1')], { token: 'other', leaseMs: 42_000 });
+  const inbox = makeInbox({ store, busyBudgetMs: 0 });
+  const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {});
+  expect(report).toMatchObject({ handled: 1, retryAfterMs: 42_000 });
+});

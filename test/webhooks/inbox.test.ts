@@ -19,7 +19,14 @@ describe('handling once', () => {
     const { handled, handler } = recorder();
     const report = await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), handler);
     expect(handled).toEqual(['t1/e1', 't1/e2']);
-    expect(report).toMatchObject({ outcome: 'done', handled: 2, duplicates: 0, failures: [], busy: [] });
+    expect(report).toMatchObject({
+      outcome: 'done',
+      handled: 2,
+      duplicates: 0,
+      failures: [],
+      busy: [],
+      retryAfterMs: undefined,
+    });
   });
 
   test('the same payload again → nothing handled, outcome done', async () => {
@@ -86,6 +93,12 @@ describe('handling once', () => {
     );
     await makeInbox().process(body, handler);
     expect(handled).toEqual(['t1/early', 't1/late']);
+  });
+
+  test('two trackers in any order → handled in one order, so that two webhooks do not lock each other out', async () => {
+    const { handled, handler } = recorder();
+    await makeInbox().process(payload(tracking('t2', 'e1'), tracking('t1', 'e1')), handler);
+    expect(handled).toEqual(['t1/e1', 't2/e1']);
   });
 
   test('a body that is text → parsed first', async () => {
@@ -172,6 +185,16 @@ describe('onProofOfDelivery', () => {
     expect(report).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
   });
 
+  test('called → told the key', async () => {
+    let context: Record<string, unknown> = {};
+    await makeInbox().process(payload(proofOfDelivery('t1')), {
+      onProofOfDelivery: (_proof, given) => {
+        context = { ...given };
+      },
+    });
+    expect(context).toMatchObject({ attempt: 1, key: expect.stringMatching(/^t1:sha256-/) });
+  });
+
   test.each([
     ['the same proof in another message, as a resend has it → not called again', 'm2', 'found', 1],
     ['another proof in the same message → called again', 'm1', 'unavailable', 2],
@@ -218,6 +241,24 @@ describe('onSnapshot', () => {
       onSnapshot: () => (calls += 1),
     });
     expect(calls).toBe(0);
+  });
+
+  test('given alone, a delivery with a new event → called, and the event is not marked as handled', async () => {
+    const inbox = makeInbox();
+    const onSnapshot = vi.fn();
+    const report = await inbox.process(payload(tracking('t1', 'e1')), { onSnapshot });
+    expect(onSnapshot).toHaveBeenCalledOnce();
+    expect(report).toMatchObject({ outcome: 'done', handled: 0, snapshots: 1 });
+    const { handled, handler } = recorder();
+    await inbox.process(payload(tracking('t1', 'e1')), handler);
+    expect(handled).toEqual(['t1/e1']);
+  });
+
+  test('a delivery without events, and onDelivery → onSnapshot is called, onDelivery is not', async () => {
+    const [onDelivery, onSnapshot] = [vi.fn(), vi.fn()];
+    await makeInbox().process(payload(tracking('t1')), { onDelivery, onSnapshot });
+    expect(onDelivery).not.toHaveBeenCalled();
+    expect(onSnapshot).toHaveBeenCalledOnce();
   });
 
   test('rejects → outcome failed', async () => {

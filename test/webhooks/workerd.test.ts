@@ -9,8 +9,9 @@ beforeEach(() => {
   vi.resetModules();
 });
 afterEach(() => {
-  vi.useRealTimers();
+  // Before the timers, of which a test may have stubbed the fake ones.
   vi.unstubAllGlobals();
+  vi.useRealTimers();
   vi.resetModules();
 });
 
@@ -77,6 +78,17 @@ describe('on a Worker', () => {
     await closing;
     expect(new Set(signals).size).toBe(2);
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  });
+
+  test('timers that are numbers, as they are there → a handler that takes its time is waited for', async () => {
+    const { setTimeout: start } = globalThis;
+    vi.stubGlobal('setTimeout', (callback: () => void, delayMs: number) => Number(start(callback, delayMs)));
+    const work = deferred();
+    const { receive } = await onWorker(() => work.promise);
+    const answer = receive(webhook('e1'));
+    await vi.advanceTimersByTimeAsync(1_000);
+    work.resolve();
+    expect((await answer).status).toBe(200);
   });
 
   test('a handler is made → no AbortController, which a Worker forbids outside of a request', async () => {
