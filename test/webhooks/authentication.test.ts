@@ -12,6 +12,7 @@ describe('webhookAuthenticator', () => {
     ['a lower-case scheme', 'bearer s3cret'],
     ['an upper-case scheme', 'BEARER s3cret'],
     ['more spaces', 'Bearer   s3cret '],
+    ['a tab after it', 'Bearer s3cret\t'],
   ])('%s → accepted', (_title, header) => {
     expect(() => webhookAuthenticator('s3cret')(header)).not.toThrow();
   });
@@ -22,6 +23,7 @@ describe('webhookAuthenticator', () => {
     ['an empty header', ''],
     ['the bare secret', 's3cret'],
     ['another scheme', 'Basic s3cret'],
+    ['a bearer after another scheme', 'Basic bearer s3cret'],
     ['an empty token', 'Bearer '],
     ['a wrong secret of the same length', 'Bearer s3creT'],
     ['a shorter secret', 'Bearer s3cre'],
@@ -34,6 +36,13 @@ describe('webhookAuthenticator', () => {
 
   test.each(['old', 'new'])('a list of secrets, and the header holds %s → accepted', (secret) => {
     expect(() => webhookAuthenticator(['old', 'new'])(`Bearer ${secret}`)).not.toThrow();
+  });
+
+  test.each([
+    [null, 'undefined'],
+    ['s3cret', 'a string of 6 characters'],
+  ])('header %j → the message tells that it got %s', (header, got) => {
+    expect(() => webhookAuthenticator('s3cret')(header)).toThrow(`to be a bearer token, got ${got}`);
   });
 
   test('a list of secrets, and the header holds none of them → WebhookAuthenticationError', () => {
@@ -63,16 +72,18 @@ describe('webhookAuthenticator', () => {
   });
 
   test.each([
-    ['empty', ''],
-    ['spaces', '  '],
-    ['a line break at its end', 's3cret\n'],
-    ['a number', 5],
-    ['null', null],
-    ['an empty list', []],
-    ['a list with an empty one', ['s3cret', '']],
-  ])('secret that is or has %s → ConfigurationError', (_title, secret) => {
+    ['empty', '', 'an empty string'],
+    ['spaces', '  ', 'one with white space around it'],
+    ['a line break at its end', 's3cret\n', 'one with white space around it'],
+    ['a number', 5, 'a number'],
+    ['null', null, 'null'],
+    ['an empty list', [], 'none'],
+    ['a list with an empty one', ['s3cret', ''], 'an empty string'],
+  ])('secret that is or has %s → ConfigurationError that tells so', (_title, secret, got) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
-    expect(() => webhookAuthenticator(secret as string)).toThrow(ConfigurationError);
+    const make = () => webhookAuthenticator(secret as string);
+    expect(make).toThrow(ConfigurationError);
+    expect(make).toThrow(new RegExp(`, got ${got}$`));
   });
 
   test('a secret with white space around it → the message does not show it', () => {

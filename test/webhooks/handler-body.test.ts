@@ -7,6 +7,7 @@ describe('body', () => {
   test.each([
     'application/json',
     'application/json; charset=utf-8',
+    'application/json ; charset=utf-8',
     'APPLICATION/JSON',
     'application/vnd.tracking+json',
     'text/json',
@@ -22,6 +23,7 @@ describe('body', () => {
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=x',
     'application/jsonx',
+    'x-application/json',
   ])('content type %s → 415', async (contentType) => {
     const request = post(JSON.stringify(payload(tracking('t1', 'e1'))), { 'content-type': contentType });
     expect((await makeHandler()(request)).status).toBe(415);
@@ -49,12 +51,15 @@ describe('body', () => {
     expect(refusals).toEqual([expect.any(WebhookParseError)]);
   });
 
-  test('no body at all → 400', async () => {
+  test('no body at all → 400, told to onRefused as an empty one', async () => {
+    const refusals: unknown[] = [];
     const request = new Request('https://app.example.test/', {
       method: 'POST',
       headers: { authorization: `Bearer ${SECRET}` },
     });
-    expect((await makeHandler()(request)).status).toBe(400);
+    const handler = makeHandler({ onRefused: (error) => refusals.push(error) });
+    expect((await handler(request)).status).toBe(400);
+    expect(refusals).toMatchObject([{ message: expect.stringContaining('got an empty string') }]);
   });
 
   test('byte order mark before the JSON → 200', async () => {
@@ -78,6 +83,12 @@ describe('body', () => {
     expect(request.bodyUsed).toBe(false);
   });
 
+  test.each([0, 70_000])('a declared length of the very limit, with %i spaces → 200', async (spaces) => {
+    const text = JSON.stringify(payload(tracking('t1', 'e1'))) + ' '.repeat(spaces);
+    const request = post(text, { 'content-length': String(text.length) });
+    expect((await makeHandler({ maxBodyBytes: text.length })(request)).status).toBe(200);
+  });
+
   test('10 MiB of body → read', async () => {
     const text = JSON.stringify(payload(tracking('t1', 'e1')));
     const padding = new Uint8Array(10 * 2 ** 20 - text.length).fill(0x20);
@@ -98,27 +109,45 @@ describe('body', () => {
     expect((await makeHandler()(request)).status).toBe(413);
   });
 
-  test('an endless body → 413 after maxBodyBytes, not a full memory', async () => {
-    let sent = 0;
-    const endless = new ReadableStream<Uint8Array>({
-      pull(controller) {
-        sent += 1_000;
-        controller.enqueue(new Uint8Array(1_000));
-      },
-    });
-    expect((await makeHandler({ maxBodyBytes: 5_000 })(post(endless))).status).toBe(413);
-    expect(sent).toBeLessThan(10_000);
+  test.each([
+    ['no length', undefined],
+    ['a length that is not short', '65537'],
+  ])(
+    'an endless body that declares %s → 413 after maxBodyBytes, not a full memory',
+    async (_title, length) => {
+      let sent = 0;
+      const endless = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          sent += 1_000;
+          controller.enqueue(new Uint8Array(1_000));
+          if (sent > 200_000) controller.close();
+        },
+      });
+      const request = post(endless, { 'content-length': length });
+      expect((await makeHandler({ maxBodyBytes: 70_000 })(request)).status).toBe(413);
+      expect(sent).toBeLessThan(80_000);
+    },
+  );
+
+  test('a body that is too long → its stream is left to the host, to cancel or to read', async () => {
+    const request = post(streamOf('0123456789'));
+    await makeHandler({ maxBodyBytes: 5 })(request);
+    expect(request.body?.locked).toBe(false);
   });
 
-  test('a body that breaks off → 400, nothing handled', async () => {
+  test('a body that breaks off → 400, nothing handled, told to onRefused with the reason', async () => {
+    const cause = new Error('socket hang up');
+    const refusals: unknown[] = [];
     const broken = new ReadableStream<Uint8Array>({
       pull(controller) {
-        controller.error(new Error('socket hang up'));
+        controller.error(cause);
       },
     });
     const handler = vi.fn();
-    expect((await makeHandler({ handler })(post(broken))).status).toBe(400);
+    const onRefused = (error: unknown) => refusals.push(error);
+    expect((await makeHandler({ handler, onRefused })(post(broken))).status).toBe(400);
     expect(handler).not.toHaveBeenCalled();
+    expect(refusals).toMatchObject([{ name: 'WebhookParseError', cause }]);
   });
 
   test('a request whose body someone read before → 500, told to onRefused', async () => {

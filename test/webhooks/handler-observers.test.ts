@@ -68,6 +68,16 @@ describe('no onRefused', () => {
     expect(console.warn).toHaveBeenLastCalledWith(expect.any(String), { refusedSince: 999 });
   });
 
+  test('a refusal after a test has set the clock back → a line all the same', async () => {
+    const handler = makeHandler();
+    await vi.advanceTimersByTimeAsync(600_000);
+    await handler(post('{'));
+    vi.useRealTimers();
+    vi.useFakeTimers();
+    await handler(post('{'));
+    expect(console.warn).toHaveBeenCalledTimes(2);
+  });
+
   test("a logger of one's own → gets the lines", async () => {
     const logger = { debug() {}, info() {}, warn: vi.fn(), error: vi.fn() };
     await makeHandler({ logger })(post('{'));

@@ -43,6 +43,16 @@ describe('authentication', () => {
     expect(onRefused).toHaveBeenCalledTimes(status === 200 ? 0 : 1);
   });
 
+  test('a `secret` function that rejects → told to onRefused, with the reason', async () => {
+    const cause = new Error('no vault');
+    const refusals: unknown[] = [];
+    const onRefused = (error: unknown) => refusals.push(error);
+    await makeHandler({ secret: () => Promise.reject(cause), onRefused })(post({}));
+    expect(refusals).toMatchObject([
+      { name: 'ConfigurationError', message: expect.stringContaining('`secret` function'), cause },
+    ]);
+  });
+
   test('a `secret` function → asked for each webhook, and not before the first', async () => {
     const secret = vi.fn(() => SECRET);
     const handler = makeHandler({ secret });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { toNodeHandler } from '../../src/webhooks/index.ts';
 import { makeHandler, SECRET } from './make-handler.ts';
 
@@ -14,6 +14,15 @@ function incomingPost(): IncomingMessage {
     headers,
     rawHeaders: Object.entries(headers).flat(),
   });
+}
+
+/** A request whose body the host has read. */
+async function readPost(): Promise<IncomingMessage> {
+  const incoming = incomingPost();
+  incoming.push(null);
+  incoming.resume();
+  await once(incoming, 'end');
+  return incoming;
 }
 
 test('a reader that cancels with more to come → the rest flows by, and nothing is put into the closed stream', async () => {
@@ -34,24 +43,113 @@ test('a reader that cancels with more to come → the rest flows by, and nothing
   expect(read).toEqual(['first', { done: true, value: undefined }]);
 });
 
-test.each<[string, unknown]>([
-  ['text', 'é'.repeat(51)],
-  ['bytes', new Uint8Array(101)],
-])('101 bytes and more that the host has read as %s, no declared length → 413', async (_title, body) => {
-  const incoming = incomingPost();
-  incoming.push(null);
-  incoming.resume();
-  await once(incoming, 'end');
+test.each<[string, unknown, number]>([
+  ['102 bytes of text', 'é'.repeat(51), 413],
+  ['101 bytes', new Uint8Array(101), 413],
+  ['100 bytes of text', `"${'é'.repeat(49)}"`, 422],
+  [
+    'an object, whose parser had a limit of its own',
+    { trackerId: 't1', events: [], more: 'x'.repeat(100) },
+    200,
+  ],
+])('maxBodyBytes 100, and the host has read %1$s, no declared length → %3$i', async (_title, body, status) => {
+  const incoming = await readPost();
   const response = new ServerResponse(incoming);
   await toNodeHandler(makeHandler({ maxBodyBytes: 100 }))(Object.assign(incoming, { body }), response);
-  expect(response.statusCode).toBe(413);
+  expect(response.statusCode).toBe(status);
+});
+
+test('a body that the host has parsed and nobody reads → not written out', async () => {
+  const incoming = await readPost();
+  const toJSON = vi.fn(() => ({}));
+  const receive = toNodeHandler(async () => new Response());
+  await receive(Object.assign(incoming, { body: { toJSON } }), new ServerResponse(incoming));
+  expect(toJSON).not.toHaveBeenCalled();
+});
+
+test('a body that nobody reads → left alone until the response', async () => {
+  const incoming = incomingPost();
+  incoming.push('first');
+  let isTouched: boolean | undefined;
+  const receive = toNodeHandler(async () => {
+    await new Promise(setImmediate);
+    isTouched = incoming.readableDidRead;
+    return new Response();
+  });
+  await receive(incoming, new ServerResponse(incoming));
+  expect(isTouched).toBe(false);
+});
+
+test('a connection that closes before the handler reads → its reader is told', async () => {
+  const incoming = incomingPost();
+  let reading: Promise<string> | undefined;
+  const receive = toNodeHandler(async (request) => {
+    incoming.destroy();
+    await once(incoming, 'close');
+    reading = request.text();
+    await reading.catch(() => {});
+    return new Response();
+  });
+  await receive(incoming, new ServerResponse(incoming));
+  await expect(reading).rejects.toThrow('closed before the body was complete');
+});
+
+test('HEAD → 200, and nothing goes to next', async () => {
+  const incoming = Object.assign(incomingPost(), { method: 'HEAD' });
+  const response = new ServerResponse(incoming);
+  const next = vi.fn();
+  await toNodeHandler(makeHandler())(incoming, response, next);
+  expect(response.statusCode).toBe(200);
+  expect(next).not.toHaveBeenCalled();
+});
+
+test('an answer with a header → sent with it', async () => {
+  const incoming = Object.assign(incomingPost(), { method: 'GET' });
+  const response = new ServerResponse(incoming);
+  await toNodeHandler(makeHandler())(incoming, response);
+  expect([response.statusCode, response.getHeader('allow')]).toEqual([405, 'HEAD, POST']);
+});
+
+test('a request and a reply of Fastify → the reply is hijacked before the answer', async () => {
+  const raw = incomingPost();
+  const hijack = vi.fn();
+  const receive = toNodeHandler(async () => {
+    expect(hijack).toHaveBeenCalledOnce();
+    return new Response(null, { status: 204 });
+  });
+  const response = new ServerResponse(raw);
+  await receive({ raw }, { raw: response, hijack });
+  expect(response.statusCode).toBe(204);
+});
+
+describe('a host that has answered meanwhile, as one with a timeout does', () => {
+  test('the handler answers → its answer is dropped, and nothing goes to next', async () => {
+    const incoming = incomingPost();
+    const response = new ServerResponse(incoming);
+    const next = vi.fn();
+    const receive = toNodeHandler(async () => {
+      response.writeHead(504).end();
+      return new Response(null, { headers: { 'x-late': '1' } });
+    });
+    await receive(incoming, response, next);
+    expect(response.statusCode).toBe(504);
+    expect(next).not.toHaveBeenCalled();
+  });
+
+  test('the handler throws, no next → the listener does not', async () => {
+    const incoming = incomingPost();
+    const response = new ServerResponse(incoming);
+    const receive = toNodeHandler(async () => {
+      response.writeHead(504).end();
+      throw new Error('too late');
+    });
+    await expect(receive(incoming, response)).resolves.toBeUndefined();
+    expect(response.statusCode).toBe(504);
+  });
 });
 
 test('a sender that has gone, and a body that the host has read → handled all the same', async () => {
-  const incoming = incomingPost();
-  incoming.push(null);
-  incoming.resume();
-  await once(incoming, 'end');
+  const incoming = await readPost();
   const response = new ServerResponse(incoming);
   response.destroy();
   const bodies: unknown[] = [];
