@@ -143,7 +143,8 @@ async function send(outgoing: ServerResponse, response: Response): Promise<void>
   const body = Buffer.from(await response.arrayBuffer());
   if (outgoing.headersSent || outgoing.destroyed) return;
   outgoing.statusCode = response.status;
-  for (const [name, value] of response.headers) if (name !== 'set-cookie') outgoing.setHeader(name, value);
+  for (const [name, value] of response.headers) outgoing.setHeader(name, value);
+  // Of several, the loop leaves only the last.
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader('set-cookie', cookies);
   outgoing.end(body);

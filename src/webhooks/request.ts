@@ -25,7 +25,7 @@ export function webhookAuthenticator(
 ): (authorization: string | null | undefined) => void {
   const digests = checkedSecrets(secret).map((value) => digest(value, 'utf8'));
   return (authorization) => {
-    const token = /^bearer +(.*)$/is.exec(authorization ?? '')?.[1];
+    const token = /^bearer +(.*)/is.exec(authorization ?? '')?.[1];
     if (token === undefined) {
       throw new WebhookAuthenticationError(
         `Expected \`Authorization\` to be a bearer token, got ${kindOf(authorization ?? undefined)}`,

@@ -101,6 +101,13 @@ describe('close', () => {
     expect((await handler(post({}, { authorization: 'Bearer wrong' }))).status).toBe(401);
   });
 
+  test('right after a webhook came → that one is still handled', async () => {
+    const handler = makeHandler();
+    const answering = handler(post(payload(tracking('t1', 'e1'))));
+    await handler.close();
+    expect((await answering).status).toBe(200);
+  });
+
   test('while a handler runs → resolves when it is done, and that webhook is answered with 200', async () => {
     const work = deferred();
     const handler = makeHandler({ handler: () => work.promise });
@@ -150,6 +157,24 @@ describe('close', () => {
       handled: 1,
       duplicates: 1,
     });
+  });
+
+  test('timeoutMs passes after another webhook was done → the running handler is told all the same', async () => {
+    const signals: AbortSignal[] = [];
+    const handler = makeHandler({
+      handler: ({ eventId }, { signal }) => {
+        signals.push(signal);
+        return eventId === 'e1' ? undefined : new Promise(() => {});
+      },
+    });
+    const first = handler(post(payload(tracking('t1', 'e1'))));
+    void handler(post(payload(tracking('t2', 'e2'))));
+    await first;
+    await vi.advanceTimersByTimeAsync(1);
+    const closing = handler.close({ timeoutMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(2_000);
+    await closing;
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
   });
 
   test('timeoutMs passes, and the store is slow → resolves when the undone work is given back', async () => {

@@ -14,6 +14,7 @@ describe('outcomes', () => {
   test('everything handled → 200 with success true', async () => {
     const response = await makeHandler()(post(payload(tracking('t1', 'e1'))));
     expect([response.status, await response.json()]).toEqual([200, { success: true, outcome: 'done' }]);
+    expect(response.headers.has('retry-after')).toBe(false);
   });
 
   test('everything handled before → 200', async () => {
@@ -99,6 +100,24 @@ describe('outcomes', () => {
     const handler = makeHandler({ inbox: makeInbox({ store, busyBudgetMs: 0 }) });
     const response = await handler(post(payload(tracking('t1', 'e1'))));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '42']);
+  });
+
+  test('one event busy elsewhere, another fails → 500 without Retry-After', async () => {
+    const store = new MemoryDedupeStore();
+    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 42_000 });
+    const inbox = makeInbox({ store, busyBudgetMs: 0 });
+    const handler = makeHandler({ inbox, handler: () => Promise.reject(new Error('no database')) });
+    const response = await handler(post(payload(tracking('t1', 'e1'), tracking('t2', 'e2'))));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([500, null]);
+  });
+
+  test('busy elsewhere for 3 s, in a process that has run for long → waited for, 200', async () => {
+    await vi.advanceTimersByTimeAsync(100_000);
+    const store = new MemoryDedupeStore();
+    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 3_000 });
+    const answering = makeHandler({ inbox: makeInbox({ store }) })(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(11_500);
+    expect((await answering).status).toBe(200);
   });
 
   test('busy elsewhere for longer than the deadline → 503 before the deadline', async () => {

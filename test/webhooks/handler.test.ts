@@ -31,12 +31,12 @@ describe('authentication', () => {
   });
 
   test.each([
-    ['gives the secret', () => SECRET, 200],
-    ['gives several later', async () => ['old', SECRET], 200],
-    ['gives another one', async () => 'whsec-2', 401],
-    ['gives none', () => '', 500],
-    ['rejects', () => Promise.reject(new Error('no vault')), 500],
-  ])('a `secret` function that %s → %3$i', async (_title, secret, status) => {
+    ['gives the secret', 200, () => SECRET],
+    ['gives several later', 200, async () => ['old', SECRET]],
+    ['gives another one', 401, async () => 'whsec-2'],
+    ['gives none', 500, () => ''],
+    ['rejects', 500, () => Promise.reject(new Error('no vault'))],
+  ])('a `secret` function that %s → %i', async (_title, status, secret) => {
     const onRefused = vi.fn();
     const handler = makeHandler({ secret, onRefused });
     expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(status);

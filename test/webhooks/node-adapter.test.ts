@@ -43,16 +43,16 @@ test('a reader that cancels with more to come → the rest flows by, and nothing
   expect(read).toEqual(['first', { done: true, value: undefined }]);
 });
 
-test.each<[string, unknown, number]>([
-  ['102 bytes of text', 'é'.repeat(51), 413],
-  ['101 bytes', new Uint8Array(101), 413],
-  ['100 bytes of text', `"${'é'.repeat(49)}"`, 422],
+test.each<[string, number, unknown]>([
+  ['102 bytes of text', 413, 'é'.repeat(51)],
+  ['101 bytes', 413, new Uint8Array(101)],
+  ['100 bytes of text', 422, `"${'é'.repeat(49)}"`],
   [
     'an object, whose parser had a limit of its own',
-    { trackerId: 't1', events: [], more: 'x'.repeat(100) },
     200,
+    { trackerId: 't1', events: [], more: 'x'.repeat(100) },
   ],
-])('maxBodyBytes 100, and the host has read %1$s, no declared length → %3$i', async (_title, body, status) => {
+])('maxBodyBytes 100, and the host has read %s, no declared length → %i', async (_title, status, body) => {
   const incoming = await readPost();
   const response = new ServerResponse(incoming);
   await toNodeHandler(makeHandler({ maxBodyBytes: 100 }))(Object.assign(incoming, { body }), response);

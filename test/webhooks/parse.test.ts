@@ -36,6 +36,13 @@ describe('payload shapes', () => {
     ]);
   });
 
+  test('flat payload with one of the ids → a tracker with that id alone', () => {
+    const { deliveries } = parseWebhook({ trackerId: 't1', events: [] });
+    expect(deliveries.map((delivery) => delivery.kind === 'events' && delivery.tracker)).toStrictEqual([
+      { trackerId: 't1' },
+    ]);
+  });
+
   test('flat items in an envelope → one events delivery each', () => {
     const body = payload({ trackerId: 't1', events: [{ eventId: 'e1' }] }, { trackerId: 't2', events: [] });
     expect(parseWebhook(body).deliveries).toMatchObject([
