@@ -273,9 +273,8 @@ const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
 /** Builds a response; the sender looks at the status, and at `success` in a JSON body. */
 export function respond(kind: ResponseKind, retryAfterMs?: number): Response {
   const { retryAfterSeconds, ...init } = RESPONSES[kind];
-  const { status } = init;
-  if (kind === 'alive') return new Response(null, { status });
-  const response = Response.json({ success: status === 200, outcome: kind }, init);
+  if (kind === 'alive') return new Response(null, init);
+  const response = Response.json({ success: init.status === 200, outcome: kind }, init);
   const seconds =
     retryAfterMs === undefined ? retryAfterSeconds : Math.max(1, Math.ceil(retryAfterMs / 1000));
   if (seconds !== undefined) response.headers.set('retry-after', String(seconds));

@@ -75,9 +75,8 @@ export class MemoryDedupeStore implements DedupeStore {
     this.#forgetExpired(now);
     const claims = keys.map((key) => this.#find(key, token, now));
     if (this.size + keys.length > this.#maxKeys) this.#makeRoom(keys, claims, now);
-    for (let index = 0; index < keys.length; index += 1) {
-      const claim = claims[index];
-      if (claim?.status !== 'acquired') continue;
+    for (const [index, claim] of claims.entries()) {
+      if (claim.status !== 'acquired') continue;
       this.#open.set(keys[index] ?? '', { token, leaseUntil: now + leaseMs, attempts: claim.attempt });
     }
     return claims;
@@ -96,7 +95,7 @@ export class MemoryDedupeStore implements DedupeStore {
     const forgetAt = Math.ceil((now + retainMs) / 1000);
     for (const key of keys) {
       // Whoever claimed it has made room for it.
-      if (!this.#open.delete(key) && this.#done.get(key) === undefined && this.size >= this.#maxKeys)
+      if (!this.#open.delete(key) && this.#done.get(key) === undefined)
         this.#makeRoom([key], [FIRST_CLAIM], now);
       this.#done.set(key, forgetAt);
     }
@@ -138,11 +137,10 @@ export class MemoryDedupeStore implements DedupeStore {
       (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
     );
     const surplus = this.size + fresh.length - this.#maxKeys;
-    if (surplus <= 0) return;
     // Those just found done are the most recently used ones, so the least recent others come first.
     const found = claims.filter(({ status }) => status === 'done').length;
     const fromDone = Math.min(surplus, this.#done.size - found);
-    const idle = fromDone === surplus ? [] : this.#idleKeys(surplus - fromDone, new Set(keys), now);
+    const idle = this.#idleKeys(surplus - fromDone, new Set(keys), now);
     if (fromDone + idle.length < surplus) {
       throw new TrackingError(
         `Expected at most ${this.#maxKeys} keys to be worked on at once (\`maxKeys\`), got ${fresh.length} more`,
@@ -186,9 +184,9 @@ function isIdle(open: OpenKey, now: number): boolean {
  */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
-  #cursor = this.#values.keys();
-  /** The key the cursor stands on; undefined when it has to move on first. */
-  #leastRecent: string | undefined;
+  readonly #cursor = this.#values.entries();
+  /** What the cursor stands on; undefined when it has to move on first. */
+  #leastRecent: readonly [key: string, value: Value] | undefined;
 
   get size(): number {
     return this.#values.size;
@@ -206,21 +204,15 @@ class RecencyMap<Value> {
 
   /** Returns whether it was there. */
   delete(key: string): boolean {
-    if (this.#leastRecent === key) this.#leastRecent = undefined;
+    if (this.#leastRecent?.[0] === key) this.#leastRecent = undefined;
     return this.#values.delete(key);
   }
 
   /** The least recently used key with its value; undefined when there is none. */
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    if (this.#values.size === 0) return undefined;
-    while (this.#leastRecent === undefined) {
-      const next = this.#cursor.next();
-      // Everything the cursor passed was deleted or put at the end, so a cursor that ran out starts anew.
-      if (next.done === true) this.#cursor = this.#values.keys();
-      else this.#leastRecent = next.value;
-    }
-    const value = this.#values.get(this.#leastRecent);
-    return value === undefined ? undefined : [this.#leastRecent, value];
+    // Everything the cursor passed was deleted or put at the end: it does not run out, for good, while there is a key.
+    if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
+    return this.#leastRecent;
   }
 
   [Symbol.iterator](): Iterator<[key: string, value: Value]> {

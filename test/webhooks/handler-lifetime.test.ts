@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError, MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { makeHandler, post } from './make-handler.ts';
-import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
+import { deferred, makeInbox, makeSignalInbox, payload, ScriptedStore, tracking } from './support.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -175,6 +175,21 @@ describe('close', () => {
     await vi.advanceTimersByTimeAsync(2_000);
     await closing;
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+  });
+
+  test('everything is done before timeoutMs → no signal is aborted', async () => {
+    const { signals, inbox } = makeSignalInbox();
+    const handler = makeHandler({ inbox });
+    await handler(post(payload(tracking('t1', 'e1'))));
+    await handler.close({ timeoutMs: 1_000 });
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+  });
+
+  test('many webhooks → one signal for all, so that nothing is kept of those that are done', async () => {
+    const { signals, inbox } = makeSignalInbox();
+    const handler = makeHandler({ inbox });
+    for (const eventId of ['e1', 'e2', 'e3']) await handler(post(payload(tracking('t1', eventId))));
+    expect(new Set(signals).size).toBe(1);
   });
 
   test('timeoutMs passes, and the store is slow → resolves when the undone work is given back', async () => {

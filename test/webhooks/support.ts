@@ -1,4 +1,4 @@
-import type { Claim, DedupeStore, WebhookInboxOptions } from '../../src/webhooks/index.ts';
+import type { Claim, DedupeStore, WebhookInboxOptions, WebhookProcessor } from '../../src/webhooks/index.ts';
 import { MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
 
 /** A promise that the test settles. */
@@ -48,6 +48,16 @@ export function payload(...trackings: unknown[]) {
 /** An inbox on a memory store that keeps its errors to itself. */
 export function makeInbox(options: Partial<WebhookInboxOptions> = {}): WebhookInbox {
   return new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {}, ...options });
+}
+
+/** An inbox that writes down the signal of each webhook. */
+export function makeSignalInbox(inbox: WebhookProcessor = makeInbox()) {
+  const signals: (AbortSignal | undefined)[] = [];
+  const process: WebhookProcessor['process'] = (body, callbacks, options) => {
+    signals.push(options?.signal);
+    return inbox.process(body, callbacks, options);
+  };
+  return { signals, inbox: { process } };
 }
 
 /** A store that writes down what it is asked, and fails or waits where the test says so. */

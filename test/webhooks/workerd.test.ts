@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DedupeStore } from '../../src/webhooks/index.ts';
 import { post, SECRET } from './make-handler.ts';
-import { deferred, payload, tracking } from './support.ts';
+import { deferred, makeSignalInbox, payload, tracking } from './support.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -89,6 +89,23 @@ describe('on a Worker', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     work.resolve();
     expect((await answer).status).toBe(200);
+  });
+
+  test('a forced shutdown → the signal of a webhook that was done before is left alone', async () => {
+    const { createWebhookHandler } = await import('../../src/webhooks/index.ts');
+    const { signals, inbox } = makeSignalInbox();
+    const handle = vi
+      .fn()
+      .mockReturnValue(new Promise(() => {}))
+      .mockReturnValueOnce(undefined);
+    const receive = createWebhookHandler({ secret: SECRET, inbox, handler: handle });
+    await receive(webhook('e1'));
+    void receive(webhook('e2'));
+    await vi.advanceTimersByTimeAsync(1);
+    const closing = receive.close({ timeoutMs: 100 });
+    await vi.advanceTimersByTimeAsync(10_000);
+    await closing;
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false, true]);
   });
 
   test('a handler is made → no AbortController, which a Worker forbids outside of a request', async () => {
