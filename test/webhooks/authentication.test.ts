@@ -30,6 +30,7 @@ describe('webhookAuthenticator', () => {
     ['a longer secret', 'Bearer s3crets'],
     ['two secrets in one header', 'Bearer s3cret, Bearer s3cret'],
     ['no space', 'Bearers3cret'],
+    ['a line after the secret', 'Bearer s3cret\nmore'],
   ])('%s → WebhookAuthenticationError', (_title, header) => {
     expect(() => webhookAuthenticator('s3cret')(header)).toThrow(WebhookAuthenticationError);
   });
