@@ -79,6 +79,7 @@ export class FlawReporter {
 
   report(rejected: readonly ItemIssues[], mismatched: readonly ItemIssues[]): void {
     if (rejected.length > 0) this.#describe('Rejected items of a webhook', flawsOf(rejected));
+    if (mismatched.length === 0) return;
     // Once a field: when the service changes one, every webhook has it from then on.
     const newFlaws = new Map(flawsOf(mismatched).map((flaw) => [flaw.field, flaw]));
     for (const field of this.#knownFields) newFlaws.delete(field);
