@@ -31,15 +31,24 @@ export class IssueLog {
 
   /** Items come in their order; `describe` is asked only when there is room. */
   add(index: number, describe: () => readonly ValidationIssue[]): void {
-    const last = this.#entries.at(-1);
-    if (last?.index === index) {
-      if (last.issues.length >= MOST_ISSUES_PER_ITEM) last.notListed += 1;
-      else last.issues.push(...describe());
-    } else if (this.#entries.length < MOST_ITEMS) {
-      this.#entries.push({ index, issues: [...describe()], notListed: 0 });
-    } else if (this.#more?.last !== index) {
-      this.#more = { first: this.#more?.first ?? index, last: index, count: (this.#more?.count ?? 0) + 1 };
+    let entry = this.#entries.at(-1);
+    if (entry?.index !== index) {
+      if (this.#entries.length >= MOST_ITEMS) {
+        this.#noteItem(index);
+        return;
+      }
+      entry = { index, issues: [], notListed: 0 };
+      this.#entries.push(entry);
     }
+    const room = MOST_ISSUES_PER_ITEM - entry.issues.length;
+    const issues = room > 0 ? describe() : undefined;
+    entry.issues.push(...(issues?.slice(0, room) ?? []));
+    entry.notListed += issues === undefined ? 1 : Math.max(0, issues.length - room);
+  }
+
+  #noteItem(index: number): void {
+    if (this.#more?.last === index) return;
+    this.#more = { first: this.#more?.first ?? index, last: index, count: (this.#more?.count ?? 0) + 1 };
   }
 
   list(): ItemIssues[] {

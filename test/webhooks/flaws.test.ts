@@ -15,6 +15,13 @@ test.each([1, 20, 21, 1_000])(
   },
 );
 
+test('one item with 1,000 issues of one field → the first 20, and how many more', () => {
+  const shipment = { trackingNumbers: Array.from({ length: 1_000 }, () => 0) };
+  const { mismatched } = parseWebhook({ trackerId: 't1', events: [], shipment });
+  expect(mismatched[0]?.issues).toHaveLength(21);
+  expect(mismatched[0]?.issues.at(-1)?.message).toBe('Expected no more issues, got at least 980 more');
+});
+
 test.each([99, 100, 1_000])(
   '%d items with a field of another kind → at most the first 100 are told',
   (count) => {
