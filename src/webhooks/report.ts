@@ -80,10 +80,11 @@ export function notify<Given extends unknown[]>(
   observer: ((...given: Given) => unknown) | undefined,
   ...given: Given
 ): void {
-  callGuarded(
-    () => observer?.(...given),
-    () => {},
-  );
+  if (observer !== undefined)
+    callGuarded(
+      () => observer(...given),
+      () => {},
+    );
 }
 
 /** When to come again for what this process works on, in milliseconds: its end cannot be known. */
