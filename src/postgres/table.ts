@@ -88,7 +88,10 @@ ${inboxTableSql(this.#name)}
 END $migration$`);
   }
 
-  /** Deletes rows that nobody needs any more; reads the whole table. Locked ones wait for the next purge, so it never stands in a receiver's way. */
+  /**
+   * Deletes rows that nobody needs any more; reads the whole table. Locked ones wait for the next purge, so it never stands in a
+   * receiver's way.
+   */
   async purge(client: Queryable, options: PurgeOptions = {}): Promise<number> {
     const { batchSize } = checkOptions(purgeOptions, options);
     let purged = 0;
