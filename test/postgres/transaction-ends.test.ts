@@ -1,31 +1,16 @@
-import { PGlite } from '@electric-sql/pglite';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type TransactionRunner, transactionalInbox } from '../../src/postgres/index.ts';
+import { push, useInboxDatabase } from './inbox-database.ts';
 
-let database: PGlite;
-beforeAll(async () => {
-  database = await PGlite.create();
-}, 120_000);
-afterAll(() => database.close());
-beforeEach(async () => {
-  await transactionalInbox({ pool: database }).createTable();
-  await database.query('CREATE TABLE effects (id text)');
-});
-afterEach(async () => {
-  await database.exec('DROP TABLE tracking_inbox; DROP TABLE effects');
-});
-function push(...ids: string[]) {
-  const events = ids.map((eventId, order) => ({ eventId, occurrenceDatetime: '2021-03-04', order }));
-  return { trackerId: 't1', events };
-}
+const database = useInboxDatabase();
 const silent = () => {};
 
 /** A pool of one connection, as `pg` lends it. */
 function poolOf() {
   const connection = {
     async query(text: string, values?: unknown[]) {
-      if (values === undefined) return (await database.exec(text)).at(-1) ?? { rows: [] };
-      return database.query(text, values);
+      if (values === undefined) return (await database().exec(text)).at(-1) ?? { rows: [] };
+      return database().query(text, values);
     },
     release() {},
   };
@@ -55,11 +40,11 @@ test('a handler that ends its transaction by COMMIT → the other events are han
 test('a runner that does the work again when the commit fails → what it handled the second time lasts', async () => {
   let tries = 0;
   const pool: TransactionRunner = {
-    query: (text, values) => database.query(text, values),
+    query: (text, values) => database().query(text, values),
     async transaction(work) {
       for (;;) {
         try {
-          return await database.transaction(async (given) => {
+          return await database().transaction(async (given) => {
             const result = await work(given);
             if (tries++ === 0)
               throw Object.assign(new Error('could not serialize access'), { code: '40001' });
@@ -75,7 +60,7 @@ test('a runner that does the work again when the commit fails → what it handle
   await inbox.process(push('a', 'b'), async ({ eventId }, { transaction }) => {
     await transaction.query('INSERT INTO effects VALUES ($1)', [eventId]);
   });
-  const { rows } = await database.query<{ id: string }>('SELECT id FROM effects ORDER BY id');
+  const { rows } = await database().query<{ id: string }>('SELECT id FROM effects ORDER BY id');
   expect(rows.map(({ id }) => id)).toEqual(['a', 'b']);
 });
 

@@ -1,5 +1,5 @@
-import { PGlite } from '@electric-sql/pglite';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { PGlite } from '@electric-sql/pglite';
+import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import {
   PostgresDedupeStore,
@@ -8,35 +8,18 @@ import {
   transactionalInbox,
 } from '../../src/postgres/index.ts';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
+import { push, useInboxDatabase } from './inbox-database.ts';
 
-let database: PGlite;
-
-beforeAll(async () => {
-  database = await PGlite.create();
-}, 120_000);
-afterAll(() => database.close());
-beforeEach(async () => {
-  await transactionalInbox({ pool: database }).createTable();
-  await database.query('CREATE TABLE effects (id text)');
-});
-afterEach(async () => {
-  await database.exec('DROP TABLE tracking_inbox; DROP TABLE effects; RESET lock_timeout');
-});
+const database = useInboxDatabase();
 
 const silent = () => {};
 
 function makeInbox(options: Partial<TransactionalInboxOptions<PGlite>> = {}) {
-  return transactionalInbox({ pool: database, onError: silent, ...options });
-}
-
-/** A push of events of one tracker; the first is the oldest. */
-function push(...ids: string[]) {
-  const events = ids.map((eventId, order) => ({ eventId, occurrenceDatetime: '2021-03-04', order }));
-  return { trackerId: 't1', events };
+  return transactionalInbox({ pool: database(), onError: silent, ...options });
 }
 
 async function effects(): Promise<unknown[]> {
-  const { rows } = await database.query<{ id: string }>('SELECT id FROM effects ORDER BY id');
+  const { rows } = await database().query<{ id: string }>('SELECT id FROM effects ORDER BY id');
   return rows.map(({ id }) => id);
 }
 
@@ -152,7 +135,7 @@ describe('a handler that fails', () => {
   });
 
   test('a commit that fails → failed, and the redelivery handles it', async () => {
-    await database.exec(`CREATE TABLE parents (id text PRIMARY KEY); CREATE TABLE children (
+    await database().exec(`CREATE TABLE parents (id text PRIMARY KEY); CREATE TABLE children (
       id text REFERENCES parents DEFERRABLE INITIALLY DEFERRED)`);
     const inbox = makeInbox();
     const orphan = await inbox.process(push('a'), async (_, { transaction }) => {
@@ -164,8 +147,8 @@ describe('a handler that fails', () => {
 
   test('a commit whose answer is lost → unavailable, and the redelivery finds it done: one effect', async () => {
     const pool: TransactionRunner = {
-      query: (...statement) => database.query(...statement),
-      transaction: (work) => database.transaction(work),
+      query: (...statement) => database().query(...statement),
+      transaction: (work) => database().transaction(work),
     };
     const { transaction } = pool;
     pool.transaction = async (work) => {
@@ -205,10 +188,10 @@ describe('a handler that fails', () => {
     const inbox = makeInbox({ onError });
     const report = await inbox.process(push('a'), async () => {
       await Promise.resolve();
-      database.query('ALTER TABLE tracking_inbox RENAME TO elsewhere').catch(silent);
+      database().query('ALTER TABLE tracking_inbox RENAME TO elsewhere').catch(silent);
       throw new Error('handler failed');
     });
-    await database.query('ALTER TABLE elsewhere RENAME TO tracking_inbox');
+    await database().query('ALTER TABLE elsewhere RENAME TO tracking_inbox');
     expect(report.outcome).toBe('failed');
     expect(onError).toHaveBeenCalledWith(expect.anything(), {
       operation: 'release',
@@ -350,13 +333,13 @@ describe('together with a PostgresDedupeStore on the same table', () => {
   const key = 'tracking/events:t1:a';
 
   test('an event that the store knows as done → a duplicate', async () => {
-    const store = new PostgresDedupeStore({ client: database });
+    const store = new PostgresDedupeStore({ client: database() });
     await store.commit([key], { retainMs: 60_000 });
     expect(await makeInbox().process(push('a'), writing())).toMatchObject({ outcome: 'done', duplicates: 1 });
   });
 
   test('an event that the store leased → busy for the rest of the lease, its siblings are handled', async () => {
-    const store = new PostgresDedupeStore({ client: database });
+    const store = new PostgresDedupeStore({ client: database() });
     await store.claim([key], { token: 'another receiver', leaseMs: 60_000 });
     const report = await makeInbox().process(push('a', 'b'), writing());
     expect(report).toMatchObject({ outcome: 'busy', busy: [key], handled: 1 });
@@ -366,7 +349,7 @@ describe('together with a PostgresDedupeStore on the same table', () => {
 
   test('an event handled here → done for the store', async () => {
     await makeInbox().process(push('a'), writing());
-    const store = new PostgresDedupeStore({ client: database });
+    const store = new PostgresDedupeStore({ client: database() });
     expect(await store.claim([key], { token: 'another', leaseMs: 1_000 })).toEqual([{ status: 'done' }]);
   });
 });
@@ -383,7 +366,7 @@ test('a signal that aborts → nothing new begins, the rest is interrupted', asy
 });
 
 test('lock_timeout of the application → as it was, while the handler runs', async () => {
-  await database.query(`SET lock_timeout = '7s'`);
+  await database().query(`SET lock_timeout = '7s'`);
   let during: unknown;
   await makeInbox().process(push('a'), async (_, { transaction }) => {
     const { rows } = await transaction.query('SHOW lock_timeout');
