@@ -17,34 +17,25 @@ function printedBy(file) {
   return execFileSync(process.execPath, [file], { encoding: 'utf8' }).trim();
 }
 
-test('vite dev SSR, the package left to Node → runs', async () => {
-  const server = await createServer({
-    server: { middlewareMode: true, hmr: false, ws: false },
-    appType: 'custom',
-    logLevel: 'error',
+for (const [title, ssr] of [
+  ['vite dev SSR, the package left to Node → runs', {}],
+  ['vite dev SSR that transforms every package (`ssr.noExternal`) → runs', { noExternal: true }],
+]) {
+  test(title, async () => {
+    const server = await createServer({
+      server: { middlewareMode: true, hmr: false, ws: false },
+      appType: 'custom',
+      ssr,
+      logLevel: 'error',
+    });
+    try {
+      const { run } = await server.ssrLoadModule('/src/server.js');
+      assert.equal(await run(), RESULT);
+    } finally {
+      await server.close();
+    }
   });
-  try {
-    const { run } = await server.ssrLoadModule('/src/server.js');
-    assert.equal(await run(), RESULT);
-  } finally {
-    await server.close();
-  }
-});
-
-test('vite dev SSR that transforms every package (`ssr.noExternal`) → runs', async () => {
-  const server = await createServer({
-    server: { middlewareMode: true, hmr: false, ws: false },
-    appType: 'custom',
-    ssr: { noExternal: true },
-    logLevel: 'error',
-  });
-  try {
-    const { run } = await server.ssrLoadModule('/src/server.js');
-    assert.equal(await run(), RESULT);
-  } finally {
-    await server.close();
-  }
-});
+}
 
 test('vite build for a server, everything bundled → runs', async () => {
   const outDir = join(folder, 'vite');
