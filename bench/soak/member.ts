@@ -1,12 +1,14 @@
 /** What the poller and the receivers have in common: a client, a count of what they do, and answers to the soak. */
 import { existsSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapCodeStatistics } from 'node:v8';
 import { isTrackingError, TrackingClient } from '../../src/index.ts';
 import { type RedisClient, RedisLimiter } from '../../src/redis/index.ts';
 import { shiftWallClock } from '../fleet/shift-clock.ts';
-import { usedHeapBytes } from '../scale/heap.ts';
+import { MIB, usedHeapBytes } from '../scale/heap.ts';
 import {
   type Command,
+  type HeapUse,
   type Leftovers,
   MAX_UPLINK_MS,
   type MemberMessage,
@@ -99,7 +101,7 @@ export function answerCommands(own: { readonly drain?: () => Promise<void>; clos
   const answer = async (command: Command): Promise<MemberMessage> => {
     switch (command.kind) {
       case 'heap':
-        return { kind: 'heap', bytes: await lowestHeapBytes() };
+        return { kind: 'heap', use: await lowestHeapUse() };
       case 'shift':
         shiftWallClock(command.byMs);
         return { kind: 'shifted' };
@@ -129,13 +131,16 @@ export function answerCommands(own: { readonly drain?: () => Promise<void>; clos
 }
 
 /** What stays: calls under way, and those that wait for the end of an outage, come and go. */
-async function lowestHeapBytes(): Promise<number> {
-  let lowest = Number.POSITIVE_INFINITY;
+async function lowestHeapUse(): Promise<HeapUse> {
+  const looks: HeapUse[] = [];
   for (let look = 0; look < HEAP_LOOKS; look += 1) {
-    lowest = Math.min(lowest, await usedHeapBytes());
+    const usedBytes = await usedHeapBytes();
+    const { code_and_metadata_size, bytecode_and_metadata_size } = getHeapCodeStatistics();
+    const codeBytes = code_and_metadata_size + bytecode_and_metadata_size;
+    looks.push({ dataMiB: (usedBytes - codeBytes) / MIB, codeMiB: codeBytes / MIB });
     await sleep(HEAP_LOOK_EVERY_MS);
   }
-  return lowest;
+  return looks.reduce((lowest, look) => (look.dataMiB < lowest.dataMiB ? look : lowest));
 }
 
 function leftovers(): Leftovers {

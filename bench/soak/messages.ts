@@ -39,11 +39,19 @@ export interface Leftovers {
   readonly sockets: number;
 }
 
+/** What is in use on the heap of a process after a full collection. */
+export interface HeapUse {
+  /** What the program keeps. */
+  readonly dataMiB: number;
+  /** What V8 compiled: it goes on for long, as more and more of what a fault runs has run often. */
+  readonly codeMiB: number;
+}
+
 /** What a process tells the soak. */
 export type MemberMessage =
   | { readonly kind: 'ready'; readonly url?: string }
   | { readonly kind: 'tick'; readonly counts: Readonly<Partial<Record<Signal, number>>> }
-  | { readonly kind: 'heap'; readonly bytes: number }
+  | { readonly kind: 'heap'; readonly use: HeapUse }
   | { readonly kind: 'shifted' }
   | { readonly kind: 'drained' }
   | { readonly kind: 'finished'; readonly calls: CallReport; readonly leftovers: Leftovers };

@@ -5,7 +5,7 @@ import { type Audit, audit, type Handling, readHandlings } from './audit.ts';
 import { FAULTS, type Victims } from './faults.ts';
 import { watchLimiter } from './limiter-watch.ts';
 import { Member } from './members.ts';
-import { type CallReport, type InboxName, steadyNow } from './messages.ts';
+import { type CallReport, type HeapUse, type InboxName, steadyNow } from './messages.ts';
 import { type Outage, Pulse } from './pulse.ts';
 import { SoakPostgres, SoakRedis } from './servers.ts';
 import { LIMIT_PER_SECOND, SECRET, SoakService } from './service.ts';
@@ -25,11 +25,11 @@ const LAST_ANSWERS_MS = 4_000;
 /** How long the last webhooks and polls may take once nothing fails any more. */
 const REST_MS = 120_000;
 
-/** What was in use after a full collection. */
+/** The heaps of the client that polls and of the receiver that is never killed, at one time. */
 export interface HeapSample {
   readonly percentOfTime: number;
-  readonly pollerMiB: number;
-  readonly receiverMiB: number;
+  readonly client: HeapUse;
+  readonly receiver: HeapUse;
 }
 
 /** How a process ended. */
@@ -218,8 +218,9 @@ async function watchHeap(poller: Member, receiver: Member | undefined, startedAt
     const [ofPoller, ofReceiver] = await Promise.all(
       [poller, receiver].map((member) => member?.ask({ kind: 'heap' }, 'heap')),
     );
-    const [pollerMiB, receiverMiB] = [ofPoller, ofReceiver].map((found) => (found?.bytes ?? 0) / 2 ** 20);
-    samples.push({ percentOfTime, pollerMiB: pollerMiB ?? 0, receiverMiB: receiverMiB ?? 0 });
+    // One that is gone is told of as a process that broke down.
+    if (ofPoller && ofReceiver)
+      samples.push({ percentOfTime, client: ofPoller.use, receiver: ofReceiver.use });
   }
   return samples;
 }
