@@ -36,21 +36,20 @@ function isoDate(dash: string, colon: string): RegExp {
 /** The start of a day in UTC; undefined for one that the calendar does not have. */
 function startOfDay({ year, month, day, week, weekday, dayOfYear }: IsoParts): number | undefined {
   if (week !== undefined) {
-    // Week 1 is the week of January 4th, and a year has 53 of them when its last Thursday says so.
+    // Week 1 is the week of January 4th. A week is of the year of its Thursday: there is no week 0, and seldom a week 53.
     const fourth = Date.UTC(Number(year), 0, 4);
     const monday = fourth - ((new Date(fourth).getUTCDay() + 6) % 7) * DAY_MS;
     const thursday = monday + (Number(week) * 7 - 4) * DAY_MS;
-    if (Number(week) < 1 || new Date(thursday).getUTCFullYear() !== Number(year)) return undefined;
+    if (new Date(thursday).getUTCFullYear() !== Number(year)) return undefined;
     return thursday + (Number(weekday) - 4) * DAY_MS;
   }
   if (dayOfYear !== undefined) {
     const start = Date.UTC(Number(year), 0, Number(dayOfYear));
-    return Number(dayOfYear) > 0 && new Date(start).getUTCFullYear() === Number(year) ? start : undefined;
+    return new Date(start).getUTCFullYear() === Number(year) ? start : undefined;
   }
   const start = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  const parsed = new Date(start);
-  const isRealDay = parsed.getUTCMonth() === Number(month) - 1 && parsed.getUTCDate() === Number(day);
-  return isRealDay ? start : undefined;
+  // A day that the month does not have is one of another month.
+  return new Date(start).getUTCMonth() === Number(month) - 1 ? start : undefined;
 }
 
 type IsoParts = Readonly<Record<string, string | undefined>>;
@@ -69,9 +68,9 @@ export function latestInstant(value: string): number | undefined {
   if (isMidnight && Number(minutes) + Number(seconds) > 0) return undefined;
   const local =
     start + ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + REST_OF_SECOND_MS;
-  if (zone?.toUpperCase() === 'Z') return local;
   if (zone === undefined) return local + WIDEST_ZONE_MS;
   const sign = zone.startsWith('-') ? -1 : 1;
+  // A Z has none, and is an offset of 0.
   const digits = zone.slice(1).replace(':', '').padEnd(4, '0');
   return local - sign * (Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2))) * 60_000;
 }
@@ -84,10 +83,7 @@ function isSurelyOutdated(value: string): boolean {
 /** An ISO 8601 date that is not surely older than 180 days (service.md 2.1, code `shipping_date_outdated`). */
 const shippingDate = z
   .string(expected('to be a string'))
-  .refine((value) => latestInstant(value) !== undefined, {
-    ...expected('to be an ISO 8601 date'),
-    abort: true,
-  })
+  .refine((value) => latestInstant(value) !== undefined, expected('to be an ISO 8601 date'))
   .refine((value) => !isSurelyOutdated(value), {
     ...expected(`to be at most ${MAX_SHIPPING_AGE_DAYS} days old`, () => 'an older date'),
     params: { code: 'shipping_date_outdated' },
