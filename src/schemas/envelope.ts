@@ -130,11 +130,10 @@ function namedIssues(
 }
 
 /** The path of the record that an issue breaks: it lacks what makes it a record, or is something else altogether. */
-function brokenRecord({ path = [], code, inst, ...issue }: z.core.$ZodRawIssue): Path | undefined {
+function brokenRecord({ path = [], inst, ...issue }: z.core.$ZodRawIssue): Path | undefined {
   if (path.length === 0) return path;
   if (isEssential(inst)) return path.slice(0, -1);
-  const isOtherKind = code === 'invalid_type' && 'expected' in issue && issue['expected'] === 'object';
-  return isOtherKind && typeof path.at(-1) === 'number' ? path : undefined;
+  return issue['expected'] === 'object' ? path : undefined;
 }
 
 function isInnerList({ path = [], ...issue }: z.core.$ZodRawIssue): boolean {
@@ -143,11 +142,11 @@ function isInnerList({ path = [], ...issue }: z.core.$ZodRawIssue): boolean {
 
 /** Takes items out of the lists of a value that is ours. */
 function withoutItems(value: unknown, paths: readonly (Path | undefined)[]): unknown {
-  const indexesOf = new Map<unknown[], Set<PropertyKey>>();
+  const indexesOf = new Map<unknown[], Set<PropertyKey | undefined>>();
   for (const path of paths) {
     const index = path?.at(-1);
     const list = path?.slice(0, -1).reduce((holder: unknown, key) => Reflect.get(Object(holder), key), value);
-    if (typeof index !== 'number' || !Array.isArray(list)) continue;
+    if (!Array.isArray(list)) continue;
     indexesOf.set(list, (indexesOf.get(list) ?? new Set()).add(index));
   }
   for (const [list, indexes] of indexesOf) {

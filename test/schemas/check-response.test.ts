@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { bulkResultSchema } from '../../src/schemas/bulk.ts';
+import { courierSchema } from '../../src/schemas/courier.ts';
 import { checkResponse } from '../../src/schemas/envelope.ts';
 import { trackerSchema } from '../../src/schemas/tracker.ts';
 import { trackingSchema } from '../../src/schemas/tracking.ts';
@@ -20,17 +21,22 @@ function pathsOf({ mismatched }: { readonly mismatched: readonly { readonly path
   return mismatched.map(({ path }) => path.join('.'));
 }
 
-describe("mode 'keep'", () => {
-  test('nothing odd → the data, nothing named', () => {
-    const checked = checkResponse(trackerSchema, TRACKER, 'keep');
-    expect(checked).toEqual({ data: TRACKER, isUsable: true, mismatched: [], total: 0 });
-  });
+test.each(['keep', 'warn', 'throw'] as const)('nothing odd, %s → the data, nothing named', (mode) => {
+  const checked = checkResponse(trackerSchema, TRACKER, mode);
+  expect(checked).toEqual({ data: TRACKER, isUsable: true, mismatched: [], total: 0 });
+});
 
+describe("mode 'keep'", () => {
   test('a field of another type → as it came, and named', () => {
     const odd = { ...TRACKER, isTracked: 'yes' };
-    const checked = checkResponse(trackerSchema, odd, 'keep');
-    expect(checked).toMatchObject({ data: odd, isUsable: true, total: 1 });
-    expect(pathsOf(checked)).toEqual(['isTracked']);
+    const message = 'Expected `isTracked` to be a boolean, got a string of 3 characters';
+    const mismatched = [{ path: ['isTracked'], code: 'invalid_type', message }];
+    expect(checkResponse(trackerSchema, odd, 'keep')).toEqual({
+      data: odd,
+      isUsable: true,
+      mismatched,
+      total: 1,
+    });
   });
 
   test('an odd field beside missing events → the events are still an empty list', () => {
@@ -59,9 +65,11 @@ describe("mode 'keep'", () => {
     expect(checkResponse(trackingSchema, tracking, 'keep').data).toEqual({ events: [EVENT] });
   });
 
-  test('an item of a list of plain values → kept', () => {
-    const odd = { ...TRACKER, courierCode: ['us-post', 7] };
-    expect(checkResponse(z.array(trackerSchema), [odd], 'keep').data).toEqual([odd]);
+  test.each([
+    ['tracker', trackerSchema, { ...TRACKER, courierCode: ['us-post', 7] }],
+    ['courier', courierSchema, { courierCode: 'us-post', requiredFields: [7, 'courierAccount'] }],
+  ])('an odd item of a list of plain values, of a %s → kept', (_name, schema, odd) => {
+    expect(checkResponse<unknown>(z.array(schema), [odd], 'keep').data).toEqual([odd]);
   });
 
   test('a bulk item whose tracker has no id → kept, it is an outcome all the same', () => {

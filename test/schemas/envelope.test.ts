@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { firstInData, inData, NO_RESULTS_YET, resendSummary, wholeBody } from '../../src/schemas/envelope.ts';
+import {
+  bulkBody,
+  firstInData,
+  inData,
+  NO_RESULTS_YET,
+  pageOf,
+  resendSummary,
+  wholeBody,
+} from '../../src/schemas/envelope.ts';
 
 describe('inData', () => {
   const unwrap = inData('tracker');
@@ -65,6 +73,35 @@ describe('firstInData', () => {
 describe('wholeBody', () => {
   test.each([null, [], { data: 1 }])('%j → the body as it is', (body) => {
     expect(wholeBody(body)).toEqual({ payload: body });
+  });
+});
+
+describe('bulkBody', () => {
+  test.each([{ status: 'error' }, { data: [] }])('%j → the body as it is', (body) => {
+    expect(bulkBody(body)).toEqual({ payload: body });
+  });
+
+  test.each([null, [], {}, { status: 5, data: {} }])('%j → a mismatch', (body) => {
+    expect(bulkBody(body)).toEqual({ mismatch: 'an object with `status` or a list in `data`' });
+  });
+});
+
+describe('pageOf', () => {
+  const unwrap = pageOf('trackers');
+
+  test.each([{ data: { trackers: [1, 2] } }, { data: [1, 2] }])('%j → the list and its length', (body) => {
+    expect(unwrap(body)).toEqual({ payload: { trackers: [1, 2], sent: 2 } });
+  });
+
+  test.each([{ data: { trackers: null } }, { data: { trackerId: 't' } }])(
+    'no list (%j) → a mismatch',
+    (body) => {
+      expect(unwrap(body)).toEqual({ mismatch: 'an array in `data.trackers`, or as `data`' });
+    },
+  );
+
+  test('no data → a mismatch', () => {
+    expect(unwrap({})).toEqual({ mismatch: 'an object with `data`' });
   });
 });
 
