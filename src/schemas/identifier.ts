@@ -36,7 +36,7 @@ function isWellFormed(value: string): boolean {
 /** A tracker id or client tracker id as one path segment: never empty, a dot segment, or an encoding of one. */
 export const trackerIdentifier = z
   .string(expected('to be a string'))
-  .refine((value) => value.trim() !== '', { ...expected('to be a non-empty id'), abort: true })
+  .refine((value) => value.trim() !== '', expected('to be a non-empty id'))
   .refine(
     (value) => !isDotSegment(fullyDecoded(value).trim()),
     expected('to be an id', () => 'a dot segment'),
@@ -51,10 +51,10 @@ const trackingNumberText = text(5, 50).regex(
 
 /**
  * True for one plain ascending run of digits such as `12345` or `1234567890`, which the service rejects as a dummy. A run
- * that goes on after that 0 may be a real number: the service knows.
+ * that goes on after that 0 may be a real number: the service knows. Only asked of what is long enough.
  */
 export function isAscendingDigitRun(value: string): boolean {
-  return value !== '' && '01234567890'.includes(value);
+  return '01234567890'.includes(value);
 }
 
 /** A tracking number that may be submitted: right length and characters, and not a dummy digit run. */

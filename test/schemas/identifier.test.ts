@@ -68,6 +68,14 @@ describe('tracker ids', () => {
     );
   });
 
+  test.each([
+    [8, 'rejected', false],
+    [9, 'taken for an id: no server decodes that often', true],
+  ])('a dot segment encoded %d times over → %s', (times, _outcome, isAccepted) => {
+    const id = `%${'25'.repeat(times - 1)}2e`;
+    expect(trackerIdentifier.safeParse(id).success).toBe(isAccepted);
+  });
+
   test('every accepted id as one path segment → survives URL parsing as exactly that segment', () => {
     fc.assert(
       fc.property(anyText({ maxLength: 12 }), (id) => {

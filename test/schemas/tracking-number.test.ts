@@ -28,8 +28,12 @@ describe('length', () => {
     expect(of(value)).toEqual([]);
   });
 
-  test('an empty string → one message, about the length', () => {
-    expect(of('')).toEqual(['Expected `trackingNumber` to have 5 to 50 characters, got an empty string']);
+  test.each([
+    ['', 'an empty string'],
+    ['A#', 'a string of 2 characters'],
+    ['1234', 'a string of 4 characters'],
+  ])('%j, too short whatever else it breaks → one message, about the length', (value, got) => {
+    expect(of(value)).toEqual([`Expected \`trackingNumber\` to have 5 to 50 characters, got ${got}`]);
   });
 });
 
