@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { bulkResultSchema } from '../../src/schemas/bulk.ts';
+import { apiErrorItemSchema } from '../../src/schemas/api-error.ts';
+import { bulkItemSchema, bulkResultSchema } from '../../src/schemas/bulk.ts';
 import { courierSchema } from '../../src/schemas/courier.ts';
 import { eventSchema } from '../../src/schemas/event.ts';
 import { trackerSchema } from '../../src/schemas/tracker.ts';
@@ -13,7 +14,15 @@ import {
   statisticsSchema,
   trackingSchema,
 } from '../../src/schemas/tracking.ts';
-import { resendResultSchema, webhookHistorySchema, webhookTrackerSchema } from '../../src/schemas/webhook.ts';
+import {
+  eventsDeliverySchema,
+  otherDeliverySchema,
+  proofOfDeliverySchema,
+  resendResultSchema,
+  webhookEventSchema,
+  webhookHistorySchema,
+  webhookTrackerSchema,
+} from '../../src/schemas/webhook.ts';
 import { BULK, COURIER, EVENT, HISTORY, TRACKER, TRACKING } from '../support/calls.ts';
 
 const DELIVERY = {
@@ -76,6 +85,44 @@ const FULL_COURIER = {
   isDeprecated: false,
 };
 
+const ERROR = { code: 'validation_error', message: 'm' };
+const BULK_ITEM = {
+  itemStatus: 'created',
+  inputData: {
+    trackingNumber: 'LA680658838NL',
+    clientTrackerId: 'order-1',
+    shipmentReference: 'ref',
+    courierCode: ['us-post'],
+    originCountryCode: 'CN',
+    destinationCountryCode: 'FR',
+    destinationPostCode: '1',
+    shippingDate: '2026-01-02',
+  },
+  tracker: FULL_TRACKER,
+  errors: [ERROR],
+};
+const FULL_BULK = {
+  ...BULK,
+  data: [BULK_ITEM, { itemStatus: 'error', inputData: { courierCode: 'us-post' } }],
+  error: ERROR,
+};
+const FULL_HISTORY = {
+  metadata: {
+    ...HISTORY.metadata,
+    trackingNumber: 'LA680658838NL',
+    clientTrackerId: 'order-1',
+    webhookUrl: 'https://example.test',
+    lastSuccessfulPushAt: '2021-03-04T17:13:00.000Z',
+    lastFailedPushAt: '2021-03-03T17:13:00.000Z',
+  },
+  webhooks: HISTORY.webhooks.map((push) => ({
+    ...push,
+    requestBody: 'b',
+    responseBody: 'b',
+    responseHeaders: {},
+  })),
+};
+
 const RECORDS: [name: string, schema: z.ZodObject, full: Record<string, unknown>, required: string[]][] = [
   [
     'tracker',
@@ -84,15 +131,66 @@ const RECORDS: [name: string, schema: z.ZodObject, full: Record<string, unknown>
     ['trackerId', 'trackingNumber', 'isTracked', 'isSubscribed', 'createdAt'],
   ],
   ['event', eventSchema, FULL_EVENT, ['eventId']],
+  ['event of a push', webhookEventSchema, FULL_EVENT, []],
   ['shipment', shipmentSchema, SHIPMENT, []],
   ['delivery', shipmentDeliverySchema, DELIVERY, []],
   ['recipient', recipientSchema, SHIPMENT.recipient, []],
   ['statistics', statisticsSchema, STATISTICS, []],
   ['courier', courierSchema, FULL_COURIER, ['courierCode']],
   ['tracking', trackingSchema, { ...TRACKING, statistics: STATISTICS }, []],
-  ['bulk result', bulkResultSchema, BULK, ['status']],
-  ['webhook history', webhookHistorySchema, HISTORY, ['webhooks']],
+  ['bulk result', bulkResultSchema, FULL_BULK, ['status']],
+  ['bulk item', bulkItemSchema, BULK_ITEM, []],
+  ['error', apiErrorItemSchema, ERROR, ['code']],
+  ['webhook history', webhookHistorySchema, FULL_HISTORY, ['webhooks']],
 ];
+
+const PUSH = {
+  metadata: { generatedAt: '2021-03-04T17:13:00.000Z', messageId: 'm1', topic: 'tracking/events' },
+  tracker: { trackerId: 'tracker-1' },
+};
+const PROOF = { type: 'signature', text: 'A', downloadUrl: 'https://example.test/proof.pdf' };
+/** What is pushed, without the `kind` that is ours to add. */
+const DELIVERIES: [name: string, schema: z.ZodObject, kind: string, sent: Record<string, unknown>][] = [
+  [
+    'push of events',
+    eventsDeliverySchema,
+    'events',
+    { ...PUSH, shipment: SHIPMENT, events: [FULL_EVENT], statistics: STATISTICS },
+  ],
+  [
+    'proof of delivery',
+    proofOfDeliverySchema,
+    'proofOfDelivery',
+    { ...PUSH, data: { status: 'found', courier: 'us-post', content: PROOF } },
+  ],
+  ['push of another topic', otherDeliverySchema, 'other', { metadata: PUSH.metadata }],
+];
+
+/** Fields that nothing is known of, so that any value will do. */
+const UNDOCUMENTED = ['datetime', 'utcOffset', 'hasNoTime', 'courier', 'requestBody', 'responseBody'];
+
+function pathsIn(value: unknown): string[][] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value)
+    .filter(([key]) => !UNDOCUMENTED.includes(key))
+    .flatMap(([key, inner]) => [[key], ...pathsIn(inner).map((path) => [key, ...path])]);
+}
+
+/** A copy with a value of another kind at the path. */
+function spoilt(value: unknown, [key, ...rest]: readonly string[]): unknown {
+  if (key === undefined) return typeof value === 'object' && value !== null ? 7 : {};
+  if (Array.isArray(value))
+    return value.map((item, index) => (String(index) === key ? spoilt(item, rest) : item));
+  const holder: Record<string, unknown> = { ...Object(value) };
+  return { ...holder, [key]: spoilt(holder[key], rest) };
+}
+
+/** The paths at which a value of another kind goes unnoticed. */
+function uncheckedPaths(schema: z.ZodType, full: object): string[] {
+  return pathsIn(full)
+    .filter((path) => schema.safeParse(spoilt(full, path)).success)
+    .map((path) => path.join('.'));
+}
 
 describe.each(RECORDS)('%s', (_name, schema, full, required) => {
   const optional = Object.keys(full).filter((field) => !required.includes(field));
@@ -104,6 +202,10 @@ describe.each(RECORDS)('%s', (_name, schema, full, required) => {
   test('only what the specification promises → parsed', () => {
     const least = Object.fromEntries(required.map((field) => [field, full[field]]));
     expect(schema.parse(least)).toMatchObject(least);
+  });
+
+  test('a value of another kind, anywhere → noticed', () => {
+    expect(uncheckedPaths(schema, full)).toEqual([]);
   });
 
   test('fields the schema does not know → kept', () => {
@@ -130,6 +232,16 @@ describe.each(RECORDS)('%s', (_name, schema, full, required) => {
   test.each(required)('%s missing → rejected', (field) => {
     const { [field]: _left, ...rest } = full;
     expect(schema.safeParse(rest).success).toBe(false);
+  });
+});
+
+describe.each(DELIVERIES)('%s', (_name, schema, kind, sent) => {
+  test('as it is sent → parsed unchanged, with its kind', () => {
+    expect(schema.parse(sent)).toEqual({ kind, ...sent });
+  });
+
+  test('a value of another kind, anywhere → noticed', () => {
+    expect(uncheckedPaths(schema, { kind, ...sent })).toEqual([]);
   });
 });
 
@@ -214,12 +326,14 @@ describe('resend result', () => {
     expect(resendResultSchema.parse(summary).totalResent).toBe(totalResent);
   });
 
-  test.each([{ totalResent: 'many' }, { totalResent: {} }])(
-    '%j → no total, and no reason to repeat',
-    (summary) => {
-      expect(resendResultSchema.parse(summary).totalResent).toBeUndefined();
-    },
-  );
+  test.each([
+    { totalResent: 'many' },
+    { totalResent: '12 of 20' },
+    { totalResent: 'all 12' },
+    { totalResent: {} },
+  ])('%j → no total, and no reason to repeat', (summary) => {
+    expect(resendResultSchema.parse(summary).totalResent).toBeUndefined();
+  });
 });
 
 describe('bulk result', () => {
