@@ -112,6 +112,7 @@ describe('courier codes', () => {
     ['', 'to be a courier code, got an empty string'],
     [' ', 'to be a courier code, got a string of 1 character'],
     [['a', ''], 'to hold courier codes only, got an array of 2'],
+    [['a', 'b', ' '], 'to hold courier codes only, got an array of 3'],
     [['a', 5], 'to hold courier codes only, got an array of 2'],
     [5, 'to be a courier code or an array of them, got a number'],
     [true, 'to be a courier code or an array of them, got a boolean'],

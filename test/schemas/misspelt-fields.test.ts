@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { TrackingClient } from '../../src/client.ts';
 import { RequestValidationError } from '../../src/errors.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { TRACKER } from '../support/calls.ts';
@@ -9,6 +10,8 @@ const NUMBER = { trackingNumber: 'LA680658838NL' };
 
 /** What a caller in plain JavaScript passes. */
 const untyped = (input: object) => input as TrackerInput;
+/** The same, where it is of another kind altogether. */
+const misplaced = (input: unknown) => input as never;
 
 async function refusal(input: object): Promise<unknown> {
   const { client, requests } = makeClient({ body: { data: { tracker: TRACKER } } });
@@ -34,6 +37,7 @@ describe('a field close to a known one', () => {
       'destinationPostCdoe',
       'destinationPostCode',
     ],
+    ['two letters changed in a name of eight', { ...NUMBER, setitngs: {} }, 'setitngs', 'settings'],
     ['one in a part', { ...NUMBER, recipient: { mail: 'a@b.c' } }, 'recipient.mail', 'recipient.email'],
   ])(
     '%s → refused before anything is sent, with the name that was meant',
@@ -88,7 +92,23 @@ describe('a field that the service may know', () => {
     ['close to none', { ...NUMBER, carbonFootprint: true }],
     ['beside the known one it is close to', { ...NUMBER, clientTrackerId: 'a', clientTrackerIds: ['a'] }],
     ['of another word', { ...NUMBER, courierCity: 'Lille' }],
+    ['two letters off a short one', { ...NUMBER, table: 'x' }],
   ])('%s → sent as given', async (_how, input) => {
     expect(await sentBody(input)).toEqual(input);
+  });
+});
+
+describe('nothing to look for fields in', () => {
+  test.each([undefined, null])('a part that is %s → left out', async (recipient) => {
+    expect(await sentBody({ ...NUMBER, recipient })).toEqual(NUMBER);
+  });
+
+  test.each([
+    ['text for an input', (client: TrackingClient) => client.trackers.create(misplaced('x')), 'object'],
+    ['an object for a list', (client: TrackingClient) => client.trackers.createBulk(misplaced({})), 'array'],
+  ])('%s → refused by the rule it breaks', async (_what, call, kind) => {
+    const error = await rejectionOf(call(makeClient().client));
+    expect(error).toBeInstanceOf(RequestValidationError);
+    expect(error).toMatchObject({ message: expect.stringContaining(`to be an ${kind}, got`) });
   });
 });

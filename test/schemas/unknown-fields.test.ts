@@ -24,6 +24,10 @@ test('only known fields → nothing', () => {
   expect(unknownFields(TRACKER)).toEqual({});
 });
 
+test('as many fields of a tracker as of a courier → compared with a tracker', () => {
+  expect(unknownFields({ trackerId: 't', website: 'w' })).toEqual({ website: 'w' });
+});
+
 test('a schema given → compared with that one', () => {
   expect(unknownFields({ courierCode: 'x', trackerId: 't' }, courierSchema)).toEqual({ trackerId: 't' });
 });
