@@ -64,8 +64,8 @@ export function essential<Schema extends z.ZodType>(schema: Schema): Schema {
 }
 
 /** True for the schema of an essential field. */
-export function isEssential(schema: unknown): boolean {
-  return typeof schema === 'object' && schema !== null && ESSENTIAL.has(schema);
+export function isEssential(schema: object | undefined): boolean {
+  return schema !== undefined && ESSENTIAL.has(schema);
 }
 
 /** An optional field of an input; null, which a row of a database has where nothing is, counts as left out. */
