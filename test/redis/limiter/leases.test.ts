@@ -26,6 +26,18 @@ describe('what Redis is told', () => {
     expect(redis.asked.slice(3).map(({ leases }) => leases.length)).toEqual([3]);
   });
 
+  test('two answers for tokens of one command → told apart by their numbers', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    const calls = [acquire(), acquire()];
+    await settled();
+    for (const { ticket } of calls) {
+      ticket?.send();
+      ticket?.settle({ status: 200 });
+    }
+    await clock.advance(300);
+    expect(redis.asked[1]?.leases.map(({ number }) => number)).toEqual([0, 1]);
+  });
+
   test('an answer after which another call asks → told in the same command', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
     const ticket = await sent();
@@ -77,12 +89,22 @@ describe('what Redis is told', () => {
     acquire();
     await clock.advance(69);
     expect(redis.asked).toHaveLength(1);
-    await clock.advance(2);
-    expect(redis.asked[1]?.leases).toMatchObject([{ number: 0, isExact: false }]);
+    await clock.advance(1);
+    expect(redis.asked[1]?.leases).toEqual([{ number: 0, backInMs: 2_510, isExact: false }]);
     await clock.advance(120_000);
     const commands = redis.asked.length;
     await clock.advance(120_000);
     expect(redis.asked).toHaveLength(commands);
+  });
+
+  test('sent in the last millisecond of its lease → nothing is told, Redis holds the latest bound already', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    const call = acquire();
+    await settled();
+    clock.block(100);
+    call.ticket?.send();
+    await settled();
+    expect(redis.asked).toHaveLength(1);
   });
 
   test('sent after its lease ended → held from the sending on', async () => {
@@ -118,6 +140,48 @@ describe('what concerns all processes', () => {
     expect(redis.asked[1]).toMatchObject({ refusal: { pauseMs: 1_000 } });
   });
 
+  test('an answer that is no 429 → pauses nobody', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    (await sent()).settle({ status: 503, retryAfterMs: 4_000 });
+    await clock.advance(300);
+    expect(redis.asked[1]?.refusal).toBeUndefined();
+  });
+
+  test('a 429 for a request that is answered already → pauses nobody', async () => {
+    const { sent, limiter } = makeRedisLimiter();
+    const ticket = await sent();
+    ticket.settle({ status: 200 });
+    ticket.settle({ status: 429, retryAfterMs: 4_000 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
+  });
+
+  test('two 429s that Redis hears of together → the longer pause, and when the later request was sent', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const older = await sent();
+    await clock.advance(10);
+    const newer = await sent();
+    await clock.advance(5);
+    newer.settle({ status: 429, retryAfterMs: 4_000 });
+    older.settle({ status: 429, retryAfterMs: 1_000 });
+    await settled();
+    expect(redis.asked[2]?.refusal).toEqual({ pauseMs: 4_000, sentMsAgo: 5 });
+  });
+
+  test('news that come up while Redis hears others → told right after, and nothing twice', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const [first, second, third] = [await sent(), await sent(), await sent()];
+    redis.reply = ({ refusal }) => {
+      if (refusal?.pauseMs === 4_000) second.settle({ status: 429, retryAfterMs: 8_000, announcedLimit: 6 });
+      return {};
+    };
+    first.settle({ status: 429, retryAfterMs: 4_000, announcedLimit: 5 });
+    await settled();
+    third.settle({ status: 200 });
+    await clock.advance(300);
+    expect(redis.asked.slice(3).map(({ refusal }) => refusal?.pauseMs)).toEqual([4_000, 8_000, undefined]);
+    expect(redis.asked.slice(3).map(({ announcement }) => announcement?.limit)).toEqual([5, 6, undefined]);
+  });
+
   test('a pause of another process → known here', async () => {
     const { acquire, redis, limiter, clock } = makeRedisLimiter();
     redis.reply = () => ({ pausedForMs: 2_000, askInMs: 1_950 });
@@ -127,11 +191,12 @@ describe('what concerns all processes', () => {
   });
 
   test('another limit than the known one → told at once', async () => {
-    const { sent, redis } = makeRedisLimiter();
+    const { sent, redis, clock } = makeRedisLimiter();
     const ticket = await sent();
+    await clock.advance(40);
     ticket.settle({ status: 200, announcedLimit: 5 });
     await settled();
-    expect(redis.asked[1]).toMatchObject({ announcement: { limit: 5 } });
+    expect(redis.asked[1]?.announcement).toEqual({ limit: 5, sentMsAgo: 40 });
   });
 
   test.each([10, 0, 2.5, Number.NaN, 1_001])('an announced limit of %s → no news', async (announcedLimit) => {
