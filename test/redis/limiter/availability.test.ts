@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { bucket } from '../../limiter/make-limiter.ts';
+import { settled } from '../../limiter/manual-clock.ts';
 import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
 import { grantAll } from './scripted-redis.ts';
 
@@ -20,7 +21,29 @@ test('an outage → said once, and once that it is over', async () => {
   expect(lines[0]).toContain('ECONNREFUSED');
 });
 
+test.each([
+  ['local', 'this process keeps to its own share'],
+  ['reject', 'calls are rejected'],
+] as const)(
+  'an outage, onUnavailable %s → the log says what happens meanwhile',
+  async (onUnavailable, effect) => {
+    const { acquire, redis, lines } = makeRedisLimiter({ onUnavailable });
+    redis.reply = refused;
+    acquire();
+    await settled();
+    expect(lines[0]).toContain(effect);
+  },
+);
+
 describe('onFallback', () => {
+  test('no hook → the outage is all that is logged', async () => {
+    const { acquire, redis, lines } = makeRedisLimiter({ onFallback: undefined });
+    redis.reply = refused;
+    acquire();
+    await settled();
+    expect(lines).toHaveLength(1);
+  });
+
   test.each([
     [
       'throws',

@@ -53,6 +53,34 @@ describe('without Redis, onUnavailable local', () => {
     expect(grantedOf(calls)).toBe(10);
   });
 
+  test('a lower limit is announced → the share is one of it', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter({ processes: 2 });
+    redis.reply = refused;
+    const calls = Array.from({ length: 20 }, () => acquire());
+    await clock.advance(QUIET_MS + 30);
+    for (const { ticket } of calls) {
+      ticket?.send();
+      ticket?.settle({ status: 200, announcedLimit: 4 });
+    }
+    await clock.advance(1_030);
+    expect(grantedOf(calls)).toBe(5 + 2);
+  });
+
+  test('a 429 → the share is spread over the window', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = refused;
+    const refusedOne = acquire();
+    await clock.advance(QUIET_MS + 30);
+    refusedOne.ticket?.send();
+    refusedOne.ticket?.settle({ status: 429, retryAfterMs: 0 });
+    const calls = [acquire(), acquire(), acquire()];
+    await clock.advance(1_000);
+    // A tenth of the limit of 10 is left to others.
+    const times = [refusedOne, ...calls].map(({ doneAt }) => Number(doneAt));
+    const gaps = calls.map((_, index) => Number(times[index + 1]) - Number(times[index]));
+    expect(gaps).toEqual([112, 112, 112]);
+  });
+
   test('Redis is back before the share opens → calls get their tokens from Redis', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = refused;
@@ -82,13 +110,17 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = refused;
     const calls = Array.from({ length: 3 }, () => acquire());
     await clock.advance(QUIET_MS + 5);
-    for (const { ticket } of calls) ticket?.send();
+    expect(calls.map(({ ticket }) => ticket?.tokensLeft)).toEqual([1, 0, undefined]);
+    calls[0]?.ticket?.send();
     redis.reply = grantAll;
     await clock.advance(260);
     const back = redis.asked.find(({ recovers }) => recovers);
     expect(back).toMatchObject({ share: 2, interactive: 1 });
-    expect(back?.leases.map(({ isExact }) => isExact)).toEqual([false, false]);
-    for (const { backInMs } of back?.leases ?? []) expect(backInMs).toBeGreaterThan(1_200);
+    // Redis is tried 40 ms after the grants: one was sent 5 ms after, the other may be sent until 100 ms after.
+    expect(back?.leases).toEqual([
+      { number: 3, backInMs: 1_510 + 5 - 40, isExact: false },
+      { number: 4, backInMs: 1_510 + 100 - 40, isExact: false },
+    ]);
   });
 
   test('an answer that comes too late → its tokens are not used, and Redis learns that this process holds none', async () => {
@@ -138,17 +170,25 @@ describe('without Redis, onUnavailable local', () => {
     expect(back?.leases).toEqual([{ number: 0, backInMs: 760, isExact: true }]);
   });
 
-  test('a call after a long quiet outage → Redis is asked before the own share is used', async () => {
+  test.each([
+    ['a second', 'the own share is used', 1_000, false],
+    ['more than a second', 'Redis is asked first', 1_001, true],
+    ['a minute', 'Redis is asked first', 60_000, true],
+  ])('a call %s after Redis was asked in vain → %s', async (_when, _outcome, quietMs, recovers) => {
     const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = refused;
+    let askedAt = 0;
+    redis.reply = () => {
+      askedAt = clock.now();
+      return refused();
+    };
     acquire();
     await clock.advance(QUIET_MS + 30);
-    await clock.advance(60_000);
+    await clock.moveTo(askedAt + quietMs);
     redis.reply = grantAll;
     const call = acquire();
     await settled();
     expect(call.state).toBe('granted');
-    expect(redis.asked.at(-1)).toMatchObject({ recovers: true, interactive: 1 });
+    expect(redis.asked.at(-1)?.recovers).toBe(recovers);
   });
 
   test('an event loop that was blocked while the answer came → no outage', async () => {
