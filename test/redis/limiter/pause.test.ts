@@ -108,22 +108,34 @@ describe('the end of a pause', () => {
     const endsAt = clock.wallNow() + 1_000;
     redis.reply = () => ({ pausedForMs: 1_000 });
     ticket.settle({ status: 429, retryAfterMs: 1_000 });
-    clock.block(15);
+    clock.block(20);
     await settled();
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(endsAt);
   });
 
-  test('told by an answer that was slow on its way → the token that starts at its end is used', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = () => {
-      clock.block(50);
-      return { pausedForMs: 1_000, askInMs: 900 };
-    };
-    const call = acquire();
-    await settled();
-    const grants = [{ pausedForMs: 75, starts: [75] }];
-    redis.reply = () => grants.shift() ?? busy();
-    await clock.advance(900 + 75);
-    expect(call.state).toBe('granted');
+  test('shorter than what two messages of one pause may differ by → kept', async () => {
+    const { sent, limiter, clock } = makeRedisLimiter();
+    (await sent()).settle({ status: 429, retryAfterMs: 15 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 15);
   });
+
+  test.each([
+    ['at its end', { pausedForMs: 75, starts: [75] }],
+    ['20 ms before, which is no other end', { starts: [30] }],
+  ])(
+    'told by an answer that was slow on its way → the token that starts %s is used',
+    async (_title, grant) => {
+      const { acquire, redis, clock } = makeRedisLimiter();
+      redis.reply = () => {
+        clock.block(50);
+        return { pausedForMs: 1_000, askInMs: 900 };
+      };
+      const call = acquire();
+      await settled();
+      const grants = [grant];
+      redis.reply = () => grants.shift() ?? busy();
+      await clock.advance(900 + 75);
+      expect(call.state).toBe('granted');
+    },
+  );
 });

@@ -123,6 +123,16 @@ describe('tokens that come back soon', () => {
     expect(redis.asked).toHaveLength(1);
   });
 
+  test('tokens that Redis names out of their order → each granted at its time', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = () => ({ starts: [120, 40] });
+    const calls = [acquire(), acquire()];
+    await clock.advance(40);
+    expect(grantedOf(calls)).toBe(1);
+    await clock.advance(80);
+    expect(grantedOf(calls)).toBe(2);
+  });
+
   test('the call gives up before → the token goes back for the time it would have been free', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => ({ starts: [120] });

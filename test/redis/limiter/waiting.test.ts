@@ -60,6 +60,17 @@ describe('giving up', () => {
     expect(redis.asked.map(({ interactive }) => interactive)).toEqual([1, 0]);
   });
 
+  test('maxWaitMs over in a blocked program, after which a token came → TimeoutError, the token goes back', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = () => ({ starts: [120] });
+    const call = acquire({ maxWaitMs: 100 });
+    await settled();
+    clock.block(150);
+    await clock.advance(1);
+    expect(call.error).toBeInstanceOf(TimeoutError);
+    expect(redis.asked[1]?.leases).toEqual([{ number: 0, backInMs: 0, isExact: true }]);
+  });
+
   test('maxWaitMs over while Redis is silent → TimeoutError in time', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => new Promise(() => {});
@@ -103,6 +114,7 @@ describe('timers', () => {
   test('nothing to do → no timer', async () => {
     const { sent, clock } = makeRedisLimiter();
     const ticket = await sent();
+    expect(clock.timerCount).toBe(0);
     ticket.settle({ status: 200 });
     await clock.advance(300);
     expect(clock.timerCount).toBe(0);
