@@ -13,6 +13,7 @@ test('honorsDeadlines → true, so that no client sets a timer of its own for ea
 describe('options', () => {
   test.each([
     ['keyPrefix', ''],
+    ['keyPrefix', 42],
     ['keyPrefix', 'a{b'],
     ['keyPrefix', 'a}b'],
     ['onUnavailable', 'wait'],

@@ -124,7 +124,13 @@ test('a cluster where one node knows the script and one does not → only the re
 test('a client of ioredis → one pipeline for all calls', async () => {
   const server = new FakeServer({ knows: [SCRIPT.sha1] });
   await scriptRunner(ioredis(server)).runAll(SCRIPT, CALLS);
-  expect(server.log[0]).toBe('pipeline of 3');
+  expect(server.log.filter((line) => line.startsWith('pipeline'))).toEqual(['pipeline of 3']);
+});
+
+test('a client that rejects with no Error → rejects with that very thing', async () => {
+  const client = nodeRedis(new FakeServer());
+  client.evalSha = () => Promise.reject('gone');
+  await expect(scriptRunner(client).runAll(SCRIPT, CALLS)).rejects.toBe('gone');
 });
 
 test('redisScript → the SHA-1 that Redis computes', () => {
