@@ -267,7 +267,7 @@ export class SharedBucket {
       this.#held.push(this.#leases.add(now, grant));
     }
     this.#held.sort((one, other) => one.startsAt - other.startsAt);
-    this.#knownDemand = askInMs === undefined ? NO_DEMAND : unmetDemand(asked, starts.length);
+    this.#knownDemand = unmetDemand(asked, starts.length);
     this.#askAt = askInMs === undefined ? NEVER : now + askInMs;
   }
 
