@@ -69,6 +69,12 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     expect(await admin.pttl(state)).toBeLessThanOrEqual(2 * 3_600_000);
   });
 
+  test('what Redis knows of an endpoint → kept through an hour without a call', async () => {
+    const { join, asked, leases, state } = makeFleet();
+    await join().acquire(asked());
+    for (const key of [leases, state]) expect(await admin.pttl(key)).toBeGreaterThan(3_590_000);
+  });
+
   test('a limit in Redis that no service announces for a second → not believed', async () => {
     const { join, asked, bucket, state } = makeFleet();
     await admin.hset(state, 'announced', 1_000_000, 'announced_for', 0);
