@@ -56,7 +56,7 @@ export function redisScript(source: string): RedisScript {
 
 type Command = 'eval' | 'evalsha';
 type Outcome = PromiseSettledResult<unknown>;
-/** Sends all calls without waiting for the first reply; never rejects. */
+/** Sends all calls without waiting for the first reply. */
 type Send = (command: Command, script: string, calls: readonly ScriptCall[]) => Promise<Outcome[]>;
 
 /**
@@ -128,7 +128,8 @@ function ioredisSender(redis: IoredisClient): Send {
       ...call.arguments,
     ]);
     const replies = await redis.pipeline(commands).exec();
-    return (replies ?? []).map(([error, value]) =>
+    if (replies === null) throw new Error('Expected replies of Redis, got null');
+    return replies.map(([error, value]) =>
       error === null ? { status: 'fulfilled', value } : { status: 'rejected', reason: error },
     );
   };
