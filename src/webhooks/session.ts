@@ -80,10 +80,7 @@ export class StoreSource implements WorkSource<object> {
     this.#settings = settings;
     this.#claims = new Group((keys, token) => claimAll(settings, keys, token));
     this.#commits = new Group<void>((keys) =>
-      inSlices(keys, async (slice) => {
-        await store.commit(slice, { retainMs });
-        return [];
-      }),
+      inSlices(keys, async (slice) => [await store.commit(slice, { retainMs })]),
     );
   }
 
@@ -127,8 +124,6 @@ async function inSlices<Result>(
   }
   return results.flat();
 }
-
-const DONE: Claim = { status: 'done' };
 
 function isLeased({ claim }: WorkItem): boolean {
   return claim?.status === 'acquired';
@@ -226,15 +221,13 @@ class StoreSession implements WorkSession<object> {
     for (const item of items) item.claim = undefined;
     // A renewal that overtakes the release would lease the keys again, with nobody working on them.
     await this.#beat;
-    await inSlices(keysOf(items), async (slice) => {
-      await this.#settings.store.release(slice, { token: this.#token });
-      return [];
-    });
+    const { store } = this.#settings;
+    await inSlices(keysOf(items), async (slice) => [await store.release(slice, { token: this.#token })]);
   }
 
   /** Marks what is handled, and gives back what is not; never rejects. */
   async end(): Promise<void> {
-    if (this.#handled.length > 0 || this.#commit !== undefined) await this.#commitHandled();
+    await this.#commitHandled();
     clearTimeout(this.#beatTimer);
     const undone = this.#isUnsure ? this.#items : this.#items.filter(isLeased);
     if (undone.length === 0) return;
@@ -267,7 +260,7 @@ class StoreSession implements WorkSession<object> {
         if (pauseMs !== undefined) await sleep(pauseMs);
       }
     }
-    for (const item of items) item.claim = DONE;
+    for (const item of items) item.claim = undefined;
   }
 
   /** Only for work that takes its time: most is over before a timer is due. */
@@ -290,12 +283,10 @@ class StoreSession implements WorkSession<object> {
       await this.#renew(items);
     } catch (error) {
       this.#settings.onError(error, 'renew', keysOf(items));
-      return;
     }
-    const { items: working = [], cancellation } = this.#working ?? {};
-    if (working.some((item) => items.includes(item) && !isLeased(item))) {
-      cancellation?.abort(new TrackingError('Another receiver took the work over'));
-    }
+    const working = this.#working;
+    if (working?.items.some((item) => !isLeased(item)))
+      working.cancellation.abort(new TrackingError('Another receiver took the work over'));
   }
 
   async #renew(items: readonly WorkItem[]): Promise<void> {
