@@ -80,6 +80,7 @@ export interface WebhookInboxOptions {
 /** These options of every kind of inbox, checked and filled in; `Extra` is what it adds to the context of callbacks. */
 export interface InboxSettings<Extra extends object = object> {
   readonly retainMs: number;
+  /** Infinity without `onDeadLetter`: no attempt is the last one. */
   readonly maxAttempts: number;
   readonly onDeadLetter:
     | ((event: WebhookEvent | undefined, context: DeadLetterContext & Extra) => unknown)
@@ -119,7 +120,13 @@ export function inboxSettings<Extra extends object>(
   const onError: InboxSettings['onError'] = (error, operation, keys) =>
     notify(observer, error, { operation, keys });
   const flaws = new FlawReporter((error) => onError(error, 'parse', []));
-  return { ...options, onDeadLetter, maxAttempts: maxAttempts ?? 10, onError, flaws };
+  return {
+    ...options,
+    onDeadLetter,
+    maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : (maxAttempts ?? 10),
+    onError,
+    flaws,
+  };
 }
 
 /** Options of `WebhookInbox`, checked and filled in. */

@@ -56,7 +56,7 @@ export class WebhookRun<Extra extends object> {
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       }
     } finally {
-      this.#settle(units);
+      this.#settle(units, true);
     }
     const notified = await this.#notifyOfDeliveries();
     return reportOn(units, { ...notified, duplicates, rejected, unhandled: unhandled.length });
@@ -92,8 +92,7 @@ export class WebhookRun<Extra extends object> {
     // One key that another process holds for too long keeps a whole transaction from its keys.
     const isAllBusy = this.#source.isWaiting && units.length > 1 && items.every(isBusy);
     if (undone !== undefined || isAllBusy) await this.#handleAlone(units, items, undone);
-    // What another process works on stays ours to look at again, for all webhooks of this one.
-    this.#settle(units, (item) => item.outcome === undefined);
+    this.#settle(units, false);
   }
 
   /** Undefined, too, when the store failed, which leaves the items to a redelivery. */
@@ -134,7 +133,7 @@ export class WebhookRun<Extra extends object> {
     callback: WorkUnit<Extra>['run'],
   ): Promise<void> | undefined {
     if (items.length === 0) return undefined;
-    const isUndoable = isOneOfMany || items.some((item) => this.#isLastAttempt(item));
+    const isUndoable = isOneOfMany || items.some(({ attempt }) => attempt >= this.#settings.maxAttempts);
     const finish = (failure: Failure | undefined) =>
       failure === undefined ? conclude(items, 'handled') : this.#fail(items, failure.error, session);
     const attempted = this.#attempt(session, items, isUndoable, callback);
@@ -161,17 +160,16 @@ export class WebhookRun<Extra extends object> {
     return callWithTimeout(callback, this.#settings.handlerTimeoutMs, cancellation);
   }
 
-  /** Lets others here have what we are through with. */
-  #settle(units: readonly WorkUnit<Extra>[], isLeft = (_item: WorkItem) => false): void {
+  /** Lets others here have what we are through with. What another process works on stays ours to look at again until the end. */
+  #settle(units: readonly WorkUnit<Extra>[], isEnd: boolean): void {
     for (const { items } of units)
-      for (const item of items) if (item.holder === item && !isLeft(item)) this.#source.inFlight.settle(item);
+      for (const item of items)
+        if (item.holder === item && (isEnd || !isOpen(item))) this.#source.inFlight.settle(item);
   }
 
   /** Whether there is something to look at again; resolves when it is time to. */
   async #waitForOthers(pauseMs: number): Promise<boolean> {
-    const left: WorkItem[] = [];
-    for (const { items } of this.#plan.units)
-      for (const item of items) if (item.outcome === undefined) left.push(item);
+    const left = this.#plan.units.flatMap(({ items }) => items.filter(isOpen));
     if (this.#whyStop !== undefined) return false;
     const remainingMs = this.#giveUpAt - performance.now();
     const here = left.findLast((item) => item.holder !== item)?.holder;
@@ -244,23 +242,17 @@ export class WebhookRun<Extra extends object> {
   ): Promise<void> {
     const operation = items.some(({ isLettered }) => isLettered) ? 'deadLetter' : 'handler';
     this.#settings.onError(error, operation, keysOf(items));
-    const last = items.filter((item) => this.#isLastAttempt(item) && !item.isLettered);
-    await this.#giveBack(
-      last.length === 0 ? items : items.filter((item) => !last.includes(item)),
-      error,
-      session,
-    );
+    const isForLetter = ({ attempt, isLettered }: WorkItem) =>
+      attempt >= this.#settings.maxAttempts && !isLettered;
+    const last = items.filter(isForLetter);
+    const others = items.filter((item) => !isForLetter(item));
+    await this.#giveBack(others, error, session);
     for (const item of last) {
       const failure = await this.#deadLetter(item, error, session);
       if (failure === undefined) continue;
       this.#settings.onError(failure.error, 'deadLetter', [item.key]);
       await this.#giveBack([item], failure.error, session);
     }
-  }
-
-  #isLastAttempt({ attempt }: WorkItem): boolean {
-    const { maxAttempts, onDeadLetter } = this.#settings;
-    return onDeadLetter !== undefined && attempt >= maxAttempts;
   }
 
   async #deadLetter(
@@ -336,21 +328,19 @@ export class WebhookRun<Extra extends object> {
   }
 }
 
+function isOpen({ outcome }: WorkItem): boolean {
+  return outcome === undefined;
+}
+
 function isBusy({ claim }: WorkItem): boolean {
   return claim?.status === 'busy';
 }
 
 /** What of items is ours to handle; what was done before is marked so. */
 function oursOf(items: readonly WorkItem[]): readonly WorkItem[] {
-  let count = 0;
-  for (const item of items) {
-    if (item.outcome !== undefined) continue;
-    if (item.claim?.status === 'done') item.outcome = 'duplicate';
-    if (item.claim?.status === 'acquired') count += 1;
-  }
-  return count === items.length
-    ? items
-    : items.filter(({ outcome, claim }) => outcome === undefined && claim?.status === 'acquired');
+  const open = items.filter(isOpen);
+  for (const item of open) if (item.claim?.status === 'done') item.outcome = 'duplicate';
+  return open.filter(({ claim }) => claim?.status === 'acquired');
 }
 
 function conclude(items: readonly WorkItem[], outcome: ItemOutcome): undefined {
