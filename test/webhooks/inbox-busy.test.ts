@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { MemoryDedupeStore, type WebhookInbox } from '../../src/webhooks/index.ts';
 import { deferred, makeInbox, payload, tracking } from './support.ts';
 
 const LEASE_MS = 60_000;
@@ -85,6 +85,34 @@ describe('busy elsewhere', () => {
     await vi.advanceTimersByTimeAsync(8_000);
     expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e1')] });
   });
+
+  test.each<[string, (store: MemoryDedupeStore, inbox: WebhookInbox) => unknown]>([
+    ['elsewhere', (store) => store.claim([keyOf('e1')], { token: 'other', leaseMs: 20 })],
+    [
+      'in another webhook of this process, which fails',
+      (_store, inbox) =>
+        inbox.process(payload(tracking('t1', 'e1')), async () => {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          throw new Error('failed');
+        }),
+    ],
+  ])(
+    'onDelivery with one event busy %s → called with the new one at once, with that one later, both handled',
+    async (_title, hold) => {
+      const store = new MemoryDedupeStore();
+      const inbox = makeInbox({ store });
+      void hold(store, inbox);
+      const seen: unknown[] = [];
+      const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), {
+        onDelivery: ({ events }) => seen.push(events.map(({ eventId }) => eventId)),
+      });
+      await vi.advanceTimersByTimeAsync(10);
+      expect(seen).toEqual([['e2']]);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(seen).toEqual([['e2'], ['e1']]);
+      expect(await processing).toMatchObject({ outcome: 'done', handled: 2, duplicates: 0 });
+    },
+  );
 
   test('a budget of the call above that of the inbox → the inbox decides', async () => {
     const store = new MemoryDedupeStore();

@@ -1,6 +1,14 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
-import { failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
+import {
+  failingOn,
+  failure,
+  makeInbox,
+  payload,
+  proofOfDelivery,
+  ScriptedStore,
+  tracking,
+} from './support.ts';
 
 describe('onDeadLetter', () => {
   test('the last allowed attempt fails → called once, and the event is done', async () => {
@@ -42,6 +50,38 @@ describe('onDeadLetter', () => {
     expect((await inbox.process(payload(tracking('t1', 'e1')), handler)).outcome).toBe('failed');
     expect((await inbox.process(payload(tracking('t1', 'e1')), handler)).outcome).toBe('done');
     expect(calls).toBe(2);
+  });
+
+  test('rejects → told to onError as the handler was, with the key', async () => {
+    const told: unknown[] = [];
+    const noQueue = new Error('no queue');
+    const inbox = makeInbox({
+      maxAttempts: 1,
+      onDeadLetter: () => Promise.reject(noQueue),
+      onError: (...error) => told.push(error),
+    });
+    await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+    const keys = ['tracking/events:t1:e1'];
+    expect(told).toEqual([
+      [failure, { operation: 'handler', keys }],
+      [noQueue, { operation: 'deadLetter', keys }],
+    ]);
+  });
+
+  test('resolves → the store is asked to commit the event, and to give nothing back', async () => {
+    const store = new ScriptedStore();
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter: () => {} });
+    await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
+    expect(store.calls.map(({ operation }) => operation)).toEqual(['claim', 'commit']);
+  });
+
+  test('not given → an event that failed often is tried again all the same', async () => {
+    const inbox = makeInbox();
+    const outcomes: string[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      outcomes.push((await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler)).outcome);
+    }
+    expect(outcomes).toEqual(Array(12).fill('failed'));
   });
 
   test('beyond handlerTimeoutMs → counts as failed: the event is released, outcome failed', async () => {

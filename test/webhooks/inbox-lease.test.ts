@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { MemoryDedupeStore, type WorkContext } from '../../src/webhooks/index.ts';
 import { watchTimers } from '../support/watch-timers.ts';
 import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
@@ -17,6 +17,8 @@ afterEach(() => {
 describe('claiming', () => {
   test('a payload of three events → one claim and one commit, whatever their number', async () => {
     const store = new ScriptedStore();
+    // A process that has run for a while.
+    vi.advanceTimersByTime(LEASE_MS);
     await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), () => {});
     expect(store.calls.map(({ operation, keys }) => [operation, keys.length])).toEqual([
       ['claim', 3],
@@ -64,6 +66,28 @@ describe('claiming', () => {
     work.resolve();
     await processing;
     expect(store.calls.at(-1)).toEqual({ operation: 'commit', keys: [keyOf('e2')] });
+  });
+
+  test('handlers that hold the thread up → what they handled is committed after 100 ms, not at the end', async () => {
+    const store = new ScriptedStore();
+    await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3', 'e4')), () => {
+      vi.advanceTimersByTime(50);
+    });
+    expect(store.calls.slice(1)).toEqual([
+      { operation: 'commit', keys: [keyOf('e1'), keyOf('e2'), keyOf('e3')] },
+      { operation: 'commit', keys: [keyOf('e4')] },
+    ]);
+  });
+
+  test('two slow handlers, the second done less than 100 ms after the first → one commit', async () => {
+    const store = new ScriptedStore();
+    const processing = makeInbox({ store }).process(
+      payload(tracking('t1', 'e1', 'e2')),
+      () => new Promise((resolve) => setTimeout(resolve, 60)),
+    );
+    await vi.advanceTimersByTimeAsync(120);
+    await processing;
+    expect(store.calls.slice(1)).toEqual([{ operation: 'commit', keys: [keyOf('e1'), keyOf('e2')] }]);
   });
 
   test('a slow commit, and then a handler that fails → nothing more to commit, and the store is not asked to', async () => {
@@ -125,42 +149,54 @@ describe('heartbeat', () => {
     expect(await processing).toMatchObject({ handled: 2 });
   });
 
-  test('one renewal fails → the next one keeps the lease', async () => {
+  test('one renewal fails → told to onError, and the next one keeps the lease', async () => {
     const store = new ScriptedStore();
     const work = deferred();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => work.promise);
+    const told: unknown[] = [];
+    const inbox = makeInbox({ store, onError: (...error) => told.push(error) });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
     await vi.advanceTimersByTimeAsync(1);
+    const reset = new Error('connection reset');
     let failures = 0;
     store.before = (operation) => {
-      if (operation === 'claim' && failures++ === 0) throw new Error('connection reset');
+      if (operation === 'claim' && failures++ === 0) throw reset;
     };
     await vi.advanceTimersByTimeAsync(LEASE_MS);
     const [claim] = await store.claim([keyOf('e1')], { token: 'other', leaseMs: 1 });
     expect(failures).toBeGreaterThan(1);
+    expect(told).toEqual([[reset, { operation: 'renew', keys: [keyOf('e1')] }]]);
     expect(claim?.status).toBe('busy');
     work.resolve();
     expect((await processing).outcome).toBe('done');
   });
 
-  test('the lease was lost and another receiver took over → the handler is told by its signal', async () => {
-    const store = new ScriptedStore();
-    let signal: AbortSignal | undefined;
-    const work = deferred();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), (_event, context) => {
-      signal = context.signal;
-      return work.promise;
-    });
-    await vi.advanceTimersByTimeAsync(1);
-    store.before = () => Promise.reject(new Error('unreachable'));
-    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
-    store.before = () => {};
-    await store.claim([keyOf('e1')], { token: 'other', leaseMs: LEASE_MS });
-    expect(signal?.aborted).toBe(false);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(signal?.aborted).toBe(true);
-    work.resolve();
-    await processing;
-  });
+  test.each([
+    ['the lease was lost', 'handler', ['e1']],
+    ['one of two leases was lost', 'onDelivery', ['e1', 'e2']],
+  ])(
+    '%s and another receiver took over → the %s is told by its signal',
+    async (_title, callback, eventIds) => {
+      const store = new ScriptedStore();
+      let signal: AbortSignal | undefined;
+      const work = deferred();
+      const processing = makeInbox({ store }).process(payload(tracking('t1', ...eventIds)), {
+        [callback]: (_given: unknown, context: WorkContext) => {
+          signal = context.signal;
+          return work.promise;
+        },
+      });
+      await vi.advanceTimersByTimeAsync(1);
+      store.before = () => Promise.reject(new Error('unreachable'));
+      await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+      store.before = () => {};
+      await store.claim([keyOf('e1')], { token: 'other', leaseMs: LEASE_MS });
+      expect(signal?.aborted).toBe(false);
+      await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+      expect(signal?.aborted).toBe(true);
+      work.resolve();
+      await processing;
+    },
+  );
 
   test('the lease of an event behind was lost → the handler that runs is left alone', async () => {
     const store = new ScriptedStore();
@@ -180,6 +216,50 @@ describe('heartbeat', () => {
     expect(signal?.aborted).toBe(false);
     work.resolve();
     expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e2')] });
+  });
+
+  test('another receiver took an event over while its commit was slow → its handler, which has ended, is not told', async () => {
+    const store = new ScriptedStore();
+    const slow = deferred();
+    let signal: AbortSignal | undefined;
+    const processing = makeInbox({ store }).process(
+      payload(tracking('t1', 'e1')),
+      async (_event, context) => {
+        signal = context.signal;
+      },
+    );
+    store.before = (operation) => (operation === 'commit' ? slow.promise : undefined);
+    await vi.advanceTimersByTimeAsync(1);
+    store.claim = async (keys) => keys.map(() => ({ status: 'busy', retryAfterMs: LEASE_MS }));
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(signal?.aborted).toBe(false);
+    slow.resolve();
+    await processing;
+  });
+
+  test('an event that was given back → not renewed with the others', async () => {
+    const store = new ScriptedStore();
+    const work = deferred();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) =>
+      eventId === 'e1' ? Promise.reject(new Error('failed')) : work.promise,
+    );
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e2')] });
+    work.resolve();
+    await processing;
+  });
+
+  test('a release that outlasts a renewal → the store is not asked to renew nothing', async () => {
+    const store = new ScriptedStore();
+    const slow = deferred();
+    store.before = (operation) => (operation === 'release' ? slow.promise : undefined);
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () =>
+      Promise.reject(new Error('failed')),
+    );
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(store.calls.map(({ operation }) => operation)).toEqual(['claim', 'release']);
+    slow.resolve();
+    await processing;
   });
 
   test('under way → its timer does not keep the process alive', async () => {
@@ -210,7 +290,7 @@ describe('heartbeat', () => {
     expect(claim?.status).toBe('done');
   });
 
-  test('a handler fails while a renewal is under way → the release waits for it, the event is free at once', async () => {
+  test('a handler fails while a renewal is under way → one release, which waits for it, and the event is free at once', async () => {
     const store = new ScriptedStore();
     const inbox = makeInbox({ store, busyBudgetMs: 0 });
     const work = deferred();
@@ -223,6 +303,7 @@ describe('heartbeat', () => {
     await vi.advanceTimersByTimeAsync(1);
     slow.resolve();
     expect((await processing).outcome).toBe('failed');
+    expect(store.calls.map(({ operation }) => operation)).toEqual(['claim', 'claim', 'release']);
     expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
   });
 
@@ -232,6 +313,20 @@ describe('heartbeat', () => {
     await vi.advanceTimersByTimeAsync(LEASE_MS);
     work.resolve();
     await processing;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('done while a renewal is under way → no timer is left behind', async () => {
+    const store = new ScriptedStore();
+    const [work, slow] = [deferred(), deferred()];
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => work.promise);
+    await vi.advanceTimersByTimeAsync(1);
+    store.before = (operation) => (operation === 'claim' ? slow.promise : undefined);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    work.resolve();
+    await processing;
+    slow.resolve();
+    await vi.advanceTimersByTimeAsync(1);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

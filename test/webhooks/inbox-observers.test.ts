@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { InboxErrorContext } from '../../src/webhooks/index.ts';
-import { failingOn, makeInbox, payload, tracking } from './support.ts';
+import { failingOn, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
 const oddOrder = { eventId: 'e1', order: 'third' };
 
@@ -76,6 +76,15 @@ describe('what a body should not be', () => {
     await inbox.process(payload(tracking('t1', 'e1')), () => {});
     expect(told).toEqual([]);
   });
+});
+
+test.each(['onSnapshot', 'onUnhandled'])('%s rejects → told to onError, without keys', async (callback) => {
+  const { inbox, told } = makeTellingInbox();
+  const body = payload(callback === 'onSnapshot' ? tracking('t1') : proofOfDelivery('t1'));
+  await inbox.process(body, { [callback]: () => Promise.reject(new Error('no log')) });
+  expect(told).toEqual([
+    { operation: callback === 'onSnapshot' ? 'snapshot' : 'unhandled', keys: [], message: 'no log' },
+  ]);
 });
 
 describe('no onError', () => {

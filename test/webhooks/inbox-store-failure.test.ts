@@ -124,17 +124,23 @@ describe('a store that fails', () => {
     expect(commits).toBe(2);
   });
 
-  test('on every commit → given up after four tries, and the outcome is done: a repeat would be certain otherwise', async () => {
+  test('on every commit → given up after four tries with growing pauses, and the outcome is done: a repeat would be certain otherwise', async () => {
     const store = new ScriptedStore();
     store.before = (operation) => {
       if (operation === 'commit') throw down;
     };
-    const errors: InboxErrorContext[] = [];
-    const inbox = makeInbox({ store, onError: (_error, context) => errors.push(context) });
+    const startedAt = performance.now();
+    const errors: (InboxErrorContext & { readonly atMs: number })[] = [];
+    const inbox = makeInbox({
+      store,
+      onError: (_error, context) => errors.push({ ...context, atMs: performance.now() - startedAt }),
+    });
     const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
-    await vi.advanceTimersByTimeAsync(2_000);
+    await vi.advanceTimersByTimeAsync(1_050);
+    expect(vi.getTimerCount()).toBe(0);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1, failures: [] });
-    expect(errors).toEqual(Array(4).fill({ operation: 'commit', keys: ['tracking/events:t1:e1'] }));
+    const keys = ['tracking/events:t1:e1'];
+    expect(errors).toEqual([0, 50, 250, 1_050].map((atMs) => ({ operation: 'commit', keys, atMs })));
   });
 
   test('on release → the failure is reported, and the lease ends by itself', async () => {
@@ -142,12 +148,28 @@ describe('a store that fails', () => {
     store.before = (operation) => {
       if (operation === 'release') throw down;
     };
-    const inbox = makeInbox({ store, busyBudgetMs: 0 });
+    const told: unknown[] = [];
+    const inbox = makeInbox({ store, busyBudgetMs: 0, onError: (...error) => told.push(error) });
     const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
     expect(report).toMatchObject({ outcome: 'failed', handled: 1, failures: [{ error: failure }] });
+    expect(told.at(-1)).toEqual([down, { operation: 'release', keys: ['tracking/events:t1:e1'] }]);
     expect((await inbox.process(payload(tracking('t1', 'e1')), () => {})).outcome).toBe('busy');
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+  });
+
+  test('on release of what a shutdown left undone → told to onError', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation) => {
+      if (operation === 'release') throw down;
+    };
+    const onError = vi.fn();
+    const shutdown = new AbortController();
+    const inbox = makeInbox({ store, onError });
+    const handler = () => shutdown.abort();
+    await inbox.process(payload(tracking('t1', 'e1', 'e2')), handler, { signal: shutdown.signal });
+    const keys = ['tracking/events:t1:e2'];
+    expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'release', keys });
   });
 
   test('claims fewer keys than it was asked for → outcome unavailable, not a silent loss', async () => {
