@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type TransactionRunner, transactionalInbox } from '../../src/postgres/index.ts';
+import type { EventsDelivery } from '../../src/webhooks/index.ts';
 import { deferred } from '../webhooks/support.ts';
 
 const KEYS = ['a', 'b', 'c'].map((id) => `tracking/events:t1:${id}`);
@@ -12,6 +13,11 @@ const PUSH = {
     order,
   })),
 };
+
+/** The push with its first events only. */
+function firstOf(count: number) {
+  return { ...PUSH, events: PUSH.events.slice(0, count) };
+}
 
 type Rows = readonly unknown[];
 
@@ -75,31 +81,34 @@ test('three leases of a store on the same table → retryAfterMs is when the fir
   expect(report).toMatchObject({ outcome: 'busy', retryAfterMs: 5_000 });
 });
 
-test('onDeadLetter beyond handlerTimeoutMs → counts as failed, so that a redelivery tries again', async () => {
-  vi.useFakeTimers();
-  try {
-    const pool = answering({
-      take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
-    });
+test.each([
+  ['an event alone', 1],
+  ['two events of onDelivery, of which one is on its last attempt', 2],
+])(
+  '%s, and onDeadLetter beyond handlerTimeoutMs → failed, told to onError as such',
+  async (_title, count) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const told: unknown[] = [];
     const inbox = transactionalInbox({
-      pool,
-      onError: silent,
-      maxAttempts: 1,
+      pool: giving((key) => (key === KEYS[0] ? 3 : 1)).pool,
+      onError: (_error, { operation }) => told.push(operation),
+      maxAttempts: 3,
       handlerTimeoutMs: 5_000,
       onDeadLetter: () => new Promise(() => {}),
     });
-    const push = { ...PUSH, events: PUSH.events.slice(0, 1) };
-    const processing = inbox.process(push, () => Promise.reject(new Error('no such tracker')));
+    const processing = inbox.process(firstOf(count), {
+      onDelivery: () => Promise.reject(new Error('no such tracker')),
+    });
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await processing).toMatchObject({
       outcome: 'failed',
       deadLettered: 0,
-      failures: [{ keys: [KEYS[0]] }],
+      failures: [{ keys: KEYS.slice(0, count) }],
     });
-  } finally {
-    vi.useRealTimers();
-  }
-});
+    expect(told).toEqual(['handler', 'deadLetter']);
+  },
+);
 
 test('a database that goes down in the middle → all is unavailable, and nothing is tried in vain', async () => {
   const taken: unknown[] = [];
@@ -167,35 +176,40 @@ test.each([
 ])(
   'a webhook of %d events → %d savepoints, for an event alone is undone with its transaction',
   async (events, savepoints) => {
-    const pool = answering({
-      take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
-    });
-    const query = vi.fn(pool.query);
-    await transactionalInbox({
-      pool: { query, transaction: (work) => work({ query }) },
-      onError: silent,
-    }).process({ ...PUSH, events: PUSH.events.slice(0, events) }, silent);
-    expect(query.mock.calls.filter(([text]) => text === 'SAVEPOINT tracking_event')).toHaveLength(savepoints);
+    const { pool, countOf } = giving();
+    const push = firstOf(events);
+    await transactionalInbox({ pool, onError: silent }).process(push, silent);
+    expect(countOf('SAVEPOINT tracking_event')).toBe(savepoints);
   },
 );
 
-/** A database that gives all that is asked for, each with so many attempts, and writes down what it is told. */
-function giving(attemptsOf: (key: unknown) => number = () => 1) {
+/** A database that gives all that is asked for, each with so many attempts, or is done with it, and writes down what it is told. */
+function giving(attemptsOf: (key: unknown) => number | 'done' = () => 1) {
+  const each = (keys: unknown): readonly unknown[] => (Array.isArray(keys) ? keys : []);
   const pool = answering({
+    look: (keys) =>
+      each(keys)
+        .filter((key) => attemptsOf(key) === 'done')
+        .map(done),
     take: (keys) =>
-      Array.isArray(keys) ? keys.map((key: unknown) => ({ key, attempts: attemptsOf(key) })) : [],
+      each(keys)
+        .filter((key) => attemptsOf(key) !== 'done')
+        .map((key) => ({ key, attempts: attemptsOf(key) })),
   });
   const query = vi.fn(pool.query);
   const countOf = (start: string) => query.mock.calls.filter(([text]) => text.startsWith(start)).length;
+  /** The keys that each transaction asked for. */
+  const taken = () =>
+    query.mock.calls.filter(([text]) => text.startsWith('WITH setting')).map(([, values]) => values?.[0]);
   const transaction: TransactionRunner['transaction'] = (work) => work({ query });
-  return { pool: { query, transaction }, countOf };
+  return { pool: { query, transaction }, countOf, taken };
 }
 
 test('events of which all but one are under way here → no savepoint for that one', async () => {
   const { pool, countOf } = giving();
   const inbox = transactionalInbox({ pool, onError: silent });
   const [begun, end] = [deferred(), deferred()];
-  const first = inbox.process({ ...PUSH, events: PUSH.events.slice(0, 2) }, () => {
+  const first = inbox.process(firstOf(2), () => {
     begun.resolve();
     return end.promise;
   });
@@ -214,10 +228,9 @@ test.each([
 ])('%s → a savepoint, so that onDeadLetter follows in the same transaction', async (_title, count) => {
   const { pool, countOf } = giving((key) => (key === KEYS[0] ? 3 : 1));
   const inbox = transactionalInbox({ pool, onError: silent, maxAttempts: 3, onDeadLetter: silent });
-  const report = await inbox.process(
-    { ...PUSH, events: PUSH.events.slice(0, count) },
-    { onDelivery: () => Promise.reject(new Error('out of stock')) },
-  );
+  const report = await inbox.process(firstOf(count), {
+    onDelivery: () => Promise.reject(new Error('out of stock')),
+  });
   expect(report.deadLettered).toBe(1);
   // One for the work, and one for the dead letter.
   expect(countOf('SAVEPOINT tracking_event')).toBe(2);
@@ -245,6 +258,89 @@ test('a lease of a store on one of the keys → the other events are handled onc
   expect(handler).toHaveBeenCalledTimes(2);
 });
 
+test('onDelivery, one of its events under way here, which fails there → called with the new one, and then with that one', async () => {
+  const inbox = transactionalInbox({ pool: giving().pool, onError: silent });
+  const work = deferred();
+  const first = inbox.process({ ...PUSH, events: PUSH.events.slice(1, 2) }, () => work.promise);
+  const seen: unknown[] = [];
+  const second = inbox.process(firstOf(2), {
+    onDelivery: ({ events }) => {
+      seen.push(events.map(({ eventId }) => eventId));
+      work.reject(new Error('out of stock'));
+    },
+  });
+  expect((await first).outcome).toBe('failed');
+  expect(await second).toMatchObject({ outcome: 'done', handled: 2 });
+  expect(seen).toEqual([['a'], ['b']]);
+});
+
+test('a deadlock with another receiver, and another event under way here → asked for again when that one is done', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const startedAt = performance.now();
+  const times: number[] = [];
+  const pool = answering({
+    take: (keys) => {
+      const [key] = Array.isArray(keys) ? keys : [];
+      if (key === KEYS[0]) times.push(performance.now() - startedAt);
+      return times.length === 1 ? failing('40P01')() : [{ key, attempts: 1 }];
+    },
+  });
+  const inbox = transactionalInbox({ pool, onError: silent });
+  const first = inbox.process(
+    { ...PUSH, events: PUSH.events.slice(1, 2) },
+    () => new Promise((resolve) => setTimeout(resolve, 3_000)),
+  );
+  const second = inbox.process(firstOf(2), silent);
+  await vi.advanceTimersByTimeAsync(3_000);
+  await first;
+  expect(await second).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
+  expect(times).toEqual([0, 3_000]);
+});
+
+describe('a commit that fails for a deferred constraint', () => {
+  /** A database that refuses to commit the event b. */
+  function refusing() {
+    const { pool, taken } = giving();
+    const transaction: TransactionRunner['transaction'] = async (work) => {
+      const countBefore = taken().length;
+      const result = await pool.transaction(work);
+      if (taken().slice(countBefore).flat().includes(KEYS[1])) failing('23503')();
+      return result;
+    };
+    return { pool: { ...pool, transaction }, taken };
+  }
+
+  test('two events → handled again, each in a transaction of its own, and one is failed', async () => {
+    const { pool, taken } = refusing();
+    const report = await transactionalInbox({ pool, onError: silent }).process(firstOf(2), silent);
+    expect(report).toMatchObject({ outcome: 'failed', handled: 1, failures: [{ keys: [KEYS[1]] }] });
+    expect(taken()).toEqual([KEYS.slice(0, 2), [KEYS[0]], [KEYS[1]]]);
+  });
+
+  test('onDelivery with one of its events under way here → that one is not taken from there', async () => {
+    const { pool, taken } = refusing();
+    const inbox = transactionalInbox({ pool, onError: silent });
+    const [begun, end] = [deferred(), deferred()];
+    const first = inbox.process(firstOf(1), () => {
+      begun.resolve();
+      return end.promise;
+    });
+    await begun.promise;
+    const other = { trackerId: 't2', events: [{ eventId: 'd' }] };
+    const report = await inbox.process(
+      { trackings: [firstOf(2), other] },
+      { onDelivery: silent },
+      { busyBudgetMs: 0 },
+    );
+    expect(report).toMatchObject({ outcome: 'failed', handled: 1, busy: [KEYS[0]] });
+    const otherKey = 'tracking/events:t2:d';
+    expect(taken().slice(1)).toEqual([[KEYS[1], otherKey], [KEYS[1]], [otherKey]]);
+    end.resolve();
+    await first;
+  });
+});
+
 describe('a handler that outlives handlerTimeoutMs, which ends the transaction', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
@@ -253,7 +349,7 @@ describe('a handler that outlives handlerTimeoutMs, which ends the transaction',
 
   test('a shutdown meanwhile → failed, and the other events are interrupted', async () => {
     const shutdown = new AbortController();
-    const { pool } = giving();
+    const { pool, taken } = giving();
     const inbox = transactionalInbox({ pool, onError: silent, handlerTimeoutMs: 5_000 });
     const processing = inbox.process(PUSH, hanging, { signal: shutdown.signal });
     await vi.advanceTimersByTimeAsync(1_000);
@@ -265,11 +361,49 @@ describe('a handler that outlives handlerTimeoutMs, which ends the transaction',
       interrupted: KEYS.slice(1),
       busy: [],
     });
+    expect(taken()).toEqual([KEYS]);
+  });
+
+  test('onDelivery, one of whose events was done before → failed, and not called for these events again', async () => {
+    const { pool } = giving((key) => (key === KEYS[0] ? 'done' : 1));
+    const inbox = transactionalInbox({ pool, onError: silent, handlerTimeoutMs: 5_000 });
+    const onDelivery = vi.fn(({ tracker }: EventsDelivery) =>
+      tracker.trackerId === 't1' ? hanging() : undefined,
+    );
+    const other = { trackerId: 't2', events: [{ eventId: 'd' }] };
+    const processing = inbox.process({ trackings: [firstOf(2), other] }, { onDelivery });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await processing).toMatchObject({
+      outcome: 'failed',
+      handled: 1,
+      failures: [{ keys: [KEYS[1]] }],
+    });
+    expect(onDelivery.mock.calls.map(([{ tracker }]) => tracker.trackerId)).toEqual(['t1', 't2']);
+  });
+
+  test('an event that was dead-lettered before it → dead-lettered after all', async () => {
+    const { pool } = giving((key) => (key === KEYS[0] ? 3 : 1));
+    const inbox = transactionalInbox({
+      pool,
+      onError: silent,
+      handlerTimeoutMs: 5_000,
+      maxAttempts: 3,
+      onDeadLetter: silent,
+    });
+    const processing = inbox.process(firstOf(2), ({ eventId }) =>
+      eventId === 'a' ? Promise.reject(new Error('out of stock')) : hanging(),
+    );
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await processing).toMatchObject({
+      outcome: 'failed',
+      deadLettered: 1,
+      failures: [{ keys: [KEYS[1]] }],
+    });
   });
 
   /** The last attempt at one event; resolves to what became of it, and to the keys that each transaction took. */
   async function lastAttempt(onDeadLetter: () => unknown) {
-    const { pool } = giving();
+    const { pool, taken } = giving();
     const inbox = transactionalInbox({
       pool,
       onError: silent,
@@ -277,11 +411,9 @@ describe('a handler that outlives handlerTimeoutMs, which ends the transaction',
       maxAttempts: 1,
       onDeadLetter,
     });
-    const processing = inbox.process({ ...PUSH, events: PUSH.events.slice(0, 1) }, hanging);
+    const processing = inbox.process(firstOf(1), hanging);
     await vi.advanceTimersByTimeAsync(5_000);
-    const report = await processing;
-    const taken = pool.query.mock.calls.filter(([text]) => text.startsWith('WITH setting'));
-    return { report, taken: taken.map(([, values]) => values?.[0]) };
+    return { report: await processing, taken: taken() };
   }
 
   test('on the last attempt → onDeadLetter is called in a transaction that takes the event again', async () => {
@@ -311,13 +443,11 @@ test.each([
 ])('a handler that %s', async (_title, handler, isClosed) => {
   vi.useFakeTimers();
   try {
-    const { query } = answering({
-      take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
-    });
+    const { query } = giving().pool;
     const release = vi.fn();
     const pool = { query, connect: async () => ({ query, release }) };
     const inbox = transactionalInbox({ pool, onError: silent, handlerTimeoutMs: 5_000 });
-    const processing = inbox.process({ ...PUSH, events: PUSH.events.slice(0, 1) }, handler);
+    const processing = inbox.process(firstOf(1), handler);
     await vi.advanceTimersByTimeAsync(5_000);
     await processing;
     expect(release.mock.calls[0]).toEqual([isClosed]);
@@ -360,7 +490,7 @@ test('onDelivery, and a rival that finished one of its events since we looked �
   // Of the keys that were taken, so that the look after the work finds it done.
   const { query } = pool;
   const onDelivery = vi.fn();
-  const push = { ...PUSH, events: PUSH.events.slice(0, 2) };
+  const push = firstOf(2);
   pool.transaction = (work) =>
     work({
       query: async (text, values = []) => {
