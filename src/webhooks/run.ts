@@ -1,19 +1,20 @@
 // Specification: service.md 6
 import { onAbort } from '../common/timing.ts';
+import { announce } from './announcements.ts';
 import {
   CallContext,
   Cancellation,
   callWithTimeout,
-  type ItemOutcome,
   type WorkContext,
   type WorkItem,
   type WorkPlan,
   type WorkUnit,
 } from './callbacks.ts';
 import type { ItemIssues } from './flaws.ts';
+import { conclude, isOpen, keysOf, oursOf } from './items.ts';
 import type { InboxSettings } from './options.ts';
-import { type ProcessOptions, reportOn, type WebhookFailure, type WebhookReport } from './report.ts';
-import { type Failure, keysOf, type Undone, type WorkSession, type WorkSource } from './session.ts';
+import { type ProcessOptions, reportOn, type WebhookReport } from './report.ts';
+import type { Failure, Undone, WorkSession, WorkSource } from './session.ts';
 
 /** Pauses between looks at what another process works on. */
 const FIRST_PAUSE_MS = 5;
@@ -58,8 +59,10 @@ export class WebhookRun<Extra extends object> {
     } finally {
       this.#settle(units, true);
     }
-    const notified = await this.#notifyOfDeliveries();
-    return reportOn(units, { ...notified, duplicates, rejected, unhandled: unhandled.length });
+    // With the store down all of this comes again.
+    const callbacks = this.#isStoreDown ? {} : this.#plan.callbacks;
+    const announced = await announce(this.#settings, { ...this.#plan, callbacks }, this.#signal);
+    return reportOn(units, { ...announced, duplicates, rejected, unhandled: unhandled.length });
   }
 
   /** Takes what is free here, claims it all at once, and handles what is ours then. */
@@ -90,7 +93,8 @@ export class WebhookRun<Extra extends object> {
       }
     });
     // One key that another process holds for too long keeps a whole transaction from its keys.
-    const isAllBusy = this.#source.isWaiting && units.length > 1 && items.every(isBusy);
+    const isAllBusy =
+      this.#source.isWaiting && units.length > 1 && items.every(({ claim }) => claim?.status === 'busy');
     if (undone !== undefined || isAllBusy) await this.#handleAlone(units, items, undone);
     this.#settle(units, false);
   }
@@ -152,12 +156,8 @@ export class WebhookRun<Extra extends object> {
     const cancellation = new Cancellation(this.#signal);
     return session.attempt(items, isUndoable, cancellation, (extra) => {
       const context = Object.assign(new CallContext(attempt, cancellation), extra);
-      return this.#call(() => callback(items, context), cancellation);
+      return callWithTimeout(() => callback(items, context), this.#settings.handlerTimeoutMs, cancellation);
     });
-  }
-
-  #call(callback: () => unknown, cancellation = new Cancellation(this.#signal)): Promise<void> | undefined {
-    return callWithTimeout(callback, this.#settings.handlerTimeoutMs, cancellation);
   }
 
   /** Lets others here have what we are through with. What another process works on stays ours to look at again until the end. */
@@ -221,9 +221,10 @@ export class WebhookRun<Extra extends object> {
     for (const item of items) item.outcome = undefined;
     for (const unit of units) {
       const ours = unit.items.filter((item) => item.holder === item);
-      const isCulprit = ours.some((item) => undone?.items?.includes(item));
-      if (undone !== undefined && (units.length === 1 || isCulprit)) {
-        await this.#fail(oursOf(ours), undone.error, undefined);
+      const isCulprit = units.length === 1 || ours.some((item) => undone?.items?.includes(item));
+      const failure = isCulprit ? undone : undefined;
+      if (failure !== undefined) {
+        await this.#fail(oursOf(ours), failure.error, undefined);
       } else if (this.#whyStop === undefined) {
         // What was dead-lettered was undone, too.
         for (const item of ours) item.isLettered = false;
@@ -292,57 +293,4 @@ export class WebhookRun<Extra extends object> {
       this.#settings.onError(cause, 'release', keysOf(items));
     }
   }
-
-  /** Calls `onSnapshot` and `onUnhandled`, which are not deduplicated. */
-  async #notifyOfDeliveries() {
-    const failures: WebhookFailure[] = [];
-    const notified = { failures, snapshots: 0, isCutShort: false };
-    const { units, snapshots, unhandled, callbacks } = this.#plan;
-    const { onSnapshot, onUnhandled } = callbacks;
-    // With the store down all of this comes again.
-    if (this.#isStoreDown || (onSnapshot ?? onUnhandled) === undefined) return notified;
-    const notify = async (callback: () => unknown, operation: 'snapshot' | 'unhandled') => {
-      // It must come again, or nobody ever sees it.
-      if (this.#signal?.aborted === true) notified.isCutShort = true;
-      try {
-        if (notified.isCutShort) return false;
-        await this.#call(callback);
-        return true;
-      } catch (error) {
-        this.#settings.onError(error, operation, []);
-        failures.push({ keys: [], error });
-        return false;
-      }
-    };
-    const touched = new Set<unknown>();
-    for (const { items } of units)
-      for (const { outcome, delivery } of items) if (outcome !== 'duplicate') touched.add(delivery);
-    for (const delivery of onSnapshot === undefined ? [] : snapshots) {
-      if (touched.has(delivery)) continue;
-      if (await notify(() => onSnapshot?.(delivery), 'snapshot')) notified.snapshots += 1;
-    }
-    for (const delivery of onUnhandled === undefined ? [] : unhandled) {
-      await notify(() => onUnhandled?.(delivery), 'unhandled');
-    }
-    return notified;
-  }
-}
-
-function isOpen({ outcome }: WorkItem): boolean {
-  return outcome === undefined;
-}
-
-function isBusy({ claim }: WorkItem): boolean {
-  return claim?.status === 'busy';
-}
-
-/** What of items is ours to handle; what was done before is marked so. */
-function oursOf(items: readonly WorkItem[]): readonly WorkItem[] {
-  const open = items.filter(isOpen);
-  for (const item of open) if (item.claim?.status === 'done') item.outcome = 'duplicate';
-  return open.filter(({ claim }) => claim?.status === 'acquired');
-}
-
-function conclude(items: readonly WorkItem[], outcome: ItemOutcome): undefined {
-  for (const item of items) item.outcome ??= outcome;
 }

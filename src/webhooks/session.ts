@@ -3,6 +3,7 @@ import { TrackingError } from '../errors.ts';
 import type { Cancellation, WorkItem } from './callbacks.ts';
 import type { Claim } from './dedupe-store.ts';
 import { Group, InFlight, MOST_KEYS, type StoreRequest } from './group.ts';
+import { isLeased, keysOf } from './items.ts';
 import type { StoreInboxSettings } from './options.ts';
 
 /** What a callback, or a transaction, failed with. */
@@ -53,11 +54,6 @@ export interface WorkSource<Extra extends object> {
   ): Promise<Undone | undefined>;
   /** Counts a failed attempt at items after their session was undone. Rejects when the store fails. */
   giveBack(items: readonly WorkItem[]): Promise<void>;
-}
-
-/** The keys of items, in their order. */
-export function keysOf(items: readonly WorkItem[]): string[] {
-  return items.map(({ key }) => key);
 }
 
 /** A heartbeat may come this many times late or fail before a lease ends. */
@@ -123,10 +119,6 @@ async function inSlices<Result>(
     results.push(await send(keys.slice(start, start + MOST_KEYS)));
   }
   return results.flat();
-}
-
-function isLeased({ claim }: WorkItem): boolean {
-  return claim?.status === 'acquired';
 }
 
 /** The items that one webhook leased: all under one token, renewed by one heartbeat. */
