@@ -17,7 +17,8 @@ export async function announce<Extra extends object>(
     if (signal?.aborted === true) announced.isCutShort = true;
     try {
       if (announced.isCutShort) return false;
-      await callWithTimeout(callback, handlerTimeoutMs, new Cancellation(signal));
+      // These callbacks get no signal that an abort could be passed on to.
+      await callWithTimeout(callback, handlerTimeoutMs, new Cancellation(undefined));
       return true;
     } catch (error) {
       onError(error, operation, []);

@@ -50,6 +50,26 @@ describe('a store that fails', () => {
     expect(store.calls.filter(({ operation }) => operation === 'claim')).toHaveLength(2);
   });
 
+  test('on the claim before onDeadLetter → not called, the event is left, and what was handled before it stays so', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation) => {
+      if (operation === 'claim' && store.calls.length > 1) throw down;
+    };
+    const onDeadLetter = vi.fn();
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter });
+    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) => {
+      if (eventId === 'e1') return;
+      vi.advanceTimersByTime(HALF_LEASE_MS);
+      throw failure;
+    });
+    expect(onDeadLetter).not.toHaveBeenCalled();
+    expect(report).toMatchObject({
+      outcome: 'unavailable',
+      handled: 1,
+      unavailable: ['tracking/events:t1:e2'],
+    });
+  });
+
   test('on a claim, while another receiver holds an event → not asked for that event again', async () => {
     const store = new ScriptedStore();
     await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 60_000 });
