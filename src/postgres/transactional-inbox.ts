@@ -9,7 +9,6 @@ import type { Cancellation, WorkItem } from '../webhooks/callbacks.ts';
 import { OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 import { InFlight } from '../webhooks/group.ts';
 import { processWebhook } from '../webhooks/inbox.ts';
-import { keysOf } from '../webhooks/items.ts';
 import {
   commonOptions,
   type DeadLetterContext,
@@ -17,7 +16,7 @@ import {
   inboxSettings,
 } from '../webhooks/options.ts';
 import type { WebhookProcessor } from '../webhooks/report.ts';
-import type { Failure, Undone, WorkSession, WorkSource } from '../webhooks/session.ts';
+import { type Failure, keysOf, type Undone, type WorkSession, type WorkSource } from '../webhooks/session.ts';
 import { codeOf, InboxTable, type PurgeOptions, type Queryable } from './table.ts';
 import {
   inTransaction,

@@ -1,20 +1,19 @@
 // Specification: service.md 6
 import { onAbort } from '../common/timing.ts';
-import { announce } from './announcements.ts';
 import {
   CallContext,
   Cancellation,
   callWithTimeout,
+  type ItemOutcome,
   type WorkContext,
   type WorkItem,
   type WorkPlan,
   type WorkUnit,
 } from './callbacks.ts';
 import type { ItemIssues } from './flaws.ts';
-import { conclude, isOpen, keysOf, oursOf } from './items.ts';
 import type { InboxSettings } from './options.ts';
-import { type ProcessOptions, reportOn, type WebhookReport } from './report.ts';
-import type { Failure, Undone, WorkSession, WorkSource } from './session.ts';
+import { announce, type ProcessOptions, reportOn, type WebhookReport } from './report.ts';
+import { type Failure, isLeased, keysOf, type Undone, type WorkSession, type WorkSource } from './session.ts';
 
 /** Pauses between looks at what another process works on. */
 const FIRST_PAUSE_MS = 5;
@@ -293,4 +292,21 @@ export class WebhookRun<Extra extends object> {
       this.#settings.onError(cause, 'release', keysOf(items));
     }
   }
+}
+
+/** Whether nothing is known yet of what becomes of an item. */
+function isOpen({ outcome }: WorkItem): boolean {
+  return outcome === undefined;
+}
+
+/** What of items is ours to handle; what was done before is marked so. */
+function oursOf(items: readonly WorkItem[]): readonly WorkItem[] {
+  const open = items.filter(isOpen);
+  for (const item of open) if (item.claim?.status === 'done') item.outcome = 'duplicate';
+  return open.filter(isLeased);
+}
+
+/** Gives items an outcome that have none yet. */
+function conclude(items: readonly WorkItem[], outcome: ItemOutcome): undefined {
+  for (const item of items) item.outcome ??= outcome;
 }

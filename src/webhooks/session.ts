@@ -3,7 +3,6 @@ import { TrackingError } from '../errors.ts';
 import type { Cancellation, WorkItem } from './callbacks.ts';
 import type { Claim } from './dedupe-store.ts';
 import { Group, InFlight, MOST_KEYS, type StoreRequest } from './group.ts';
-import { isLeased, keysOf } from './items.ts';
 import type { StoreInboxSettings } from './options.ts';
 
 /** What a callback, or a transaction, failed with. */
@@ -54,6 +53,16 @@ export interface WorkSource<Extra extends object> {
   ): Promise<Undone | undefined>;
   /** Counts a failed attempt at items after their session was undone. Rejects when the store fails. */
   giveBack(items: readonly WorkItem[]): Promise<void>;
+}
+
+/** The keys of items, in their order. */
+export function keysOf(items: readonly WorkItem[]): string[] {
+  return items.map(({ key }) => key);
+}
+
+/** Whether an item is claimed, so that no other process works on it. */
+export function isLeased({ claim }: WorkItem): boolean {
+  return claim?.status === 'acquired';
 }
 
 /** A heartbeat may come this many times late or fail before a lease ends. */
