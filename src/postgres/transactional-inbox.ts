@@ -190,9 +190,7 @@ class TransactionalSource<Source extends TransactionSource>
     for (const item of items) item.outcome = undefined;
     if (undoneBy === undefined && !isOfWork(error)) throw error;
     // A `COMMIT` of the handler's own has made all that was taken done, and most of it was not even begun.
-    const taken = items.filter(
-      (item) => item.claim?.status === 'acquired' && undoneBy?.includes(item) !== true,
-    );
+    const taken = items.filter((item) => undoneBy?.includes(item) !== true);
     await this.#table.run(this.#pool, 'reopen', keysOf(taken), token);
     return { error, items: undoneBy };
   }

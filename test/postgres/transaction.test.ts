@@ -85,6 +85,12 @@ describe('inTransaction with a pool', () => {
     expect(pool.log).toEqual([BEGIN, 'close']);
   });
 
+  test('a connection that is closed and breaks only then → no uncaught error', async () => {
+    const pool = new RecordingPool();
+    await inTransaction(pool, async (_, discard) => discard());
+    expect(() => pool.emit('error', new Error('terminating connection'))).not.toThrow();
+  });
+
   test('many transactions → no listener stays on the connection', async () => {
     const pool = new RecordingPool();
     for (let count = 0; count < 20; count += 1) await inTransaction(pool, work);

@@ -145,6 +145,24 @@ describe('a handler that fails', () => {
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'done', handled: 1 });
   });
 
+  // SQLSTATEs: foreign_key_violation; invalid_parameter_value, which ends in 23; connection_failure.
+  test.each([
+    ['23503', 'failed'],
+    ['22023', 'unavailable'],
+    ['08006', 'unavailable'],
+  ])('a commit that fails with %s → %s', async (code, outcome) => {
+    const pool: TransactionRunner = {
+      query: (...statement) => database().query(...statement),
+      transaction: (work) =>
+        database().transaction(async (given) => {
+          await work(given);
+          throw Object.assign(new Error('commit failed'), { code });
+        }),
+    };
+    const inbox = transactionalInbox({ pool, onError: silent });
+    expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome, handled: 0 });
+  });
+
   test('a commit whose answer is lost → unavailable, and the redelivery finds it done: one effect', async () => {
     const pool: TransactionRunner = {
       query: (...statement) => database().query(...statement),
@@ -345,12 +363,34 @@ describe('together with a PostgresDedupeStore on the same table', () => {
     expect(report).toMatchObject({ outcome: 'busy', busy: [key], handled: 1 });
     expect(report.retryAfterMs).toBeGreaterThan(30_000);
     expect(await effects()).toEqual(['b']);
+    const [claim] = await store.claim([key], { token: 'a third one', leaseMs: 1_000 });
+    expect(claim).toMatchObject({ status: 'busy' });
   });
 
   test('an event handled here → done for the store', async () => {
     await makeInbox().process(push('a'), writing());
     const store = new PostgresDedupeStore({ client: database() });
     expect(await store.claim([key], { token: 'another', leaseMs: 1_000 })).toEqual([{ status: 'done' }]);
+  });
+});
+
+test('purge → deletes what was handled longer ago than it is retained, and counts it', async () => {
+  const inbox = makeInbox();
+  await inbox.process(push('a', 'b'), writing());
+  await database().query(`UPDATE tracking_inbox SET expires_at = clock_timestamp() WHERE key LIKE '%:a'`);
+  expect(await inbox.purge()).toBe(1);
+  expect(await inbox.process(push('a', 'b'), writing())).toMatchObject({ handled: 1, duplicates: 1 });
+});
+
+test('a table that was never made → unavailable, and onError is told how to make it', async () => {
+  const onError = vi.fn();
+  const inbox = makeInbox({ onError, table: 'nowhere' });
+  expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'unavailable', handled: 0 });
+  const [error] = onError.mock.lastCall ?? [];
+  expect(error).toBeInstanceOf(ConfigurationError);
+  expect(error).toMatchObject({
+    message: expect.stringContaining('Expected the table "nowhere" to exist, got none; call `createTable()`'),
+    cause: expect.objectContaining({ code: '42P01' }),
   });
 });
 
