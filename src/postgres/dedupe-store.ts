@@ -65,8 +65,7 @@ export class PostgresDedupeStore implements DedupeStore {
     { token, leaseMs }: { readonly token: string; readonly leaseMs: number },
   ): Promise<readonly Claim[]> {
     const values = [token, leaseMs, Math.max(leaseMs, OUTLASTS_SENDER_MS)];
-    const claims = await this.#table.take(this.#client, 'claim', keys, values, 1);
-    return keys.map((key) => claims.get(key) ?? { status: 'busy', retryAfterMs: 1 });
+    return this.#table.take(this.#client, 'claim', keys, values, 1);
   }
 
   async commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void> {

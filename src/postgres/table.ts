@@ -115,7 +115,7 @@ END $migration$`);
    * Takes keys by `claim` or `take`, and looks at those it did not get.
    *
    * @param retryAfterMs - when to ask again for a key that is neither ours nor done nor leased, in milliseconds
-   * @returns one claim a key
+   * @returns a claim for each key, in their order
    */
   async take(
     client: Queryable,
@@ -123,16 +123,15 @@ END $migration$`);
     keys: readonly string[],
     values: readonly unknown[],
     retryAfterMs: number,
-  ): Promise<Map<string, Claim>> {
-    const claims = new Map<string, Claim>();
+  ): Promise<readonly Claim[]> {
+    const taken = new Map<string, Claim>();
     for (const [key, { attempts }] of await this.run(client, statement, keys, ...values)) {
-      claims.set(key, { status: 'acquired', attempt: Number(attempts) });
+      taken.set(key, { status: 'acquired', attempt: Number(attempts) });
     }
-    const left = keys.filter((key) => !claims.has(key));
+    const left = keys.filter((key) => !taken.has(key));
     const known = await this.look(client, left, retryAfterMs);
     // A row that went away between the two statements is free by now, and must come again.
-    for (const key of left) claims.set(key, known.get(key) ?? { status: 'busy', retryAfterMs });
-    return claims;
+    return keys.map((key) => taken.get(key) ?? known.get(key) ?? { status: 'busy', retryAfterMs });
   }
 
   /** What the table says about keys right now; nothing of a key without a row. */

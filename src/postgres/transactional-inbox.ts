@@ -160,8 +160,8 @@ class TransactionalSource<Source extends TransactionSource>
         const lockTimeout = `${Math.max(1, Math.ceil(waitMs))}ms`;
         const values = [this.#retainMs, lockTimeout, token];
         const claims = await this.#table.take(transaction, 'take', keysOf(items), values, RETRY_AFTER_MS);
-        for (const item of items) {
-          item.claim = claims.get(item.key);
+        for (const [index, item] of items.entries()) {
+          item.claim = claims[index];
           // A runner may do the work again when its commit fails.
           item.outcome = undefined;
         }
