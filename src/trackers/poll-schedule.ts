@@ -43,7 +43,7 @@ export class PollClock {
 /** Something that is due at some time. Only the heap writes `place` and `turn`. */
 export interface Due {
   dueAt: number;
-  /** Index in the heap; -1 outside it. */
+  /** Index in the heap; outside it, it says nothing. */
   place: number;
   /** Who came first among those that are due at the same time. */
   turn: number;
@@ -71,8 +71,7 @@ export class DueHeap<Item extends Due> {
   /** Takes an item out; does nothing when it is not in. */
   remove(item: Item): void {
     const { place } = item;
-    if (place < 0 || this.#items[place] !== item) return;
-    item.place = -1;
+    if (this.#items[place] !== item) return;
     const last = this.#items.pop();
     if (last === undefined || last === item) return;
     // The item from the end may belong above or below the gap.
@@ -81,7 +80,6 @@ export class DueHeap<Item extends Due> {
   }
 
   clear(): void {
-    for (const item of this.#items) item.place = -1;
     this.#items.length = 0;
   }
 
@@ -92,8 +90,9 @@ export class DueHeap<Item extends Due> {
 
   #rise(item: Item, from: number): void {
     let place = from;
-    while (place > 0) {
+    for (;;) {
       const above = (place - 1) >> 1;
+      // Undefined above the first.
       const parent = this.#items[above];
       if (parent === undefined || !isBefore(item, parent)) break;
       this.#put(parent, place);

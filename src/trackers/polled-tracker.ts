@@ -88,7 +88,7 @@ const MOST_VANISHED_EVENTS = 1000;
 export class PolledTracker implements Due {
   readonly id: string;
   dueAt = 0;
-  place = -1;
+  place = 0;
   turn = 0;
   #polls = 0;
   #errorsInARow = 0;
