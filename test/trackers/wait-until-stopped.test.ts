@@ -21,9 +21,13 @@ describe('waitUntilStopped', () => {
     expect((await waiting).events).toHaveLength(2);
   });
 
-  test('maxDurationMs runs out → TimeoutError that names it', async () => {
+  test.each([
+    ['no until', {}],
+    ['results that until does not like', { until: () => false }],
+  ])('maxDurationMs runs out, %s → TimeoutError that names it', async (_, more) => {
     const { client } = polledService(() => results([]));
-    const waiting = client.trackers.waitUntilStopped('tracker-1', { intervalMs: 1000, maxDurationMs: 2500 });
+    const options = { intervalMs: 1000, maxDurationMs: 2500, ...more };
+    const waiting = client.trackers.waitUntilStopped('tracker-1', options);
     const outcome = expect(waiting).rejects.toMatchObject({
       name: 'TimeoutError',
       timeoutMs: 2500,
@@ -33,10 +37,15 @@ describe('waitUntilStopped', () => {
     await outcome;
   });
 
-  test('a wrong option → rejects with ConfigurationError', async () => {
+  test.each([
+    ['intervalMs', 5],
+    ['until', 'delivered'],
+    ['until', null],
+  ])('%s %j → rejects with ConfigurationError', async (name, value) => {
     const { client } = polledService(() => results([]));
-    await expect(client.trackers.waitUntilStopped('tracker-1', { intervalMs: 5 })).rejects.toMatchObject({
+    await expect(client.trackers.waitUntilStopped('tracker-1', { [name]: value })).rejects.toMatchObject({
       name: 'ConfigurationError',
+      message: expect.stringContaining(`Expected \`${name}\` to be`),
     });
   });
 });
