@@ -54,7 +54,7 @@ const pollManyOptions = z.strictObject({
   ...POLL_SHAPE,
   maxPerSecond: option<number>(
     'a finite number above 0',
-    (value) => typeof value === 'number' && value >= SMALLEST_RATE && Number.isFinite(value),
+    (value) => Number.isFinite(value) && Number(value) >= SMALLEST_RATE,
   ).optional(),
   concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
 } satisfies OptionShape<PollManyOptions>);

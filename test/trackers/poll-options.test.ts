@@ -26,6 +26,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     ['initialDelayMs', Number.POSITIVE_INFINITY],
     ['maxDurationMs', 0],
     ['maxDurationMs', Number.NaN],
+    ['maxDurationMs', '5000'],
     ['maxConsecutiveErrors', 0],
     ['maxConsecutiveErrors', 1.5],
     ['until', 'delivered'],
@@ -43,9 +44,12 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     expect(() => METHODS[method]({ intervalMS: 5000 })).toThrow(/did you mean `intervalMs`/);
   });
 
-  test('an interval of 1,000 or of 2^31 - 1 → is taken', () => {
-    expect(() => METHODS[method]({ intervalMs: 1000 })).not.toThrow();
-    expect(() => METHODS[method]({ intervalMs: 2 ** 31 - 1 })).not.toThrow();
+  test.each([
+    ['intervalMs', 1000],
+    ['intervalMs', 2 ** 31 - 1],
+    ['maxConsecutiveErrors', Number.POSITIVE_INFINITY],
+  ])('%s %d → is taken', (name, value) => {
+    expect(() => METHODS[method]({ [name]: value })).not.toThrow();
   });
 });
 
@@ -56,10 +60,15 @@ describe('options of pollMany alone', () => {
     ['maxPerSecond', Number.NaN],
     ['maxPerSecond', Number.POSITIVE_INFINITY],
     ['maxPerSecond', 1e-9],
+    ['maxPerSecond', '2'],
     ['concurrency', 0],
     ['concurrency', 2.5],
   ])('%s %s → ConfigurationError that names it', (name, value) => {
     expect(() => METHODS.pollMany({ [name]: value })).toThrow(new RegExp(`Expected \`${name}\` to be`));
+  });
+
+  test('maxPerSecond of one poll in 2^31 - 1 ms → is taken', () => {
+    expect(() => METHODS.pollMany({ maxPerSecond: 1000 / (2 ** 31 - 1) })).not.toThrow();
   });
 
   test.each([['a-tracker-id'], [undefined], [7], [{}]])('ids %s → ConfigurationError', (ids) => {
