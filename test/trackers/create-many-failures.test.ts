@@ -41,6 +41,12 @@ describe('a response with odd items', () => {
     expect(outcomes[0]).not.toHaveProperty('errors');
   });
 
+  test('an empty list of errors → none', async () => {
+    const { client } = bulkService(() => answerOf({ ...itemOf(first, 'error'), errors: [] }));
+    const { outcomes } = await collect(client.trackers.createMany([first]));
+    expect(outcomes[0]).toEqual({ index: 0, input: first, status: 'error' });
+  });
+
   test('an error without a code, for the whole request → its status says what it was', async () => {
     const body = { status: 'error', data: null, error: { message: 'no' } };
     const { client } = bulkService(() => ({ status: 400, body }));
@@ -78,7 +84,14 @@ describe('a chunk that fails', () => {
       'error',
       'validation_error',
     ],
+    ['300', { status: 300, body: '' }, 'error', 'http_300'],
     ['400 in the bulk envelope', refused(400, 'parsing_error'), 'error', 'parsing_error'],
+    [
+      'the same with an empty list of items',
+      { status: 400, body: { status: 'error', data: [], error: { code: 'parsing_error', message: 'no' } } },
+      'error',
+      'parsing_error',
+    ],
     [
       'a success that is cut off',
       { status: 201, body: '{"status":"success","data":[{"item' },
@@ -128,6 +141,31 @@ describe('a chunk that fails', () => {
     await vi.advanceTimersByTimeAsync(5000);
     const { outcomes } = await collecting;
     expect(outcomes[0]).toMatchObject({ status: 'unknown', errors: [{ code: 'timeout' }] });
+  });
+
+  test.each([
+    ['no key', { apiKey: () => '' }, 'request_failed'],
+    ['a full queue', { rateLimit: { limits: { 'trackers.createBulk': 1 }, maxQueue: 0 } }, 'queue_full'],
+  ])('%s → error, and that chunk is not sent', async (_, options, code) => {
+    const { client, sent } = bulkService(undefined, options);
+    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { chunkSize: 1 }));
+    expect(outcomes[1]).toMatchObject({ status: 'error', errors: [{ code }] });
+    expect(sent.flat()).not.toContainEqual(outcomes[1]?.input);
+  });
+
+  test('a shipping date that grows too old while its chunk is read → error with that code, not sent', async () => {
+    vi.useFakeTimers({ now: new Date('2026-03-01T00:00:00Z') });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { client, sent } = bulkService();
+    async function* inputs() {
+      yield { trackingNumber: 'LA680658838NL', shippingDate: '2025-09-02T00:00:00Z' };
+      vi.setSystemTime(new Date('2026-03-02T00:00:00Z'));
+    }
+    const { outcomes } = await collect(client.trackers.createMany(inputs()));
+    expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'shipping_date_outdated' }] });
+    expect(sent).toEqual([]);
   });
 
   test('429, then a success, with retries on → created', async () => {
@@ -183,6 +221,19 @@ describe('a request that may have been carried out', () => {
     const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { retryAmbiguous: true }));
     expect(sent).toHaveLength(3);
     expect(countsOf(outcomes)).toEqual({ error: 2 });
+  });
+
+  test('refused connections, and an abort before the next attempt → error, for it never left', async () => {
+    const controller = new AbortController();
+    const { client, sent } = bulkService(() => networkFailure('ECONNREFUSED'), {
+      retry: { minDelayMs: 60_000 },
+    });
+    const collecting = collect(client.trackers.createMany(inputsOf(1), { signal: controller.signal }));
+    await settled();
+    controller.abort('enough');
+    const { outcomes } = await collecting;
+    expect(sent).toHaveLength(1);
+    expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'aborted' }] });
   });
 
   test('the hooks of the client → are called as ever', async () => {

@@ -22,6 +22,10 @@ describe('options', () => {
     expect(() => client.trackers.createMany([], { [name]: value })).toThrow(new RegExp(`Expected \`${name}`));
   });
 
+  test('chunkSize 100 → is taken', () => {
+    expect(() => client.trackers.createMany([], { chunkSize: 100 })).not.toThrow();
+  });
+
   test('a misspelt option → ConfigurationError that names the right one', () => {
     expect(() => client.trackers.createMany([], { chunksize: 5 } as object)).toThrow(
       /did you mean `chunkSize`/,

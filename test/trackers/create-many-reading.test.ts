@@ -112,6 +112,15 @@ describe('summary and progress', () => {
     ]);
   });
 
+  test('onProgress with invalid inputs only → is told after twice as many as go in a request', async () => {
+    const { client } = bulkService();
+    const told: number[] = [];
+    const inputs = Array.from({ length: 9 }, () => ({ trackingNumber: 'x' }));
+    const onProgress = ({ invalid }: BulkSummary) => told.push(invalid);
+    await collect(client.trackers.createMany(inputs, { chunkSize: 2, onProgress }));
+    expect(told).toEqual([4, 8, 9]);
+  });
+
   test.each<[string, () => void]>([
     [
       'throws',

@@ -102,6 +102,32 @@ describe('items', () => {
     expect(outcomes[2]?.input).toBe(inputs[2]);
   });
 
+  test.each([
+    ['null', null, 'Expected `input` to be an object, got null'],
+    [
+      'a misspelt field',
+      { trackingNumber: 'LA680658838NL', courier_code: 'fr-post' },
+      'Expected a known field, got `courier_code`; did you mean `courierCode`?',
+    ],
+    [
+      'a misspelt field that is due',
+      { tracking_number: 'LA680658838NL' },
+      'Expected a known field, got `tracking_number`; did you mean `trackingNumber`?',
+    ],
+  ])('%s → invalid, and why', async (_, input, message) => {
+    const { client } = bulkService();
+    // @ts-expect-error no creation request
+    const { outcomes } = await collect(client.trackers.createMany([input]));
+    expect(outcomes[0]).toMatchObject({ status: 'invalid', errors: [{ message }] });
+  });
+
+  test('invalid inputs before valid ones → take up no place in a request', async () => {
+    const { client, sent } = bulkService();
+    const inputs = [{ trackingNumber: 'x' }, ...inputsOf(3)];
+    await collect(client.trackers.createMany(inputs, { chunkSize: 2 }));
+    expect(sent.map((chunk) => chunk.length)).toEqual([2, 1]);
+  });
+
   test('invalid inputs only, without end → come out as they are read, and nothing is sent', async () => {
     const { client, sent } = bulkService();
     function* inputs() {
