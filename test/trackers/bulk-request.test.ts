@@ -1,10 +1,12 @@
+import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BulkItem } from '../../src/schemas/bulk.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
-import { matchItems } from '../../src/trackers/bulk-request.ts';
+import { BulkRequest, matchItems } from '../../src/trackers/bulk-request.ts';
 import { TRACKER } from '../support/calls.ts';
-import { echoOf, inputsOf, itemOf } from './bulk-service.ts';
+import { created, echoOf, inputsOf, itemOf } from './bulk-service.ts';
+import { callerOf } from './caller-of.ts';
 
 /** An item that tells of its tracker only. */
 function trackerOnly(
@@ -224,4 +226,10 @@ describe('a reference alone', () => {
       -1,
     ]);
   });
+});
+
+test('a request that is over → leaves no listener on the signal of its run, which may send many more', async () => {
+  const { signal } = new AbortController();
+  await new BulkRequest(signal).send(callerOf(created([first])), [first], {});
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

@@ -1,6 +1,9 @@
+import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { diffEvents } from '../../src/trackers/polled-tracker.ts';
+import { diffEvents, PolledTracker } from '../../src/trackers/polled-tracker.ts';
+import { callerOf } from './caller-of.ts';
+import { BROKEN, results } from './polled-service.ts';
 
 function idsOf(events: readonly { eventId: string }[]): string[] {
   return events.map(({ eventId }) => eventId);
@@ -48,15 +51,29 @@ test('a service that invents events for ever → what is remembered stays bounde
   expect(seen).toHaveLength((50 + 1000) * 16);
 });
 
-test('1,000 events vanish and return → none is new', () => {
-  const ids = Array.from({ length: 1000 }, (_, index) => `event-${index}`);
-  const { seen } = diffEvents('', answer(ids));
-  const without = diffEvents(seen, []);
-  expect(diffEvents(without.seen, answer(ids)).newEvents).toEqual([]);
-});
+test.each([[[]], [['one that stays']]])(
+  '1,000 events vanish beside %j and return → none is new',
+  (others) => {
+    const ids = [...others, ...Array.from({ length: 1000 }, (_, index) => `event-${index}`)];
+    const { seen } = diffEvents('', answer(ids));
+    const without = diffEvents(seen, answer(others));
+    expect(diffEvents(without.seen, answer(ids)).newEvents).toEqual([]);
+  },
+);
 
 test('an answer with more events than are remembered of vanished ones → all of it is remembered', () => {
   const ids = Array.from({ length: 2500 }, (_, index) => `event-${index}`);
   const { seen } = diffEvents('', answer(ids));
   expect(idsOf(diffEvents(seen, answer(['new', ...ids])).newEvents)).toEqual(['new']);
+});
+
+test.each([
+  ['a poll', results([])],
+  ['a poll that failed', BROKEN],
+])('%s → leaves no listener on the signal of its stream, which may go on for months', async (_, answer) => {
+  const { signal } = new AbortController();
+  const settings = { maxConsecutiveErrors: 5, request: { retry: false } } as const;
+  const run = { caller: callerOf(answer), settings, turn: async () => {} };
+  await new PolledTracker('tracker-1').poll(run, signal);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
