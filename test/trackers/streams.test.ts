@@ -112,16 +112,23 @@ test('promises of another realm → are awaited like any other', async () => {
   expect(await reader.next(signal)).toEqual({ item: 'a' });
 });
 
-test('a source that throws → its own error once, then the end', async () => {
-  const reader = new SourceReader(
-    (async function* () {
-      yield 'a';
+test.each([
+  [
+    'throws',
+    () => {
       throw new Error('mine');
-    })(),
-  );
-  await reader.next(signal);
-  await expect(reader.next(signal)).rejects.toThrow('mine');
+    },
+  ],
+  ['rejects', async () => Promise.reject(new Error('mine'))],
+])('a source that %s again and again → its own error once, then the end', async (_, fail) => {
+  const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
+  const reader = new SourceReader<never>({
+    [Symbol.asyncIterator]: () => ({ next: fail, return: returned }),
+  });
+  await expect(async () => await reader.next(signal)).rejects.toThrow('mine');
   expect(reader.next(signal)).toBeUndefined();
+  reader.close();
+  expect(returned).not.toHaveBeenCalled();
 });
 
 test('an abort while the source waits → rejects with the reason at once', async () => {
@@ -134,24 +141,16 @@ test('an abort while the source waits → rejects with the reason at once', asyn
   await expect(pending).rejects.toBe('enough');
 });
 
-test('closed in the middle → the source is told once', () => {
-  const returned = vi.fn();
-  const source = {
-    *[Symbol.iterator]() {
-      try {
-        yield 'a';
-        yield 'b';
-      } finally {
-        returned();
-      }
-    },
-  };
-  const reader = new SourceReader(source);
+test('closed in the middle → the source is told once, and asked no more', () => {
+  const next = vi.fn(() => ({ done: false as const, value: 'a' }));
+  const returned = vi.fn(() => ({ done: true as const, value: undefined }));
+  const reader = new SourceReader({ [Symbol.iterator]: () => ({ next, return: returned }) });
   reader.next(signal);
   reader.close();
   reader.close();
   expect(returned).toHaveBeenCalledOnce();
   expect(reader.next(signal)).toBeUndefined();
+  expect(next).toHaveBeenCalledOnce();
 });
 
 test('closed after the end, or before the start → the source is not told', () => {
