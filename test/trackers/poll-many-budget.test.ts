@@ -73,6 +73,17 @@ describe('a wall clock that is set back', () => {
     expect(startsOf()).toEqual([0, 500, 4000, 4500, 8000, 8500]);
   });
 
+  test('just when the budget allows the next poll → it comes at once', async () => {
+    const { client, startsOf } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(['tracker-1'], { initialDelayMs: 0, maxPerSecond: 2 });
+    read(stream);
+    await pass(500);
+    vi.setSystemTime(Date.now() - 3_600_000);
+    stream.add('tracker-2');
+    await pass(400);
+    expect(startsOf()).toEqual([0, 500]);
+  });
+
   test('right after a poll → the next one comes no earlier than the budget allows', async () => {
     const { client, startsOf } = polledService(() => results([]));
     const stream = client.trackers.pollMany(['tracker-1'], { initialDelayMs: 0, maxPerSecond: 0.1 });
@@ -85,4 +96,13 @@ describe('a wall clock that is set back', () => {
     await pass(4000);
     expect(startsOf()).toHaveLength(2);
   });
+});
+
+test('a wall clock that is set forward while a poll waits for the budget → the one after it keeps its distance', async () => {
+  const { client, startsOf } = polledService(() => results([]));
+  read(client.trackers.pollMany(idsOf(3), { initialDelayMs: 0, maxPerSecond: 2 }));
+  await pass(100);
+  vi.setSystemTime(Date.now() + 300);
+  await pass(1000);
+  expect(startsOf()).toEqual([0, 500, 1000]);
 });

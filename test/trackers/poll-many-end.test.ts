@@ -100,6 +100,16 @@ describe('the end', () => {
     expect(reading.end).toEqual({});
   });
 
+  test('maxDurationMs longer than a timer can hold, and no tracker → ends then', async () => {
+    const { client } = polledService(() => results([]));
+    const ids = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+    const reading = read(client.trackers.pollMany(ids, { maxDurationMs: 2 ** 32 }));
+    await pass(2 ** 32 - 1);
+    expect(reading.end).toBeUndefined();
+    await pass(1);
+    expect(reading.end).toEqual({});
+  });
+
   test.each([
     ['during a wait', 500],
     ['during requests', 1200],
@@ -134,5 +144,26 @@ describe('the end', () => {
     expect(vi.getTimerCount()).toBe(0);
     await pass(10_000);
     expect(polls).toHaveLength(sent);
+  });
+
+  test('left in the middle → no tracker is polled any more', async () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(idsOf(2), { initialDelayMs: 0 });
+    await stream.next();
+    expect(stream.size).toBe(2);
+    await stream.return();
+    expect(stream.size).toBe(0);
+    expect(stream.delete('tracker-0')).toBe(false);
+  });
+
+  test('a timer that can not be taken back, as when fake ones replace it → does nothing when it fires', async () => {
+    const { client, polls } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
+    read(stream);
+    await pass(500);
+    vi.spyOn(globalThis, 'clearTimeout').mockReturnValue(undefined);
+    await stream.return();
+    await pass(1000);
+    expect(polls).toEqual([]);
   });
 });

@@ -84,14 +84,20 @@ describe('a tracker without results', () => {
     expect(kinds()).toEqual(['results', 'results', 'record']);
   });
 
-  test('the record can not be read → the poll goes on', async () => {
+  test('the record can not be read → a warning that names the tracker, and the poll goes on', async () => {
+    const warn = vi.fn();
+    const logger = { debug() {}, info() {}, warn, error() {} };
     const { client } = serviceOf(
       () => NOT_READY,
       (request) => (request === 1 ? { status: 500 } : record(false)),
+      { logger, logLevel: 'warn' },
     );
     const reading = read(client.trackers.poll('t', { ...POLL, maxConsecutiveErrors: 1 }));
     await pass(3000);
     expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, false]);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining('could not be read'), { id: 't', reason: expect.stringContaining('500') }],
+    ]);
     await pass(1000);
     expect(reading.end).toEqual({});
   });

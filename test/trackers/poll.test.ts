@@ -98,6 +98,14 @@ describe('when polls happen', () => {
       expect(polls).toHaveLength(expected);
     }
   });
+
+  test('timers are faked, the monotonic clock is not, a first poll after 3 ms → comes then', async () => {
+    const { client, polls } = polledService(() => results([]));
+    vi.spyOn(performance, 'now').mockReturnValue(5);
+    read(client.trackers.poll('tracker-1', { initialDelayMs: 3 }));
+    await pass(3);
+    expect(polls).toHaveLength(1);
+  });
 });
 
 describe('what updates hold', () => {
