@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/logging.ts';
 import { TRACKER } from './support/calls.ts';
 import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
-import { pass, polledService, read, results } from './trackers/polled-service.ts';
 
 const GOT = { body: { data: { tracker: TRACKER } }, headers: { 'x-request-id': 'req-1' } };
 const UUID = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
@@ -496,25 +495,4 @@ test('an input that breaks a rule → no hook is called', async () => {
   const { client } = makeClient(GOT, { hooks });
   await rejectionOf(client.trackers.get(''));
   for (const hook of Object.values(hooks)) expect(hook).not.toHaveBeenCalled();
-});
-
-describe('the beginning of a poll', () => {
-  test('two trackers due at once, two polls a second → onPoll of each, the second half a second late', async () => {
-    const onPoll = vi.fn();
-    const { client } = polledService(() => results([]), 0, { hooks: { onPoll } });
-    read(client.trackers.pollMany(['a', 'b'], { initialDelayMs: 0, maxPerSecond: 2 }));
-    await pass(1_000);
-    expect(onPoll.mock.calls).toEqual([[{ id: 'a', lagMs: 0 }], [{ id: 'b', lagMs: 500 }]]);
-  });
-
-  test('a reader that comes late → onPoll tells by how much', async () => {
-    const onPoll = vi.fn();
-    const { client } = polledService(() => results([]), 0, { hooks: { onPoll } });
-    const polls = client.trackers.poll('a', { initialDelayMs: 0, intervalMs: 1_000 });
-    await polls.next();
-    await pass(5_000);
-    await polls.next();
-    await polls.return();
-    expect(onPoll.mock.calls).toEqual([[{ id: 'a', lagMs: 0 }], [{ id: 'a', lagMs: expect.closeTo(4_000) }]]);
-  });
 });
