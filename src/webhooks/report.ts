@@ -10,7 +10,6 @@ import {
   type WorkUnit,
 } from './callbacks.ts';
 import type { ItemIssues } from './flaws.ts';
-import type { InboxSettings } from './options.ts';
 
 /**
  * How a webhook went as a whole; the first that applies.
@@ -107,9 +106,15 @@ export interface KeylessReport
   readonly isCutShort: boolean;
 }
 
+/** What is asked of an inbox's settings here. */
+interface AnnouncementSettings {
+  readonly handlerTimeoutMs: number;
+  readonly onError: (error: unknown, operation: 'snapshot' | 'unhandled', keys: readonly string[]) => void;
+}
+
 /** Calls `onSnapshot` and `onUnhandled`, which are not deduplicated, once all items have their outcomes. */
 export async function announce<Extra extends object>(
-  { handlerTimeoutMs, onError }: InboxSettings<Extra>,
+  { handlerTimeoutMs, onError }: AnnouncementSettings,
   { units, snapshots, unhandled, callbacks }: WorkPlan<Extra>,
   signal: AbortSignal | undefined,
 ): Promise<Pick<KeylessReport, 'failures' | 'snapshots' | 'isCutShort'>> {
