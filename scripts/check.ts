@@ -12,6 +12,8 @@ interface Step {
   readonly command: string;
   /** A project of Vitest, whose tests are counted one by one. */
   readonly project?: string;
+  /** Whether it makes do with the time that others leave. */
+  readonly isLowPriority?: boolean;
 }
 
 /** First, for a build leaves files of its own in the root for a moment, which no one should look at. */
@@ -19,22 +21,24 @@ const lintSteps: readonly Step[] = [
   { name: 'format and lint', command: 'biome ci --error-on-warnings .' },
   { name: 'circular imports', command: 'biome lint --only=suspicious/noImportCycles .' },
 ];
-/** Each mostly keeps one core busy, so these two lists are worked through side by side. */
-const sourceSteps: readonly Step[] = [
-  { name: 'docs', command: 'tsx scripts/docs.ts --check' },
-  // Compiles everything, and fails for an error in any file.
-  { name: 'types', command: 'vitest run', project: 'types' },
-];
+/** What the tests with servers need; beside them run those of units, which have no eye on the clock. */
 const packageSteps: readonly Step[] = [
   { name: 'build', command: 'npm run build' },
   { name: 'publint', command: 'publint --strict' },
   { name: 'attw', command: 'attw --pack . --format ascii' },
 ];
-/** These use all cores, one after the other. */
-const suiteSteps: readonly Step[] = [
+const unitSteps: readonly Step[] = [
   { name: 'unit tests', command: 'vitest run', project: 'unit' },
   { name: 'contract tests', command: 'vitest run', project: 'contract' },
+];
+/** They often wait, for real time and for servers, and must not be held up; beside them runs what can be. */
+const serverSteps: readonly Step[] = [
   { name: 'integration tests', command: 'vitest run', project: 'integration' },
+];
+const sourceSteps: readonly Step[] = [
+  { name: 'docs', command: 'tsx scripts/docs.ts --check', isLowPriority: true },
+  // Compiles everything, and fails for an error in any file.
+  { name: 'types', command: 'vitest run', project: 'types', isLowPriority: true },
 ];
 
 /** A step that does not end by itself has failed. */
@@ -66,7 +70,7 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 const scratch = await mkdtemp(join(tmpdir(), 'tracking-client-check-'));
 
 async function take(steps: readonly Step[]): Promise<void> {
-  for (const { name, command, project } of steps) {
+  for (const { name, command, project, isLowPriority } of steps) {
     const startedAt = performance.now();
     const report = join(scratch, `${project}.json`);
     const reporters = [
@@ -77,7 +81,12 @@ async function take(steps: readonly Step[]): Promise<void> {
       `--outputFile.json=${report}`,
     ];
     const [program = '', ...args] = [...command.split(' '), ...(project === undefined ? [] : reporters)];
-    const { isGood, output } = await run(program, args, { cwd, binFolder, timeoutMs: STEP_TIMEOUT_MS });
+    const { isGood, output } = await run(program, args, {
+      cwd,
+      binFolder,
+      timeoutMs: STEP_TIMEOUT_MS,
+      isLowPriority,
+    });
     const count =
       project === undefined
         ? { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: 0 }
@@ -96,8 +105,8 @@ async function take(steps: readonly Step[]): Promise<void> {
 
 try {
   await take(lintSteps);
-  await Promise.all([take(sourceSteps), take(packageSteps)]);
-  await take(suiteSteps);
+  await Promise.all([take(packageSteps), take(unitSteps)]);
+  await Promise.all([take(serverSteps), ...sourceSteps.map((step) => take([step]))]);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { delimiter } from 'node:path';
 
 /** A command that ended, well or not. */
@@ -17,19 +18,29 @@ export interface RunOptions {
   readonly binFolder?: string | undefined;
   /** The command is ended after this time. Default 300,000. */
   readonly timeoutMs?: number;
+  /** Whether all others that want the processor go first. Default false. */
+  readonly isLowPriority?: boolean | undefined;
 }
 
 /** Runs a command to its end. Never rejects. */
 export function run(command: string, args: readonly string[], options: RunOptions): Promise<Ran> {
-  const { cwd, binFolder, timeoutMs: timeout = 300_000 } = options;
+  const { cwd, binFolder, timeoutMs: timeout = 300_000, isLowPriority = false } = options;
   const { PATH = '' } = process.env;
   const env = { ...process.env, PATH: binFolder === undefined ? PATH : binFolder + delimiter + PATH };
   return new Promise((resolve) => {
-    execFile(command, args, { cwd, env, timeout, maxBuffer: Infinity }, (error, stdout, stderr) => {
-      const reason = error?.killed ? `Ended, for it took longer than ${timeout} ms\n` : '';
-      const output = `${stdout}${stderr}${reason}` || (error?.message ?? '');
-      resolve({ isGood: error === null, output, said: stdout.trim().split('\n').at(-1) ?? '' });
-    }).stdin?.end();
+    const child = execFile(
+      command,
+      args,
+      { cwd, env, timeout, maxBuffer: Infinity },
+      (error, stdout, stderr) => {
+        const reason = error?.killed ? `Ended, for it took longer than ${timeout} ms\n` : '';
+        const output = `${stdout}${stderr}${reason}` || (error?.message ?? '');
+        resolve({ isGood: error === null, output, said: stdout.trim().split('\n').at(-1) ?? '' });
+      },
+    );
+    child.stdin?.end();
+    // Inherited by the processes that it starts. Without an id it did not start, which it tells by itself.
+    if (isLowPriority && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   });
 }
 
