@@ -208,7 +208,13 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     return run;
   }
 
-  async #carryOut(chunk: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
+  async #carryOut(read: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
+    // A date may have grown too old since it was read, if that took long.
+    const chunk = read.map((checked) =>
+      checked.item?.shippingDate === undefined
+        ? checked
+        : { ...checkInput(checked.index, checked.item), input: checked.input },
+    );
     const valid = chunk.flatMap(({ item }) => item ?? []);
     const results = (valid.length === 0 ? [] : await this.#create(valid, signal)).values();
     return chunk.map(({ index, input, errors }) => {

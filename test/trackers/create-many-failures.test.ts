@@ -153,19 +153,25 @@ describe('a chunk that fails', () => {
     expect(sent.flat()).not.toContainEqual(outcomes[1]?.input);
   });
 
-  test('a shipping date that grows too old while its chunk is read → error with that code, not sent', async () => {
+  test('a shipping date that grows too old while its chunk is read → invalid, and the others are sent', async () => {
     vi.useFakeTimers({ now: new Date('2026-03-01T00:00:00Z') });
     onTestFinished(() => {
       vi.useRealTimers();
     });
     const { client, sent } = bulkService();
+    const old = { trackingNumber: 'LA680658838NL', shippingDate: '2025-09-02T00:00:00Z' };
     async function* inputs() {
-      yield { trackingNumber: 'LA680658838NL', shippingDate: '2025-09-02T00:00:00Z' };
+      yield old;
+      yield { trackingNumber: 'LA680658839NL', shippingDate: '2026-02-01' };
       vi.setSystemTime(new Date('2026-03-02T00:00:00Z'));
     }
     const { outcomes } = await collect(client.trackers.createMany(inputs()));
-    expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'shipping_date_outdated' }] });
-    expect(sent).toEqual([]);
+    expect(outcomes).toMatchObject([
+      { index: 0, status: 'invalid', errors: [{ code: 'shipping_date_outdated' }] },
+      { index: 1, status: 'created' },
+    ]);
+    expect(outcomes[0]?.input).toBe(old);
+    expect(sent).toHaveLength(1);
   });
 
   test('429, then a success, with retries on → created', async () => {
