@@ -73,6 +73,14 @@ describe('claim', () => {
     ]);
   });
 
+  test.each([undefined, null, 'gone'])(
+    'a driver that rejects with %o → rejects with that very thing',
+    (reason) => {
+      const odd = new PostgresDedupeStore({ client: { query: () => Promise.reject(reason) } });
+      return expect(odd.claim(['a'], { token: 'mine', ...MINUTE })).rejects.toBe(reason);
+    },
+  );
+
   test('a driver that gives numbers as texts → numbers', async () => {
     const texts = scripted(
       { rows: [{ key: 'a', attempts: '3' }] },
