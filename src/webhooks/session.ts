@@ -122,7 +122,6 @@ async function inSlices<Result>(
   keys: readonly string[],
   send: (slice: readonly string[]) => Promise<readonly Result[]>,
 ): Promise<readonly Result[]> {
-  if (keys.length <= MOST_KEYS) return send(keys);
   const results: (readonly Result[])[] = [];
   for (let start = 0; start < keys.length; start += MOST_KEYS) {
     results.push(await send(keys.slice(start, start + MOST_KEYS)));
