@@ -41,7 +41,7 @@ export interface Leftovers {
 
 /** What is in use on the heap of a process after a full collection. */
 export interface HeapUse {
-  /** What the program keeps. */
+  /** All but what follows. What V8 notes beside compiled code, to undo it, is among this. */
   readonly dataMiB: number;
   /** What V8 compiled: it goes on for long, as more and more of what a fault runs has run often. */
   readonly codeMiB: number;
