@@ -221,9 +221,8 @@ export class WebhookRun<Extra extends object> {
     for (const unit of units) {
       const ours = unit.items.filter((item) => item.holder === item);
       const isCulprit = units.length === 1 || ours.some((item) => undone?.items?.includes(item));
-      const failure = isCulprit ? undone : undefined;
-      if (failure !== undefined) {
-        await this.#fail(oursOf(ours), failure.error, undefined);
+      if (undone !== undefined && isCulprit) {
+        await this.#fail(oursOf(ours), undone.error, undefined);
       } else if (this.#whyStop === undefined) {
         // What was dead-lettered was undone, too.
         for (const item of ours) item.isLettered = false;
