@@ -75,7 +75,8 @@ export function latestInstant(value: string): number | undefined {
   return local - sign * (Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2))) * 60_000;
 }
 
-function isSurelyOutdated(value: string): boolean {
+/** Whether a shipping date is older than the service takes, wherever its clock stands in it. */
+export function isSurelyOutdated(value: string): boolean {
   const latest = latestInstant(value);
   return latest !== undefined && Date.now() - latest > MAX_SHIPPING_AGE_DAYS * DAY_MS;
 }

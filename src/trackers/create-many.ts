@@ -17,7 +17,7 @@ import type { BulkRequestOptions, RetryOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
 import { misspeltFields } from '../schemas/misspelt-fields.ts';
-import { type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
+import { isSurelyOutdated, type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
 import {
   type BulkOutcome,
   BulkRequest,
@@ -208,13 +208,13 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     return run;
   }
 
-  async #carryOut(read: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
+  async #carryOut(checkedInputs: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
     // A date may have grown too old since it was read, if that took long.
-    const chunk = read.map((checked) =>
-      checked.item?.shippingDate === undefined
-        ? checked
-        : { ...checkInput(checked.index, checked.item), input: checked.input },
-    );
+    const chunk = checkedInputs.map((checked) => {
+      const { index, input, item } = checked;
+      const isOutdated = typeof item?.shippingDate === 'string' && isSurelyOutdated(item.shippingDate);
+      return isOutdated ? { ...checkInput(index, item), input } : checked;
+    });
     const valid = chunk.flatMap(({ item }) => item ?? []);
     const results = (valid.length === 0 ? [] : await this.#create(valid, signal)).values();
     return chunk.map(({ index, input, errors }) => {
