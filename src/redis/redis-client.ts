@@ -128,7 +128,8 @@ function ioredisSender(redis: IoredisClient): Send {
       ...call.arguments,
     ]);
     const replies = await redis.pipeline(commands).exec();
-    if (replies === null) throw new Error('Expected replies of Redis, got null');
+    if (replies?.length !== calls.length)
+      throw new Error(`Expected ${calls.length} replies of Redis, got ${replies?.length ?? 'none'}`);
     return replies.map(([error, value]) =>
       error === null ? { status: 'fulfilled', value } : { status: 'rejected', reason: error },
     );

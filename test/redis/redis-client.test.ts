@@ -127,16 +127,22 @@ test('a client of ioredis → one pipeline for all calls', async () => {
   expect(server.log.filter((line) => line.startsWith('pipeline'))).toEqual(['pipeline of 3']);
 });
 
-test('a pipeline of ioredis without replies → rejects, for nobody knows what became of the calls', async () => {
-  const silent = {
-    isCluster: false,
-    eval: () => Promise.resolve(),
-    evalsha: () => Promise.resolve(),
-    pipeline: () => ({ exec: () => Promise.resolve(null) }),
-  };
-  const done = scriptRunner(silent).run(redisScript('return 1'), { keys: ['key'], arguments: [] });
-  await expect(done).rejects.toThrow('Expected replies of Redis, got null');
-});
+test.each([
+  [null, 'none'],
+  [[], '0'],
+] as const)(
+  'a pipeline of ioredis whose replies are %o → rejects, for nobody knows what became of the calls',
+  async (replies, told) => {
+    const silent = {
+      isCluster: false,
+      eval: () => Promise.resolve(),
+      evalsha: () => Promise.resolve(),
+      pipeline: () => ({ exec: () => Promise.resolve(replies && [...replies]) }),
+    };
+    const done = scriptRunner(silent).run(redisScript('return 1'), { keys: ['key'], arguments: [] });
+    await expect(done).rejects.toThrow(`Expected 1 replies of Redis, got ${told}`);
+  },
+);
 
 test('a client that rejects with no Error → rejects with that very thing', async () => {
   const client = nodeRedis(new FakeServer());
