@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
 describe('a signal that has aborted', () => {
@@ -39,6 +39,25 @@ describe('a signal that has aborted', () => {
     expect([unhandled.outcome, snapshot.outcome]).toEqual(['done', 'done']);
   });
 });
+
+test.each([
+  ['onSnapshot', 'snapshot', payload(tracking('t1'))],
+  ['onUnhandled', 'unhandled', payload(proofOfDelivery('t1'))],
+] as const)(
+  '%s beyond handlerTimeoutMs → failed, told to onError as %s',
+  async (callback, operation, body) => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const onError = vi.fn();
+    const inbox = makeInbox({ handlerTimeoutMs: 1_000, onError });
+    const report = inbox.process(body, { [callback]: () => new Promise(() => {}) });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await report).toMatchObject({ outcome: 'failed', failures: [{ keys: [] }] });
+    expect(onError).toHaveBeenCalledWith(expect.any(Error), { operation, keys: [] });
+  },
+);
 
 test('a delivery without events, and no onSnapshot → no snapshot is counted, for nobody was told of it', async () => {
   const report = await makeInbox().process(payload(tracking('t1')), {
