@@ -90,9 +90,8 @@ export class DueHeap<Item extends Due> {
 
   #rise(item: Item, from: number): void {
     let place = from;
-    for (;;) {
+    while (place > 0) {
       const above = (place - 1) >> 1;
-      // Undefined above the first.
       const parent = this.#items[above];
       if (parent === undefined || !isBefore(item, parent)) break;
       this.#put(parent, place);

@@ -129,13 +129,16 @@ export class TrackerPoll extends PullStream<PollUpdate> {
 export async function waitUntilStopped(caller: Caller, id: string, options: PollOptions): Promise<Tracking> {
   const { until, maxDurationMs = Number.POSITIVE_INFINITY } = options;
   let last: Tracking | undefined;
-  const noting = (isEnough: (tracking: Tracking) => boolean) => (tracking: Tracking) => {
-    const ends = isEnough(tracking);
-    if (ends) last = tracking;
-    return ends;
-  };
+  let own = options;
   // An `until` that is no function goes on, to be rejected like any option that makes no sense.
-  const own = typeof until === 'function' ? { ...options, until: noting(until) } : options;
+  if (typeof until === 'function') {
+    const noteLast = (tracking: Tracking) => {
+      const isEnough = until(tracking);
+      if (isEnough) last = tracking;
+      return isEnough;
+    };
+    own = { ...options, until: noteLast };
+  }
   const polls = new TrackerPoll(caller, id, own);
   for await (const { tracking, stopped, tracker } of polls) {
     if (!stopped) continue;
