@@ -129,7 +129,7 @@ function namedIssues(
   return { mismatched, total: issues.length };
 }
 
-/** The path of the record that an issue breaks: it lacks what makes it a record, or is something else altogether. */
+/** The path of the record that an issue breaks, an item or a part of one: it lacks what makes it a record, or is something else. */
 function brokenRecord({ path = [], inst, ...issue }: z.core.$ZodRawIssue): Path | undefined {
   if (path.length === 0) return path;
   if (isEssential(inst)) return path.slice(0, -1);
