@@ -18,6 +18,7 @@ import {
   steadyNow,
   TIMEOUT_MS,
   TOTAL_TIMEOUT_MS,
+  wholeMiB,
 } from './messages.ts';
 
 const TICK_MS = 100;
@@ -140,7 +141,7 @@ async function lowestHeapUse(): Promise<HeapUse> {
     looks.push({ dataMiB: (usedBytes - codeBytes) / MIB, codeMiB: codeBytes / MIB });
     await sleep(HEAP_LOOK_EVERY_MS);
   }
-  return looks.reduce((lowest, look) => (look.dataMiB < lowest.dataMiB ? look : lowest));
+  return looks.reduce((lowest, look) => (wholeMiB(look) < wholeMiB(lowest) ? look : lowest));
 }
 
 function leftovers(): Leftovers {

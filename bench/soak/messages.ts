@@ -47,6 +47,11 @@ export interface HeapUse {
   readonly codeMiB: number;
 }
 
+/** All that is in use. */
+export function wholeMiB({ dataMiB, codeMiB }: HeapUse): number {
+  return dataMiB + codeMiB;
+}
+
 /** What a process tells the soak. */
 export type MemberMessage =
   | { readonly kind: 'ready'; readonly url?: string }

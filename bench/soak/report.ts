@@ -1,5 +1,5 @@
 import { markdownTable } from '../../scripts/support/markdown-table.ts';
-import { type HeapUse, INBOXES, MAX_UPLINK_MS, SIGNALS, TOTAL_TIMEOUT_MS } from './messages.ts';
+import { type HeapUse, INBOXES, MAX_UPLINK_MS, SIGNALS, TOTAL_TIMEOUT_MS, wholeMiB } from './messages.ts';
 import type { Stall } from './pulse.ts';
 import type { SoakResult } from './run.ts';
 
@@ -98,13 +98,12 @@ function heapVerdicts({ heap, seconds }: SoakResult): Verdict[] {
     const promise = `heap of the ${member === 'client' ? 'client' : 'receiver that is never killed'}: at most ${MOST_GROWTH_PERCENT}% more at 100% of the time than at 20%`;
     const [before, after] = [early?.[member], late?.[member]];
     if (before === undefined || after === undefined) return { promise, found: 'not known', isKept: false };
-    const whole = ({ dataMiB, codeMiB }: HeapUse) => dataMiB + codeMiB;
-    const growth = (whole(after) / whole(before) - 1) * 100;
+    const growth = (wholeMiB(after) / wholeMiB(before) - 1) * 100;
     const told = (figure: (use: HeapUse) => number) =>
       `${figure(before).toFixed(1)} to ${figure(after).toFixed(1)} MiB`;
     return {
       promise,
-      found: `${told(whole)}, ${growth.toFixed(1)}% (of it compiled by V8: ${told(({ codeMiB }) => codeMiB)})`,
+      found: `${told(wholeMiB)}, ${growth.toFixed(1)}% (of it compiled by V8: ${told(({ codeMiB }) => codeMiB)})`,
       isKept: seconds < WARM_AFTER_SECONDS ? undefined : growth <= MOST_GROWTH_PERCENT,
     };
   });
