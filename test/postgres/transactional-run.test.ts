@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { type TransactionRunner, transactionalInbox } from '../../src/postgres/index.ts';
+import {
+  type TransactionalInbox,
+  type TransactionRunner,
+  transactionalInbox,
+} from '../../src/postgres/index.ts';
 import type { EventsDelivery } from '../../src/webhooks/index.ts';
 import { deferred } from '../webhooks/support.ts';
 
@@ -205,20 +209,26 @@ function giving(attemptsOf: (key: unknown) => number | 'done' = () => 1) {
   return { pool: { query, transaction }, countOf, taken };
 }
 
-test('events of which all but one are under way here → no savepoint for that one', async () => {
-  const { pool, countOf } = giving();
-  const inbox = transactionalInbox({ pool, onError: silent });
+/** Starts a webhook whose first event is then under way, until `end` is called. */
+async function begin(inbox: TransactionalInbox<TransactionRunner>, push: ReturnType<typeof firstOf>) {
   const [begun, end] = [deferred(), deferred()];
-  const first = inbox.process(firstOf(2), () => {
+  const first = inbox.process(push, () => {
     begun.resolve();
     return end.promise;
   });
   await begun.promise;
+  return { first, end: end.resolve };
+}
+
+test('events of which all but one are under way here → no savepoint for that one', async () => {
+  const { pool, countOf } = giving();
+  const inbox = transactionalInbox({ pool, onError: silent });
+  const { first, end } = await begin(inbox, firstOf(2));
   const countBefore = countOf('SAVEPOINT tracking_event');
   const second = await inbox.process(PUSH, silent, { busyBudgetMs: 0 });
   expect(second).toMatchObject({ outcome: 'busy', handled: 1, busy: KEYS.slice(0, 2) });
   expect(countOf('SAVEPOINT tracking_event')).toBe(countBefore);
-  end.resolve();
+  end();
   expect(await first).toMatchObject({ outcome: 'done', handled: 2 });
 });
 
@@ -321,12 +331,7 @@ describe('a commit that fails for a deferred constraint', () => {
   test('onDelivery with one of its events under way here → that one is not taken from there', async () => {
     const { pool, taken } = refusing();
     const inbox = transactionalInbox({ pool, onError: silent });
-    const [begun, end] = [deferred(), deferred()];
-    const first = inbox.process(firstOf(1), () => {
-      begun.resolve();
-      return end.promise;
-    });
-    await begun.promise;
+    const { first, end } = await begin(inbox, firstOf(1));
     const other = { trackerId: 't2', events: [{ eventId: 'd' }] };
     const report = await inbox.process(
       { trackings: [firstOf(2), other] },
@@ -336,7 +341,7 @@ describe('a commit that fails for a deferred constraint', () => {
     expect(report).toMatchObject({ outcome: 'failed', handled: 1, busy: [KEYS[0]] });
     const otherKey = 'tracking/events:t2:d';
     expect(taken().slice(1)).toEqual([[KEYS[1], otherKey], [KEYS[1]], [otherKey]]);
-    end.resolve();
+    end();
     await first;
   });
 });

@@ -7,6 +7,15 @@ const LEASE_MS = 60_000;
 const RETAIN = { retainMs: 30 * 86_400_000 };
 const keyOf = (eventId: string) => `tracking/events:t1:${eventId}`;
 
+/** Keeps every renewal from the store until the leases have ended, and leases an event to another receiver. */
+async function steal(eventId: string, store: ScriptedStore): Promise<void> {
+  store.before = () => Promise.reject(new Error('unreachable'));
+  await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+  store.before = () => {};
+  const [stolen] = await store.claim([keyOf(eventId)], { token: 'thief', leaseMs: LEASE_MS });
+  expect(stolen?.status).toBe('acquired');
+}
+
 beforeEach(() => {
   vi.useFakeTimers();
 });
@@ -186,10 +195,7 @@ describe('heartbeat', () => {
         },
       });
       await vi.advanceTimersByTimeAsync(1);
-      store.before = () => Promise.reject(new Error('unreachable'));
-      await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
-      store.before = () => {};
-      await store.claim([keyOf('e1')], { token: 'other', leaseMs: LEASE_MS });
+      await steal('e1', store);
       expect(signal?.aborted).toBe(false);
       await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
       expect(signal?.aborted).toBe(true);
@@ -208,10 +214,7 @@ describe('heartbeat', () => {
       return work.promise;
     });
     await vi.advanceTimersByTimeAsync(1);
-    store.before = () => Promise.reject(new Error('unreachable'));
-    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
-    store.before = () => {};
-    await store.claim([keyOf('e2')], { token: 'other', leaseMs: LEASE_MS });
+    await steal('e2', store);
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
     expect(signal?.aborted).toBe(false);
     work.resolve();
@@ -279,11 +282,7 @@ describe('heartbeat', () => {
     const work = deferred();
     const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => work.promise);
     await vi.advanceTimersByTimeAsync(1);
-    store.before = () => Promise.reject(new Error('unreachable'));
-    await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
-    store.before = () => {};
-    const [stolen] = await store.claim([keyOf('e1')], { token: 'thief', leaseMs: LEASE_MS });
-    expect(stolen?.status).toBe('acquired');
+    await steal('e1', store);
     work.resolve();
     expect((await processing).outcome).toBe('done');
     const [claim] = await store.claim([keyOf('e1')], { token: 'third', leaseMs: 1 });
