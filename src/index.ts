@@ -5,24 +5,8 @@
  * @module tracking-client
  */
 
-export {
-  ApiError,
-  type ApiErrorDetails,
-  AuthenticationError,
-  ConflictError,
-  InvalidRequestError,
-  isTrackingError,
-  NoActiveSubscriptionError,
-  NotFoundError,
-  PermissionDeniedError,
-  QuotaExceededError,
-  RateLimitError,
-  ResultsNotReadyError,
-  ServerError,
-  ShippingDateOutdatedError,
-} from './api-errors.ts';
 export { TrackingClient } from './client.ts';
-export type { Clock } from './common/timing.ts';
+export type { Clock } from './common/clock.ts';
 export type { ValidationIssue } from './common/validation.ts';
 export { VERSION } from './config/config.ts';
 export {
@@ -34,11 +18,25 @@ export {
   type TimeoutClass,
 } from './endpoints.ts';
 export {
+  ApiError,
+  type ApiErrorDetails,
+  AuthenticationError,
   ConfigurationError,
+  ConflictError,
   ConnectionError,
+  InvalidRequestError,
+  isTrackingError,
+  NoActiveSubscriptionError,
+  NotFoundError,
+  PermissionDeniedError,
   QueueFullError,
+  QuotaExceededError,
+  RateLimitError,
   RequestValidationError,
   ResponseValidationError,
+  ResultsNotReadyError,
+  ServerError,
+  ShippingDateOutdatedError,
   TimeoutError,
   type TimeoutPhase,
   TrackingError,
@@ -53,9 +51,9 @@ export {
   type BucketSnapshot,
   type Limiter,
   LongPauseError,
+  type Permit,
   type Priority,
-  type Settlement,
-  type Ticket,
+  type RateLimitFeedback,
 } from './limiter/limiter.ts';
 export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
 export type {
@@ -64,15 +62,14 @@ export type {
   DoneInfo,
   ErrorInfo,
   Hooks,
-  Logger,
-  LogLevel,
   MismatchInfo,
   PollInfo,
   RateLimitedInfo,
   RequestInfo,
   ResponseInfo,
   RetryInfo,
-} from './logging.ts';
+} from './observability/hooks.ts';
+export type { Logger, LogLevel } from './observability/logger.ts';
 export type {
   BulkRequestOptions,
   RateLimitOptions,

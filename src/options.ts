@@ -1,6 +1,7 @@
 import type { EndpointName } from './endpoints.ts';
 import type { Limiter, Priority } from './limiter/limiter.ts';
-import type { Hooks, Logger, LogLevel } from './logging.ts';
+import type { Hooks } from './observability/hooks.ts';
+import type { Logger, LogLevel } from './observability/logger.ts';
 import type { SearchBy } from './schemas/identifier.ts';
 
 /** When and how often a failed request is sent again; which failures count is a fact of each endpoint. */

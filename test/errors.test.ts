@@ -1,25 +1,23 @@
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
-import * as apiErrors from '../src/api-errors.ts';
+import * as apiErrors from '../src/errors.ts';
+import * as errors from '../src/errors.ts';
 import {
   ApiError,
   type ApiErrorDetails,
   AuthenticationError,
+  ConfigurationError,
+  ConnectionError,
   InvalidRequestError,
   isTrackingError,
   NotFoundError,
+  QueueFullError,
   RateLimitError,
+  RequestValidationError,
+  ResponseValidationError,
   ResultsNotReadyError,
   ServerError,
   ShippingDateOutdatedError,
-} from '../src/api-errors.ts';
-import * as errors from '../src/errors.ts';
-import {
-  ConfigurationError,
-  ConnectionError,
-  QueueFullError,
-  RequestValidationError,
-  ResponseValidationError,
   TimeoutError,
   TrackingError,
 } from '../src/errors.ts';
@@ -276,7 +274,7 @@ describe('two copies of the package', () => {
   // Modules that are loaded anew are other instances, like the CommonJS build next to the ESM one.
   const load = async () => {
     vi.resetModules();
-    const other = { ...(await import('../src/errors.ts')), ...(await import('../src/api-errors.ts')) };
+    const other = { ...(await import('../src/errors.ts')), ...(await import('../src/errors.ts')) };
     expect(other.TrackingError).not.toBe(TrackingError);
     expect(other.NotFoundError).not.toBe(NotFoundError);
     return other;

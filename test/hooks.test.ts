@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { AttemptInfo, CallInfo, Hooks } from '../src/logging.ts';
+import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
 import { TRACKER } from './support/calls.ts';
 import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
 

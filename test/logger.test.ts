@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../src/errors.ts';
-import { LOG_LEVELS, resolveLogger } from '../src/logging.ts';
+import { LOG_LEVELS, resolveLogger } from '../src/observability/logger.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();

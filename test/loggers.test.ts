@@ -4,7 +4,7 @@ import { ConsoleLogger, Logger as NestLogger } from '@nestjs/common';
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
 import winston from 'winston';
-import type { Logger } from '../src/logging.ts';
+import type { Logger } from '../src/observability/logger.ts';
 import { makeClient } from './support/make-client.ts';
 
 const COURIERS = { body: { data: [] } };

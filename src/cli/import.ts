@@ -169,7 +169,7 @@ function toInput(cells: Cells, fields: Readonly<Record<string, string>>): Tracke
   };
 }
 
-function reasonOf({ errors = [] }: BulkOutcome): string {
+function formatError({ errors = [] }: BulkOutcome): string {
   return errors.map(({ code, message }) => (message ? `${code}: ${message}` : code)).join('; ');
 }
 
@@ -209,7 +209,7 @@ class FailuresFile {
     this.count += 1;
     this.#writer ??= this.#open();
     const { csv } = this.#writer;
-    const record = { ...row?.cells, line: row?.line, status: outcome.status, reason: reasonOf(outcome) };
+    const record = { ...row?.cells, line: row?.line, status: outcome.status, reason: formatError(outcome) };
     if (!csv.write(record)) await once(csv, 'drain');
   }
 

@@ -30,7 +30,7 @@ import {
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
 const REDRAW_MS = 1000;
-/** Lines of the screen that are no rows: the head and the foot of the table, a notice, the cursor. */
+/** LogAdapter of the screen that are no rows: the head and the foot of the table, a notice, the cursor. */
 const OTHER_LINES = 5;
 const STATUS_WIDTH = 'available_for_pickup'.length + 2;
 const NEXT_WIDTH = 'no longer tracked'.length + 2;
@@ -70,7 +70,7 @@ class Watch {
   /** By the id of the tracker, or by the number where there is none. */
   readonly #rows = new Map<string, Row>();
   readonly #isLive: boolean;
-  /** Lines of the table on the screen. */
+  /** LogAdapter of the table on the screen. */
   #drawnLines = 0;
 
   constructor(clientWith: (logger: Logger) => TrackingClient, options: WatchOptions) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
-import { MAX_TIMER_MS } from './timing.ts';
+import { MAX_TIMER_MS } from './clock.ts';
 import { hotSchema, kindOf } from './validation.ts';
 
 /** A schema for every option of an interface, so that an option without one does not compile. */

@@ -17,15 +17,14 @@ import { ENDPOINT_NAMES, type EndpointName, type TimeoutClass } from '../endpoin
 import { ConfigurationError } from '../errors.ts';
 import type { Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
+import { type Hooks, resolveHooks } from '../observability/hooks.ts';
 import {
-  type Hooks,
-  type Lines,
   LOG_LEVELS,
+  type LogAdapter,
   type Logger,
   levelOfEnvironment,
-  resolveHooks,
   resolveLogger,
-} from '../logging.ts';
+} from '../observability/logger.ts';
 import type { RateLimitOptions, TrackingClientOptions } from '../options.ts';
 import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { completeRetry, DEFAULT_RETRY, type RetryPolicy, retryOption } from './call-options.ts';
@@ -48,7 +47,7 @@ export interface Config {
   readonly fetch: typeof globalThis.fetch | undefined;
   /** Accept, user agent and the caller's headers; never the key. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly logger: Lines;
+  readonly logger: LogAdapter;
   /** Spares most programs the words of a line for every attempt. */
   readonly isDebugLogged: boolean;
   readonly hooks: Hooks;

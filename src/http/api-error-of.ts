@@ -1,3 +1,4 @@
+import { redactText, redactValue } from '../common/secrets.ts';
 import {
   ApiError,
   type ApiErrorDetails,
@@ -13,8 +14,7 @@ import {
   ResultsNotReadyError,
   ServerError,
   ShippingDateOutdatedError,
-} from '../api-errors.ts';
-import { redactText, redactValue } from '../common/secrets.ts';
+} from '../errors.ts';
 import { type ApiErrorItem, isKnownErrorCode, type KnownErrorCode } from '../schemas/api-error.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 

@@ -1,6 +1,6 @@
 import type { KyInstance } from 'ky';
 import pRetry from 'p-retry';
-import { systemClock } from '../common/timing.ts';
+import { systemClock } from '../common/clock.ts';
 import { type CallOptions, resolveCallOptions, schemaOfOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
@@ -8,7 +8,7 @@ import type { RequestOptions } from '../options.ts';
 import { ApiPromise, type CallOutcome } from './api-promise.ts';
 import { createKy, sendRequest } from './ky.ts';
 import { type CallInput, type EndpointResult, type PreparedCall, prepareCall } from './request.ts';
-import { type CallResponse, readOutcome, requestIdOf, settlementOf } from './response.ts';
+import { type CallResponse, readOutcome, readRateLimitFeedback, requestIdOf } from './response.ts';
 import { isRateLimited } from './retry.ts';
 import { CallState, waitForRetry, waitForToken } from './waits.ts';
 
@@ -80,8 +80,8 @@ export class Caller {
   async #attempt<T>(state: CallState<T>): Promise<CallResponse<T>> {
     const { config, call, options } = state;
     const { hooks } = config;
-    const ticket = await waitForToken(state);
-    const info = () => ({ ...state.info, tokensLeft: ticket?.tokensLeft });
+    const permit = await waitForToken(state);
+    const info = () => ({ ...state.info, tokensLeft: permit?.tokensLeft });
     /** Open from its hook `onRequest` to the hook that tells its end. */
     const request = { isOpen: false, sentAt: 0 };
     const send = async (signal: AbortSignal) => {
@@ -101,11 +101,11 @@ export class Caller {
           // By the hook.
           signal.throwIfAborted();
           state.sent += 1;
-          ticket?.send();
+          permit?.send();
         },
         onHeaders: (arrived) => {
           state.answeredAt = systemClock.now();
-          ticket?.settle(settlementOf(arrived));
+          permit?.report(readRateLimitFeedback(arrived));
           // An attempt that is over must not speak for the next.
           if (!signal.aborted) state.phase = 'body';
         },
@@ -125,7 +125,7 @@ export class Caller {
     try {
       return await state.inTime(send, options.timeoutMs ?? config.timeoutMs[call.timeoutClass]);
     } catch (error) {
-      ticket?.cancel();
+      permit?.cancel();
       if (request.isOpen)
         hooks.onError?.({ ...info(), error, durationMs: systemClock.now() - request.sentAt });
       throw error;

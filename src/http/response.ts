@@ -1,14 +1,18 @@
 // Specification: service.md 8
 
 import { z } from 'zod';
-import { type ApiErrorDetails, ResultsNotReadyError } from '../api-errors.ts';
 import { headersOf, redactHeaders, redactText, redactValue } from '../common/secrets.ts';
 import { formatPath, kindOf, type ValidationIssue } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
-import { ConfigurationError, ResponseValidationError } from '../errors.ts';
+import {
+  type ApiErrorDetails,
+  ConfigurationError,
+  ResponseValidationError,
+  ResultsNotReadyError,
+} from '../errors.ts';
 import { WINDOW_MS } from '../limiter/allowance.ts';
-import type { Settlement } from '../limiter/limiter.ts';
-import type { AttemptInfo } from '../logging.ts';
+import type { RateLimitFeedback } from '../limiter/limiter.ts';
+import type { AttemptInfo } from '../observability/hooks.ts';
 import {
   type CheckedResponse,
   checkResponse,
@@ -273,7 +277,10 @@ function retryAfterMsOf(status: number, headers: Headers): number | undefined {
   return status === 429 ? (parseRetryDelayMs(headers) ?? WINDOW_MS) : requestedDelayMs(headers);
 }
 
-export function settlementOf({ status, headers }: Pick<Response, 'status' | 'headers'>): Settlement {
+export function readRateLimitFeedback({
+  status,
+  headers,
+}: Pick<Response, 'status' | 'headers'>): RateLimitFeedback {
   const retryAfterMs = status === 429 ? retryAfterMsOf(status, headers) : undefined;
   const { limit, remaining, resetMs } = parseRateLimit(headers);
   return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };

@@ -1,7 +1,12 @@
-import { ApiError, QuotaExceededError } from '../api-errors.ts';
 import type { RetryPolicy } from '../config/call-options.ts';
 import type { RetryClass } from '../endpoints.ts';
-import { ConnectionError, TimeoutError, type TrackingError } from '../errors.ts';
+import {
+  ApiError,
+  ConnectionError,
+  QuotaExceededError,
+  TimeoutError,
+  type TrackingError,
+} from '../errors.ts';
 
 /** What to do about a failed attempt; waiting out a 429 uses up no back-off. */
 type RetryDecision =

@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError, isTrackingError, RateLimitError } from '../api-errors.ts';
-import { onAbort, sleep, systemClock } from '../common/timing.ts';
+import { onAbort, sleep } from '../common/abort.ts';
+import { systemClock } from '../common/clock.ts';
 import type { CallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
-import { QueueFullError, TimeoutError, type TimeoutPhase, type TrackingError } from '../errors.ts';
-import { LongPauseError, type Ticket } from '../limiter/limiter.ts';
-import type { AttemptInfo, CallInfo, DoneInfo } from '../logging.ts';
+import {
+  ApiError,
+  isTrackingError,
+  QueueFullError,
+  RateLimitError,
+  TimeoutError,
+  type TimeoutPhase,
+  type TrackingError,
+} from '../errors.ts';
+import { LongPauseError, type Permit } from '../limiter/limiter.ts';
+import type { AttemptInfo, CallInfo, DoneInfo } from '../observability/hooks.ts';
 import type { PreparedCall } from './request.ts';
 import { decideRetry, isRateLimited } from './retry.ts';
 
@@ -177,7 +185,7 @@ export async function waitForRetry(
 }
 
 /** Waits for a token, at most as long as the call has time; undefined without a limiter. */
-export async function waitForToken(state: CallState): Promise<Ticket | undefined> {
+export async function waitForToken(state: CallState): Promise<Permit | undefined> {
   const { config, call, options, lastFailure, remainingMs } = state;
   const { limiter } = config;
   state.phase = 'queue';
@@ -192,26 +200,26 @@ export async function waitForToken(state: CallState): Promise<Ticket | undefined
       maxWaitMs: Number.isFinite(remainingMs) ? remainingMs : undefined,
       maxPauseMs: options.retry.maxRetryAfterMs,
     });
-  // For a limiter that may outlast the call: a ticket that comes too late is given back.
+  // For a limiter that may outlast the call: a permit that comes too late is given back.
   const acquireInTime = async (signal: AbortSignal) => {
-    const ticket = await acquire();
-    if (signal.aborted) ticket.cancel();
-    return ticket;
+    const permit = await acquire();
+    if (signal.aborted) permit.cancel();
+    return permit;
   };
   const since = systemClock.now();
-  let ticket: Ticket | undefined;
+  let permit: Permit | undefined;
   try {
-    ticket = guardedTicket(await (limiter.honorsDeadlines ? acquire() : state.inTime(acquireInTime)), config);
+    permit = guardedPermit(await (limiter.honorsDeadlines ? acquire() : state.inTime(acquireInTime)), config);
     if (state.remainingMs === 0) throw state.outOfTime('queue');
     const pauseMs = Math.ceil(state.pausedUntil - systemClock.now());
     state.pausedUntil = 0;
     // A timer may fire a moment early, the limiter's too.
     if (pauseMs > 1) await state.wait(pauseMs);
-    return ticket;
+    return permit;
   } catch (error) {
     // The limiter granted it; what failed came after.
-    if (ticket !== undefined) {
-      ticket.cancel();
+    if (permit !== undefined) {
+      permit.cancel();
       throw error;
     }
     // Something was sent, so its failure says more than a queue that is full by now.
@@ -224,8 +232,8 @@ export async function waitForToken(state: CallState): Promise<Ticket | undefined
   }
 }
 
-/** A ticket whose failures cost the caller nothing: a request was or will be answered, whatever the limiter makes of it. */
-function guardedTicket(ticket: Ticket, { logger }: Config): Ticket {
+/** A permit whose failures cost the caller nothing: a request was or will be answered, whatever the limiter makes of it. */
+function guardedPermit(permit: Permit, { logger }: Config): Permit {
   const guard = (step: () => void) => {
     try {
       step();
@@ -234,10 +242,10 @@ function guardedTicket(ticket: Ticket, { logger }: Config): Ticket {
     }
   };
   return {
-    tokensLeft: ticket.tokensLeft,
-    send: () => guard(() => ticket.send()),
-    settle: (settlement) => guard(() => ticket.settle(settlement)),
-    cancel: () => guard(() => ticket.cancel()),
+    tokensLeft: permit.tokensLeft,
+    send: () => guard(() => permit.send()),
+    report: (feedback) => guard(() => permit.report(feedback)),
+    cancel: () => guard(() => permit.cancel()),
   };
 }
 

@@ -1,7 +1,7 @@
 // Specification: service.md 8
 
-import type { Clock } from '../common/timing.ts';
-import type { Settlement, Ticket } from './limiter.ts';
+import type { Clock } from '../common/clock.ts';
+import type { Permit, RateLimitFeedback } from './limiter.ts';
 
 /** The length of the service's window in milliseconds (one second). */
 export const WINDOW_MS = 1_000;
@@ -35,12 +35,12 @@ export function isPlausibleLimit(announced: number | undefined, configured: numb
  * No refusal pauses an endpoint for longer. A delay beyond it is more likely a mistake, as a timestamp that stands where
  * seconds belong; and where it is none, the one request that leaves after the hour is told the rest.
  */
-export const LONGEST_PAUSE_MS = 60 * 60 * 1_000;
+export const MAX_PAUSE_MS = 60 * 60 * 1_000;
 
 /** How long a refusal pauses its endpoint, in milliseconds: what the service asked for, else one window. */
-export function pauseMsOf({ retryAfterMs = WINDOW_MS }: Settlement): number {
+export function pauseMsOf({ retryAfterMs = WINDOW_MS }: RateLimitFeedback): number {
   const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
-  return isDelay ? Math.min(retryAfterMs, LONGEST_PAUSE_MS) : WINDOW_MS;
+  return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }
 
 /** The end of a pause as people read it, in milliseconds since the epoch; null when it is over. */
@@ -60,7 +60,7 @@ export interface Token {
   readonly maxPauseMs: number;
 }
 
-export function newToken(now: number, maxPauseMs = LONGEST_PAUSE_MS): Token {
+export function newToken(now: number, maxPauseMs = MAX_PAUSE_MS): Token {
   return { state: 'granted', sentAt: now, freeAt: now + UNSENT_LEASE_MS, sentLongBefore: 0, maxPauseMs };
 }
 
@@ -137,7 +137,7 @@ export class TokenPool<T extends Token = Token> {
     return count;
   }
 
-  settle(token: T, now: number): boolean {
+  report(token: T, now: number): boolean {
     if (token.state !== 'sent') return false;
     token.state = 'settled';
     const freeAt = now + RETURN_MS;
@@ -158,16 +158,20 @@ export class TokenPool<T extends Token = Token> {
   }
 }
 
-/** The ticket of one token, whose life its bucket looks after. */
-export function ticketOf<T extends Token>(
-  bucket: { send(token: T): void; settle(token: T, settlement: Settlement): void; cancel(token: T): void },
+/** The permit of one token, whose life its bucket looks after. */
+export function createPermit<T extends Token>(
+  bucket: {
+    send(token: T): void;
+    report(token: T, feedback: RateLimitFeedback): void;
+    cancel(token: T): void;
+  },
   token: T,
   tokensLeft: number,
-): Ticket {
+): Permit {
   return {
     tokensLeft,
     send: () => bucket.send(token),
-    settle: (settlement) => bucket.settle(token, settlement),
+    report: (feedback) => bucket.report(token, feedback),
     cancel: () => bucket.cancel(token),
   };
 }

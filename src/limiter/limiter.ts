@@ -1,8 +1,8 @@
 // Specification: service.md 8
 
 import { z } from 'zod';
+import { type Clock, systemClock } from '../common/clock.ts';
 import { checkOptions, countOption, delayOption, hasMethods, option } from '../common/option-checks.ts';
-import { type Clock, systemClock } from '../common/timing.ts';
 import { TrackingError } from '../errors.ts';
 
 /** Which of two waiting calls goes first. */
@@ -40,7 +40,7 @@ export interface AcquireOptions {
 }
 
 /** What an answer told about the allowance. */
-export interface Settlement {
+export interface RateLimitFeedback {
   /** HTTP status. */
   readonly status: number;
   /**
@@ -64,10 +64,10 @@ export interface Settlement {
  * `cancel` when nothing will be sent.
  *
  * A request that breaks off after `send` (aborted, timed out, connection lost) is simply never settled: the service may
- * have counted it, so its token comes back at the latest moment the service can have done so. A ticket that is neither
+ * have counted it, so its token comes back at the latest moment the service can have done so. A permit that is neither
  * sent nor cancelled gives its token back after a minute; sending it later still counts.
  */
-export interface Ticket {
+export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
   /** The request leaves now. */
@@ -75,9 +75,9 @@ export interface Ticket {
   /**
    * The answer's headers arrived.
    *
-   * @param settlement - what they told
+   * @param feedback - what they told
    */
-  settle(settlement: Settlement): void;
+  report(feedback: RateLimitFeedback): void;
   /** The request was not sent: its token is free at once. After `send` it does nothing; the service may have counted the request. */
   cancel(): void;
 }
@@ -97,7 +97,7 @@ export interface BucketSnapshot {
 /**
  * Grants permission to send, so that no window of the service ever sees more requests than it allows.
  *
- * A limiter of your own has to sit out pauses, too: once a ticket was settled with status 429, no call of its bucket is granted
+ * A limiter of your own has to sit out pauses, too: once a permit was settled with status 429, no call of its bucket is granted
  * before `retryAfterMs` is over. And no `acquire` may outlast its `signal` and its `maxWaitMs`.
  */
 export interface Limiter {
@@ -108,11 +108,11 @@ export interface Limiter {
    * the signal again before sending, and call `cancel` if it aborted.
    *
    * @param options - which bucket, its limit, the priority, and when to give up
-   * @returns a ticket for one request
+   * @returns a permit for one request
    * @throws QueueFullError when the queue is full; TimeoutError after `maxWaitMs`; LongPauseError when the service asked for
    *   a longer pause than `maxPauseMs`; the signal's reason on abort
    */
-  acquire(options: AcquireOptions): Promise<Ticket>;
+  acquire(options: AcquireOptions): Promise<Permit>;
   /**
    * The state of one bucket.
    *

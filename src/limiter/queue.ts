@@ -1,12 +1,13 @@
+import { onAbort } from '../common/abort.ts';
+import type { Clock } from '../common/clock.ts';
 import { isAbortSignal, refuseOption } from '../common/option-checks.ts';
-import { type Clock, onAbort } from '../common/timing.ts';
 import { QueueFullError, TimeoutError } from '../errors.ts';
 import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
   LongPauseError,
-  type Ticket,
+  type Permit,
 } from './limiter.ts';
 
 /** While a background call waits, at most this many interactive calls go before it. */
@@ -18,7 +19,7 @@ const CLEAN_FROM_BUCKETS = 256;
 /** A call that asks a bucket for a token. */
 export interface TokenRequest
   extends Pick<AcquireOptions, 'priority' | 'maxWaitMs' | 'maxPauseMs' | 'signal'> {
-  readonly resolve: (ticket: Ticket) => void;
+  readonly resolve: (permit: Permit) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -46,7 +47,7 @@ export class Buckets<B extends Bucket> {
   }
 
   /** Not an async function: ten thousand waiting calls would pay for a second promise and a suspended frame each. */
-  acquire(options: AcquireOptions): Promise<Ticket> {
+  acquire(options: AcquireOptions): Promise<Permit> {
     return new Promise((resolve, reject) => {
       checkAsked(options);
       const { maxWaitMs, maxPauseMs, priority, signal } = options;

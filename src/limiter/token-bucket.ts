@@ -1,10 +1,12 @@
 // Specification: service.md 8
 
 import { z } from 'zod';
+import { sleep } from '../common/abort.ts';
+import { type Clock, isWorkerd, ReschedulableTimer } from '../common/clock.ts';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
-import { type Clock, isWorkerd, sleep, WakeTimer } from '../common/timing.ts';
 import { TimeoutError } from '../errors.ts';
 import {
+  createPermit,
   isPlausibleLimit,
   newToken,
   Pace,
@@ -14,7 +16,6 @@ import {
   Room,
   type Token,
   TokenPool,
-  ticketOf,
   WINDOW_MS,
 } from './allowance.ts';
 import {
@@ -24,9 +25,9 @@ import {
   checkLimits,
   type Limiter,
   type LimiterSettings,
+  type Permit,
+  type RateLimitFeedback,
   SETTINGS_SHAPE,
-  type Settlement,
-  type Ticket,
 } from './limiter.ts';
 import { Buckets, CallQueue, checkAsked, queueTimeout, type TokenRequest } from './queue.ts';
 
@@ -85,16 +86,16 @@ export class TokenBucketLimiter implements Limiter {
    * Waits for a token of one bucket.
    *
    * @param options - which bucket, its limit, the priority, and when to give up
-   * @returns a ticket for one request
+   * @returns a permit for one request
    * @throws QueueFullError when `maxQueue` calls wait already; TimeoutError (phase `queue`) after `maxWaitMs`; LongPauseError
    *   when the service asked for a longer pause than `maxPauseMs`; the signal's own reason on abort; ConfigurationError when one of the options makes no sense
    */
-  acquire(options: AcquireOptions): Promise<Ticket> {
+  acquire(options: AcquireOptions): Promise<Permit> {
     return isWorkerd ? this.#look(options) : this.#buckets.acquire(options);
   }
 
   /** For a Worker: a call looks for a token by itself, again and again, for a timer of another request may never fire. */
-  async #look(options: AcquireOptions): Promise<Ticket> {
+  async #look(options: AcquireOptions): Promise<Permit> {
     checkAsked(options);
     const { bucket, signal, maxWaitMs = Number.POSITIVE_INFINITY } = options;
     const giveUpAt = performance.now() + maxWaitMs;
@@ -135,7 +136,7 @@ class Bucket {
   readonly #queue: CallQueue;
   readonly #pace = new Pace();
   readonly #room: Room;
-  readonly #timer: WakeTimer;
+  readonly #timer: ReschedulableTimer;
   #limit: number;
   /** When the request was sent whose answer announced the limit. */
   #limitKnownSince = Number.NEGATIVE_INFINITY;
@@ -150,7 +151,7 @@ class Bucket {
     this.#tokens = new TokenPool(options.maxUplinkMs);
     // Nobody else can go sooner because a call gave up.
     this.#queue = new CallQueue({ ...options, onAbort: () => this.#queue.size === 0 && this.#timer.clear() });
-    this.#timer = new WakeTimer(options.clock, () => this.#pump());
+    this.#timer = new ReschedulableTimer(options.clock, () => this.#pump());
     this.#limit = Math.min(options.limit, options.maxLimit);
     this.#room = new Room(this.#limit, options.clock.now());
   }
@@ -184,26 +185,26 @@ class Bucket {
     this.#pump();
   }
 
-  settle(token: Token, settlement: Settlement): void {
+  report(token: Token, feedback: RateLimitFeedback): void {
     const now = this.#clock.now();
-    if (!this.#tokens.settle(token, now)) return;
-    const { announcedLimit } = settlement;
+    if (!this.#tokens.report(token, now)) return;
+    const { announcedLimit } = feedback;
     // Answers overtake each other; an older request's must not bring an older limit back.
     const isLatest = token.sentAt >= this.#limitKnownSince;
     if (isLatest && isPlausibleLimit(announcedLimit, this.#options.limit)) {
       this.#limitKnownSince = token.sentAt;
       this.#limit = Math.min(announcedLimit, this.#options.maxLimit);
     }
-    if (settlement.status === 429) {
-      this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMsOf(settlement));
+    if (feedback.status === 429) {
+      this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMsOf(feedback));
       this.#queue.rejectImpatient(this.#pausedUntil - now);
     }
-    this.#noteOthers(token, settlement, now);
+    this.#noteOthers(token, feedback, now);
     this.#pump();
   }
 
   /** Heeds what a response says of others on the account: what it leaves is compared with what our own requests explain. */
-  #noteOthers(token: Token, { status, remaining, resetMs = 0 }: Settlement, now: number): void {
+  #noteOthers(token: Token, { status, remaining, resetMs = 0 }: RateLimitFeedback, now: number): void {
     const isRefused = status === 429;
     const left = (remaining ?? this.#limit) + this.#tokens.mostCounted(token) - (isRefused ? 1 : 0);
     const isShared = left < this.#limit;
@@ -230,7 +231,7 @@ class Bucket {
       if (!call) break;
       this.#lastGrantAt = now;
       const token = this.#tokens.grant(newToken(now, call.maxPauseMs));
-      call.resolve(ticketOf(this, token, this.#limit - this.#tokens.inUse));
+      call.resolve(createPermit(this, token, this.#limit - this.#tokens.inUse));
     }
     this.#queue.rejectExpired(now);
     // Looked at last, so that a call that can go at once never counts as waiting.

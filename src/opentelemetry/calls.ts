@@ -8,8 +8,8 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { isTrackingError } from '../api-errors.ts';
-import type { Hooks } from '../logging.ts';
+import { isTrackingError } from '../errors.ts';
+import type { Hooks } from '../observability/hooks.ts';
 import { scopeOf, type TelemetryOptions } from './scope.ts';
 
 /** In seconds; those that a provider has by itself are meant for milliseconds. Up to 15 minutes, for calls and polls can wait. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import type { Logger } from '../logging.ts';
+import type { Logger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
 import type { Cancellation, WorkItem } from '../webhooks/callbacks.ts';
 import { OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';

@@ -1,5 +1,5 @@
 import { newToken, pauseMsOf, type Token, TokenPool } from '../limiter/allowance.ts';
-import type { Settlement } from '../limiter/limiter.ts';
+import type { RateLimitFeedback } from '../limiter/limiter.ts';
 import { SEND_WITHIN_MS } from './limiter-script.ts';
 import type { SyncRequest } from './limiter-sync.ts';
 
@@ -92,12 +92,12 @@ export class LeaseBook {
    * @param newLimit - the limit that the answer announced, if Redis does not know it
    * @returns false when the request was not sent or is answered already
    */
-  settle(lease: Lease, settlement: Settlement, newLimit: number | undefined, now: number): boolean {
-    if (!this.#pool.settle(lease, now)) return false;
+  report(lease: Lease, feedback: RateLimitFeedback, newLimit: number | undefined, now: number): boolean {
+    if (!this.#pool.report(lease, now)) return false;
     const { sentAt } = lease;
-    const isRefused = settlement.status === 429;
+    const isRefused = feedback.status === 429;
     if (isRefused) {
-      const pausedUntil = now + pauseMsOf(settlement);
+      const pausedUntil = now + pauseMsOf(feedback);
       this.#refusal = {
         sentAt: Math.max(sentAt, this.#refusal?.sentAt ?? sentAt),
         pausedUntil: Math.max(pausedUntil, this.#refusal?.pausedUntil ?? pausedUntil),

@@ -2,7 +2,7 @@ import {
   CUT_FACTOR,
   HOLD_MS,
   LARGEST_ANNOUNCED_LIMIT,
-  LONGEST_PAUSE_MS,
+  MAX_PAUSE_MS,
   RECOVERY_PER_SECOND,
   RESERVE_FROM_LIMIT,
   RETURN_MS,
@@ -112,7 +112,7 @@ if announcement and now - announcement.sentMsAgo >= state.announced_for then
 end
 local limit = math.min(state.announced or request.limit, request.maxLimit or math.huge)
 
-state.paused_until = math.min(state.paused_until, now + ${LONGEST_PAUSE_MS})
+state.paused_until = math.min(state.paused_until, now + ${MAX_PAUSE_MS})
 local recovering_ms = math.max(0, now - state.cut_at - ${HOLD_MS})
 local share = math.min(1, state.cut_share + recovering_ms / 1000 * ${RECOVERY_PER_SECOND})
 local refusal = request.refusal

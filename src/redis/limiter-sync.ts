@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { Clock } from '../common/timing.ts';
+import type { Clock } from '../common/clock.ts';
 import type { BucketId } from '../limiter/limiter.ts';
 import { bucketKey } from '../limiter/queue.ts';
 import { SYNC_SCRIPT } from './limiter-script.ts';

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import type { Clock } from '../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -11,19 +12,18 @@ import {
   option,
   timeoutOption,
 } from '../common/option-checks.ts';
-import type { Clock } from '../common/timing.ts';
 import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
   checkLimits,
   type Limiter,
+  type Permit,
   SETTINGS_SHAPE,
-  type Ticket,
 } from '../limiter/limiter.ts';
 import { Buckets } from '../limiter/queue.ts';
 import type { TokenBucketLimiterOptions } from '../limiter/token-bucket.ts';
-import { type Lines, type Logger, resolveLogger } from '../logging.ts';
+import { type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
 import { SharedBucket } from './shared-bucket.ts';
 
@@ -128,12 +128,12 @@ export class RedisLimiter implements Limiter {
    * Waits for a token of one bucket.
    *
    * @param options - which bucket, its limit, the priority, and when to give up
-   * @returns a ticket for one request
+   * @returns a permit for one request
    * @throws QueueFullError when `maxQueue` calls wait already; TimeoutError (phase `queue`) after `maxWaitMs`; the
    *   signal's own reason on abort; LongPauseError; ConnectionError without Redis and with `onUnavailable: 'reject'`;
    *   ConfigurationError when one of the options makes no sense
    */
-  acquire(options: AcquireOptions): Promise<Ticket> {
+  acquire(options: AcquireOptions): Promise<Permit> {
     return this.#buckets.acquire(options);
   }
 
@@ -152,7 +152,7 @@ export class RedisLimiter implements Limiter {
 /** Notifies the logger and the hook once when Redis is gone, and once when it is back. */
 function watchAvailability(
   policy: UnavailablePolicy,
-  logger: Lines,
+  logger: LogAdapter,
   hook: ((info: FallbackInfo) => void) | undefined,
 ) {
   let isGone = false;

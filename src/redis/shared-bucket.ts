@@ -1,7 +1,12 @@
-import { WakeTimer } from '../common/timing.ts';
+import { ReschedulableTimer } from '../common/clock.ts';
 import { ConnectionError } from '../errors.ts';
-import { isPlausibleLimit, Pace, pauseEnd, pauseMsOf, ticketOf } from '../limiter/allowance.ts';
-import type { AcquireOptions, BucketSnapshot, LimiterSettings, Settlement } from '../limiter/limiter.ts';
+import { createPermit, isPlausibleLimit, Pace, pauseEnd, pauseMsOf } from '../limiter/allowance.ts';
+import type {
+  AcquireOptions,
+  BucketSnapshot,
+  LimiterSettings,
+  RateLimitFeedback,
+} from '../limiter/limiter.ts';
 import { CallQueue, type TokenRequest } from '../limiter/queue.ts';
 import { type Lease, LeaseBook } from './lease-book.ts';
 import { HORIZON_MS, SEND_WITHIN_MS } from './limiter-script.ts';
@@ -51,7 +56,7 @@ export class SharedBucket {
   readonly #options: SharedBucketOptions;
   readonly #channel: SyncChannel;
   readonly #queue: CallQueue;
-  readonly #timer: WakeTimer;
+  readonly #timer: ReschedulableTimer;
   readonly #leases: LeaseBook;
   /** Tokens that Redis gave out before they come back, in the order of their times. */
   #held: Lease[] = [];
@@ -76,7 +81,7 @@ export class SharedBucket {
   constructor(options: SharedBucketOptions) {
     this.#options = options;
     this.#channel = new SyncChannel(options);
-    this.#timer = new WakeTimer(options.clock, () => this.#pump());
+    this.#timer = new ReschedulableTimer(options.clock, () => this.#pump());
     this.#leases = new LeaseBook(options.maxUplinkMs);
     const name = options.bucket.endpoint;
     this.#queue = new CallQueue({ ...options, name, onAbort: () => this.#pumpSoon() });
@@ -110,15 +115,15 @@ export class SharedBucket {
     this.#pumpSoon();
   }
 
-  settle(lease: Lease, settlement: Settlement): void {
+  report(lease: Lease, feedback: RateLimitFeedback): void {
     const now = this.#now();
-    const { announcedLimit } = settlement;
+    const { announcedLimit } = feedback;
     const isPlausible = isPlausibleLimit(announcedLimit, this.#options.limit);
     const newLimit = isPlausible && announcedLimit !== this.#announced ? announcedLimit : undefined;
-    if (!this.#leases.settle(lease, settlement, newLimit, now)) return;
+    if (!this.#leases.report(lease, feedback, newLimit, now)) return;
     if (newLimit !== undefined && this.#outage) this.#limit = Math.min(newLimit, this.#options.maxLimit);
-    if (settlement.status === 429) {
-      this.#pauseUntil(now + pauseMsOf(settlement));
+    if (feedback.status === 429) {
+      this.#pauseUntil(now + pauseMsOf(feedback));
       this.#pace.refused(lease.sentAt, now);
     }
     this.#pumpSoon();
@@ -186,7 +191,7 @@ export class SharedBucket {
 
   #grant(lease: Lease, now: number): void {
     const call = this.#queue.take(now, 1, 0);
-    if (call) call.resolve(ticketOf(this, lease, lease.tokensLeft));
+    if (call) call.resolve(createPermit(this, lease, lease.tokensLeft));
     else this.#leases.cancel(lease, now);
   }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { sleep } from '../common/abort.ts';
 import { checkOptions, functionOption, type OptionShape, timeoutOption } from '../common/option-checks.ts';
-import { sleep } from '../common/timing.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';
 
 /** Options of {@link dedupeStoreContract}. */

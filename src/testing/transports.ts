@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { onAbort } from '../common/timing.ts';
+import { onAbort } from '../common/abort.ts';
 import type { Outcome, RawRequest, Reply } from './service/http.ts';
 
 /** Statuses whose responses carry no body, and for which `Response` rejects one. */

@@ -1,11 +1,12 @@
 // Specification: service.md 2.1, 2.2, 2.4; public contract
 
-import { ApiError, isTrackingError } from '../api-errors.ts';
+import { linkedController } from '../common/abort.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
-import { linkedController } from '../common/timing.ts';
 import { endpoints } from '../endpoints.ts';
 import {
+  ApiError,
   ConnectionError,
+  isTrackingError,
   QueueFullError,
   RequestValidationError,
   ResponseValidationError,
@@ -14,7 +15,7 @@ import {
 import { apiErrorOf } from '../http/api-error-of.ts';
 import type { WithResponse } from '../http/api-promise.ts';
 import { Caller } from '../http/call.ts';
-import type { Hooks } from '../logging.ts';
+import type { Hooks } from '../observability/hooks.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../schemas/api-error.ts';
 import type { BulkItem, BulkResult } from '../schemas/bulk.ts';

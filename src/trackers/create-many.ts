@@ -1,6 +1,7 @@
 // Specification: service.md 2.1, 2.4, 4, 8
 
 import { z } from 'zod';
+import { callGuarded } from '../common/guarded-call.ts';
 import {
   checkOptions,
   countOption,
@@ -12,7 +13,6 @@ import { errorMap, toValidationIssues } from '../common/validation.ts';
 import { BULK_SHAPE, CALL_SHAPE, DEFAULT_RETRY } from '../config/call-options.ts';
 import { RequestValidationError } from '../errors.ts';
 import { Caller } from '../http/call.ts';
-import { callGuarded } from '../logging.ts';
 import type { BulkRequestOptions, RetryOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';

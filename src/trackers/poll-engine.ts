@@ -1,5 +1,6 @@
 import pThrottle from 'p-throttle';
-import { MAX_TIMER_MS, onAbort, systemClock } from '../common/timing.ts';
+import { onAbort } from '../common/abort.ts';
+import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 import type { Caller } from '../http/call.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { DueHeap, nextPollAt, PollClock } from './poll-schedule.ts';

@@ -1,10 +1,9 @@
 // Specification: service.md 1, 3, 4, 8
 
 import { z } from 'zod';
-import { isTrackingError } from '../api-errors.ts';
+import { MAX_TIMER_MS } from '../common/clock.ts';
 import { checkOptions, countOption, type OptionShape, option } from '../common/option-checks.ts';
-import { MAX_TIMER_MS } from '../common/timing.ts';
-import { TrackingError } from '../errors.ts';
+import { isTrackingError, TrackingError } from '../errors.ts';
 import type { Caller } from '../http/call.ts';
 import { POLL_SHAPE, type PollOptions, pollSettings } from './poll.ts';
 import { PollEngine } from './poll-engine.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../common/timing.ts';
+import { systemClock } from '../common/clock.ts';
 
 /** A start that is later than this was held up by something other than the timer. */
 const LONGEST_JITTER_MS = 1000;

@@ -1,7 +1,7 @@
 // Specification: service.md 1, 3, 4
 
 import { z } from 'zod';
-import { ResultsNotReadyError } from '../api-errors.ts';
+import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -11,9 +11,8 @@ import {
   type OptionShape,
   option,
 } from '../common/option-checks.ts';
-import { MAX_TIMER_MS } from '../common/timing.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
-import { TimeoutError } from '../errors.ts';
+import { ResultsNotReadyError, TimeoutError } from '../errors.ts';
 import type { Caller } from '../http/call.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { searchBySchema } from '../schemas/identifier.ts';

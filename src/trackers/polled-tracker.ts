@@ -2,16 +2,18 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { linkedController } from '../common/abort.ts';
 import {
   AuthenticationError,
+  ConfigurationError,
   NoActiveSubscriptionError,
   NotFoundError,
   PermissionDeniedError,
   QuotaExceededError,
+  RequestValidationError,
   ResultsNotReadyError,
-} from '../api-errors.ts';
-import { linkedController } from '../common/timing.ts';
-import { ConfigurationError, RequestValidationError, TrackingError } from '../errors.ts';
+  TrackingError,
+} from '../errors.ts';
 import type { Caller } from '../http/call.ts';
 import { checkInput } from '../http/request.ts';
 import type { TrackerRequestOptions } from '../options.ts';

@@ -1,5 +1,5 @@
+import { onAbort } from '../common/abort.ts';
 import { refuseOption } from '../common/option-checks.ts';
-import { onAbort } from '../common/timing.ts';
 
 /**
  * A stream that is read like an async generator and can be left at any moment.

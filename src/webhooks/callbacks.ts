@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { onAbort } from '../common/abort.ts';
 import { checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
-import { onAbort } from '../common/timing.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, TrackingError } from '../errors.ts';
 import type { Delivery, EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isWorkerd } from '../common/timing.ts';
+import { isWorkerd } from '../common/clock.ts';
 import type { WorkItem } from './callbacks.ts';
 
 /** What one webhook wants of a store. */

@@ -1,6 +1,8 @@
 // Specification: service.md 6; public contract
 
 import { z } from 'zod';
+import { sleep } from '../common/abort.ts';
+import { isWorkerd } from '../common/clock.ts';
 import {
   checkOptions,
   countOption,
@@ -12,14 +14,13 @@ import {
   switchOption,
   timeoutOption,
 } from '../common/option-checks.ts';
-import { isWorkerd, sleep } from '../common/timing.ts';
 import {
   ConfigurationError,
   TrackingError,
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
-import { type Lines, type Logger, reasonOf, resolveLogger } from '../logging.ts';
+import { formatError, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
 import { CALLBACK_OPTIONS, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
 import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
 import {
@@ -224,12 +225,12 @@ function withinDeadline(work: Promise<Response>, deadlineMs: number): Promise<Re
   });
 }
 
-function logRefusals(logger: Lines): (error: unknown) => void {
+function logRefusals(logger: LogAdapter): (error: unknown) => void {
   const refusals = new RefusalLog(logger);
   return (error) => {
     const isRefused = error instanceof WebhookAuthenticationError || error instanceof WebhookParseError;
     if (isRefused) refusals.add(error);
-    else logger.error(`Answered a webhook with 500: ${reasonOf(error)}`, { err: error });
+    else logger.error(`Answered a webhook with 500: ${formatError(error)}`, { err: error });
   };
 }
 

@@ -4,10 +4,10 @@
  * @module tracking-client/webhooks
  */
 
-export { isTrackingError } from '../api-errors.ts';
 export type { ValidationIssue } from '../common/validation.ts';
 export {
   ConfigurationError,
+  isTrackingError,
   TrackingError,
   WebhookAuthenticationError,
   WebhookParseError,

@@ -10,7 +10,7 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import { ConfigurationError } from '../errors.ts';
-import { type Lines, type Logger, reasonOf, resolveLogger } from '../logging.ts';
+import { formatError, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
 import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 import { FlawReporter } from './flaws.ts';
@@ -149,7 +149,7 @@ export function resolveInboxOptions(options: WebhookInboxOptions): StoreInboxSet
   return { store, leaseMs, ...inboxSettings(common) };
 }
 
-function logErrors(logger: Lines): NonNullable<WebhookInboxOptions['onError']> {
+function logErrors(logger: LogAdapter): NonNullable<WebhookInboxOptions['onError']> {
   return (error, { operation, keys }) =>
-    logger.error(`Webhook ${operation} failed: ${reasonOf(error)}`, { keys, err: error });
+    logger.error(`Webhook ${operation} failed: ${formatError(error)}`, { keys, err: error });
 }

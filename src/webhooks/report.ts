@@ -1,4 +1,4 @@
-import { callGuarded } from '../logging.ts';
+import { callGuarded } from '../common/guarded-call.ts';
 import {
   Cancellation,
   callWithTimeout,

@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
-import type { Lines } from '../logging.ts';
+import type { LogAdapter } from '../observability/logger.ts';
 
 /** The account's webhook secret, or several while it is being changed. */
 export type WebhookSecret = string | readonly string[];
@@ -157,11 +157,11 @@ const LINE_EVERY_MS = 60_000;
 
 /** Tells of webhooks that were refused, in one line a minute. */
 export class RefusalLog {
-  readonly #logger: Pick<Lines, 'warn'>;
+  readonly #logger: Pick<LogAdapter, 'warn'>;
   #loggedAt = Number.NEGATIVE_INFINITY;
   #countSince = 0;
 
-  constructor(logger: Pick<Lines, 'warn'>) {
+  constructor(logger: Pick<LogAdapter, 'warn'>) {
     this.#logger = logger;
   }
 

@@ -1,5 +1,5 @@
 // Specification: service.md 6
-import { onAbort } from '../common/timing.ts';
+import { onAbort } from '../common/abort.ts';
 import {
   CallContext,
   Cancellation,
@@ -17,7 +17,7 @@ import { type Failure, isLeased, keysOf, type Undone, type WorkSession, type Wor
 
 /** Pauses between looks at what another process works on. */
 const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 
 /**
  * One webhook on its way through an inbox. Each of its items is taken, so that no other webhook of this process works on it;
@@ -53,7 +53,7 @@ export class WebhookRun<Extra extends object> {
       let pauseMs = FIRST_PAUSE_MS;
       while (await this.#waitForOthers(pauseMs)) {
         await this.#workOn(units);
-        pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+        pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       }
     } finally {
       this.#settle(units, true);

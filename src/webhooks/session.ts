@@ -1,4 +1,4 @@
-import { sleep } from '../common/timing.ts';
+import { sleep } from '../common/abort.ts';
 import { TrackingError } from '../errors.ts';
 import type { Cancellation, WorkItem } from './callbacks.ts';
 import type { Claim } from './dedupe-store.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { systemClock } from '../../src/common/timing.ts';
+import { systemClock } from '../../src/common/clock.ts';
 
 afterEach(() => {
   vi.useRealTimers();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { MAX_TIMER_MS } from '../../src/common/clock.ts';
 import {
   checkHeaders,
   checkOneOf,
@@ -8,7 +9,6 @@ import {
   delayOption,
   timeoutOption,
 } from '../../src/common/option-checks.ts';
-import { MAX_TIMER_MS } from '../../src/common/timing.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 
 const BEYOND_TIMERS = 2 ** 31;

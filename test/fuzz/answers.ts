@@ -1,9 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { ApiError } from '../../src/api-errors.ts';
 import { TrackingClient } from '../../src/client.ts';
-import { ConnectionError, ResponseValidationError, TimeoutError } from '../../src/errors.ts';
+import { ApiError, ConnectionError, ResponseValidationError, TimeoutError } from '../../src/errors.ts';
 import type { ApiPromise } from '../../src/http/api-promise.ts';
 import { EVERY_CALL } from '../support/calls.ts';
 import { API_KEY } from '../support/make-client.ts';

@@ -310,8 +310,8 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
       maxPauseMs: [undefined, 0, 5],
     },
     async (given) => {
-      const ticket = await Reflect.apply(root.TokenBucketLimiter.prototype.acquire, limiter(), [given]);
-      ticket.cancel();
+      const permit = await Reflect.apply(root.TokenBucketLimiter.prototype.acquire, limiter(), [given]);
+      permit.cancel();
     },
   ),
   isTrackingError: entry({}, root.isTrackingError),

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { ApiError } from '../../src/api-errors.ts';
 import { TrackingClient } from '../../src/client.ts';
 import { type EndpointName, endpoints } from '../../src/endpoints.ts';
-import { LARGEST_ANNOUNCED_LIMIT, LONGEST_PAUSE_MS } from '../../src/limiter/allowance.ts';
+import { ApiError } from '../../src/errors.ts';
+import { LARGEST_ANNOUNCED_LIMIT, MAX_PAUSE_MS } from '../../src/limiter/allowance.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { ManualClock, settled } from '../limiter/manual-clock.ts';
 import { CALLS } from '../support/calls.ts';
@@ -216,7 +216,7 @@ function isByteString(value: string): boolean {
 function checkSnapshot(client: TrackingClient, endpoint: EndpointName, clock: ManualClock): void {
   const { limit, inUse, queued, pausedUntil } = client.rateLimits()[endpoint];
   const isLimit = Number.isSafeInteger(limit) && limit >= 1 && limit <= LARGEST_ANNOUNCED_LIMIT;
-  const isPause = pausedUntil === null || pausedUntil <= clock.wallNow() + LONGEST_PAUSE_MS + 1;
+  const isPause = pausedUntil === null || pausedUntil <= clock.wallNow() + MAX_PAUSE_MS + 1;
   must(isLimit && isPause && inUse >= 0 && queued >= 0, () => printed(client.rateLimits()[endpoint]));
 }
 

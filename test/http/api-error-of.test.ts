@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import * as errors from '../../src/api-errors.ts';
+import * as errors from '../../src/errors.ts';
 import { apiErrorOf, excerpt, readErrorItems } from '../../src/http/api-error-of.ts';
 import { KNOWN_ERROR_CODES, type KnownErrorCode } from '../../src/schemas/api-error.ts';
 import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';

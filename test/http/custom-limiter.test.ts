@@ -1,19 +1,19 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TimeoutError } from '../../src/errors.ts';
-import type { Limiter, Ticket } from '../../src/limiter/limiter.ts';
+import type { Limiter, Permit } from '../../src/limiter/limiter.ts';
 import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
 
 const OK: Step = { body: { data: [] } };
 
 /** A limiter of somebody's own: it knows no pauses, no deadlines and no signals. */
-function limiterOf(acquire: (cancel: () => void) => Promise<Ticket>) {
+function limiterOf(acquire: (cancel: () => void) => Promise<Permit>) {
   const cancel = vi.fn();
   const limiter: Limiter = { acquire: () => acquire(cancel), snapshot: () => undefined };
   return { limiter, cancel };
 }
-const ticketOf = (cancel: () => void): Ticket => ({ tokensLeft: 1, send() {}, settle() {}, cancel });
-const setUp = (script: Step | Step[], acquire: (cancel: () => void) => Promise<Ticket>) => {
+const createPermit = (cancel: () => void): Permit => ({ tokensLeft: 1, send() {}, report() {}, cancel });
+const setUp = (script: Step | Step[], acquire: (cancel: () => void) => Promise<Permit>) => {
   const { limiter, cancel } = limiterOf(acquire);
   return { ...makeClient(script, { rateLimit: undefined, limiter }), cancel };
 };
@@ -29,7 +29,7 @@ describe('a limiter that knows no pauses', () => {
   const PAUSE: Step = { status: 429, headers: { 'retry-after': '30' }, body: '' };
 
   test('429 with Retry-After → the next attempt comes after it', async () => {
-    const { client, requests } = setUp([PAUSE, OK], async (cancel) => ticketOf(cancel));
+    const { client, requests } = setUp([PAUSE, OK], async (cancel) => createPermit(cancel));
     const listing = client.couriers.list().then((couriers) => couriers.length);
     await vi.advanceTimersByTimeAsync(29_000);
     expect(requests).toHaveLength(1);
@@ -38,11 +38,11 @@ describe('a limiter that knows no pauses', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test('a ticket in the last millisecond of the pause → sent at once', async () => {
+  test('a permit in the last millisecond of the pause → sent at once', async () => {
     const sentAt: number[] = [];
     const { limiter } = limiterOf(async (cancel) => {
       if (sentAt.length > 0) await new Promise((resolve) => setTimeout(resolve, 29_999));
-      return ticketOf(cancel);
+      return createPermit(cancel);
     });
     const onRequest = () => sentAt.push(performance.now());
     const { client } = makeClient([PAUSE, OK], { rateLimit: undefined, limiter, hooks: { onRequest } });
@@ -51,8 +51,8 @@ describe('a limiter that knows no pauses', () => {
     expect(Number(sentAt[1]) - Number(sentAt[0])).toBe(29_999);
   });
 
-  test('an abort meanwhile → rejects at once, the ticket is given back', async () => {
-    const { client, requests, cancel } = setUp([PAUSE, OK], async (given) => ticketOf(given));
+  test('an abort meanwhile → rejects at once, the permit is given back', async () => {
+    const { client, requests, cancel } = setUp([PAUSE, OK], async (given) => createPermit(given));
     const controller = new AbortController();
     const failing = rejectionOf(client.couriers.list({ signal: controller.signal }));
     await vi.advanceTimersByTimeAsync(1000);
@@ -66,7 +66,7 @@ describe('a limiter that knows no pauses', () => {
 });
 
 describe('a limiter that never answers', () => {
-  const never = () => new Promise<Ticket>(() => {});
+  const never = () => new Promise<Permit>(() => {});
 
   test('totalTimeoutMs → TimeoutError when it is over', async () => {
     const { client } = setUp(OK, never);
@@ -85,8 +85,8 @@ describe('a limiter that never answers', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a ticket that comes too late → given back, nothing is sent', async () => {
-    let grant = (_ticket: Ticket) => {};
+  test('a permit that comes too late → given back, nothing is sent', async () => {
+    let grant = (_ticket: Permit) => {};
     const { client, requests, cancel } = setUp(
       OK,
       () =>
@@ -97,16 +97,16 @@ describe('a limiter that never answers', () => {
     const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
     await vi.advanceTimersByTimeAsync(100);
     await failing;
-    grant(ticketOf(cancel));
+    grant(createPermit(cancel));
     await vi.advanceTimersByTimeAsync(0);
     expect(cancel).toHaveBeenCalledOnce();
     expect(requests).toHaveLength(0);
   });
 
-  test('a ticket that takes a minute, and no deadline → waited for without a timer of ours', async () => {
+  test('a permit that takes a minute, and no deadline → waited for without a timer of ours', async () => {
     const { client, requests } = setUp(OK, async (cancel) => {
       await new Promise((resolve) => setTimeout(resolve, 60_000));
-      return ticketOf(cancel);
+      return createPermit(cancel);
     });
     const listing = client.couriers.list().then((couriers) => couriers.length);
     await vi.advanceTimersByTimeAsync(59_999);
@@ -116,8 +116,8 @@ describe('a limiter that never answers', () => {
     expect(await listing).toBe(0);
   });
 
-  test('a ticket in time → sent, no timer left', async () => {
-    const { client, requests } = setUp(OK, async (cancel) => ticketOf(cancel));
+  test('a permit in time → sent, no timer left', async () => {
+    const { client, requests } = setUp(OK, async (cancel) => createPermit(cancel));
     await client.couriers.list({ totalTimeoutMs: 100, signal: new AbortController().signal });
     expect(requests).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
@@ -130,7 +130,7 @@ describe('a limiter that honors deadlines itself', () => {
     const { limiter, cancel } = limiterOf(async (given) => {
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       if (failure !== undefined) throw failure;
-      return ticketOf(given);
+      return createPermit(given);
     });
     const options = {
       rateLimit: undefined,
@@ -140,7 +140,7 @@ describe('a limiter that honors deadlines itself', () => {
     return { ...makeClient(OK, options), cancel };
   };
 
-  test('its ticket comes too late → TimeoutError, the ticket is given back, nothing is sent', async () => {
+  test('its permit comes too late → TimeoutError, the permit is given back, nothing is sent', async () => {
     const { client, requests, cancel } = clientWith(100);
     const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
     await vi.advanceTimersByTimeAsync(100);
@@ -166,7 +166,7 @@ describe('a limiter that honors deadlines itself', () => {
   test('while a call waits for it → the client keeps no timer and no listener of its own', async () => {
     const limiter: Limiter = {
       honorsDeadlines: true,
-      acquire: () => new Promise<Ticket>(() => {}),
+      acquire: () => new Promise<Permit>(() => {}),
       snapshot: () => undefined,
     };
     const { client } = makeClient(OK, { rateLimit: undefined, limiter });
@@ -178,7 +178,7 @@ describe('a limiter that honors deadlines itself', () => {
   });
 
   test('while it says nothing of deadlines → the client keeps one timer', async () => {
-    const { client } = setUp(OK, () => new Promise<Ticket>(() => {}));
+    const { client } = setUp(OK, () => new Promise<Permit>(() => {}));
     client.couriers.list({ totalTimeoutMs: 100 }).catch(() => {});
     await vi.advanceTimersByTimeAsync(0);
     expect(vi.getTimerCount()).toBe(1);

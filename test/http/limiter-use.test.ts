@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { TrackingClient } from '../../src/client.ts';
 import { QueueFullError, TimeoutError } from '../../src/errors.ts';
-import type { AcquireOptions, Limiter, Settlement } from '../../src/limiter/limiter.ts';
+import type { AcquireOptions, Limiter, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { LongPauseError } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY, BASE_URL, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
@@ -16,7 +16,7 @@ afterEach(() => {
 class Recorder implements Limiter {
   readonly log: string[] = [];
   readonly acquired: AcquireOptions[] = [];
-  readonly settled: Settlement[] = [];
+  readonly settled: RateLimitFeedback[] = [];
   failure: unknown;
   failingStep: 'send' | 'settle' | undefined;
 
@@ -30,9 +30,9 @@ class Recorder implements Limiter {
         if (this.failingStep === 'send') throw new Error('broken');
         this.log.push('send');
       },
-      settle: (settlement: Settlement) => {
+      report: (feedback: RateLimitFeedback) => {
         if (this.failingStep === 'settle') throw new Error('broken');
-        this.settled.push(settlement);
+        this.settled.push(feedback);
         this.log.push('settle');
       },
       cancel: () => {
@@ -60,14 +60,14 @@ async function listInVirtualTime(client: TrackingClient): Promise<void> {
   await call;
 }
 
-describe('the life of a ticket', () => {
+describe('the life of a permit', () => {
   test('a call that succeeds → acquired, sent, settled', async () => {
     const { client, limiter } = setUp(OK);
     await client.couriers.list();
     expect(limiter.log).toEqual(['acquire', 'send', 'settle']);
   });
 
-  test('a call that is tried again → a new ticket for every attempt', async () => {
+  test('a call that is tried again → a new permit for every attempt', async () => {
     const { client, limiter } = setUp([{ status: 500 }, OK]);
     await client.couriers.list();
     expect(limiter.log).toEqual(['acquire', 'send', 'settle', 'acquire', 'send', 'settle']);

@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { ResultsNotReadyError } from '../../src/api-errors.ts';
-import { ResponseValidationError } from '../../src/errors.ts';
+import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
 import { TRACKER, TRACKING } from '../support/calls.ts';
 import { type Answer, API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { RateLimitError, ServerError } from '../../src/api-errors.ts';
-import type { RetryInfo } from '../../src/logging.ts';
+import { RateLimitError, ServerError } from '../../src/errors.ts';
+import type { RetryInfo } from '../../src/observability/hooks.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { type Answer, makeClient, networkFailure, rejectionOf, type Step } from '../support/make-client.ts';
 

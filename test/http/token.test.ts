@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { QuotaExceededError, RateLimitError } from '../../src/api-errors.ts';
+import { QuotaExceededError, RateLimitError } from '../../src/errors.ts';
 import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
 
 const LIST: Step = { body: { data: { couriers: [] } } };

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { PermissionDeniedError } from '../../src/api-errors.ts';
+import { PermissionDeniedError } from '../../src/errors.ts';
 import { API_KEY, rejectionOf } from '../support/make-client.ts';
 import { answer, BASE_PATH, type Behaviour, startServer } from '../support/scripted-server.ts';
 import { stoppedClientFor, wireClient, wireClientFor } from '../support/wire-client.ts';

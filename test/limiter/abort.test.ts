@@ -45,7 +45,7 @@ describe('abort', () => {
     const others = calls.filter((_call, place) => place !== index);
     await clock.advance(1_010);
     expect(others.map((call) => call.state)).toEqual(['granted', 'waiting']);
-    others[0]?.ticket?.cancel();
+    others[0]?.permit?.cancel();
     await settled();
     expect(others.map((call) => call.state)).toEqual(['granted', 'granted']);
     expect(calls[index]?.state).toBe('rejected');
@@ -63,7 +63,7 @@ describe('abort', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  test('between grant and send → the ticket stands, and cancelling it frees the token at once', async () => {
+  test('between grant and send → the permit stands, and cancelling it frees the token at once', async () => {
     const { acquire } = makeLimiter();
     const controller = new AbortController();
     const call = acquire({ limit: 1, signal: controller.signal });
@@ -72,7 +72,7 @@ describe('abort', () => {
     controller.abort(reason);
     await settled();
     expect(call.state).toBe('granted');
-    call.ticket?.cancel();
+    call.permit?.cancel();
     await settled();
     expect(next.state).toBe('granted');
   });
@@ -83,7 +83,7 @@ describe('abort', () => {
     const call = acquire({ limit: 1, signal: controller.signal });
     const next = acquire();
     await settled();
-    call.ticket?.send();
+    call.permit?.send();
     controller.abort(reason);
     await clock.advance(1_509);
     expect(next.state).toBe('waiting');

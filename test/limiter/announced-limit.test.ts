@@ -5,17 +5,17 @@ import { settled } from './manual-clock.ts';
 describe('an announced limit', () => {
   test('above the known one → waiting calls go at once', async () => {
     const { acquire, sent } = makeLimiter();
-    const [ticket] = await sent(3);
+    const [permit] = await sent(3);
     const waiting = [1, 2, 3, 4].map(() => acquire());
-    ticket?.settle({ status: 200, announcedLimit: 5 });
+    permit?.report({ status: 200, announcedLimit: 5 });
     await settled();
     expect(grantedOf(waiting)).toBe(2);
   });
 
   test('below the known one → counts at once, calls wait until fewer are out', async () => {
     const { acquire, clock, sent } = makeLimiter();
-    const tickets = await sent(2, { limit: 10 });
-    for (const ticket of tickets) ticket.settle({ status: 200, announcedLimit: 2 });
+    const permits = await sent(2, { limit: 10 });
+    for (const permit of permits) permit.report({ status: 200, announcedLimit: 2 });
     const waiting = acquire();
     await clock.advance(1_009);
     expect(waiting.state).toBe('waiting');
@@ -25,12 +25,12 @@ describe('an announced limit', () => {
 
   test('down while more than that are out → the next goes only when enough have come back', async () => {
     const { acquire, clock, sent } = makeLimiter();
-    const tickets = await sent(4, { limit: 4 });
-    tickets[0]?.settle({ status: 200, announcedLimit: 2 });
+    const permits = await sent(4, { limit: 4 });
+    permits[0]?.report({ status: 200, announcedLimit: 2 });
     await clock.advance(100);
-    tickets[1]?.settle({ status: 200 });
+    permits[1]?.report({ status: 200 });
     await clock.advance(100);
-    tickets[2]?.settle({ status: 200 });
+    permits[2]?.report({ status: 200 });
     const waiting = acquire();
     await clock.advance(1_010 - 100 - 1);
     expect(waiting.state).toBe('waiting');
@@ -73,15 +73,15 @@ describe('an announced limit', () => {
     const [older] = await sent(1);
     await clock.advance(100);
     const [newer] = await sent(1);
-    newer?.settle({ status: 200, announcedLimit: 2 });
-    older?.settle({ status: 200, announcedLimit: 3 });
+    newer?.report({ status: 200, announcedLimit: 2 });
+    older?.report({ status: 200, announcedLimit: 3 });
     expect(limiter.snapshot(bucket)?.limit).toBe(2);
   });
 
   test('in two answers to requests of one moment → that of the later answer', async () => {
     const { limiter, sent } = makeLimiter();
-    for (const [index, ticket] of (await sent(2)).entries())
-      ticket.settle({ status: 200, announcedLimit: 5 - index });
+    for (const [index, permit] of (await sent(2)).entries())
+      permit.report({ status: 200, announcedLimit: 5 - index });
     expect(limiter.snapshot(bucket)?.limit).toBe(4);
   });
 

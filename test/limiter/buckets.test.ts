@@ -11,7 +11,7 @@ async function crowd(acquire: Acquire): Promise<void> {
   for (let account = 0; account < 256; account += 1) {
     const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
     await settled();
-    call.ticket?.cancel();
+    call.permit?.cancel();
   }
 }
 
@@ -82,7 +82,7 @@ describe('many accounts', () => {
     for (let account = 0; account < 2_000; account += 1) {
       const call = acquire({ bucket: { ...bucket, account: `account-${account}` } });
       await settled();
-      call.ticket?.cancel();
+      call.permit?.cancel();
       if (account === 1_000) await clock.advance(10);
     }
     const known = Array.from({ length: 2_000 }, (_, account) =>

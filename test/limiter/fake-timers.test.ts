@@ -16,9 +16,9 @@ afterEach(() => {
 });
 
 async function use(limiter: TokenBucketLimiter): Promise<void> {
-  const ticket = await limiter.acquire(ASKED);
-  ticket.send();
-  ticket.settle({ status: 200 });
+  const permit = await limiter.acquire(ASKED);
+  permit.send();
+  permit.report({ status: 200 });
 }
 
 /** A call that asks for a token, and whether it has one. */
@@ -49,9 +49,9 @@ describe('vitest', () => {
 
   test('fake timers after a 429 → the pause is as long as the service asked for', async () => {
     const limiter = new TokenBucketLimiter();
-    const ticket = await limiter.acquire(ASKED);
-    ticket.send();
-    ticket.settle({ status: 429, retryAfterMs: 60_000 });
+    const permit = await limiter.acquire(ASKED);
+    permit.send();
+    permit.report({ status: 429, retryAfterMs: 60_000 });
     vi.useFakeTimers();
     const call = ask(limiter);
     await vi.advanceTimersByTimeAsync(59_000);

@@ -1,4 +1,4 @@
-import type { AcquireOptions, Settlement, Ticket } from '../../src/limiter/limiter.ts';
+import type { AcquireOptions, Permit, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
 import { ManualClock, settled } from './manual-clock.ts';
 
@@ -7,7 +7,7 @@ export interface Call {
   state: 'waiting' | 'granted' | 'rejected';
   /** When it was granted or rejected. */
   doneAt: number | undefined;
-  ticket: Ticket | undefined;
+  permit: Permit | undefined;
   error: unknown;
 }
 
@@ -23,38 +23,38 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
   const limiter = new TokenBucketLimiter({ clock, ...options });
 
   function acquire(overrides: Partial<AcquireOptions> = {}): Call {
-    const call: Call = { state: 'waiting', doneAt: undefined, ticket: undefined, error: undefined };
+    const call: Call = { state: 'waiting', doneAt: undefined, permit: undefined, error: undefined };
     limiter.acquire({ bucket, limit: 3, priority: 'interactive', ...overrides }).then(
-      (ticket) => Object.assign(call, { state: 'granted', doneAt: clock.now(), ticket }),
+      (permit) => Object.assign(call, { state: 'granted', doneAt: clock.now(), permit }),
       (error: unknown) => Object.assign(call, { state: 'rejected', doneAt: clock.now(), error }),
     );
     return call;
   }
 
   /** Calls that were granted and sent at once. */
-  async function sent(count: number, overrides: Partial<AcquireOptions> = {}): Promise<Ticket[]> {
+  async function sent(count: number, overrides: Partial<AcquireOptions> = {}): Promise<Permit[]> {
     const calls = Array.from({ length: count }, () => acquire(overrides));
     await settled();
-    return calls.map(({ ticket }) => {
-      if (!ticket) throw new Error('Expected a token for every call, got fewer');
-      ticket.send();
-      return ticket;
+    return calls.map(({ permit }) => {
+      if (!permit) throw new Error('Expected a token for every call, got fewer');
+      permit.send();
+      return permit;
     });
   }
 
   /** Calls that were granted, sent and answered at once. */
   async function answered(
     count: number,
-    settlement: Partial<Settlement> = {},
+    feedback: Partial<RateLimitFeedback> = {},
     overrides: Partial<AcquireOptions> = {},
   ): Promise<void> {
-    for (const ticket of await sent(count, overrides)) ticket.settle({ status: 200, ...settlement });
+    for (const permit of await sent(count, overrides)) permit.report({ status: 200, ...feedback });
   }
 
   return { clock, limiter, acquire, sent, answered };
 }
 
-/** How many of the calls hold a ticket. */
+/** How many of the calls hold a permit. */
 export function grantedOf(calls: readonly Call[]): number {
   return calls.filter((call) => call.state === 'granted').length;
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/common/timing.ts';
+import type { Clock } from '../../src/common/clock.ts';
 
 interface PendingTimer {
   readonly firesAt: number;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AcquireOptions, Settlement } from '../../src/limiter/limiter.ts';
+import type { AcquireOptions, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { bucket, type Call, grantedOf, makeLimiter } from './make-limiter.ts';
 import { ManualClock, settled } from './manual-clock.ts';
@@ -14,15 +14,15 @@ function makeShared() {
     clock,
     ask,
     sent: (count: number) => sent(count, { limit }),
-    answered: (settlement: Partial<Settlement> = {}, options: Partial<AcquireOptions> = {}) =>
-      answered(1, settlement, { limit, ...options }),
+    answered: (feedback: Partial<RateLimitFeedback> = {}, options: Partial<AcquireOptions> = {}) =>
+      answered(1, feedback, { limit, ...options }),
     /** How many of ten calls that ask now go at once; nothing of them stays. */
     async free(): Promise<number> {
       const controller = new AbortController();
       const calls = Array.from({ length: 10 }, () => acquire({ limit, signal: controller.signal }));
       await settled();
       controller.abort();
-      for (const { ticket } of calls) ticket?.cancel();
+      for (const { permit } of calls) permit?.cancel();
       return grantedOf(calls);
     },
   };
@@ -49,8 +49,8 @@ describe('what a success says is left', () => {
 
   test('0, after a whole window of ours → the next window is used whole', async () => {
     const { clock, free, sent } = await makeOpened();
-    for (const [index, ticket] of (await sent(10)).entries())
-      ticket.settle({ status: 200, remaining: 9 - index });
+    for (const [index, permit] of (await sent(10)).entries())
+      permit.report({ status: 200, remaining: 9 - index });
     await clock.advance(1_010);
     expect(await free()).toBe(10);
   });
@@ -58,9 +58,9 @@ describe('what a success says is left', () => {
   test('0 in a response that took 5 s, nine more of ours having left meanwhile → nothing waits', async () => {
     const { clock, free, sent } = await makeOpened();
     const [slow] = await sent(1);
-    for (const ticket of await sent(9)) ticket.settle({ status: 200, remaining: 1 });
+    for (const permit of await sent(9)) permit.report({ status: 200, remaining: 1 });
     await clock.advance(5_000);
-    slow?.settle({ status: 200, remaining: 0 });
+    slow?.report({ status: 200, remaining: 0 });
     expect(await free()).toBe(10);
   });
 
@@ -71,8 +71,8 @@ describe('what a success says is left', () => {
     for (let count = 0; count < 4; count += 1) {
       const [call] = ask(1);
       await clock.advance(count === 0 ? 0 : 1_010);
-      call?.ticket?.send();
-      call?.ticket?.settle({ status: 200, remaining: 0, resetMs: 1_000 });
+      call?.permit?.send();
+      call?.permit?.report({ status: 200, remaining: 0, resetMs: 1_000 });
       times.push((call?.doneAt ?? Number.NaN) - startedAt);
     }
     expect(times).toEqual([0, 1_010, 2_020, 3_030]);
@@ -156,7 +156,7 @@ describe('a window of the service that is longer than ours', () => {
 
   test('nothing left for 30 s, by ten requests of ours → one window', async () => {
     const { clock, free, sent } = await makeOpened();
-    for (const ticket of await sent(10)) ticket.settle({ status: 200, remaining: 0, resetMs: 30_000 });
+    for (const permit of await sent(10)) permit.report({ status: 200, remaining: 0, resetMs: 30_000 });
     await clock.advance(1_010);
     expect(await free()).toBe(10);
   });
@@ -166,7 +166,7 @@ describe('a 429 that says what is left', () => {
   test('0, with four requests of ours out → three from then on', async () => {
     const { ask, clock, sent } = await makeOpened();
     const [refused] = await sent(4);
-    refused?.settle({ status: 429, retryAfterMs: 1_000, remaining: 0 });
+    refused?.report({ status: 429, retryAfterMs: 1_000, remaining: 0 });
     await clock.advance(1_600);
     const calls = ask(4);
     await clock.advance(1_000);
@@ -201,7 +201,7 @@ describe('the first calls of a bucket', () => {
     const { ask, clock } = makeShared();
     const calls = ask(20);
     await settled();
-    for (const { ticket } of calls) ticket?.send();
+    for (const { permit } of calls) permit?.send();
     await clock.advance(250);
     await answerAll(calls);
     expect(grantedOf(calls)).toBe(10);
@@ -211,7 +211,7 @@ describe('the first calls of a bucket', () => {
     const { ask, clock } = makeShared();
     const calls = ask(20);
     await settled();
-    for (const { ticket } of calls) ticket?.send();
+    for (const { permit } of calls) permit?.send();
     await clock.advance(999);
     expect(grantedOf(calls)).toBe(5);
     await clock.advance(1);
@@ -235,10 +235,10 @@ describe('the first calls of a bucket', () => {
     const { ask, clock } = makeShared();
     const calls = ask(30);
     await settled();
-    for (const { ticket } of calls) ticket?.send();
+    for (const { permit } of calls) permit?.send();
     const [first, second] = calls;
-    first?.ticket?.settle({ status: 200, remaining: 9 });
-    second?.ticket?.settle({ status: 200, announcedLimit: 20 });
+    first?.permit?.report({ status: 200, remaining: 9 });
+    second?.permit?.report({ status: 200, announcedLimit: 20 });
     await clock.advance(1_000);
     expect(grantedOf(calls)).toBe(20);
   });
@@ -272,8 +272,8 @@ describe('200 calls at 10 per second, each 0 to 80 ms on its way', () => {
 
 /** Sends what is granted, and answers all of it. */
 async function answerAll(calls: readonly Call[], remaining?: number): Promise<void> {
-  for (const { ticket } of calls) ticket?.send();
-  for (const { ticket } of calls) ticket?.settle({ status: 200, remaining });
+  for (const { permit } of calls) permit?.send();
+  for (const { permit } of calls) permit?.report({ status: 200, remaining });
   await settled();
 }
 
@@ -292,15 +292,15 @@ async function driveLimiters(processes: number, windows: 'fixed' | 'sliding') {
     return (80 * seed) / 2 ** 32;
   };
   const call = async (limiter: TokenBucketLimiter): Promise<void> => {
-    const ticket = await limiter.acquire({ bucket, limit, priority: 'interactive' });
-    ticket.send();
+    const permit = await limiter.acquire({ bucket, limit, priority: 'interactive' });
+    permit.send();
     await new Promise<void>((resolve) => clock.setTimeout(resolve, uplinkMs()));
     const windowStart = windows === 'fixed' ? clock.now() - (clock.now() % 1_000) : clock.now() - 1_000;
     counted = counted.filter((countedAt) => countedAt >= windowStart);
     const isAccepted = counted.length < limit;
     if (isAccepted) counted.push(clock.now());
     const remaining = limit - counted.length;
-    ticket.settle({ status: isAccepted ? 200 : 429, retryAfterMs: 1_000, remaining, resetMs: 1_000 });
+    permit.report({ status: isAccepted ? 200 : 429, retryAfterMs: 1_000, remaining, resetMs: 1_000 });
     if (isAccepted) accepted += 1;
     else refused += 1;
     if (!isAccepted) await call(limiter);

@@ -30,9 +30,9 @@ describe('after a 429', () => {
     const { clock, sent, grantTimes } = makePaced();
     const [first, second] = await sent(2);
     await clock.advance(100);
-    first?.settle(refused);
+    first?.report(refused);
     await clock.advance(100);
-    second?.settle(refused);
+    second?.report(refused);
     await clock.advance(2_000);
     expect(await grantTimes(2)).toEqual([0, 112]);
   });
@@ -109,8 +109,8 @@ function makePaced() {
     sent: (count: number) => made.sent(count, { limit: 10 }),
     answered: (
       count: number,
-      settlement?: Parameters<typeof made.answered>[1],
+      feedback?: Parameters<typeof made.answered>[1],
       overrides?: Parameters<typeof made.answered>[2],
-    ) => made.answered(count, settlement, { limit: 10, ...overrides }),
+    ) => made.answered(count, feedback, { limit: 10, ...overrides }),
   };
 }

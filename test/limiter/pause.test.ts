@@ -63,10 +63,10 @@ describe('a 429', () => {
 
   test('several in flight at once → the latest end counts, whatever the order of the answers', async () => {
     const { acquire, clock, sent } = makeLimiter();
-    const tickets = await sent(3);
-    tickets[0]?.settle({ status: 429, retryAfterMs: 3_000 });
-    tickets[1]?.settle({ status: 429, retryAfterMs: 8_000 });
-    tickets[2]?.settle({ status: 429, retryAfterMs: 1_000 });
+    const permits = await sent(3);
+    permits[0]?.report({ status: 429, retryAfterMs: 3_000 });
+    permits[1]?.report({ status: 429, retryAfterMs: 8_000 });
+    permits[2]?.report({ status: 429, retryAfterMs: 1_000 });
     const call = acquire();
     await clock.advance(7_999);
     expect(call.state).toBe('waiting');
@@ -77,9 +77,9 @@ describe('a 429', () => {
   test('then a shorter Retry-After later → the pause still lasts to its first end', async () => {
     const { acquire, clock, sent } = makeLimiter();
     const [first, second] = await sent(2);
-    first?.settle({ status: 429, retryAfterMs: 10_000 });
+    first?.report({ status: 429, retryAfterMs: 10_000 });
     await clock.advance(1_000);
-    second?.settle({ status: 429, retryAfterMs: 0 });
+    second?.report({ status: 429, retryAfterMs: 0 });
     const call = acquire();
     await clock.advance(8_999);
     expect(call.state).toBe('waiting');
@@ -90,9 +90,9 @@ describe('a 429', () => {
   test('then a late 200 → the pause stands', async () => {
     const { acquire, clock, sent } = makeLimiter();
     const [first, second] = await sent(2);
-    first?.settle({ status: 429, retryAfterMs: 10_000 });
+    first?.report({ status: 429, retryAfterMs: 10_000 });
     await clock.advance(1_000);
-    second?.settle({ status: 200 });
+    second?.report({ status: 200 });
     const call = acquire();
     await clock.advance(8_999);
     expect(call.state).toBe('waiting');
@@ -100,9 +100,9 @@ describe('a 429', () => {
 
   test('that arrives while others wait → they are held as well, and then served', async () => {
     const { acquire, clock, sent } = makeLimiter();
-    const tickets = await sent(3);
+    const permits = await sent(3);
     const waiting = [acquire(), acquire(), acquire()];
-    for (const ticket of tickets) ticket.settle({ status: 429, retryAfterMs: 20_000 });
+    for (const permit of permits) permit.report({ status: 429, retryAfterMs: 20_000 });
     await clock.advance(19_999);
     expect(grantedOf(waiting)).toBe(0);
     await clock.advance(1_000);
@@ -156,7 +156,7 @@ describe('a call that sits out pauses of up to 2 s', () => {
     const { acquire, sent } = makeLimiter();
     const [first] = await sent(3);
     const call = acquire({ maxPauseMs: 2_000 });
-    first?.settle({ status: 429, retryAfterMs });
+    first?.report({ status: 429, retryAfterMs });
     await settled();
     expect(call.state).toBe(state);
   });

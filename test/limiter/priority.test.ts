@@ -118,7 +118,7 @@ async function grantOneByOne(
   const order: Call[] = [];
   let holder = first;
   while (holder && order.length < count) {
-    holder.ticket?.cancel();
+    holder.permit?.cancel();
     await settled();
     holder = calls.find((call) => call.state === 'granted' && !order.includes(call));
     if (holder) order.push(holder);

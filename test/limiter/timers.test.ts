@@ -100,7 +100,7 @@ describe('with the runner’s fake timers', () => {
     const options = { bucket, limit: 1, priority: 'interactive' } as const;
     const first = await limiter.acquire(options);
     first.send();
-    first.settle({ status: 200 });
+    first.report({ status: 200 });
     let granted = false;
     const second = limiter.acquire(options).then(() => {
       granted = true;

@@ -68,17 +68,17 @@ async function play({ limit, earlyByMs, plans }: typeof scenario extends fc.Arbi
       const controller = new AbortController();
       if (call.abortAfterMs !== undefined) later(call.abortAfterMs, () => controller.abort(index));
       limiter.acquire({ bucket, limit, priority: call.priority, signal: controller.signal }).then(
-        (ticket) => {
+        (permit) => {
           outcomes[index] = 'granted';
           grantedOrder.push(index);
           later(call.sendAfterMs, () => {
-            if (controller.signal.aborted) return ticket.cancel();
-            ticket.send();
+            if (controller.signal.aborted) return permit.cancel();
+            permit.send();
             later(call.uplinkMs, () => countedAt.push(clock.now()));
             later(call.uplinkMs + call.answerAfterMs, () => {
               // Whoever aborted in flight never sees the answer.
               if (controller.signal.aborted) return;
-              ticket.settle({
+              permit.report({
                 status: call.status,
                 retryAfterMs: call.status === 429 ? call.retryAfterMs : undefined,
               });

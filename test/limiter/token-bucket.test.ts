@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Clock } from '../../src/common/timing.ts';
+import type { Clock } from '../../src/common/clock.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { Priority } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
@@ -14,11 +14,11 @@ describe('granting', () => {
     expect(calls.map((call) => call.state)).toEqual(['granted', 'granted', 'granted', 'waiting']);
   });
 
-  test('grants → each ticket tells how many tokens are left', async () => {
+  test('grants → each permit tells how many tokens are left', async () => {
     const { acquire } = makeLimiter();
     const calls = [acquire(), acquire(), acquire()];
     await settled();
-    expect(calls.map((call) => call.ticket?.tokensLeft)).toEqual([2, 1, 0]);
+    expect(calls.map((call) => call.permit?.tokensLeft)).toEqual([2, 1, 0]);
   });
 
   test('several waiting calls → granted in the order they came', async () => {
@@ -42,10 +42,10 @@ describe('when a token comes back', () => {
   ])('sent and %s within %d ms → free %d ms after sending', async (_title, answerAfterMs, freeAfterMs) => {
     const { acquire, sent, clock } = makeLimiter();
     const startedAt = clock.now();
-    const [ticket] = await sent(1, { limit: 1 });
+    const [permit] = await sent(1, { limit: 1 });
     const waiting = acquire();
     await clock.moveTo(startedAt + Math.min(answerAfterMs, freeAfterMs - 1));
-    if (answerAfterMs < freeAfterMs) ticket?.settle({ status: 200 });
+    if (answerAfterMs < freeAfterMs) permit?.report({ status: 200 });
     await clock.moveTo(startedAt + freeAfterMs - 1);
     expect(waiting.state).toBe('waiting');
     await clock.moveTo(startedAt + freeAfterMs);
@@ -77,23 +77,23 @@ describe('when a token comes back', () => {
     const second = acquire();
     await settled();
     expect(second.state).toBe('waiting');
-    first.ticket?.cancel();
+    first.permit?.cancel();
     await settled();
     expect(second.state).toBe('granted');
   });
 
   test('cancelled after sending → the token stays out', async () => {
     const { sent, limiter } = makeLimiter();
-    const [ticket] = await sent(1);
-    ticket?.cancel();
+    const [permit] = await sent(1);
+    permit?.cancel();
     expect(limiter.snapshot(bucket)?.inUse).toBe(1);
   });
 
   test('settled twice → the second answer changes nothing', async () => {
     const { sent, limiter } = makeLimiter();
-    const [ticket] = await sent(1);
-    ticket?.settle({ status: 200 });
-    ticket?.settle({ status: 429, retryAfterMs: 5_000, announcedLimit: 1 });
+    const [permit] = await sent(1);
+    permit?.report({ status: 200 });
+    permit?.report({ status: 429, retryAfterMs: 5_000, announcedLimit: 1 });
     expect(limiter.snapshot(bucket)).toMatchObject({ limit: 3, pausedUntil: null });
   });
 
@@ -101,7 +101,7 @@ describe('when a token comes back', () => {
     const { acquire, limiter } = makeLimiter();
     const call = acquire();
     await settled();
-    call.ticket?.settle({ status: 429, retryAfterMs: 5_000 });
+    call.permit?.report({ status: 429, retryAfterMs: 5_000 });
     expect(limiter.snapshot(bucket)).toMatchObject({ inUse: 1, pausedUntil: null });
   });
 
@@ -120,7 +120,7 @@ describe('when a token comes back', () => {
     const slow = acquire({ limit: 1 });
     await clock.advance(60_000);
     expect(limiter.snapshot(bucket)?.inUse).toBe(0);
-    slow.ticket?.send();
+    slow.permit?.send();
     const next = acquire();
     await clock.advance(1_509);
     expect(next.state).toBe('waiting');
@@ -133,7 +133,7 @@ describe('when a token comes back', () => {
     const first = acquire({ limit: 1 });
     const second = acquire();
     await settled();
-    first.ticket?.send();
+    first.permit?.send();
     await clock.advance(1_510);
     expect(second.state).toBe('granted');
   });
@@ -219,7 +219,7 @@ describe('options', () => {
 
   test('no clock given → the machine’s own', async () => {
     const limiter = new TokenBucketLimiter();
-    const ticket = await limiter.acquire({ bucket, limit: 1, priority: 'interactive' });
-    expect(ticket.tokensLeft).toBe(0);
+    const permit = await limiter.acquire({ bucket, limit: 1, priority: 'interactive' });
+    expect(permit.tokensLeft).toBe(0);
   });
 });

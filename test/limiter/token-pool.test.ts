@@ -20,7 +20,7 @@ test('one granted, one sent, one answered and one cancelled → all but the last
   const tokens = [1, 2, 3, 4].map(() => pool.grant(newToken(0)));
   const [, sent, answered, cancelled] = tokens;
   for (const token of [sent, answered]) if (token) pool.send(token, 0);
-  if (answered) pool.settle(answered, 0);
+  if (answered) pool.report(answered, 0);
   if (cancelled) pool.cancel(cancelled);
   expect(new Set(pool.all)).toEqual(new Set(tokens.slice(0, 3)));
 });

@@ -19,15 +19,15 @@ async function usedUp() {
   const limiter = new TokenBucketLimiter();
   const asked = (overrides: Partial<AcquireOptions> = {}) =>
     limiter.acquire({ bucket, limit: 1, priority: 'interactive', ...overrides });
-  const ticket = await asked();
-  ticket.send();
-  return { asked, ticket };
+  const permit = await asked();
+  permit.send();
+  return { asked, permit };
 }
 
 describe('on a Worker', () => {
   test('two calls that have to wait → each sleeps by a timer of its own, which ends with its request', async () => {
-    const { asked, ticket } = await usedUp();
-    ticket.settle({ status: 200 });
+    const { asked, permit } = await usedUp();
+    permit.report({ status: 200 });
     const [first, second] = [asked(), asked()];
     await vi.advanceTimersByTimeAsync(500);
     expect(vi.getTimerCount()).toBe(2);
@@ -65,8 +65,8 @@ describe('on a Worker', () => {
   });
 
   test('a longer pause than maxPauseMs → LongPauseError at once', async () => {
-    const { asked, ticket } = await usedUp();
-    ticket.settle({ status: 429, retryAfterMs: 60_000 });
+    const { asked, permit } = await usedUp();
+    permit.report({ status: 429, retryAfterMs: 60_000 });
     await expect(asked({ maxPauseMs: 1_000 })).rejects.toMatchObject({ name: 'LongPauseError' });
   });
 

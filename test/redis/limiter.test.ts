@@ -65,14 +65,14 @@ describe('snapshot', () => {
     redis.reply = () => ({ limit: 7, starts: [0], askInMs: 900 });
     const calls = [acquire(), acquire(), acquire()];
     await settled();
-    expect(calls[0]?.ticket?.tokensLeft).toBe(0);
+    expect(calls[0]?.permit?.tokensLeft).toBe(0);
     expect(limiter.snapshot(bucket)).toEqual({ limit: 7, inUse: 1, queued: 2, pausedUntil: null });
   });
 
   test('a pause that ends between two milliseconds → told in whole ones', async () => {
     const { limiter, sent, clock } = makeRedisLimiter();
     clock.block(0.3);
-    (await sent()).settle({ status: 429, retryAfterMs: 1_000.1 });
+    (await sent()).report({ status: 429, retryAfterMs: 1_000.1 });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(Math.round(clock.wallNow() + 1_000.1));
   });
 });
@@ -83,7 +83,7 @@ describe('many accounts', () => {
     for (let account = 0; account < 256; account += 1) {
       const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
       await settled();
-      call.ticket?.cancel();
+      call.permit?.cancel();
     }
     await clock.advance(1);
     acquire({ bucket: { ...bucket, account: 'one more' } });
@@ -109,7 +109,7 @@ describe('many accounts', () => {
     [
       'a pause',
       async ({ sent, clock }) => {
-        (await sent()).settle({ status: 429, retryAfterMs: 60_000 });
+        (await sent()).report({ status: 429, retryAfterMs: 60_000 });
         await clock.advance(2_000);
       },
     ],

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { NotFoundError, ResultsNotReadyError } from '../../src/api-errors.ts';
+import { NotFoundError, ResultsNotReadyError } from '../../src/errors.ts';
 import { TRACKER } from '../support/calls.ts';
 import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
 import { EMPTY, idsOf, NOT_FOUND, NOT_READY, pass, read, record, results } from './polled-service.ts';

@@ -177,7 +177,7 @@ describe('what updates hold', () => {
     const limiter = {
       acquire: async ({ priority }: { priority: unknown }) => {
         priorities.push(priority);
-        return { tokensLeft: 1, send() {}, settle() {}, cancel() {} };
+        return { tokensLeft: 1, send() {}, report() {}, cancel() {} };
       },
       snapshot: () => undefined,
     };

@@ -1,5 +1,5 @@
 // Specification: service.md 4, 5, 7, 8; public contract, "Base URL and authentication", "Errors"
-import { sleep } from '../../common/timing.ts';
+import { sleep } from '../../common/abort.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';
 import type { RecordedRequest } from '../options.ts';

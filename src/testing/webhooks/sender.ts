@@ -1,5 +1,7 @@
 // Specification: service.md 6; public contract, "Webhooks"
 import { z } from 'zod';
+import { sleep } from '../../common/abort.ts';
+import { MAX_TIMER_MS } from '../../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -12,7 +14,6 @@ import {
   option,
   switchOption,
 } from '../../common/option-checks.ts';
-import { MAX_TIMER_MS, sleep } from '../../common/timing.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { seedOption, speedOption, switchWithOptions } from '../options.ts';
 import { seededRandom } from '../service/seeded.ts';

@@ -8,11 +8,11 @@ const options = {
   priority: 'interactive',
 } as const;
 
-const ticket = await limiter.acquire(options);
-ticket.send();
-if (process.argv[2] === 'paused') ticket.settle({ status: 429, retryAfterMs: 3_600_000 });
+const permit = await limiter.acquire(options);
+permit.send();
+if (process.argv[2] === 'paused') permit.report({ status: 429, retryAfterMs: 3_600_000 });
 if (process.argv[2] === 'waiting') {
-  ticket.settle({ status: 200 });
+  permit.report({ status: 200 });
   // Nobody awaits this: only the limiter can keep the process alive until it is granted.
   void limiter.acquire(options).then(() => console.log('granted'));
 }

@@ -49,8 +49,8 @@ await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
     const { join, asked, leases } = makeFleet();
     const [mine, theirs] = [join(), join({ redis })];
     await take(theirs, asked(), 2);
-    const [ticket] = await take(mine, asked(), 1);
-    expect(ticket?.tokensLeft).toBe(0);
+    const [permit] = await take(mine, asked(), 1);
+    expect(permit?.tokensLeft).toBe(0);
     expect(await admin.zcard(leases)).toBe(3);
   });
 

@@ -45,7 +45,7 @@ describe.skipIf(!isInstalled)('RedisLimiter on a cluster of Redis', () => {
     onTestFinished(() => other.destroy());
     const asked = { bucket, limit: 3, priority: 'interactive' } as const;
     await new RedisLimiter({ redis: one, logger: silent }).acquire(asked);
-    const ticket = await new RedisLimiter({ redis: other, logger: silent }).acquire(asked);
-    expect(ticket.tokensLeft).toBe(1);
+    const permit = await new RedisLimiter({ redis: other, logger: silent }).acquire(asked);
+    expect(permit.tokensLeft).toBe(1);
   });
 });

@@ -10,8 +10,8 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
   test('a 429 in one process → the other waits as long as the service asked for', async () => {
     const { join, asked } = makeFleet();
     const [one, other] = [join(), join()];
-    const [ticket] = await take(one, asked(), 1);
-    ticket?.settle({ status: 429, retryAfterMs: 1_500 });
+    const [permit] = await take(one, asked(), 1);
+    permit?.report({ status: 429, retryAfterMs: 1_500 });
     const pausedAt = performance.now();
     await sleep(50);
     await other.acquire(asked());
@@ -21,8 +21,8 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
   test('a limit announced to one process → holds for the other, up to its maxLimit', async () => {
     const { join, asked, bucket } = makeFleet();
     const [one, other, careful] = [join(), join(), join()];
-    const [ticket] = await take(one, asked(), 1);
-    ticket?.settle({ status: 200, announcedLimit: 8 });
+    const [permit] = await take(one, asked(), 1);
+    permit?.report({ status: 200, announcedLimit: 8 });
     await sleep(50);
     await other.acquire(asked());
     await careful.acquire(asked({ maxLimit: 5 }));
@@ -36,9 +36,9 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     const [early] = await take(one, asked(), 1);
     await sleep(20);
     const [late] = await take(other, asked(), 1);
-    late?.settle({ status: 200, announcedLimit: 5 });
+    late?.report({ status: 200, announcedLimit: 5 });
     await sleep(50);
-    early?.settle({ status: 200, announcedLimit: 9 });
+    early?.report({ status: 200, announcedLimit: 9 });
     await sleep(50);
     const third = join();
     await third.acquire(asked());
@@ -48,10 +48,10 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
   test('a pause longer than calls wait → they reject in every process', async () => {
     const { join, asked } = makeFleet();
     const [one, other] = [join(), join()];
-    const tickets = await take(one, asked(), 3);
+    const permits = await take(one, asked(), 3);
     const waiting = other.acquire(asked({ maxPauseMs: 60_000 })).catch((error: unknown) => error);
     await sleep(50);
-    tickets[0]?.settle({ status: 429, retryAfterMs: 90_000 });
+    permits[0]?.report({ status: 429, retryAfterMs: 90_000 });
     await expect(one.acquire(asked({ maxPauseMs: 60_000 }))).rejects.toBeInstanceOf(LongPauseError);
     // It asks Redis when its turn comes, and is told.
     expect(await waiting).toBeInstanceOf(LongPauseError);
@@ -85,8 +85,8 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
 
   test('a clock of Redis that is set back a minute → the next call waits no longer than usual', async () => {
     const { join, asked, leases, state } = makeFleet();
-    const [ticket] = await take(join(), asked(), 3);
-    ticket?.settle({ status: 429, retryAfterMs: 0 });
+    const [permit] = await take(join(), asked(), 3);
+    permit?.report({ status: 429, retryAfterMs: 0 });
     await sleep(50);
     // What stands there was written on a clock that was a minute ahead.
     for (const member of await admin.zrange(leases, '0', '-1')) await admin.zincrby(leases, 60_000, member);

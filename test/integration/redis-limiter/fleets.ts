@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
-import type { AcquireOptions, Ticket } from '../../../src/limiter/limiter.ts';
+import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
 import { keysOf } from '../../../src/redis/limiter-sync.ts';
 
@@ -41,8 +41,8 @@ export function fleetsOn(url: string) {
 }
 
 /** Tokens that are granted and sent at once. */
-export async function take(limiter: RedisLimiter, options: AcquireOptions, count: number): Promise<Ticket[]> {
-  const tickets = await Promise.all(Array.from({ length: count }, () => limiter.acquire(options)));
-  for (const ticket of tickets) ticket.send();
-  return tickets;
+export async function take(limiter: RedisLimiter, options: AcquireOptions, count: number): Promise<Permit[]> {
+  const permits = await Promise.all(Array.from({ length: count }, () => limiter.acquire(options)));
+  for (const permit of permits) permit.send();
+  return permits;
 }

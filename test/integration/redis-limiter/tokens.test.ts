@@ -10,8 +10,8 @@ await describeWithRedis('tokens that processes share', (url) => {
   test('a limit that is used up by one process → the other waits for the first token to come back', async () => {
     const { join, asked } = makeFleet();
     const [one, other] = [join(), join()];
-    const tickets = await take(one, asked(), 3);
-    for (const ticket of tickets) ticket.settle({ status: 200 });
+    const permits = await take(one, asked(), 3);
+    for (const permit of permits) permit.report({ status: 200 });
     const settledAt = performance.now();
     await other.acquire(asked());
     expect(performance.now() - settledAt).toBeGreaterThanOrEqual(1_000);
@@ -32,7 +32,7 @@ await describeWithRedis('tokens that processes share', (url) => {
   test('a call aborts whose token is about to come back → the token goes to another process in time', async () => {
     const { join, asked } = makeFleet();
     const [one, other, third] = [join(), join(), join()];
-    for (const ticket of await take(one, asked({ limit: 1 }), 1)) ticket.settle({ status: 200 });
+    for (const permit of await take(one, asked({ limit: 1 }), 1)) permit.report({ status: 200 });
     const settledAt = performance.now();
     const abort = new AbortController();
     const call = other.acquire(asked({ limit: 1, signal: abort.signal }));
@@ -46,8 +46,8 @@ await describeWithRedis('tokens that processes share', (url) => {
   test('cancelled before sending → another process has the token at once', async () => {
     const { join, asked } = makeFleet();
     const [one, other] = [join(), join()];
-    const ticket = await one.acquire(asked({ limit: 1 }));
-    ticket.cancel();
+    const permit = await one.acquire(asked({ limit: 1 }));
+    permit.cancel();
     await sleep(50);
     const startedAt = performance.now();
     await other.acquire(asked({ limit: 1 }));
@@ -57,15 +57,15 @@ await describeWithRedis('tokens that processes share', (url) => {
   test('granted and sent only after 2.5 s → nobody else got the token meanwhile', async () => {
     const { join, asked } = makeFleet();
     const [one, other] = [join(), join()];
-    const ticket = await one.acquire(asked({ limit: 1 }));
+    const permit = await one.acquire(asked({ limit: 1 }));
     let isGranted = false;
     const call = other.acquire(asked({ limit: 1 })).then(() => {
       isGranted = true;
     });
     await sleep(2_500);
     expect(isGranted).toBe(false);
-    ticket.send();
-    ticket.settle({ status: 200 });
+    permit.send();
+    permit.report({ status: 200 });
     await call;
   });
 
@@ -94,8 +94,8 @@ await describeWithRedis('tokens that processes share', (url) => {
   ])('%s → all granted by Redis, which is not held up', async (_title, limit, calls) => {
     const fallbacks: unknown[] = [];
     const { join, asked } = makeFleet({ onFallback: (info) => fallbacks.push(info) });
-    const tickets = await take(join(), asked({ limit }), calls);
-    expect(tickets).toHaveLength(calls);
+    const permits = await take(join(), asked({ limit }), calls);
+    expect(permits).toHaveLength(calls);
     expect(fallbacks).toEqual([]);
   });
 });

@@ -33,16 +33,16 @@ await describeWithRedis('turns of processes that wait', (url) => {
   test('an interactive call in one process and background calls in another → the interactive one goes first', async () => {
     const { join, asked } = makeFleet();
     const [one, other] = [join(), join()];
-    const tickets = await take(one, asked({ limit: 1 }), 1);
+    const permits = await take(one, asked({ limit: 1 }), 1);
     const order: string[] = [];
     const background = one
       .acquire(asked({ limit: 1, priority: 'background' }))
       .then(() => order.push('background'));
     await sleep(50);
-    for (const ticket of tickets) ticket.settle({ status: 200 });
-    const interactive = other.acquire(asked({ limit: 1 })).then((ticket) => {
+    for (const permit of permits) permit.report({ status: 200 });
+    const interactive = other.acquire(asked({ limit: 1 })).then((permit) => {
       order.push('interactive');
-      ticket.cancel();
+      permit.cancel();
     });
     await Promise.all([background, interactive]);
     expect(order).toEqual(['interactive', 'background']);
@@ -64,10 +64,10 @@ await describeWithRedis('turns of processes that wait', (url) => {
     const order: string[] = [];
     const abort = new AbortController();
     const use = (name: string, limiter: RedisLimiter) =>
-      limiter.acquire(asked({ limit: 4, signal: abort.signal })).then((ticket) => {
+      limiter.acquire(asked({ limit: 4, signal: abort.signal })).then((permit) => {
         order.push(name);
-        ticket.send();
-        ticket.settle({ status: 200 });
+        permit.send();
+        permit.report({ status: 200 });
         if (order.length === 20) abort.abort();
       });
     const many = join();

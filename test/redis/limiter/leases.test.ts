@@ -6,9 +6,9 @@ import { makeRedisLimiter } from './make-redis-limiter.ts';
 describe('what Redis is told', () => {
   test('an answer → told within 300 ms, as time left until one window after the answer', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     await clock.advance(40);
-    ticket.settle({ status: 200 });
+    permit.report({ status: 200 });
     await clock.advance(299);
     expect(redis.asked).toHaveLength(1);
     await clock.advance(1);
@@ -17,9 +17,9 @@ describe('what Redis is told', () => {
 
   test('three answers within 300 ms → one command', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
-    const tickets = [await sent(), await sent(), await sent()];
-    for (const ticket of tickets) {
-      ticket.settle({ status: 200 });
+    const permits = [await sent(), await sent(), await sent()];
+    for (const permit of permits) {
+      permit.report({ status: 200 });
       await clock.advance(50);
     }
     await clock.advance(300);
@@ -30,9 +30,9 @@ describe('what Redis is told', () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     const calls = [acquire(), acquire()];
     await settled();
-    for (const { ticket } of calls) {
-      ticket?.send();
-      ticket?.settle({ status: 200 });
+    for (const { permit } of calls) {
+      permit?.send();
+      permit?.report({ status: 200 });
     }
     await clock.advance(300);
     expect(redis.asked[1]?.leases.map(({ number }) => number)).toEqual([0, 1]);
@@ -40,8 +40,8 @@ describe('what Redis is told', () => {
 
   test('an answer after which another call asks → told in the same command', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.settle({ status: 200 });
+    const permit = await sent();
+    permit.report({ status: 200 });
     await clock.advance(100);
     acquire();
     await settled();
@@ -51,9 +51,9 @@ describe('what Redis is told', () => {
 
   test('an answer after 800 ms → the latest bound stands', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     await clock.advance(800);
-    ticket.settle({ status: 200 });
+    permit.report({ status: 200 });
     await clock.advance(300);
     expect(redis.asked[1]?.leases).toEqual([{ number: 0, backInMs: 410, isExact: true }]);
   });
@@ -62,15 +62,15 @@ describe('what Redis is told', () => {
     const { acquire, redis } = makeRedisLimiter();
     const call = acquire();
     await settled();
-    call.ticket?.cancel();
+    call.permit?.cancel();
     await settled();
     expect(redis.asked[1]?.leases).toEqual([{ number: 0, backInMs: 0, isExact: true }]);
   });
 
   test('cancelled after sending → nothing is told, the service may have counted it', async () => {
     const { sent, redis, clock, limiter } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.cancel();
+    const permit = await sent();
+    permit.cancel();
     await clock.advance(1_000);
     expect(redis.asked).toHaveLength(1);
     expect(limiter.snapshot(bucket)?.inUse).toBe(1);
@@ -102,7 +102,7 @@ describe('what Redis is told', () => {
     const call = acquire();
     await settled();
     clock.block(100);
-    call.ticket?.send();
+    call.permit?.send();
     await settled();
     expect(redis.asked).toHaveLength(1);
   });
@@ -114,7 +114,7 @@ describe('what Redis is told', () => {
     clock.block(70_000);
     await clock.advance(1);
     redis.asked.length = 0;
-    call.ticket?.send();
+    call.permit?.send();
     await settled();
     expect(redis.asked.flatMap(({ leases }) => leases)).toEqual([
       { number: 0, backInMs: 1_510, isExact: false },
@@ -125,8 +125,8 @@ describe('what Redis is told', () => {
 describe('what concerns all processes', () => {
   test('a 429 → told at once, with the pause', async () => {
     const { sent, redis, limiter, clock } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.settle({ status: 429, retryAfterMs: 4_000 });
+    const permit = await sent();
+    permit.report({ status: 429, retryAfterMs: 4_000 });
     await settled();
     expect(redis.asked[1]).toMatchObject({ refusal: { pauseMs: 4_000 } });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 4_000);
@@ -134,24 +134,24 @@ describe('what concerns all processes', () => {
 
   test.each([undefined, Number.NaN, -1])('a 429 with a delay of %s → one window', async (retryAfterMs) => {
     const { sent, redis } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.settle({ status: 429, retryAfterMs });
+    const permit = await sent();
+    permit.report({ status: 429, retryAfterMs });
     await settled();
     expect(redis.asked[1]).toMatchObject({ refusal: { pauseMs: 1_000 } });
   });
 
   test('an answer that is no 429 → pauses nobody', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
-    (await sent()).settle({ status: 503, retryAfterMs: 4_000 });
+    (await sent()).report({ status: 503, retryAfterMs: 4_000 });
     await clock.advance(300);
     expect(redis.asked[1]?.refusal).toBeUndefined();
   });
 
   test('a 429 for a request that is answered already → pauses nobody', async () => {
     const { sent, limiter } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.settle({ status: 200 });
-    ticket.settle({ status: 429, retryAfterMs: 4_000 });
+    const permit = await sent();
+    permit.report({ status: 200 });
+    permit.report({ status: 429, retryAfterMs: 4_000 });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
   });
 
@@ -161,8 +161,8 @@ describe('what concerns all processes', () => {
     await clock.advance(10);
     const newer = await sent();
     await clock.advance(5);
-    newer.settle({ status: 429, retryAfterMs: 4_000 });
-    older.settle({ status: 429, retryAfterMs: 1_000 });
+    newer.report({ status: 429, retryAfterMs: 4_000 });
+    older.report({ status: 429, retryAfterMs: 1_000 });
     await settled();
     expect(redis.asked[2]?.refusal).toEqual({ pauseMs: 4_000, sentMsAgo: 5 });
   });
@@ -171,12 +171,12 @@ describe('what concerns all processes', () => {
     const { sent, redis, clock } = makeRedisLimiter();
     const [first, second, third] = [await sent(), await sent(), await sent()];
     redis.reply = ({ refusal }) => {
-      if (refusal?.pauseMs === 4_000) second.settle({ status: 429, retryAfterMs: 8_000, announcedLimit: 6 });
+      if (refusal?.pauseMs === 4_000) second.report({ status: 429, retryAfterMs: 8_000, announcedLimit: 6 });
       return {};
     };
-    first.settle({ status: 429, retryAfterMs: 4_000, announcedLimit: 5 });
+    first.report({ status: 429, retryAfterMs: 4_000, announcedLimit: 5 });
     await settled();
-    third.settle({ status: 200 });
+    third.report({ status: 200 });
     await clock.advance(300);
     expect(redis.asked.slice(3).map(({ refusal }) => refusal?.pauseMs)).toEqual([4_000, 8_000, undefined]);
     expect(redis.asked.slice(3).map(({ announcement }) => announcement?.limit)).toEqual([5, 6, undefined]);
@@ -192,17 +192,17 @@ describe('what concerns all processes', () => {
 
   test('another limit than the known one → told at once', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     await clock.advance(40);
-    ticket.settle({ status: 200, announcedLimit: 5 });
+    permit.report({ status: 200, announcedLimit: 5 });
     await settled();
     expect(redis.asked[1]?.announcement).toEqual({ limit: 5, sentMsAgo: 40 });
   });
 
   test.each([10, 0, 2.5, Number.NaN, 1_001])('an announced limit of %s → no news', async (announcedLimit) => {
     const { sent, redis } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.settle({ status: 200, announcedLimit });
+    const permit = await sent();
+    permit.report({ status: 200, announcedLimit });
     await settled();
     expect(redis.asked).toHaveLength(1);
   });
@@ -212,8 +212,8 @@ describe('what concerns all processes', () => {
     const older = await sent();
     await clock.advance(10);
     const newer = await sent();
-    newer.settle({ status: 200, announcedLimit: 5 });
-    older.settle({ status: 200, announcedLimit: 7 });
+    newer.report({ status: 200, announcedLimit: 5 });
+    older.report({ status: 200, announcedLimit: 7 });
     await settled();
     expect(redis.asked.at(-1)).toMatchObject({ announcement: { limit: 5 } });
   });
@@ -222,8 +222,8 @@ describe('what concerns all processes', () => {
     const { sent, redis, clock } = makeRedisLimiter();
     redis.reply = ({ interactive }) => ({ limit: 10, announced: 20, starts: interactive > 0 ? [0] : [] });
     for (let time = 0; time < 3; time += 1) {
-      const ticket = await sent({ maxLimit: 10 });
-      ticket.settle({ status: 200, announcedLimit: 20 });
+      const permit = await sent({ maxLimit: 10 });
+      permit.report({ status: 200, announcedLimit: 20 });
       await clock.advance(1_000);
     }
     expect(redis.asked.filter(({ announcement }) => announcement)).toHaveLength(0);

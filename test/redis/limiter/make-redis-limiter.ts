@@ -1,4 +1,4 @@
-import type { AcquireOptions, Ticket } from '../../../src/limiter/limiter.ts';
+import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { type FallbackInfo, RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
 import { bucket, type Call } from '../../limiter/make-limiter.ts';
 import { ManualClock, settled } from '../../limiter/manual-clock.ts';
@@ -23,22 +23,22 @@ export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
   });
 
   function acquire(overrides: Partial<AcquireOptions> = {}): Call {
-    const call: Call = { state: 'waiting', doneAt: undefined, ticket: undefined, error: undefined };
+    const call: Call = { state: 'waiting', doneAt: undefined, permit: undefined, error: undefined };
     limiter.acquire({ bucket, limit: 10, priority: 'interactive', ...overrides }).then(
-      (ticket) => Object.assign(call, { state: 'granted', doneAt: clock.now(), ticket }),
+      (permit) => Object.assign(call, { state: 'granted', doneAt: clock.now(), permit }),
       (error: unknown) => Object.assign(call, { state: 'rejected', doneAt: clock.now(), error }),
     );
     return call;
   }
 
   /** A call that is granted and sent at once. */
-  async function sent(overrides: Partial<AcquireOptions> = {}): Promise<Ticket> {
+  async function sent(overrides: Partial<AcquireOptions> = {}): Promise<Permit> {
     const call = acquire(overrides);
     await settled();
-    if (!call.ticket) throw new Error('Expected a token, got none');
-    call.ticket.send();
+    if (!call.permit) throw new Error('Expected a token, got none');
+    call.permit.send();
     await settled();
-    return call.ticket;
+    return call.permit;
   }
 
   return { clock, redis, limiter, acquire, sent, fallbacks, lines };

@@ -20,9 +20,9 @@ describe('without Redis, onUnavailable local', () => {
     expect(grantedOf(calls)).toBe(0);
     await clock.advance(30);
     expect(grantedOf(calls)).toBe(2);
-    for (const { ticket } of calls) {
-      ticket?.send();
-      ticket?.settle({ status: 200, announcedLimit: 10 });
+    for (const { permit } of calls) {
+      permit?.send();
+      permit?.report({ status: 200, announcedLimit: 10 });
     }
     await clock.advance(1_030);
     expect(grantedOf(calls)).toBe(4);
@@ -45,9 +45,9 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = refused;
     const calls = Array.from({ length: 20 }, () => acquire({ maxLimit: 10 }));
     await clock.advance(QUIET_MS + 30);
-    for (const { ticket } of calls) {
-      ticket?.send();
-      ticket?.settle({ status: 200, announcedLimit });
+    for (const { permit } of calls) {
+      permit?.send();
+      permit?.report({ status: 200, announcedLimit });
     }
     await clock.advance(1_030);
     expect(grantedOf(calls)).toBe(10);
@@ -58,9 +58,9 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = refused;
     const calls = Array.from({ length: 20 }, () => acquire());
     await clock.advance(QUIET_MS + 30);
-    for (const { ticket } of calls) {
-      ticket?.send();
-      ticket?.settle({ status: 200, announcedLimit: 4 });
+    for (const { permit } of calls) {
+      permit?.send();
+      permit?.report({ status: 200, announcedLimit: 4 });
     }
     await clock.advance(1_030);
     expect(grantedOf(calls)).toBe(5 + 2);
@@ -71,8 +71,8 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = refused;
     const refusedOne = acquire();
     await clock.advance(QUIET_MS + 30);
-    refusedOne.ticket?.send();
-    refusedOne.ticket?.settle({ status: 429, retryAfterMs: 0 });
+    refusedOne.permit?.send();
+    refusedOne.permit?.report({ status: 429, retryAfterMs: 0 });
     const calls = [acquire(), acquire(), acquire()];
     await clock.advance(1_000);
     // A tenth of the limit of 10 is left to others.
@@ -110,8 +110,8 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = refused;
     const calls = Array.from({ length: 3 }, () => acquire());
     await clock.advance(QUIET_MS + 5);
-    expect(calls.map(({ ticket }) => ticket?.tokensLeft)).toEqual([1, 0, undefined]);
-    calls[0]?.ticket?.send();
+    expect(calls.map(({ permit }) => permit?.tokensLeft)).toEqual([1, 0, undefined]);
+    calls[0]?.permit?.send();
     redis.reply = grantAll;
     await clock.advance(260);
     const back = redis.asked.find(({ recovers }) => recovers);
@@ -143,9 +143,9 @@ describe('without Redis, onUnavailable local', () => {
 
   test('a pause that is known when Redis goes → kept without it', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     redis.reply = refused;
-    ticket.settle({ status: 429, retryAfterMs: 6_000 });
+    permit.report({ status: 429, retryAfterMs: 6_000 });
     const call = acquire();
     await clock.advance(5_900);
     expect(call.state).toBe('waiting');
@@ -158,8 +158,8 @@ describe('without Redis, onUnavailable local', () => {
     const [refusedOne, unsent] = [await sent(), acquire()];
     await settled();
     redis.reply = refused;
-    refusedOne.settle({ status: 429, retryAfterMs: 6_000, announcedLimit: 5 });
-    unsent.ticket?.cancel();
+    refusedOne.report({ status: 429, retryAfterMs: 6_000, announcedLimit: 5 });
+    unsent.permit?.cancel();
     acquire();
     await clock.advance(100);
     redis.reply = () => ({ askInMs: 900 });
@@ -245,9 +245,9 @@ describe('without Redis, onUnavailable reject', () => {
 
   test('nobody waits any more → no timer and no command goes on for ever', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter({ onUnavailable: 'reject' });
-    const ticket = await sent();
+    const permit = await sent();
     redis.reply = refused;
-    ticket.settle({ status: 429, retryAfterMs: 60_000 });
+    permit.report({ status: 429, retryAfterMs: 60_000 });
     acquire();
     await clock.advance(5_000);
     const commands = redis.asked.length;

@@ -9,14 +9,14 @@ const busy = () => ({ askInMs: 900 });
 describe('a pause longer than maxPauseMs', () => {
   test('told by an answer to this process → waiting and later calls reject at once, with what is left of it', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     redis.reply = busy;
     const waiting = [
       acquire({ maxPauseMs: 60_000 }),
       acquire({ maxPauseMs: 60_000, priority: 'background' }),
     ];
     await settled();
-    ticket.settle({ status: 429, retryAfterMs: 61_000 });
+    permit.report({ status: 429, retryAfterMs: 61_000 });
     await settled();
     for (const { error } of waiting) {
       expect(error).toBeInstanceOf(LongPauseError);
@@ -51,12 +51,12 @@ describe('a pause longer than maxPauseMs', () => {
 
   test('others would wait for its end → they do', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     redis.reply = busy;
     const patient = [acquire(), acquire({ maxPauseMs: 61_000 }), acquire({ maxPauseMs: 600_000 })];
     const impatient = acquire({ maxPauseMs: 0 });
     await settled();
-    ticket.settle({ status: 429, retryAfterMs: 61_000 });
+    permit.report({ status: 429, retryAfterMs: 61_000 });
     await clock.advance(10_000);
     expect(patient.map(({ state }) => state)).toEqual(['waiting', 'waiting', 'waiting']);
     expect(impatient.state).toBe('rejected');
@@ -64,7 +64,7 @@ describe('a pause longer than maxPauseMs', () => {
 
   test('the rest of it is short enough → a later call waits', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
-    (await sent()).settle({ status: 429, retryAfterMs: 61_000 });
+    (await sent()).report({ status: 429, retryAfterMs: 61_000 });
     redis.reply = busy;
     await clock.advance(2_000);
     const call = acquire({ maxPauseMs: 60_000 });
@@ -74,11 +74,11 @@ describe('a pause longer than maxPauseMs', () => {
 
   test('without Redis → waiting calls reject as well', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     redis.reply = () => new Error('connect ECONNREFUSED');
     const call = acquire({ maxPauseMs: 60_000 });
     await clock.advance(500);
-    ticket.settle({ status: 429, retryAfterMs: 61_000 });
+    permit.report({ status: 429, retryAfterMs: 61_000 });
     await settled();
     expect(call.error).toBeInstanceOf(LongPauseError);
   });
@@ -87,8 +87,8 @@ describe('a pause longer than maxPauseMs', () => {
 describe('the end of a pause', () => {
   test('a delay without sense → one hour, here and for all', async () => {
     const { sent, redis, limiter, clock } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.settle({ status: 429, retryAfterMs: Number.MAX_SAFE_INTEGER });
+    const permit = await sent();
+    permit.report({ status: 429, retryAfterMs: Number.MAX_SAFE_INTEGER });
     await settled();
     expect(redis.asked[1]).toMatchObject({ refusal: { pauseMs: 3_600_000 } });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 3_600_000);
@@ -97,17 +97,17 @@ describe('the end of a pause', () => {
   test('a shorter pause later → the longer one stands', async () => {
     const { sent, limiter, clock } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
-    first?.settle({ status: 429, retryAfterMs: 10_000 });
-    second?.settle({ status: 429, retryAfterMs: 1_000 });
+    first?.report({ status: 429, retryAfterMs: 10_000 });
+    second?.report({ status: 429, retryAfterMs: 1_000 });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 10_000);
   });
 
   test('Redis tells of the same pause a little later → its end does not move', async () => {
     const { sent, redis, limiter, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     const endsAt = clock.wallNow() + 1_000;
     redis.reply = () => ({ pausedForMs: 1_000 });
-    ticket.settle({ status: 429, retryAfterMs: 1_000 });
+    permit.report({ status: 429, retryAfterMs: 1_000 });
     clock.block(20);
     await settled();
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(endsAt);
@@ -115,7 +115,7 @@ describe('the end of a pause', () => {
 
   test('shorter than what two messages of one pause may differ by → kept', async () => {
     const { sent, limiter, clock } = makeRedisLimiter();
-    (await sent()).settle({ status: 429, retryAfterMs: 15 });
+    (await sent()).report({ status: 429, retryAfterMs: 15 });
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 15);
   });
 

@@ -162,12 +162,12 @@ describe('tokens that come back soon', () => {
 
   test('a 429 arrives before → the token is not used', async () => {
     const { acquire, sent, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     redis.reply = ({ interactive, refusal }) =>
       refusal ? { pausedForMs: 1_000, askInMs: 950 } : { starts: interactive > 0 ? [120] : [] };
     const call = acquire();
     await settled();
-    ticket.settle({ status: 429, retryAfterMs: 1_000 });
+    permit.report({ status: 429, retryAfterMs: 1_000 });
     await clock.advance(500);
     expect(call.state).toBe('waiting');
     const returned = redis.asked.flatMap(({ leases }) => leases);

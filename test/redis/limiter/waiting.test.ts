@@ -113,17 +113,17 @@ describe('maxQueue', () => {
 describe('timers', () => {
   test('nothing to do → no timer', async () => {
     const { sent, clock } = makeRedisLimiter();
-    const ticket = await sent();
+    const permit = await sent();
     expect(clock.timerCount).toBe(0);
-    ticket.settle({ status: 200 });
+    permit.report({ status: 200 });
     await clock.advance(300);
     expect(clock.timerCount).toBe(0);
   });
 
   test('only news left to tell → the timer does not keep a program alive, unless a call waits', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const ticket = await sent();
-    ticket.settle({ status: 200 });
+    const permit = await sent();
+    permit.report({ status: 200 });
     await settled();
     expect(clock.livelyTimerCount).toBe(0);
     redis.reply = busy;

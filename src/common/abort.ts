@@ -1,0 +1,56 @@
+import { systemClock } from './clock.ts';
+
+/** What waits for each signal: one listener a signal, however many calls share it, so Node never warns of a leak. */
+const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
+
+/** Runs `callback` once when `signal` aborts, at once when it already has; gives a function that takes it back. */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  if (signal.aborted) {
+    callback();
+    return () => {};
+  }
+  const { callbacks, listener } = listenersOf.get(signal) ?? listen(signal);
+  callbacks.add(callback);
+  return () => {
+    if (!callbacks.delete(callback) || callbacks.size > 0 || signal.aborted) return;
+    listenersOf.delete(signal);
+    signal.removeEventListener('abort', listener);
+  };
+}
+
+function listen(signal: AbortSignal) {
+  const callbacks = new Set<() => void>();
+  const listener = () => {
+    listenersOf.delete(signal);
+    for (const callback of callbacks) callback();
+  };
+  const known = { callbacks, listener };
+  listenersOf.set(signal, known);
+  signal.addEventListener('abort', listener, { once: true });
+  return known;
+}
+
+/** A controller that also aborts when `signal` does, for the same reason, until `unsubscribe` is called. */
+export function linkedController(signal: AbortSignal): {
+  readonly controller: AbortController;
+  readonly unsubscribe: () => void;
+} {
+  const controller = new AbortController();
+  return { controller, unsubscribe: onAbort(signal, () => controller.abort(signal.reason)) };
+}
+
+/** Waits for `ms` milliseconds, at most 2^31 - 1, or rejects with the signal's own reason. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let unsubscribe = () => {};
+    const timer = systemClock.setTimeout(() => {
+      unsubscribe();
+      resolve();
+    }, ms);
+    if (signal === undefined) return;
+    unsubscribe = onAbort(signal, () => {
+      systemClock.clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}
