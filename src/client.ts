@@ -1,10 +1,10 @@
-import { z } from 'zod';
 import { checkIsObject } from './common/option-checks.ts';
+import type { StandardSchema, StandardSchemaOutput } from './common/standard-schema.ts';
 import { type Config, resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import type { ApiPromise } from './http/api-promise.ts';
-import { Caller } from './http/call.ts';
-import { prepareRawCall, type RawRequest } from './http/request.ts';
+import { type CallContext, createCallContext, startCall } from './http/execute.ts';
+import { prepareRawRequest, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
 import { CouriersResource, TrackingResource } from './trackers/lookups.ts';
@@ -30,7 +30,7 @@ export class TrackingClient {
   readonly couriers: CouriersResource;
   readonly #options: TrackingClientOptions;
   readonly #config: Config;
-  readonly #caller: Caller;
+  readonly #context: CallContext;
 
   /**
    * @param options - where the service is and how to call it; see each option
@@ -39,10 +39,10 @@ export class TrackingClient {
   constructor(options: TrackingClientOptions = {}) {
     this.#config = resolveConfig(options);
     this.#options = { ...options };
-    this.#caller = new Caller(this.#config);
-    this.trackers = new TrackersResource(this.#caller);
-    this.tracking = new TrackingResource(this.#caller);
-    this.couriers = new CouriersResource(this.#caller);
+    this.#context = createCallContext(this.#config);
+    this.trackers = new TrackersResource(this.#context);
+    this.tracking = new TrackingResource(this.#context);
+    this.couriers = new CouriersResource(this.#context);
   }
 
   /**
@@ -55,15 +55,13 @@ export class TrackingClient {
    * @example
    * const body = await client.request({ method: 'GET', path: '/couriers', schema: z.object({ data: z.unknown() }) });
    */
-  request<Schema extends z.ZodType = z.ZodType<unknown>>(
+  request<Schema extends StandardSchema = StandardSchema>(
     request: RawRequest<Schema> & RequestOptions,
-  ): ApiPromise<z.output<Schema>> {
-    // A copy, which of null is empty: then the rejection says what is missing.
-    const { method, path, query, body, schema: given, idempotent, ...options } = { ...request };
-    // Sound: without a schema `Schema` is its default, whose output is unknown.
-    const schema = (given ?? z.unknown()) as z.ZodType<z.output<Schema>>;
-    const raw = { method, path, query, body, idempotent };
-    return this.#caller.start(() => prepareRawCall(this.#config, raw, schema), 'request', options);
+  ): ApiPromise<StandardSchemaOutput<Schema>> {
+    // A copy of null is empty, so that the rejection names what is missing.
+    const { method, path, query, body, schema, idempotent, ...options } = { ...request };
+    const raw = { method, path, query, body, schema, idempotent };
+    return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#config, raw));
   }
 
   /**
@@ -93,22 +91,24 @@ export class TrackingClient {
    */
   withOptions(options: TrackingClientOptions): TrackingClient {
     checkIsObject('options', options);
-    // An option that is given as undefined is one that does not differ.
-    const given = Object.entries(options).filter(([, value]) => value !== undefined);
-    const { rateLimit = {}, ...others } = this.#options;
+    // An option that is undefined does not differ.
+    const changes = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+    const { rateLimit = {}, ...inherited } = this.#options;
     const isUnlimited =
       (options.rateLimit ?? (options.limiter === undefined ? rateLimit : undefined)) === false;
-    const shared = {
-      ...others,
+    return createClient({
+      ...inherited,
+      // Another key may belong to another account.
+      ...(options.apiKey === undefined && { account: this.#config.account }),
       limiter: isUnlimited ? undefined : this.#config.limiter,
-      // The rest of it set the limiter up, which is there already.
+      // The limiter that is shared has been set up already, so only the limits are left to inherit.
       rateLimit: isUnlimited ? false : { limits: rateLimit === false ? undefined : rateLimit.limits },
-    } as const;
-    return createClient({ ...shared, ...Object.fromEntries(given) });
+      ...changes,
+    });
   }
 }
 
-// Outside of the class: a bundler renames a class that names itself, and stack traces would show `_TrackingClient`.
+// Outside of the class, because a bundler renames a class that names itself, and stack traces would show `_TrackingClient`.
 function createClient(options: TrackingClientOptions): TrackingClient {
   return new TrackingClient(options);
 }

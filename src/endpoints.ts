@@ -26,10 +26,9 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
  * What may be sent again after a failure.
  * - `safe`: repeating changes nothing, or the service reuses what exists
  * - `bulk`: not idempotent as a whole; ambiguous failures are repeated on request only
- * - `billed`: every call is paid for
- * - `replay`: every call pushes webhooks again
+ * - `unsafe`: every call is paid for, or pushes webhooks again
  */
-export type RetryClass = 'safe' | 'bulk' | 'billed' | 'replay';
+export type RetryClass = 'safe' | 'bulk' | 'unsafe';
 
 /** How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits. */
 export type TimeoutClass = 'standard' | 'synchronous';
@@ -176,7 +175,7 @@ export const endpoints = {
     path: '/trackers/{trackerId}/webhook-events/resend',
     limitPerSecond: 1,
     timeoutClass: 'standard',
-    retryClass: 'replay',
+    retryClass: 'unsafe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: resendSummary, schema: resendResultSchema, isStatusEnough: true },
     summary: 'Has the webhook events of a tracker pushed again.',
@@ -198,7 +197,7 @@ export const endpoints = {
     path: '/tracking/search',
     limitPerSecond: 10,
     timeoutClass: 'synchronous',
-    retryClass: 'billed',
+    retryClass: 'unsafe',
     request: { body: trackingSearchInputSchema },
     response: { unwrap: inData('trackings'), schema: z.array(perCallTrackingSchema) },
     summary: 'Looks a number up once, on the per-call plan; creates no tracker and is paid per call.',

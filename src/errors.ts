@@ -60,7 +60,7 @@ export class TrackingError extends Error {
 }
 
 /** A message with every issue of a bulk request would fill a screen. */
-const MOST_ISSUES_SHOWN = 3;
+const MAX_ISSUES_SHOWN = 3;
 
 /** The input broke a rule; nothing was sent. */
 export class RequestValidationError extends TrackingError {
@@ -72,8 +72,8 @@ export class RequestValidationError extends TrackingError {
 
   /** @param issues - the broken rules, at least one */
   constructor(issues: readonly ValidationIssue[]) {
-    const more = issues.length - MOST_ISSUES_SHOWN;
-    const shown = issues.slice(0, MOST_ISSUES_SHOWN).map((issue) => issue.message);
+    const more = issues.length - MAX_ISSUES_SHOWN;
+    const shown = issues.slice(0, MAX_ISSUES_SHOWN).map((issue) => issue.message);
     super(`${shown.join('; ')}${more > 0 ? ` (and ${more} more)` : ''}`);
     this.issues = issues;
     const codes = new Set(issues.map((issue) => issue.code));
@@ -258,20 +258,11 @@ export class InvalidRequestError extends ApiError {
   static override readonly kind: string = 'InvalidRequestError';
 }
 /**
- * `shippingDate` is older than 180 days (`shipping_date_outdated`). A date that surely is gets rejected before anything is
- * sent: that error is a `RequestValidationError`, without a status, and `instanceof` holds for both classes.
+ * The service says that `shippingDate` is older than 180 days (`shipping_date_outdated`). A date that is too old wherever
+ * its clock stands is refused before anything is sent, with a `RequestValidationError` of the same code.
  */
 export class ShippingDateOutdatedError extends InvalidRequestError {
   static override readonly kind: string = 'ShippingDateOutdatedError';
-
-  static override [Symbol.hasInstance](
-    value: unknown,
-  ): value is
-    | ShippingDateOutdatedError
-    | (RequestValidationError & { readonly code: 'shipping_date_outdated' }) {
-    const isLocal = ownKind(this) !== undefined && isTrackingError(value, 'shipping_date_outdated');
-    return isLocal || super[Symbol.hasInstance](value);
-  }
 }
 /** A per-call request without an active per-call subscription (`no_active_subscription`). */
 export class NoActiveSubscriptionError extends ApiError {

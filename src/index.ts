@@ -8,7 +8,6 @@
 export { TrackingClient } from './client.ts';
 export type { Clock } from './common/clock.ts';
 export type { ValidationIssue } from './common/validation.ts';
-export { VERSION } from './config/config.ts';
 export {
   ENDPOINT_NAMES,
   type Endpoint,
@@ -44,7 +43,7 @@ export {
   WebhookParseError,
 } from './errors.ts';
 export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
-export type { RawRequest } from './http/request.ts';
+export type { RawRequest } from './http/prepare.ts';
 export {
   type AcquireOptions,
   type BucketId,
@@ -162,3 +161,4 @@ export type {
 } from './trackers/poll-many.ts';
 export type { PollContext, PollUpdate } from './trackers/polled-tracker.ts';
 export type { TrackersResource } from './trackers/trackers.ts';
+export { VERSION } from './version.ts';

@@ -4,21 +4,18 @@ import type { Hooks } from './observability/hooks.ts';
 import type { Logger, LogLevel } from './observability/logger.ts';
 import type { SearchBy } from './schemas/identifier.ts';
 
-/** When and how often a failed request is sent again; which failures count is a fact of each endpoint. */
+/** How often a failed request is sent again; which failures count is a fact of each endpoint. */
 export interface RetryOptions {
-  /** Retries with back-off, 0 or more; responses of 429 have their own cap. Default 3. */
+  /** How often a failed request is sent again, 0 or more; responses of 429 count, too. Default 4; 20 for `createMany` and polls. */
   readonly retries?: number | undefined;
-  /** Upper bound of the first back-off, in milliseconds; it doubles with every retry. Default 500. */
-  readonly minDelayMs?: number | undefined;
-  /** Upper bound of every back-off, in milliseconds. Default 30,000. */
-  readonly maxDelayMs?: number | undefined;
-  /** Longest wait the service may ask for, in milliseconds; beyond it the call rejects at once. Default 60,000. */
+  /**
+   * Longest wait that the service may ask for, in milliseconds; beyond it the call rejects at once. Default 60,000;
+   * 3,600,000 for `createMany` and polls.
+   */
   readonly maxRetryAfterMs?: number | undefined;
-  /** Retries after a response of 429, which use up none of `retries`; none when `retries` is 0. Default 20. */
-  readonly maxRateLimitRetries?: number | undefined;
 }
 
-/** How the built-in limiter is set up; beside a `limiter` of your own only `limits` counts. */
+/** How the limiter of a client is set up; beside a `limiter` only `limits` counts. */
 export interface RateLimitOptions {
   /**
    * Requests per second by endpoint, where your account's differ. Of clients that share a limiter, the first call of an
@@ -27,10 +24,6 @@ export interface RateLimitOptions {
   readonly limits?: Partial<Record<EndpointName, number>> | undefined;
   /** Most calls that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
-  /** Longest time a request may take to reach the service, in milliseconds. Default 500. */
-  readonly maxUplinkMs?: number | undefined;
-  /** Tokens that background calls leave free for interactive ones. Default 1 where the limit is 10 or more, else 0. */
-  readonly reserve?: number | undefined;
 }
 
 /** Options of `new TrackingClient`. */
@@ -55,16 +48,20 @@ export interface TrackingClientOptions {
   /** The built-in limiter, or `false` to send at once and meet the service's 429s. Default: on. */
   readonly rateLimit?: false | RateLimitOptions | undefined;
   /**
-   * A limiter to share: one for several clients of an account, or a `RedisLimiter` for several processes. Default: one
-   * of the client's own, set up by `rateLimit`.
+   * A limiter to share: a `TokenBucketLimiter` for several clients of an account, or a `RedisLimiter` for several
+   * processes. Default: one of the client's own, set up by `rateLimit`.
    */
   readonly limiter?: Limiter | undefined;
+  /**
+   * Names the account for the limiter, so that clients with different keys of one account share its allowance: before and
+   * after a rotation, or where `apiKey` is a function. Default: the key decides; a client whose key is a function is an
+   * account of its own, and needs this option beside a `RedisLimiter`.
+   */
+  readonly account?: string | undefined;
   /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Headers for every request; `authorization` belongs to `apiKey`. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Replaces the `User-Agent` header. Default: name and version of this package and of the runtime. */
-  readonly userAgent?: string | undefined;
   /** Where log lines go: the console, or a logger of pino, winston or NestJS as it is. Default: the console. */
   readonly logger?: Logger | undefined;
   /**
@@ -75,21 +72,18 @@ export interface TrackingClientOptions {
   /** Callbacks around every call and attempt; one that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
-   * What to do with a successful response that breaks its schema. `keep`: a field that nothing depends on stays as it
-   * came, an item of a list without its id is left out, and `withResponse().mismatched`, the hook `onMismatch` and a
-   * `debug` line name both; a `schema` of your own stays strict. `throw`: every breach rejects with
-   * `ResponseValidationError`. `warn`: logs a warning and hands over what arrived. A response that is none (no JSON, no
-   * `data`, a single record without its id) rejects in any case. Default `keep`.
+   * What to do with a success that breaks its schema. `keep`: hands the data over as it came; `withResponse().mismatched`,
+   * the hook `onMismatch` and one `warn` line for each endpoint and field name what is odd. `throw`: rejects with
+   * `ResponseValidationError`. In both modes the call rejects for no JSON, no `data`, a single record without its id, a
+   * list item that is no object, and a payload of another kind. Default `keep`.
    */
-  readonly invalidResponse?: 'keep' | 'throw' | 'warn' | undefined;
+  readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /**
    * Longest response that is read, in bytes after decompression. A longer one rejects with `ResponseValidationError`, and
    * is not asked for again. Default 67,108,864 (64 MiB).
    */
-  readonly maxAnswerBytes?: number | undefined;
-  /** Allows a key where browser globals exist, where every visitor can read it. Default false. */
-  readonly dangerouslyAllowBrowser?: boolean | undefined;
-  /** Allows `http:` to hosts other than the loopback interface. Default false. */
+  readonly maxResponseBytes?: number | undefined;
+  /** Allows `http:` beyond loopback addresses, where everybody on the way can read the key. Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
 

@@ -1,146 +1,86 @@
-import { inspect } from 'node:util';
-
 const MASK = '[redacted]';
-/** Deeper than any honest response; what lies below is masked whole, so a hostile one can't exhaust the stack. */
-const DEEPEST_VALUE = 100;
-const LONGEST_CAUSE_CHAIN = 10;
 
-/** A shorter key stands in ordinary words by chance, so it counts only where it is a word of its own. */
-const SHORTEST_UNMISTAKABLE_SECRET = 8;
+/** No honest response is nested deeper. What lies below is masked whole, so that a hostile one cannot exhaust the stack. */
+const MAX_DEPTH = 100;
 
-function patternOf(secret: string): RegExp | string {
-  if (secret.length >= SHORTEST_UNMISTAKABLE_SECRET) return secret;
+/** `fetch` wraps a failure twice or three times; a longer chain tells a reader nothing more. */
+const MAX_CAUSES = 5;
+
+/** A shorter secret can stand in ordinary words by chance, so it is masked only where it is a word of its own. */
+const MIN_UNMISTAKABLE_LENGTH = 8;
+
+/** Replaces every occurrence of a secret in a text. */
+export function maskText(text: string, secret: string): string {
+  if (secret === '' || !text.includes(secret)) return text;
+  if (secret.length >= MIN_UNMISTAKABLE_LENGTH) return text.replaceAll(secret, MASK);
   const literal = secret.replace(/[^A-Za-z0-9]/g, '\\$&');
-  return new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'g');
+  return text.replaceAll(new RegExp(`(?<![\\w-])${literal}(?![\\w-])`, 'g'), MASK);
 }
 
-export function redactText(text: string, secret: string): string {
-  return secret !== '' && text.includes(secret) ? text.replaceAll(patternOf(secret), () => MASK) : text;
-}
-
-function holdsSecret(text: string, secret: string): boolean {
-  return redactText(text, secret) !== text;
-}
-
-/** A copy of a JSON value that does not show the secret in any string or name. */
-export function redactValue(value: unknown, secret: string, depth = 0): unknown {
-  if (typeof value === 'string') return redactText(value, secret);
+/** Copies a JSON value with the secret masked in every string and field name. */
+export function maskValue(value: unknown, secret: string, depth = 0): unknown {
+  if (typeof value === 'string') return maskText(value, secret);
   if (typeof value !== 'object' || value === null) return value;
-  if (depth >= DEEPEST_VALUE) return MASK;
-  const redact = (inner: unknown) => redactValue(inner, secret, depth + 1);
-  if (Array.isArray(value)) return value.map(redact);
+  if (depth >= MAX_DEPTH) return MASK;
+  if (Array.isArray(value)) return value.map((item) => maskValue(item, secret, depth + 1));
+  const fields = Object.entries(value);
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [redactText(name, secret), redact(inner)]),
+    fields.map(([name, field]) => [maskText(name, secret), maskValue(field, secret, depth + 1)]),
   );
 }
 
-/** Replaces a secret in header values; the headers themselves when there is none. */
-export function redactHeaders(headers: Headers, secret: string): Headers {
-  const entries = [...headers];
-  if (!entries.some(([, value]) => holdsSecret(value, secret))) return headers;
-  return headersOf(entries.map(([name, value]) => [name, redactText(value, secret)]));
-}
-
-/** Headers as they were received, but for those that `fetch` takes from a server and `Headers` from nobody, as `bad name: 1`. */
-export function headersOf(entries: Iterable<[name: string, value: string]>): Headers {
-  const headers = new Headers();
-  for (const [name, value] of entries) {
+/** Copies headers with the secret masked. */
+export function maskHeaders(headers: Headers, secret: string): Headers {
+  const masked = new Headers();
+  for (const [name, value] of headers) {
     try {
-      // Appended, not set: cookies come as several entries of one name.
-      headers.append(name, value);
+      // Appended, because several cookies share one name.
+      masked.append(name, maskText(value, secret));
     } catch {
-      // No program could ask for it by its name.
+      // `fetch` accepts names such as `bad name` from a server, which `Headers` refuses: nobody could ask for them.
     }
   }
-  return headers;
+  return masked;
 }
 
-function textOf(value: unknown): string {
+/**
+ * Copies a foreign error for use as a `cause`: name, code, message and stack of it and of its own causes, five at most,
+ * each with the secret masked. The original may hold requests, sockets or anything else that a log would print.
+ */
+export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES): unknown {
+  if (!(cause instanceof Error)) return maskText(formatNonError(cause), secret);
+  const copy = new Error(maskText(cause.message, secret));
+  copy.name = maskText(cause.name, secret);
+  // `Object.defineProperty`, because an own enumerable `stack` would be printed twice.
+  Object.defineProperty(copy, 'stack', { value: maskText(cause.stack ?? '', secret), configurable: true });
+  if ('code' in cause) Object.assign(copy, { code: maskValue(cause.code, secret) });
+  if (cause.cause !== undefined && remaining > 1) copy.cause = maskCause(cause.cause, secret, remaining - 1);
+  return copy;
+}
+
+function formatNonError(value: unknown): string {
   try {
     return String(value);
   } catch {
-    // An object without a prototype, or a text beyond what a string can hold.
+    // An object without a prototype has no text.
     return `a value of type ${typeof value}`;
   }
 }
 
-/**
- * A cause that may be kept on an error: the original when it surely does not show the secret anywhere a log would,
- * else a copy with name, message, code and stack, cleaned.
- */
-export function redactCause(cause: unknown, secret: string, chain = 0): unknown {
-  if (!showsSecret(cause, secret)) return cause;
-  if (!(cause instanceof Error)) return redactText(textOf(cause), secret);
-  const clean = new Error(redactText(cause.message, secret));
-  clean.name = redactText(cause.name, secret);
-  if (cause.stack !== undefined) clean.stack = redactText(cause.stack, secret);
-  if ('code' in cause) Object.assign(clean, { code: redactValue(cause.code, secret) });
-  if (cause.cause !== undefined && chain < LONGEST_CAUSE_CHAIN) {
-    clean.cause = redactCause(cause.cause, secret, chain + 1);
-  }
-  return clean;
-}
-
-/** Parts of a value, and thousands of characters, that are looked at; who has more is taken to show the secret. */
-const MOST_LOOKS = 10_000;
-const CHARACTERS_A_LOOK = 1000;
-
-/** What can't be looked through without running code of its own. */
-function isOpaque(value: object): boolean {
-  if (value instanceof Date) return false;
-  return value instanceof Promise || inspect.custom in value || 'toJSON' in value;
-}
-
-/** The values of an object that a log may print, also those it hides. */
-function* partsOf(value: object): Generator<unknown> {
-  if (value instanceof Map) for (const [key, item] of value) yield* [key, item];
-  else if (value instanceof Set) yield* value;
-  // An accessor in newer engines.
-  if (value instanceof Error) yield value.stack;
-  for (const key of Reflect.ownKeys(value)) {
-    yield typeof key === 'symbol' ? key.description : key;
-    const property = Object.getOwnPropertyDescriptor(value, key);
-    if (property === undefined || 'value' in property) yield property?.value;
-    // Running a getter of the caller's could do anything.
-    else if (property.enumerable && key !== 'stack') throw new Error('a getter');
-  }
-}
+/** Line breaks, terminal codes, and the characters that reverse the direction of text: they would forge lines in a log. */
+const UNPRINTABLE = /[\s\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]+/gu;
 
 /**
- * Whether a log that prints a value could show a secret.
+ * Makes one printable line of a text that the service or a server before it wrote.
  *
- * One bounded walk: printing to find out would cost seconds and gigabytes for an error that holds a file. In doubt the
- * answer is yes: too large, too deep, or with a printed form of its own.
+ * @param text - a text that is masked already, because a cut could leave half of a secret
+ * @param maxLength - longest line, in characters
  */
-function showsSecret(root: unknown, secret: string): boolean {
-  const seen = new Set<object>();
-  const open: unknown[] = [root];
-  let looks = MOST_LOOKS;
-  try {
-    while (open.length > 0) {
-      const value = open.pop();
-      looks -= 1;
-      if (typeof value === 'string' || value instanceof String) {
-        looks -= value.length / CHARACTERS_A_LOOK;
-        if (holdsSecret(String(value), secret)) return true;
-      } else if (isWalkable(value) && !seen.has(value)) {
-        if (isOpaque(value)) return true;
-        seen.add(value);
-        for (const part of partsOf(value)) {
-          open.push(part);
-          if (open.length > looks) return true;
-        }
-      }
-      if (looks < 0) return true;
-    }
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-function isWalkable(value: unknown): value is object {
-  // Bytes are printed as numbers, never as text.
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return false;
-  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+export function toPrintableLine(text: string, maxLength: number): string {
+  const line = text
+    // Long enough for the line, and short enough that a body of 64 MiB is not searched.
+    .slice(0, maxLength * 4)
+    .replace(UNPRINTABLE, ' ')
+    .trim();
+  return line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line;
 }

@@ -15,35 +15,43 @@ import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../
 import type { Priority } from '../limiter/limiter.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
 
-/** When a failed attempt is followed by another one; every field is filled. */
-export type RetryPolicy = { readonly [Name in keyof RetryOptions]-?: number };
+/** How often a failed attempt is repeated, and how long the service may make the call wait for it. */
+export interface RetryPolicy {
+  readonly retries: number;
+  readonly maxRetryAfterMs: number;
+}
 
-export const DEFAULT_RETRY: RetryPolicy = {
-  retries: 3,
-  minDelayMs: 500,
-  maxDelayMs: 30_000,
-  maxRetryAfterMs: 60_000,
-  maxRateLimitRetries: 20,
-};
+/** What a caller set of the policy. */
+export type PartialRetryPolicy = z.output<typeof retryObject>;
+
+const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000 };
+
+/** For bulk runs and polls, where nobody waits: they accept a `Retry-After` of up to an hour. */
+export const PATIENT_RETRY: RetryPolicy = { retries: 20, maxRetryAfterMs: 3_600_000 };
 
 const retryObject = z.strictObject({
   retries: countOption(0).optional(),
-  minDelayMs: delayOption.optional(),
-  maxDelayMs: delayOption.optional(),
   maxRetryAfterMs: delayOption.optional(),
-  maxRateLimitRetries: countOption(0).optional(),
 } satisfies OptionShape<RetryOptions>);
 
-/** Retry options; `false` is none. */
+/** Retry options; `false` stands for no retries. */
 export const retryOption = z
   .preprocess((value) => (value === false ? { retries: 0 } : value), retryObject.optional())
   .optional();
 
-export function completeRetry(given: z.output<typeof retryOption>, base: RetryPolicy): RetryPolicy {
-  const own = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
-  return { ...base, ...Object.fromEntries(own) };
+/** Fills in a policy: what the call sets, then what the client sets, then the defaults. */
+export function completeRetry(
+  call: PartialRetryPolicy | undefined,
+  client: PartialRetryPolicy,
+  defaults: RetryPolicy = DEFAULT_RETRY,
+): RetryPolicy {
+  return {
+    retries: call?.retries ?? client.retries ?? defaults.retries,
+    maxRetryAfterMs: call?.maxRetryAfterMs ?? client.maxRetryAfterMs ?? defaults.maxRetryAfterMs,
+  };
 }
 
+/** The checks of `RequestOptions`. */
 export const CALL_SHAPE = {
   signal: option<AbortSignal>('an AbortSignal', isAbortSignal).optional(),
   timeoutMs: timeoutOption.optional(),
@@ -53,6 +61,7 @@ export const CALL_SHAPE = {
   priority: choiceOption(['interactive', 'background']).optional(),
 } satisfies OptionShape<RequestOptions>;
 
+/** The checks of what `BulkRequestOptions` adds. */
 export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
   Omit<BulkRequestOptions, keyof RequestOptions>
 >;
@@ -60,53 +69,51 @@ export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies 
 /** Options of a call; those of some endpoints have more. */
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
-/** Options that have their checks elsewhere, and are named here for "did you mean". */
-function checkedElsewhere(names: readonly string[]) {
+/** Names that stand among the options and have their checks elsewhere. */
+function allowNames(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
 }
 
-const REQUEST_OPTIONS: CallSchema = z.strictObject({
-  ...checkedElsewhere(['method', 'path', 'query', 'body', 'schema', 'idempotent']),
-  ...CALL_SHAPE,
-});
-
-function schemaOf({ request, retryClass }: Endpoint): CallSchema {
+function createSchema({ request, retryClass }: Endpoint): CallSchema {
   // The query of an endpoint stands among the options of its method.
   const query = request.query === undefined ? [] : Object.keys(Object(request.query).shape);
-  const more = retryClass === 'bulk' ? BULK_SHAPE : {};
-  return z.strictObject({ ...checkedElsewhere(query), ...CALL_SHAPE, ...more });
+  const bulk = retryClass === 'bulk' ? BULK_SHAPE : {};
+  return z.strictObject({ ...allowNames(query), ...CALL_SHAPE, ...bulk });
 }
 
-const SCHEMAS: ReadonlyMap<EndpointName, CallSchema> = new Map(
-  ENDPOINT_NAMES.map((name) => [name, schemaOf(endpoints[name])]),
-);
+const SCHEMAS: ReadonlyMap<string, CallSchema> = new Map([
+  ...ENDPOINT_NAMES.map((name) => [name, createSchema(endpoints[name])] as const),
+  ['request', z.strictObject(CALL_SHAPE)],
+]);
 
-/** The options of each endpoint's method, so that what another method takes is not ignored here. */
-export function schemaOfOptions(method: EndpointName | 'request'): CallSchema {
-  return (method === 'request' ? undefined : SCHEMAS.get(method)) ?? REQUEST_OPTIONS;
-}
-
-/** The options of one call, checked and completed; without `timeoutMs` the client's counts, by timeout class. */
+/** The options of one call, checked and completed; without `timeoutMs` that of the endpoint's timeout class counts. */
 export interface CallOptions extends Omit<RequestOptions, 'retry'> {
   readonly retry: RetryPolicy;
   readonly priority: Priority;
   readonly retryAmbiguous: boolean;
 }
 
-/** Checks the options of one call, and fills in what the client has. */
+/**
+ * Checks the options of one call, and fills in those of the client.
+ *
+ * @param method - which method was called, since each knows its own options
+ * @throws ConfigurationError naming the option that makes no sense
+ */
 export function resolveCallOptions(
-  defaults: { readonly totalTimeoutMs: number | undefined; readonly retry: RetryPolicy },
-  options: RequestOptions = {},
-  schema: CallSchema = REQUEST_OPTIONS,
+  client: { readonly totalTimeoutMs: number | undefined; readonly retry: PartialRetryPolicy },
+  method: EndpointName | 'request',
+  options: RequestOptions,
 ): CallOptions {
-  const { signal, timeoutMs, totalTimeoutMs, retry, headers, ...own } = checkOptions(schema, options);
+  // Sound: the map holds every endpoint and `request`.
+  const schema = SCHEMAS.get(method) as CallSchema;
+  const checked = checkOptions(schema, options);
   return {
-    signal,
-    timeoutMs,
-    totalTimeoutMs: totalTimeoutMs ?? defaults.totalTimeoutMs,
-    retry: completeRetry(retry, defaults.retry),
-    headers,
-    priority: own.priority ?? 'interactive',
-    retryAmbiguous: own.retryAmbiguous === true,
+    signal: checked.signal,
+    timeoutMs: checked.timeoutMs,
+    totalTimeoutMs: checked.totalTimeoutMs ?? client.totalTimeoutMs,
+    retry: completeRetry(checked.retry, client.retry),
+    headers: checked.headers,
+    priority: checked.priority ?? 'interactive',
+    retryAmbiguous: checked.retryAmbiguous === true,
   };
 }

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import {
-  checkHeaders,
   checkOptions,
   choiceOption,
   countOption,
@@ -9,6 +8,7 @@ import {
   hasMethods,
   headersOption,
   type OptionShape,
+  option,
   switchOption,
   timeoutOption,
 } from '../common/option-checks.ts';
@@ -18,19 +18,11 @@ import { ConfigurationError } from '../errors.ts';
 import type { Limiter } from '../limiter/limiter.ts';
 import { TokenBucketLimiter } from '../limiter/token-bucket.ts';
 import { type Hooks, resolveHooks } from '../observability/hooks.ts';
-import {
-  LOG_LEVELS,
-  type LogAdapter,
-  type Logger,
-  levelOfEnvironment,
-  resolveLogger,
-} from '../observability/logger.ts';
+import { LOG_LEVELS, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
 import type { RateLimitOptions, TrackingClientOptions } from '../options.ts';
 import type { InvalidResponseMode } from '../schemas/envelope.ts';
-import { completeRetry, DEFAULT_RETRY, type RetryPolicy, retryOption } from './call-options.ts';
-
-/** The version of this package; a test keeps it equal to the one in package.json. */
-export const VERSION = '0.1.0';
+import { VERSION } from '../version.ts';
+import { type PartialRetryPolicy, retryOption } from './call-options.ts';
 
 /** The options of a client, checked and completed once. */
 export interface Config {
@@ -40,7 +32,8 @@ export interface Config {
   readonly apiKey: string | (() => Promise<string>);
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
-  readonly retry: RetryPolicy;
+  /** What the client sets; the defaults depend on the call. */
+  readonly retry: PartialRetryPolicy;
   /** Undefined with `rateLimit: false`. */
   readonly limiter: Limiter | undefined;
   readonly limits: Partial<Record<EndpointName, number | undefined>>;
@@ -48,15 +41,15 @@ export interface Config {
   /** Accept, user agent and the caller's headers; never the key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: LogAdapter;
-  /** Spares most programs the words of a line for every attempt. */
-  readonly isDebugLogged: boolean;
   readonly hooks: Hooks;
   readonly invalidResponse: InvalidResponseMode;
-  readonly maxAnswerBytes: number;
+  readonly maxResponseBytes: number;
 }
 
+const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
+
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
-const DEFAULT_MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 const limitsObject = z.strictObject(
   Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(1).optional()])),
@@ -64,10 +57,8 @@ const limitsObject = z.strictObject(
 
 const rateLimitObject = z.strictObject({
   limits: limitsObject.optional(),
-  // Checked by the limiter they set up.
+  // Checked by the limiter that it sets up.
   maxQueue: z.custom<RateLimitOptions['maxQueue']>().optional(),
-  maxUplinkMs: z.custom<RateLimitOptions['maxUplinkMs']>().optional(),
-  reserve: z.custom<RateLimitOptions['reserve']>().optional(),
 } satisfies OptionShape<RateLimitOptions>);
 
 function checkLimiter(limiter: Limiter): Limiter {
@@ -85,61 +76,61 @@ const clientOptions = z.strictObject({
     .unknown()
     .transform((value) => (value === false ? value : checkOptions(rateLimitObject, value, 'rateLimit')))
     .optional(),
+  account: option<string>(
+    'a non-empty string',
+    (value) => typeof value === 'string' && value !== '',
+  ).optional(),
   limiter: z.custom<Limiter>().transform(checkLimiter).optional(),
   fetch: functionOption<typeof globalThis.fetch>().optional(),
   headers: headersOption('headers').optional(),
-  userAgent: z
-    .unknown()
-    .transform((value) => checkHeaders('userAgent', { 'user-agent': value }))
-    .optional(),
   logger: z.custom<Logger>().optional(),
   logLevel: choiceOption(LOG_LEVELS).optional(),
   hooks: z.custom<Hooks>().optional(),
-  invalidResponse: choiceOption(['keep', 'throw', 'warn']).default('keep'),
-  maxAnswerBytes: countOption(1, true).default(DEFAULT_MAX_ANSWER_BYTES),
-  dangerouslyAllowBrowser: switchOption.default(false),
+  invalidResponse: choiceOption(['keep', 'throw']).default('keep'),
+  maxResponseBytes: countOption(1, true).default(DEFAULT_MAX_RESPONSE_BYTES),
   allowInsecureHttp: switchOption.default(false),
 } satisfies OptionShape<TrackingClientOptions>);
 
+/**
+ * Turns the options of a client into values, once a client.
+ *
+ * @throws ConfigurationError naming the option that is missing or makes no sense
+ */
 export function resolveConfig(options: TrackingClientOptions): Config {
-  const given = checkOptions(clientOptions, options);
-  rejectBrowser(given.dangerouslyAllowBrowser);
-  const { timeoutMs, rateLimit } = given;
-  const apiKey = given.apiKey ?? environment('TRACKING_API_KEY');
-  const baseUrl = given.baseUrl ?? environment('TRACKING_BASE_URL');
-  const logLevel = given.logLevel ?? levelOfEnvironment();
-  const logger = resolveLogger(given.logger, logLevel);
+  const checked = checkOptions(clientOptions, options);
+  rejectBrowser();
+  const { timeoutMs, rateLimit } = checked;
+  const apiKey = checked.apiKey ?? readEnvironment('TRACKING_API_KEY');
+  const baseUrl = checked.baseUrl ?? readEnvironment('TRACKING_BASE_URL');
+  const logger = resolveLogger(checked.logger, checked.logLevel);
+  const keySource = resolveKey(apiKey);
+  const limiter = resolveLimiter(checked.limiter, rateLimit);
   return {
-    baseUrl: resolveBaseUrl(baseUrl, given.allowInsecureHttp),
-    account: accountOf(apiKey),
-    apiKey: keySource(apiKey),
+    baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp),
+    account: resolveAccount(checked.account, keySource, limiter),
+    apiKey: keySource,
     timeoutMs: timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : { standard: timeoutMs, synchronous: timeoutMs },
-    totalTimeoutMs: given.totalTimeoutMs,
-    retry: completeRetry(given.retry, DEFAULT_RETRY),
-    limiter: resolveLimiter(given.limiter, rateLimit),
+    totalTimeoutMs: checked.totalTimeoutMs,
+    retry: checked.retry ?? {},
+    limiter,
     limits: rateLimit ? (rateLimit.limits ?? {}) : {},
-    fetch: given.fetch,
-    headers: {
-      accept: 'application/json',
-      'user-agent': defaultUserAgent(),
-      ...given.headers,
-      ...given.userAgent,
-    },
+    fetch: checked.fetch,
+    headers: { accept: 'application/json', 'user-agent': buildUserAgent(), ...checked.headers },
     logger,
-    isDebugLogged: logLevel === 'debug',
-    hooks: resolveHooks(given.hooks, logger),
-    invalidResponse: given.invalidResponse,
-    maxAnswerBytes: given.maxAnswerBytes,
+    hooks: resolveHooks(checked.hooks, logger),
+    invalidResponse: checked.invalidResponse,
+    maxResponseBytes: checked.maxResponseBytes,
   };
 }
 
-function environment(name: string): string | undefined {
+function readEnvironment(name: string): string | undefined {
   return globalThis.process?.env?.[name];
 }
 
 function resolveLimiter(
   limiter: Limiter | undefined,
-  rateLimit: TrackingClientOptions['rateLimit'] = {},
+  // In workerd a timer ends with the request that made it, so that nothing may wait for another request.
+  rateLimit: TrackingClientOptions['rateLimit'] = isWorkerd && limiter === undefined ? false : {},
 ): Limiter | undefined {
   if (rateLimit === false) {
     if (limiter === undefined) return undefined;
@@ -156,22 +147,30 @@ function resolveLimiter(
   return limiter;
 }
 
-function rejectBrowser(isAllowed: boolean): void {
-  const hasBrowserGlobals = 'window' in globalThis && 'document' in globalThis;
-  if (!hasBrowserGlobals || isAllowed) return;
+/** Refuses to run where every visitor could read the key; a test environment such as jsdom runs in Node. */
+function rejectBrowser(): void {
+  if (!('document' in globalThis) || findRuntime() !== undefined) return;
   throw new ConfigurationError(
-    'Expected to run on a server, got browser globals: every visitor could read the API key. ' +
-      'Call the service from your backend, or set `dangerouslyAllowBrowser` where no key is at stake',
+    'Expected to run on a server, got a browser, where every visitor could read the API key; call the service from your backend',
   );
 }
 
-/** Name and version of this package and of the runtime, e.g. `tracking-client/0.1.0 node/20.19.0`. */
-function defaultUserAgent(): string {
+/** Name and version of the server runtime. */
+function findRuntime(): { readonly name: string; readonly version: string } | undefined {
   const versions: Readonly<Record<string, string | undefined>> = globalThis.process?.versions ?? {};
-  // The others name a version of Node as well.
-  const runtime = ['bun', 'deno', 'node'].find((name) => versions[name] !== undefined);
-  const own = `tracking-client/${VERSION}`;
-  return runtime === undefined ? own : `${own} ${runtime}/${versions[runtime]}`;
+  // Bun and Deno name a version of Node, too.
+  for (const name of ['bun', 'deno', 'node']) {
+    const version = versions[name];
+    if (version !== undefined) return { name, version };
+  }
+  return undefined;
+}
+
+/** Name and version of this package and of the runtime, as in `tracking-client/0.1.0 node/20.19.0`. */
+function buildUserAgent(): string {
+  const runtime = findRuntime();
+  const product = `tracking-client/${VERSION}`;
+  return runtime === undefined ? product : `${product} ${runtime.name}/${runtime.version}`;
 }
 
 function checkKey(value: unknown): string {
@@ -190,8 +189,8 @@ function checkKey(value: unknown): string {
   return key;
 }
 
-/** A key that does not change is checked at once; a function is asked before every attempt. */
-export function keySource(apiKey: unknown): Config['apiKey'] {
+/** Checks a constant key at once; a function is asked before every attempt. */
+function resolveKey(apiKey: unknown): Config['apiKey'] {
   if (typeof apiKey !== 'function') return checkKey(apiKey);
   return async () => {
     let key: unknown;
@@ -205,12 +204,22 @@ export function keySource(apiKey: unknown): Config['apiKey'] {
 }
 
 /**
- * Names the account for limiters: a hash of the key, never the key. A key that comes from a function can change while
- * the account stays, so all such clients that share a limiter count as one account.
+ * Names the account for the limiter: as the caller does, else by a hash of the key. Behind a function any key may stand, so
+ * each such client is an account of its own.
  */
-export function accountOf(apiKey: unknown): string {
-  if (typeof apiKey !== 'string') return 'dynamic';
-  return createHash('sha256').update(apiKey.trim()).digest('hex');
+function resolveAccount(
+  account: string | undefined,
+  apiKey: Config['apiKey'],
+  limiter: Limiter | undefined,
+): string {
+  if (account !== undefined) return account;
+  if (typeof apiKey === 'string') return createHash('sha256').update(apiKey).digest('hex');
+  if (limiter?.spansProcesses) {
+    throw new ConfigurationError(
+      'Expected `account` to name the account, got undefined: processes that share a RedisLimiter cannot tell accounts apart where `apiKey` is a function',
+    );
+  }
+  return randomUUID();
 }
 
 function isLoopback(hostname: string): boolean {
@@ -222,7 +231,7 @@ function isLoopback(hostname: string): boolean {
   );
 }
 
-function parse(value: unknown): URL {
+function parseUrl(value: unknown): URL {
   if (value instanceof URL) return new URL(value);
   if (typeof value !== 'string' || value.trim() === '') {
     throw new ConfigurationError(
@@ -240,7 +249,7 @@ function parse(value: unknown): URL {
 
 /** Rejects a URL that would carry the key in the clear, and cuts trailing slashes; the path is kept. */
 export function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
-  const url = parse(value);
+  const url = parseUrl(value);
   if (url.username !== '' || url.password !== '') {
     throw new ConfigurationError(
       'Expected `baseUrl` to hold no credentials, got some; the key goes into `apiKey`',

@@ -22,18 +22,28 @@ export interface WithResponse<T> {
   readonly rateLimit: RateLimitInfo;
   /** How many requests were sent for this call. */
   readonly attempts: number;
-  /**
-   * What of the response is not as it should be, the first 20: fields that were kept as they came, and items of lists
-   * without an id, which were left out. Empty when nothing is.
-   */
+  /** The first 20 fields of the response that break its schema and were kept as they came. Empty when none does. */
   readonly mismatched: readonly ValidationIssue[];
 }
 
-/** The one execution behind an `ApiPromise`. */
+/** What a call that succeeded gives. */
 export interface CallOutcome<T> {
   readonly data: T;
-  /** Built on demand: most callers want the data only. */
+  /** Built on demand, because most callers want the data only. */
   readonly details: () => WithResponse<T>;
+}
+
+/** Why a call failed; it never leaves the package. */
+export class CallFailure {
+  /** What the call rejects with. */
+  readonly error: unknown;
+  /** True where an attempt left, and nothing says that the service did not carry its request out. */
+  readonly mayHaveBeenCarriedOut: boolean;
+
+  constructor(error: unknown, mayHaveBeenCarriedOut: boolean) {
+    this.error = error;
+    this.mayHaveBeenCarriedOut = mayHaveBeenCarriedOut;
+  }
 }
 
 /**
@@ -45,7 +55,7 @@ export interface CallOutcome<T> {
  * const { data, requestId, attempts } = await client.trackers.get(id).withResponse();
  */
 export class ApiPromise<T> extends Promise<T> {
-  /** What `then`, `catch` and `finally` give is a plain promise: of a changed value nothing came with it. */
+  /** Makes `then`, `catch` and `finally` return plain promises: no response belongs to a value that they change. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
@@ -55,7 +65,10 @@ export class ApiPromise<T> extends Promise<T> {
   /** @internal */
   constructor(outcome: Promise<CallOutcome<T>>) {
     super((resolve, reject) => {
-      outcome.then(({ data }) => resolve(data), reject);
+      outcome.then(
+        ({ data }) => resolve(data),
+        (failure) => reject(failure instanceof CallFailure ? failure.error : failure),
+      );
     });
     this.#outcome = outcome;
   }
@@ -67,7 +80,7 @@ export class ApiPromise<T> extends Promise<T> {
   /**
    * Gives more than the data; sends nothing again.
    *
-   * @returns the data, the response, its request id, rate limit, the number of attempts, and what is not as it should be
+   * @returns the data, the response, its request id, rate limit, the number of attempts, and the mismatched fields
    */
   withResponse(): Promise<WithResponse<T>> {
     return this.#settled().then((outcome) => outcome.details());
@@ -87,7 +100,7 @@ export class ApiPromise<T> extends Promise<T> {
     return createApiPromise(outcome);
   }
 
-  /** Derived from this very promise, so that a failure is handled once by whoever handles what is made of it. */
+  /** Derived from this very promise, so that whoever handles the derived promise handles the failure. */
   #settled(): Promise<CallOutcome<T>> {
     return this.then(() => this.#outcome);
   }

@@ -66,11 +66,11 @@ export interface DoneInfo extends CallInfo {
 export interface RetryInfo extends AttemptInfo {
   /** Why the attempt failed. */
   readonly error: TrackingError;
-  /** How long the call waits before the next attempt, in milliseconds. */
-  readonly delayMs: number;
+  /** How long the service asked to wait, in milliseconds; undefined where it did not. The back-off comes on top. */
+  readonly retryAfterMs: number | undefined;
 }
 
-/** The service answered 429. */
+/** The service responded with 429. */
 export interface RateLimitedInfo extends AttemptInfo {
   /** How long the endpoint pauses, in milliseconds. */
   readonly delayMs: number;

@@ -2,22 +2,24 @@ import { callGuarded } from '../common/guarded-call.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 
+/** What a line tells beside its text; it never holds a secret. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
 /**
- * Takes log lines: the console, or a logger of pino, winston or NestJS as it is. pino gets the fields first, as it wants them;
- * a logger that has `log` where others have `info`, as that of NestJS, gets them as JSON at the end of the line. Fields never
- * hold a secret.
+ * Takes log lines: the console, or a logger of pino, winston or NestJS as it is. pino gets the fields first, as it wants
+ * them; the console, and a logger with `log` instead of `info` as that of NestJS, get them as JSON at the end of the line.
  */
 export interface Logger {
   /** Takes a line about what happens inside. */
-  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  debug(message: string, fields?: LogFields): void;
   /** Takes a line about a change worth knowing. */
-  info?(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** What takes such lines in a logger without `info`. */
-  log?(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  info?(message: string, fields?: LogFields): void;
+  /** Takes such lines in a logger without `info`. */
+  log?(message: string, fields?: LogFields): void;
   /** Takes a line about something to look at. */
-  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: LogFields): void;
   /** Takes a line about a failure. */
-  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: LogFields): void;
 }
 
 /** From all lines to none. */
@@ -25,77 +27,85 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 /** The least urgent lines that are logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+const DEFAULT_LOG_LEVEL: LogLevel = 'warn';
+
 const METHODS = ['debug', 'info', 'warn', 'error'] as const;
 type Method = (typeof METHODS)[number];
-type LogLine = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
-/** A logger as this package calls it. */
-export type LogAdapter = Readonly<Record<Method, LogLine>>;
+type LogLine = (message: string, fields?: LogFields) => void;
 
-/** Takes one line and its fields, in the way of one logging library. */
-type Print = (method: Method, line: string, fields: Readonly<Record<string, unknown>> | undefined) => unknown;
+/** A logger as this package calls it: it drops lines below its level, and never breaks its caller. */
+export interface LogAdapter extends Readonly<Record<Method, LogLine>> {
+  readonly level: LogLevel;
+  /** Logs a line as a warning the first time that its key comes, and as `debug` from then on. */
+  warnOnce(key: string, message: string, fields?: LogFields): void;
+}
 
-/** How a logger wants its lines; rejects one that lacks a method. */
-function printerOf(logger: Logger): Print {
-  // `Object` makes something with properties of null, too: options come from callers without types.
+/**
+ * Adapts a logger.
+ *
+ * @param logger - where the lines go. Default: the console
+ * @param level - the least urgent lines that are logged. Default: the environment variable `TRACKING_LOG`, else `warn`
+ * @throws ConfigurationError for a logger that lacks a method
+ */
+export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAdapter {
+  const print = createPrinter(logger);
+  const environment = globalThis.process?.env?.['TRACKING_LOG'] ?? '';
+  const environmentLevel = LOG_LEVELS.find((name) => name === environment.toLowerCase());
+  const lowest = level ?? environmentLevel ?? DEFAULT_LOG_LEVEL;
+  const createMethod = (method: Method): LogLine => {
+    const isLogged = LOG_LEVELS.indexOf(method) >= LOG_LEVELS.indexOf(lowest);
+    if (!isLogged) return () => {};
+    // A broken logger must not cost the caller a response.
+    return (message, fields) =>
+      callGuarded(
+        () => print(method, `[tracking-client] ${message}`, fields),
+        () => {},
+      );
+  };
+  const [debug, info, warn, error] = METHODS.map(createMethod) as [LogLine, LogLine, LogLine, LogLine]; // One each.
+  const warnedKeys = new Set<string>();
+  const warnOnce = (key: string, message: string, fields?: LogFields) => {
+    const log = warnedKeys.has(key) ? debug : warn;
+    warnedKeys.add(key);
+    log(message, fields);
+  };
+  if (level === undefined && environment !== '' && environmentLevel === undefined) {
+    const levels = LOG_LEVELS.join(', ');
+    warn(
+      `Expected TRACKING_LOG to be one of ${levels}, got ${kindOf(environment)}; logging from "${lowest}" on`,
+    );
+  }
+  return { level: lowest, debug, info, warn, error, warnOnce };
+}
+
+/** How a logger wants its lines; refuses one that lacks a method. */
+function createPrinter(logger: Logger) {
+  // `Object` also makes an object of null, which callers without types may pass.
   const methods: Record<string, unknown> = Object(logger);
   const hasInfo = typeof methods['info'] === 'function';
-  const nameOf = (method: Method) => (method === 'info' && !hasInfo && 'log' in methods ? 'log' : method);
-  for (const method of METHODS) {
-    const name = nameOf(method);
+  const nameMethod = (method: Method) => (method === 'info' && !hasInfo && 'log' in methods ? 'log' : method);
+  for (const name of METHODS.map(nameMethod)) {
     if (typeof methods[name] === 'function') continue;
     throw new ConfigurationError(
       `Expected \`logger.${name}\` to be a function, got ${kindOf(methods[name])}`,
     );
   }
-  // Called on the logger, which may be an instance of a class.
-  const call = (method: Method, ...given: unknown[]) =>
-    // Sound: checked above to be a function.
-    Reflect.apply(methods[nameOf(method)] as () => unknown, logger, given);
-  // What pino gives its loggers for all the world to see: `pino.symbols.serializersSym`.
+  const call = (method: Method, ...args: unknown[]) =>
+    // Called on the logger, which may be an instance of a class. Sound: checked above to be a function.
+    Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);
+  // pino publishes this symbol: `pino.symbols.serializersSym`.
   const isPino = Symbol.for('pino.serializers') in methods;
-  return (method, line, fields) => {
+  // The console would spread fields over several lines.
+  const wantsText = !hasInfo || logger === console;
+  return (method: Method, line: string, fields: LogFields | undefined): unknown => {
     if (fields === undefined) return call(method, line);
     if (isPino) return call(method, fields, line);
-    if (!hasInfo) return call(method, `${line} ${JSON.stringify(fields)}`);
+    if (wantsText) return call(method, `${line} ${JSON.stringify(fields)}`);
     return call(method, line, fields);
   };
 }
 
-/**
- * A logger that drops lines below a level, and that never breaks its caller.
- *
- * @param logger - where the lines go. Default: the console
- * @param level - the least urgent lines that are logged. Default: the environment variable `TRACKING_LOG`, else `warn`
- * @throws ConfigurationError for a logger that lacks a method, and for a level that is none
- */
-export function resolveLogger(logger: Logger = console, level: LogLevel = levelOfEnvironment()): LogAdapter {
-  const print = printerOf(logger);
-  const lowest = LOG_LEVELS.indexOf(level);
-  const at =
-    (method: Method): LogLine =>
-    (message, fields) => {
-      if (LOG_LEVELS.indexOf(method) < lowest) return;
-      // A broken logger must not cost the caller a response.
-      callGuarded(
-        () => print(method, `[tracking-client] ${message}`, fields),
-        () => {},
-      );
-    };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-}
-
-/** @throws ConfigurationError for a level that is none, so that a slip does not look like silence */
-export function levelOfEnvironment(): LogLevel {
-  const given = globalThis.process?.env?.['TRACKING_LOG'];
-  if (given === undefined || given === '') return 'warn';
-  const level = LOG_LEVELS.find((one) => one === given.toLowerCase());
-  if (level !== undefined) return level;
-  throw new ConfigurationError(
-    `Expected TRACKING_LOG to be one of ${LOG_LEVELS.join(', ')}, got ${kindOf(given)}`,
-  );
-}
-
-/** An error in a line of its own: as a field, which is best called `err`, it is shown whole by some loggers and empty by others. */
+/** The message of an error for a log line; of anything else its kind. */
 export function formatError(error: unknown): string {
   return error instanceof Error ? error.message : kindOf(error);
 }

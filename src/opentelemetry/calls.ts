@@ -116,11 +116,10 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
       fail(span, error);
       span.end();
     },
-    onRetry: ({ callId, endpoint, error, delayMs }) => {
+    onRetry: ({ callId, endpoint, error, retryAfterMs }) => {
       const attributes = { 'error.type': error.name };
-      calls
-        .get(callId)
-        ?.span.addEvent('tracking_client.retry', { ...attributes, 'tracking_client.delay_ms': delayMs });
+      const wait = retryAfterMs === undefined ? {} : { 'tracking_client.retry_after_ms': retryAfterMs };
+      calls.get(callId)?.span.addEvent('tracking_client.retry', { ...attributes, ...wait });
       metricsOf().retries.add(1, { 'tracking_client.endpoint': endpoint, ...attributes });
     },
     onRateLimit: ({ callId, endpoint, delayMs }) => {

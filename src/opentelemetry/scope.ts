@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/api';
 import { z } from 'zod';
 import { checkOptions, hasMethods, type OptionShape, option } from '../common/option-checks.ts';
-import { VERSION } from '../config/config.ts';
+import { VERSION } from '../version.ts';
 
 const NAME = 'tracking-client';
 

@@ -2,6 +2,7 @@
 
 import { linkedController } from '../common/abort.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
+import { completeRetry, PATIENT_RETRY, resolveCallOptions } from '../config/call-options.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ApiError,
@@ -12,10 +13,11 @@ import {
   ResponseValidationError,
   TimeoutError,
 } from '../errors.ts';
-import { apiErrorOf } from '../http/api-error-of.ts';
-import type { WithResponse } from '../http/api-promise.ts';
-import { Caller } from '../http/call.ts';
-import type { Hooks } from '../observability/hooks.ts';
+import { createApiError } from '../http/api-error.ts';
+import { CallFailure, type WithResponse } from '../http/api-promise.ts';
+import { type CallContext, execute } from '../http/execute.ts';
+import { prepareRequest } from '../http/prepare.ts';
+import { mayHaveBeenCarriedOut } from '../http/retry.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../schemas/api-error.ts';
 import type { BulkItem, BulkResult } from '../schemas/bulk.ts';
@@ -53,14 +55,12 @@ export interface BulkOutcome {
 /** What became of an input, without the input. */
 export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
-/** One request of a run. It watches its attempts, to know afterwards what may have happened at the service. */
+/** One request of a run. */
 export class BulkRequest {
   /** True once an attempt has left. */
   wasSent = false;
   readonly #controller: AbortController;
   readonly #unsubscribe: () => void;
-  #isResponseDue = false;
-  #wasAmbiguous = false;
 
   /** @param signal - also cancels the request */
   constructor(signal: AbortSignal) {
@@ -73,57 +73,35 @@ export class BulkRequest {
     this.#controller.abort(new Error('The run was stopped'));
   }
 
-  /** What became of each input; rejects with what failed the request as a whole. */
+  /** What became of each input; rejects with a CallFailure, or with what failed the request as a whole. */
   async send(
-    caller: Caller,
+    context: CallContext,
     inputs: readonly TrackerInput[],
     options: BulkRequestOptions,
   ): Promise<InputResult[]> {
-    const watched = new Caller({ ...caller.config, hooks: this.#watchingHooks(caller.config.hooks) });
-    const callOptions = { ...options, signal: this.#controller.signal };
+    const { config } = context;
+    const callOptions = resolveCallOptions(config, 'trackers.createBulk', {
+      ...options,
+      retry: completeRetry(
+        options.retry === false ? { retries: 0 } : options.retry,
+        config.retry,
+        PATIENT_RETRY,
+      ),
+      signal: this.#controller.signal,
+    });
     try {
-      const call = watched.call('trackers.createBulk', { body: inputs }, callOptions);
-      const response = await call.withResponse();
+      const request = prepareRequest(config, 'trackers.createBulk', { body: inputs });
+      const outcome = await execute(context, request, callOptions, () => {
+        this.wasSent = true;
+      });
+      const response = outcome.details();
       const error = wholeRequestError(response);
-      if (error !== undefined) throw error;
+      if (error !== undefined) throw new CallFailure(error, mayHaveBeenCarriedOut(error));
       return matchItems(inputs, response.data.data ?? []).map(resultOf);
     } finally {
       this.#unsubscribe();
     }
   }
-
-  /** Whether any attempt may have been carried out, after `send` rejected with `error`. */
-  mayBeDone(error: unknown): boolean {
-    // A call that ended while it waited for its next attempt was judged by its last one.
-    if (this.#isResponseDue) this.#judgeAttempt(error);
-    return this.#wasAmbiguous;
-  }
-
-  #watchingHooks(hooks: Hooks): Hooks {
-    return {
-      ...hooks,
-      onRequest: (info) => {
-        this.wasSent = true;
-        this.#isResponseDue = true;
-        return hooks.onRequest?.(info);
-      },
-      onRetry: (info) => {
-        this.#judgeAttempt(info.error);
-        return hooks.onRetry?.(info);
-      },
-    };
-  }
-
-  #judgeAttempt(error: unknown): void {
-    this.#isResponseDue = false;
-    if (!isSurelyNotDone(error)) this.#wasAmbiguous = true;
-  }
-}
-
-/** True when the service surely did not carry the request out. */
-function isSurelyNotDone(error: unknown): boolean {
-  if (error instanceof ApiError) return error.status >= 300 && error.status < 500 && error.status !== 408;
-  return error instanceof ConnectionError && error.neverSent;
 }
 
 /** The error of a bulk response that rejected the request as a whole; undefined when it reports on items. */
@@ -136,7 +114,7 @@ function wholeRequestError(answered: WithResponse<BulkResult>): ApiError | undef
   const { status, headers } = response;
   const errors = error === undefined ? [] : [error];
   const facts = { status, errors, requestId, method, path, headers, attempts };
-  return apiErrorOf({ ...facts, body: result, retryAfterMs: undefined }, `${method} ${response.url}`);
+  return createApiError({ ...facts, body: result, retryAfterMs: undefined }, `${method} ${response.url}`);
 }
 
 /** The errors of a request as those of its items. */

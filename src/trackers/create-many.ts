@@ -10,9 +10,10 @@ import {
   option,
 } from '../common/option-checks.ts';
 import { errorMap, toValidationIssues } from '../common/validation.ts';
-import { BULK_SHAPE, CALL_SHAPE, DEFAULT_RETRY } from '../config/call-options.ts';
+import { BULK_SHAPE, CALL_SHAPE } from '../config/call-options.ts';
 import { RequestValidationError } from '../errors.ts';
-import { Caller } from '../http/call.ts';
+import { CallFailure } from '../http/api-promise.ts';
+import type { CallContext } from '../http/execute.ts';
 import type { BulkRequestOptions, RetryOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
@@ -30,7 +31,6 @@ import { checkIterable, PullStream, SourceReader } from './streams.ts';
 
 const DEFAULT_CONCURRENCY = 3;
 /** An import can wait; rows that fail because of a pause have to be fed in again. */
-const DEFAULT_MAX_RETRY_AFTER_MS = 3_600_000;
 const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
 
 /** Any number of creation requests, known now or later. */
@@ -89,20 +89,13 @@ const createManyOptions = z
     request,
   }));
 
-/** What nobody waits for can wait itself, unless the client was configured otherwise. */
-function patientCaller({ config }: Caller): Caller {
-  const { retry } = config;
-  if (retry.maxRetryAfterMs !== DEFAULT_RETRY.maxRetryAfterMs) return new Caller(config);
-  return new Caller({ ...config, retry: { ...retry, maxRetryAfterMs: DEFAULT_MAX_RETRY_AFTER_MS } });
-}
-
 /**
  * Creates any number of trackers, chunk by chunk, and yields one outcome for each input, in the order of the inputs.
  *
  * A chunk is read and sent only while somebody reads, and at most `concurrency` chunks are under way or wait to be read.
  */
 export class BulkCreation extends PullStream<BulkOutcome> {
-  readonly #caller: Caller;
+  readonly #context: CallContext;
   readonly #settings: z.output<typeof createManyOptions>;
   readonly #source: SourceReader<TrackerInput>;
   readonly #runs: ChunkRun[] = [];
@@ -118,11 +111,11 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
   /** @internal */
-  constructor(caller: Caller, inputs: TrackerInputs, options: CreateManyOptions) {
+  constructor(context: CallContext, inputs: TrackerInputs, options: CreateManyOptions) {
     checkIterable('inputs', inputs);
     const settings = checkOptions(createManyOptions, options);
     super(options.signal);
-    this.#caller = patientCaller(caller);
+    this.#context = context;
     this.#settings = settings;
     this.#source = new SourceReader(inputs);
   }
@@ -231,10 +224,12 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const request = new BulkRequest(signal);
     this.#requests.add(request);
     try {
-      return await request.send(this.#caller, inputs, this.#settings.request);
-    } catch (error) {
+      return await request.send(this.#context, inputs, this.#settings.request);
+    } catch (failure) {
       if (this.#stopErrors !== undefined && !request.wasSent) return all('error', this.#stopErrors);
-      const status = request.mayBeDone(error) ? 'unknown' : 'error';
+      const { error, mayHaveBeenCarriedOut } =
+        failure instanceof CallFailure ? failure : new CallFailure(failure, false);
+      const status = mayHaveBeenCarriedOut ? 'unknown' : 'error';
       if (signal.aborted) return all(status, ABORTED);
       const errors = errorItemsOf(error);
       if (concernsEveryRequest(error)) this.#stopRun(errors);
@@ -256,7 +251,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const summary = { ...this.#summary, total: this.#summary.total + outcomes.length };
     for (const { status } of outcomes) summary[status] += 1;
     this.#summary = summary;
-    const onFailure = () => this.#caller.config.logger.warn('`onProgress` failed; the run goes on');
+    const onFailure = () => this.#context.config.logger.warn('`onProgress` failed; the run goes on');
     callGuarded(() => this.#settings.onProgress(summary), onFailure);
   }
 }

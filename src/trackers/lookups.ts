@@ -1,18 +1,18 @@
 // Specification: service.md 1, 4; public contract
 
 import type { ApiPromise } from '../http/api-promise.ts';
-import type { Caller } from '../http/call.ts';
+import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { RequestOptions } from '../options.ts';
 import type { Courier } from '../schemas/courier.ts';
 import type { PerCallTracking, TrackingSearchInput } from '../schemas/tracking.ts';
 
 /** The couriers the service can ask. */
 export class CouriersResource {
-  readonly #caller: Caller;
+  readonly #context: CallContext;
 
   /** @internal */
-  constructor(caller: Caller) {
-    this.#caller = caller;
+  constructor(context: CallContext) {
+    this.#context = context;
   }
 
   /**
@@ -26,17 +26,17 @@ export class CouriersResource {
    * couriers.find((courier) => courier.courierCode === 'us-post')?.courierName; // 'USPS'
    */
   list(options?: RequestOptions): ApiPromise<Courier[]> {
-    return this.#caller.call('couriers.list', {}, options);
+    return callEndpoint(this.#context, 'couriers.list', {}, options);
   }
 }
 
 /** The per-call plan: one paid look-up, no tracker. */
 export class TrackingResource {
-  readonly #caller: Caller;
+  readonly #context: CallContext;
 
   /** @internal */
-  constructor(caller: Caller) {
-    this.#caller = caller;
+  constructor(context: CallContext) {
+    this.#context = context;
   }
 
   /**
@@ -52,6 +52,6 @@ export class TrackingResource {
    * const [found] = await client.tracking.search({ trackingNumber: '9400115901047177598206' });
    */
   search(input: TrackingSearchInput, options?: RequestOptions): ApiPromise<PerCallTracking[]> {
-    return this.#caller.call('tracking.search', { body: input }, options);
+    return callEndpoint(this.#context, 'tracking.search', { body: input }, options);
   }
 }

@@ -1,7 +1,7 @@
 import pThrottle from 'p-throttle';
 import { onAbort } from '../common/abort.ts';
 import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
-import type { Caller } from '../http/call.ts';
+import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { DueHeap, nextPollAt, PollClock } from './poll-schedule.ts';
 import {
@@ -57,9 +57,9 @@ export class PollEngine {
   /** Ends the reader's wait; undefined while the reader does not wait. */
   #wake: (() => void) | undefined;
 
-  constructor(caller: Caller, settings: PollSettings) {
+  constructor(context: CallContext, settings: PollSettings) {
     this.#settings = settings;
-    this.#run = { caller, settings, turn: async () => await this.#throttled?.(() => {}) };
+    this.#run = { context, settings, turn: async () => await this.#throttled?.(() => {}) };
   }
 
   get size(): number {
@@ -132,7 +132,7 @@ export class PollEngine {
     }
   }
 
-  /** Adds an id of the source; a wrong id, or a failure of the caller's interval function, is that tracker's alone. */
+  /** Adds an id of the source; a wrong id, or a failure of the context's interval function, is that tracker's alone. */
   #join(id: string): void {
     try {
       this.add(id);
@@ -181,13 +181,13 @@ export class PollEngine {
   async #poll(tracker: PolledTracker, signal: AbortSignal): Promise<void> {
     const { id, dueAt } = tracker;
     const startedAt = this.#clock.now();
-    this.#run.caller.config.hooks.onPoll?.({ id, lagMs: startedAt - dueAt });
+    this.#run.context.config.hooks.onPoll?.({ id, lagMs: startedAt - dueAt });
     try {
       const outcome = await tracker.poll(this.#run, signal);
       const update = outcome?.update;
       const isLast = update !== undefined && this.#isLast(update);
       const intervalMs = isLast ? 0 : this.#settings.intervalMs(tracker.context(update));
-      // Asked last: it may have been deleted meanwhile, even by the caller's own functions just now.
+      // Asked last: it may have been deleted meanwhile, even by the context's own functions just now.
       if (tracker.hasLeft) return;
       if (outcome !== undefined) this.#unread.push({ id, ...outcome });
       if (isLast) this.#forget(tracker);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import { checkOptions, countOption, type OptionShape, option } from '../common/option-checks.ts';
 import { isTrackingError, TrackingError } from '../errors.ts';
-import type { Caller } from '../http/call.ts';
+import type { CallContext } from '../http/execute.ts';
 import { POLL_SHAPE, type PollOptions, pollSettings } from './poll.ts';
 import { PollEngine } from './poll-engine.ts';
 import type { PollUpdate } from './polled-tracker.ts';
@@ -64,14 +64,14 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   readonly #engine: PollEngine;
 
   /** @internal */
-  constructor(caller: Caller, ids: TrackerIds, options: PollManyOptions) {
+  constructor(context: CallContext, ids: TrackerIds, options: PollManyOptions) {
     checkIterable('ids', ids);
     const given = checkOptions(pollManyOptions, options);
     const { maxPerSecond, concurrency } = given;
     const settings = { ...pollSettings(given), maxPerSecond, concurrency, canGrow: true };
     super(options.signal);
     this.#ids = ids;
-    this.#engine = new PollEngine(caller, settings);
+    this.#engine = new PollEngine(context, settings);
   }
 
   /** How many trackers are polled. */

@@ -13,7 +13,7 @@ import {
 } from '../common/option-checks.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
 import { ResultsNotReadyError, TimeoutError } from '../errors.ts';
-import type { Caller } from '../http/call.ts';
+import type { CallContext } from '../http/execute.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import { searchBySchema } from '../schemas/identifier.ts';
 import type { Tracking } from '../schemas/tracking.ts';
@@ -107,12 +107,12 @@ export class TrackerPoll extends PullStream<PollUpdate> {
   /** Why the last update had no results; undefined when it had. */
   notReady: ResultsNotReadyError | undefined;
 
-  constructor(caller: Caller, id: string, options: PollOptions) {
+  constructor(context: CallContext, id: string, options: PollOptions) {
     checkTrackerId(id);
     const settings = pollSettings(checkOptions(pollOptions, options));
     super(options.signal);
     this.#id = id;
-    this.#engine = new PollEngine(caller, settings);
+    this.#engine = new PollEngine(context, settings);
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<PollUpdate, void, undefined> {
@@ -125,7 +125,11 @@ export class TrackerPoll extends PullStream<PollUpdate> {
 }
 
 /** What `trackers.waitUntilStopped` does; see there. */
-export async function waitUntilStopped(caller: Caller, id: string, options: PollOptions): Promise<Tracking> {
+export async function waitUntilStopped(
+  context: CallContext,
+  id: string,
+  options: PollOptions,
+): Promise<Tracking> {
   const { until, maxDurationMs = Number.POSITIVE_INFINITY } = options;
   let last: Tracking | undefined;
   let own = options;
@@ -138,7 +142,7 @@ export async function waitUntilStopped(caller: Caller, id: string, options: Poll
     };
     own = { ...options, until: noteLast };
   }
-  const polls = new TrackerPoll(caller, id, own);
+  const polls = new TrackerPoll(context, id, own);
   for await (const { tracking, stopped, tracker } of polls) {
     if (!stopped) continue;
     last = tracking;

@@ -14,8 +14,8 @@ import {
   ResultsNotReadyError,
   TrackingError,
 } from '../errors.ts';
-import type { Caller } from '../http/call.ts';
-import { checkInput } from '../http/request.ts';
+import { type CallContext, callEndpoint } from '../http/execute.ts';
+import { checkInput } from '../http/prepare.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { trackerIdentifier } from '../schemas/identifier.ts';
@@ -62,7 +62,7 @@ export interface TrackerPollSettings {
 
 /** What all trackers of an engine share. */
 export interface PollRun {
-  readonly caller: Caller;
+  readonly context: CallContext;
   readonly settings: TrackerPollSettings;
   /** Waits until the budget allows one more request. */
   readonly turn: () => Promise<void>;
@@ -157,10 +157,10 @@ export class PolledTracker implements Due {
   }
 
   /** The results, or that there are none yet. */
-  async #results({ caller, settings }: PollRun, signal: AbortSignal): Promise<Finding> {
+  async #results({ context, settings }: PollRun, signal: AbortSignal): Promise<Finding> {
     const options = { ...settings.request, signal };
     try {
-      return { tracking: await caller.call('trackers.results', this.#address(options), options) };
+      return { tracking: await callEndpoint(context, 'trackers.results', this.#address(options), options) };
     } catch (error) {
       if (error instanceof ResultsNotReadyError) return { notReady: error };
       throw error;
@@ -168,15 +168,15 @@ export class PolledTracker implements Due {
   }
 
   /** The tracker's record; undefined when it can't be had now, which is no reason to end. */
-  async #record({ caller, settings, turn }: PollRun, signal: AbortSignal): Promise<Tracker | undefined> {
+  async #record({ context, settings, turn }: PollRun, signal: AbortSignal): Promise<Tracker | undefined> {
     const options = { ...settings.request, signal };
     try {
       await turn();
-      return await caller.call('trackers.get', this.#address(options), options);
+      return await callEndpoint(context, 'trackers.get', this.#address(options), options);
     } catch (error) {
       if (signal.aborted || isFinal(error)) throw error;
       const details = { id: this.id, reason: messageOf(error) };
-      caller.config.logger.warn('The record of a tracker without results could not be read', details);
+      context.config.logger.warn('The record of a tracker without results could not be read', details);
       return undefined;
     }
   }
@@ -185,7 +185,7 @@ export class PolledTracker implements Due {
     return { params: { trackerId: this.id }, query: { searchBy } };
   }
 
-  #countFailure(error: unknown, { caller, settings }: PollRun): void {
+  #countFailure(error: unknown, { context, settings }: PollRun): void {
     this.#errorsInARow += 1;
     // A key or plan that worked once may do so again; one that never did will not.
     const neverWorked = this.#polls === this.#errorsInARow;
@@ -198,7 +198,7 @@ export class PolledTracker implements Due {
       throw new TrackingError(`Polling \`${id}\` failed ${times}, at last with: ${reason}`, { cause: error });
     }
     const details = { id, poll: this.#polls, errorsInARow, reason };
-    caller.config.logger.warn('A poll failed, the next one follows', details);
+    context.config.logger.warn('A poll failed, the next one follows', details);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { checkIsObject } from '../common/option-checks.ts';
 import type { ApiPromise } from '../http/api-promise.ts';
-import type { Caller } from '../http/call.ts';
+import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
 import {
@@ -35,11 +35,11 @@ function mayHaveMore(sent: number, limit: number): boolean {
 
 /** Trackers: one for each shipment the service follows. */
 export class TrackersResource {
-  readonly #caller: Caller;
+  readonly #context: CallContext;
 
   /** @internal */
-  constructor(caller: Caller) {
-    this.#caller = caller;
+  constructor(context: CallContext) {
+    this.#context = context;
   }
 
   /**
@@ -55,7 +55,7 @@ export class TrackersResource {
    * tracker.trackerId; // store it
    */
   create(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracker> {
-    return this.#caller.call('trackers.create', { body: input }, options);
+    return callEndpoint(this.#context, 'trackers.create', { body: input }, options);
   }
 
   /**
@@ -70,7 +70,7 @@ export class TrackersResource {
     const { page: askedPage, limit: askedLimit, sort, ...options } = query;
     const page = askedPage ?? DEFAULT_PAGE;
     const limit = askedLimit ?? DEFAULT_PAGE_SIZE;
-    const call = this.#caller.call('trackers.list', { query: { page, limit, sort } }, options);
+    const call = callEndpoint(this.#context, 'trackers.list', { query: { page, limit, sort } }, options);
     return call.map(({ trackers, sent }) => ({ trackers, page, limit, hasMore: mayHaveMore(sent, limit) }));
   }
 
@@ -113,7 +113,7 @@ export class TrackersResource {
    * 5xx; ConnectionError, TimeoutError and ResponseValidationError, after which the items may exist
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
-    return this.#caller.call('trackers.createBulk', { body: items }, options);
+    return callEndpoint(this.#context, 'trackers.createBulk', { body: items }, options);
   }
 
   /**
@@ -130,7 +130,7 @@ export class TrackersResource {
    * run.summary(); // { total: 5000, created: 4990, existing: 7, error: 1, invalid: 2, unknown: 0 }
    */
   createMany(inputs: TrackerInputs, options: CreateManyOptions = {}): BulkCreation {
-    return new BulkCreation(this.#caller, inputs, options);
+    return new BulkCreation(this.#context, inputs, options);
   }
 
   /**
@@ -143,7 +143,7 @@ export class TrackersResource {
    * synchronously; ConflictError also when the courier codes overlap another tracker's; else like `create`
    */
   track(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracking> {
-    return this.#caller.call('trackers.track', { body: input }, options);
+    return callEndpoint(this.#context, 'trackers.track', { body: input }, options);
   }
 
   /**
@@ -157,7 +157,7 @@ export class TrackersResource {
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
   get(id: string, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return this.#caller.call('trackers.get', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.get', addressOf(id, options), options);
   }
 
   /**
@@ -170,7 +170,12 @@ export class TrackersResource {
    * @throws InvalidRequestError (`tracker_not_updatable`); RequestValidationError for a wrong `patch`; else like `get`
    */
   update(id: string, patch: TrackerUpdate, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return this.#caller.call('trackers.update', { ...addressOf(id, options), body: patch }, options);
+    return callEndpoint(
+      this.#context,
+      'trackers.update',
+      { ...addressOf(id, options), body: patch },
+      options,
+    );
   }
 
   /**
@@ -182,7 +187,12 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent; ResultsNotReadyError; and like every call (see `TrackingClient`)
    */
   resultsByTrackingNumber(trackingNumber: string, options?: RequestOptions): ApiPromise<Tracking[]> {
-    return this.#caller.call('trackers.resultsByTrackingNumber', { params: { trackingNumber } }, options);
+    return callEndpoint(
+      this.#context,
+      'trackers.resultsByTrackingNumber',
+      { params: { trackingNumber } },
+      options,
+    );
   }
 
   /**
@@ -194,7 +204,7 @@ export class TrackersResource {
    * @throws ResultsNotReadyError while there are none; NotFoundError; else like `get`
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
-    return this.#caller.call('trackers.results', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.results', addressOf(id, options), options);
   }
 
   /**
@@ -213,7 +223,7 @@ export class TrackersResource {
    * }
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
-    return new TrackerPoll(this.#caller, id, options);
+    return new TrackerPoll(this.#context, id, options);
   }
 
   /**
@@ -229,7 +239,7 @@ export class TrackersResource {
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
   pollMany(ids: TrackerIds, options: PollManyOptions = {}): TrackerPolls {
-    return new TrackerPolls(this.#caller, ids, options);
+    return new TrackerPolls(this.#context, ids, options);
   }
 
   /**
@@ -244,7 +254,7 @@ export class TrackersResource {
    * const { shipment } = await client.trackers.waitUntilStopped(trackerId, { maxDurationMs: 86_400_000 });
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
-    return waitUntilStopped(this.#caller, id, options);
+    return waitUntilStopped(this.#context, id, options);
   }
 
   /**
@@ -256,7 +266,7 @@ export class TrackersResource {
    * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
-    return this.#caller.call('trackers.resendWebhookEvents', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.resendWebhookEvents', addressOf(id, options), options);
   }
 
   /**
@@ -268,6 +278,6 @@ export class TrackersResource {
    * @throws NotFoundError; else like `get`
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
-    return this.#caller.call('trackers.webhookHistory', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.webhookHistory', addressOf(id, options), options);
   }
 }

@@ -64,7 +64,6 @@ export function makeClient(script: Step | readonly Step[] = {}, options: Trackin
     apiKey: API_KEY,
     fetch,
     rateLimit: false,
-    retry: { minDelayMs: 0 },
     logLevel: 'silent',
     ...options,
   });

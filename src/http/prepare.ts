@@ -1,0 +1,224 @@
+import type { z } from 'zod';
+import {
+  isStandardSchema,
+  type StandardSchema,
+  type StandardSchemaOutput,
+} from '../common/standard-schema.ts';
+import {
+  errorMap,
+  expected,
+  kindOf,
+  toValidationIssues,
+  type ValidationIssue,
+} from '../common/validation.ts';
+import type { Config } from '../config/config.ts';
+import {
+  ENDPOINT_NAMES,
+  type Endpoint,
+  type EndpointName,
+  endpoints,
+  type RetryClass,
+  type TimeoutClass,
+} from '../endpoints.ts';
+import { ConfigurationError, RequestValidationError } from '../errors.ts';
+import { hasDotSegment } from '../schemas/identifier.ts';
+
+/** One request, checked and ready to be sent. */
+export interface PreparedRequest<T> {
+  readonly endpoint: EndpointName | 'request';
+  readonly method: string;
+  /** Path template, for hooks and errors. */
+  readonly path: string;
+  /** Method and URL as messages show them: without query and ids, so that equal failures have equal messages. */
+  readonly title: string;
+  /** Path and query below the base URL. */
+  readonly target: string;
+  readonly body: string | undefined;
+  readonly limitPerSecond: number;
+  /** The caller's own limit, above which no announced limit counts. */
+  readonly maxLimitPerSecond: number | undefined;
+  readonly timeoutClass: TimeoutClass;
+  readonly retryClass: RetryClass;
+  readonly response: ResponseRules<T>;
+}
+
+/** How a response is read: as a row of the table says, or by the schema of a caller, who gets the body as it is without one. */
+export type ResponseRules<T> =
+  | (Omit<Endpoint['response'], 'schema'> & { readonly schema: z.ZodType<T> })
+  | { readonly ownSchema: StandardSchema<T> | undefined };
+
+/** What a method hands over; each part is checked against its schema in the table. */
+export interface CallInput {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+type QueryValue = string | number | boolean | undefined | null;
+
+/** @throws RequestValidationError naming what breaks the schema */
+export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
+  const result = schema.safeParse(value, { error: errorMap(rootName) });
+  if (result.success) return result.data;
+  throw new RequestValidationError(toValidationIssues(result.error));
+}
+
+function createIssue(path: string, rule: string, value: unknown): ValidationIssue {
+  return {
+    path: [path],
+    code: 'invalid_value',
+    message: expected(rule).error({ path: [path], input: value }),
+  };
+}
+
+/** @throws RequestValidationError for what JSON cannot hold: a cycle, a bigint, a function */
+function toJson(value: unknown, name: string): string {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return text;
+  } catch {
+    // Reported below like a value without a JSON form.
+  }
+  throw new RequestValidationError([createIssue(name, 'to be a JSON value', value)]);
+}
+
+function formatQuery(query: Readonly<Record<string, QueryValue>>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null) search.append(name, String(value));
+  }
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function fillPath(template: string, params: Readonly<Record<string, string>>): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+}
+
+export type EndpointResult<Name extends EndpointName> = z.output<
+  (typeof endpoints)[Name]['response']['schema']
+>;
+
+/** Checks the input of an endpoint of the table and builds the call. */
+export function prepareRequest<Name extends EndpointName>(
+  config: Config,
+  name: Name,
+  input: CallInput,
+): PreparedRequest<EndpointResult<Name>> {
+  const row: Endpoint = endpoints[name];
+  const params =
+    row.request.params === undefined ? {} : checkInput(row.request.params, input.params, 'params');
+  const query =
+    row.request.query === undefined ? {} : checkInput(row.request.query, input.query ?? {}, 'query');
+  const body = row.request.body === undefined ? undefined : checkInput(row.request.body, input.body, 'input');
+  return {
+    endpoint: name,
+    method: row.method,
+    path: row.path,
+    title: `${row.method} ${config.baseUrl}${row.path}`,
+    target: fillPath(row.path, params) + formatQuery(query),
+    body: body === undefined ? undefined : toJson(body, 'input'),
+    limitPerSecond: config.limits[name] ?? row.limitPerSecond,
+    maxLimitPerSecond: config.limits[name],
+    timeoutClass: row.timeoutClass,
+    retryClass: row.retryClass,
+    // Sound: the row was taken by `Name`, so its response schema gives exactly `EndpointResult<Name>`.
+    response: row.response as PreparedRequest<EndpointResult<Name>>['response'],
+  };
+}
+
+/** A request outside the table, sent through the same pipeline. */
+export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
+  /** The HTTP method. */
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path below the base URL, starting with `/`; encode variable parts with `encodeURIComponent`. */
+  readonly path: string;
+  /** Query parameters; those that are undefined or null are left out. Default: none. */
+  readonly query?: Readonly<Record<string, QueryValue>> | undefined;
+  /** A JSON value. Default: none. */
+  readonly body?: unknown;
+  /**
+   * Checks the body of the response and is always strict; its output is the result. Any Standard Schema: zod (3.24 or
+   * later), valibot, arktype. Default: the body as it is.
+   */
+  readonly schema?: Schema | undefined;
+  /** True when repeating the request does no harm. Default: true for GET and HEAD. */
+  readonly idempotent?: boolean | undefined;
+}
+
+/** Requests per second for paths outside the table, which is what most endpoints allow: docs/service.md. */
+const RAW_LIMIT_PER_SECOND = 10;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function isPath(path: unknown): path is string {
+  return typeof path === 'string' && path.startsWith('/') && !path.startsWith('//') && !/[?#\\\s]/.test(path);
+}
+
+/** False for what is read by iterating, such as a Map: it has no fields, and would be sent as an empty query. */
+function isQuery(query: unknown): boolean {
+  if (typeof query !== 'object' || query === null || Symbol.iterator in query) return false;
+  return Object.values(query).every((value) =>
+    ['undefined', 'string', 'number', 'boolean'].includes(value === null ? 'undefined' : typeof value),
+  );
+}
+
+function checkRawRequest(request: RawRequest): void {
+  const { method, path, query = {}, body, schema, idempotent } = request;
+  const isReading = method === 'GET' || method === 'HEAD';
+  const rules: [field: keyof RawRequest, isKept: boolean, rule: string][] = [
+    ['method', METHODS.includes(method), `to be one of ${METHODS.join(', ')}`],
+    ['path', isPath(path), 'to be a path that starts with one "/" and has no query'],
+    ['path', !isPath(path) || !hasDotSegment(path), 'to have no dot segments'],
+    ['query', isQuery(query), 'to be an object of texts, numbers and booleans'],
+    ['body', !isReading || body === undefined, `to be left out of a ${method} request`],
+    ['idempotent', ['undefined', 'boolean'].includes(typeof idempotent), 'to be true or false'],
+  ];
+  const broken = rules.filter(([, isKept]) => !isKept);
+  if (broken.length > 0)
+    throw new RequestValidationError(
+      broken.map(([field, , rule]) => createIssue(field, rule, request[field])),
+    );
+  if (schema !== undefined && !isStandardSchema(schema))
+    throw new ConfigurationError(
+      `Expected \`schema\` to be a Standard Schema (zod 3.24 or later, valibot, arktype), got ${kindOf(schema)}`,
+    );
+}
+
+/** The row whose path a raw path matches, so that both share one bucket. */
+function findRow(method: string, path: string): EndpointName | undefined {
+  return ENDPOINT_NAMES.find((name) => {
+    const row = endpoints[name];
+    const pattern = new RegExp(`^${row.path.replace(/\{\w+\}/g, '[^/]+')}$`);
+    return row.method === method && pattern.test(path);
+  });
+}
+
+/**
+ * Checks a raw request and builds it.
+ *
+ * @throws RequestValidationError for a request that breaks a rule; ConfigurationError for a `schema` that is none
+ */
+export function prepareRawRequest<Schema extends StandardSchema>(
+  config: Config,
+  request: RawRequest<Schema>,
+): PreparedRequest<StandardSchemaOutput<Schema>> {
+  checkRawRequest(request);
+  const name = findRow(request.method, request.path);
+  const row: Endpoint | undefined = name && endpoints[name];
+  const isIdempotent = request.idempotent ?? (request.method === 'GET' || request.method === 'HEAD');
+  const limit = name && config.limits[name];
+  const path = row?.path ?? request.path;
+  return {
+    endpoint: name ?? 'request',
+    method: request.method,
+    path,
+    title: `${request.method} ${config.baseUrl}${path}`,
+    target: request.path + formatQuery(request.query ?? {}),
+    body: request.body === undefined ? undefined : toJson(request.body, 'body'),
+    limitPerSecond: limit ?? row?.limitPerSecond ?? RAW_LIMIT_PER_SECOND,
+    maxLimitPerSecond: limit,
+    timeoutClass: row?.timeoutClass ?? 'standard',
+    retryClass: isIdempotent ? 'safe' : 'unsafe',
+    response: { ownSchema: request.schema },
+  };
+}

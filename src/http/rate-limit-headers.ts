@@ -1,0 +1,88 @@
+import { WINDOW_MS } from '../limiter/allowance.ts';
+import type { RateLimitFeedback } from '../limiter/limiter.ts';
+import type { RateLimitInfo } from './api-promise.ts';
+
+/** What these functions read of a response. */
+type ResponseHead = Pick<Response, 'status' | 'headers'>;
+
+/** Below this a reset header is a delay, from here on a Unix timestamp: no delay lasts three years. */
+const MIN_TIMESTAMP_SECONDS = 100_000_000;
+const MIN_TIMESTAMP_MS = 100_000_000_000;
+
+/** What a response tells the limiter. */
+export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback {
+  const { status, headers } = response;
+  const { limit, remaining, resetMs } = readRateLimit(headers);
+  const retryAfterMs = status === 429 ? readRetryAfterMs(response) : undefined;
+  return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };
+}
+
+/** What the headers of a response say about the allowance; the standard header of each pair wins. */
+export function readRateLimit(headers: Headers): RateLimitInfo {
+  const limit = readInteger(headers, 'limit');
+  return {
+    limit: limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined,
+    remaining: readInteger(headers, 'remaining'),
+    resetMs: readResetMs(headers),
+  };
+}
+
+/**
+ * How long the service asks to wait, in milliseconds. A 429 always asks for something: `Retry-After` as seconds or date,
+ * `RateLimit-Reset`, `X-RateLimit-Reset`, else one window. Other responses ask with `Retry-After` only.
+ *
+ * Dates are compared with the `Date` header, never with this machine's clock, which may be wrong.
+ */
+export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
+  const requestedMs = readRetryAfterHeader(headers);
+  return status === 429 ? (requestedMs ?? readResetMs(headers) ?? WINDOW_MS) : requestedMs;
+}
+
+function readRetryAfterHeader(headers: Headers): number | undefined {
+  const retryAfter = headers.get('retry-after');
+  if (retryAfter === null) return undefined;
+  // Several headers come joined by commas. The longest of them is the safe one, where all are seconds.
+  const longest = Math.max(...retryAfter.split(',').map((part) => parseSeconds(part) ?? Number.NaN));
+  return Number.isNaN(longest) ? readTimeUntil(parseHttpDate(retryAfter), headers) : toMs(longest);
+}
+
+function readResetMs(headers: Headers): number | undefined {
+  const delay = parseSeconds(headers.get('ratelimit-reset'));
+  if (delay !== undefined) return toMs(delay);
+  const reset = parseSeconds(headers.get('x-ratelimit-reset'));
+  if (reset === undefined) return undefined;
+  if (reset < MIN_TIMESTAMP_SECONDS) return toMs(reset);
+  return readTimeUntil(reset < MIN_TIMESTAMP_MS ? reset * 1000 : reset, headers);
+}
+
+/** Time from the `Date` header to a moment; undefined without either. */
+function readTimeUntil(momentMs: number | undefined, headers: Headers): number | undefined {
+  const sentAtMs = parseHttpDate(headers.get('date') ?? '');
+  return sentAtMs === undefined || momentMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
+}
+
+function readInteger(headers: Headers, name: 'limit' | 'remaining'): number | undefined {
+  return parseInteger(headers.get(`ratelimit-${name}`)) ?? parseInteger(headers.get(`x-ratelimit-${name}`));
+}
+
+function parseInteger(text: string | null): number | undefined {
+  return /^\d+$/.test(text ?? '') ? Number(text) : undefined;
+}
+
+function parseSeconds(text: string | null): number | undefined {
+  const trimmed = text?.trim() ?? '';
+  return /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
+}
+
+/** Parses the three forms of an HTTP date (RFC 9110, 5.6.7). */
+function parseHttpDate(text: string): number | undefined {
+  // A lone number would parse as a year.
+  if (!/[A-Za-z]{3}/.test(text)) return undefined;
+  // The oldest form ends with the year and names no zone, so it would parse as local time of this machine.
+  const parsed = Date.parse(/\s\d{4}$/.test(text) ? `${text} GMT` : text);
+  return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+function toMs(seconds: number): number {
+  return Math.min(Math.ceil(seconds * 1000), Number.MAX_SAFE_INTEGER);
+}

@@ -1,0 +1,212 @@
+import ky, { type KyInstance } from 'ky';
+import { maskCause, maskText } from '../common/secrets.ts';
+import type { Config } from '../config/config.ts';
+import { ConnectionError, ResponseValidationError } from '../errors.ts';
+import type { PreparedRequest } from './prepare.ts';
+import { type RawResponse, readRequestId } from './response.ts';
+
+/** Makes the one `ky` of a client. */
+export function createKy({ baseUrl, headers }: Config): KyInstance {
+  return ky.create({
+    prefixUrl: baseUrl,
+    headers,
+    // Never followed, because the key would travel with it.
+    redirect: 'manual',
+    // Off: each endpoint decides what is repeated, and every attempt takes its own permit.
+    retry: 0,
+    // Off: ky stops its timer when the headers arrive; the timer of an attempt covers the body, too.
+    timeout: false,
+    throwHttpErrors: false,
+  });
+}
+
+/** What one attempt adds to its request. */
+interface AttemptOptions {
+  /** The caller's headers; they win over the client's. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  /** Ends the attempt; its reason is the rejection. */
+  readonly signal: AbortSignal;
+  /** Called right before the request leaves; what it throws stops it. */
+  readonly onSend: () => void;
+  /** Called when status and headers have arrived. */
+  readonly onHeaders: (response: Response) => void;
+}
+
+/**
+ * Sends one attempt and reads the whole response.
+ *
+ * @throws the signal's reason; ConfigurationError for a key function that fails; ConnectionError without a complete response;
+ * ResponseValidationError for a body that is too long
+ */
+export async function sendRequest(
+  client: KyInstance,
+  config: Config,
+  request: PreparedRequest<unknown>,
+  attempt: AttemptOptions,
+): Promise<RawResponse> {
+  const { signal } = attempt;
+  const key = typeof config.apiKey === 'string' ? config.apiKey : await config.apiKey();
+  const { method, body } = request;
+  const headers =
+    body === undefined ? attempt.headers : { ...attempt.headers, 'content-type': 'application/json' };
+  let hasHeaders = false;
+  try {
+    const response = await client(request.target.slice(1), {
+      method,
+      ...(body !== undefined && { body }),
+      // Left out where there are none, because ky would copy the client's once more.
+      ...(headers && { headers }),
+      hooks: {
+        beforeRequest: [
+          (outgoing) => {
+            outgoing.headers.set('authorization', `Bearer ${key}`);
+            attempt.onSend();
+          },
+        ],
+      },
+      // Looked up now, so that mocks installed later work. The signal goes to `fetch` itself: ky would derive three others
+      // from it, and a `fetch` that reads only its second argument would see none.
+      fetch: (outgoing) => (config.fetch ?? globalThis.fetch)(outgoing, { signal }),
+    });
+    attempt.onHeaders(response);
+    hasHeaders = true;
+    // A `fetch` that ignores its signal may respond after the attempt has ended.
+    signal.throwIfAborted();
+    const text = await readText(response, request, config.maxResponseBytes);
+    signal.throwIfAborted();
+    const { status, statusText, headers: received } = response;
+    const read = { status, statusText, headers: received, text: text ?? '', key };
+    if (text === undefined) throw createTooLongError(request, read, config.maxResponseBytes);
+    return read;
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof ResponseValidationError) throw cause;
+    const what = hasHeaders ? 'got a response that broke off' : 'got no response';
+    throw new ConnectionError(maskText(`${request.title} ${what}: ${formatRootCause(cause)}`, key), {
+      cause: maskCause(cause, key),
+      neverSent: !hasHeaders && wasNeverSent(cause),
+    });
+  }
+}
+
+/** The body as text; undefined when it is too long. */
+async function readText(
+  response: Response,
+  request: PreparedRequest<unknown>,
+  maxBytes: number,
+): Promise<string | undefined> {
+  const text = readBody(response, maxBytes);
+  // The status is enough: ignore a body that is cut off or too long.
+  const isStatusEnough = 'isStatusEnough' in request.response && request.response.isStatusEnough;
+  if (isStatusEnough && response.ok) return (await text.catch(() => '')) ?? '';
+  return await text;
+}
+
+function createTooLongError(
+  request: PreparedRequest<unknown>,
+  response: RawResponse,
+  maxBytes: number,
+): ResponseValidationError {
+  const message = `Expected ${request.title} to respond with at most ${maxBytes} bytes (\`maxResponseBytes\`), got more`;
+  return new ResponseValidationError(message, {
+    issues: [{ path: [], code: 'too_big', message }],
+    body: undefined,
+    status: response.status,
+    requestId: readRequestId(response),
+  });
+}
+
+/** Reads a body as text; undefined when it is longer than `maxBytes`. ky reads without a bound. */
+export async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
+  const { headers, body } = response;
+  // The length says nothing about a compressed body, which can become a thousand times longer.
+  const declaredBytes = headers.has('content-encoding') ? null : headers.get('content-length');
+  // A HEAD response declares the length of a body that is not sent. A stub may have no `body` at all.
+  if (body !== null && Number(declaredBytes) > maxBytes) {
+    body?.cancel().catch(() => {});
+    return undefined;
+  }
+  // Counting costs time that a response of known length need not pay; a stub's body may be no stream.
+  if (declaredBytes !== null || typeof body?.getReader !== 'function') {
+    const text = await response.text();
+    return text.length > maxBytes ? undefined : text;
+  }
+  return await readCounted(body, maxBytes);
+}
+
+async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string | undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.byteLength;
+    if (bytes > maxBytes) {
+      // Not awaited, because a stream may never confirm it.
+      reader.cancel().catch(() => {});
+      return undefined;
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+/** Codes of failures to connect. */
+const NEVER_CONNECTED_CODES = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  // undici
+  'UND_ERR_CONNECT_TIMEOUT',
+  // Bun
+  'ConnectionRefused',
+  'FailedToOpenSocket',
+]);
+
+/** System calls that come before the first byte. */
+const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
+
+/** Deno has no codes, but its own sentence names the step. A URL holds no space, so it cannot imitate that sentence. */
+const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client error \(Connect\)/;
+
+const MAX_CAUSES = 5;
+
+/** The error and its causes, outermost first; empty for what is no error. */
+function listCauses(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (
+    let current = error;
+    current instanceof Error && causes.length <= MAX_CAUSES;
+    current = current.cause
+  ) {
+    causes.push(current);
+  }
+  return causes;
+}
+
+function formatRootCause(error: unknown): string {
+  const root = listCauses(error).at(-1);
+  if (root === undefined) return 'unknown failure';
+  const code = 'code' in root && typeof root.code === 'string' ? root.code : undefined;
+  return root.message === '' ? (code ?? root.name) : root.message;
+}
+
+/**
+ * True when a failure of `fetch` proves that no byte of the request has left, so that even a paid call may be repeated.
+ *
+ * Codes are proof, words are not: a proxy's error text can speak of a refused connection. An error with another code
+ * beside it proves nothing, because a wrapper that repeats by itself makes such errors.
+ */
+export function wasNeverSent(error: unknown): boolean {
+  const causes = listCauses(error);
+  const coded = causes.filter((cause) => 'code' in cause && typeof cause.code === 'string');
+  if (coded.length > 0) return coded.every(isNeverConnected);
+  const root = causes.at(-1);
+  return 'Deno' in globalThis && root !== undefined && DENO_NEVER_CONNECTED.test(root.message);
+}
+
+function isNeverConnected(error: Error): boolean {
+  const { code, syscall } = Object(error);
+  return NEVER_CONNECTED_CODES.has(code) || SYSTEM_CALLS_BEFORE_SENDING.has(syscall);
+}
