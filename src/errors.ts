@@ -1,7 +1,12 @@
 // Specification: service.md 2.1, 6; public contract
 
 import type { ValidationIssue } from './common/validation.ts';
-import { type ApiErrorItem, type ErrorCode, isKnownErrorCode } from './schemas/api-error.ts';
+import {
+  type ApiErrorItem,
+  type ErrorCode,
+  isKnownErrorCode,
+  type KnownErrorCode,
+} from './schemas/api-error.ts';
 import type { Tracker } from './schemas/tracker.ts';
 
 /** Shared by every copy of this package in a process, so errors of the ESM and the CommonJS build know each other. */
@@ -302,6 +307,47 @@ export class ResultsNotReadyError extends ApiError {
     super(message, details, options);
     if (details.tracker !== undefined) this.tracker = details.tracker;
   }
+}
+
+type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
+
+/** The class of every known code; undefined where the status says more than the code. */
+const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
+  validation_error: InvalidRequestError,
+  missing_mandatory_field: InvalidRequestError,
+  parsing_error: InvalidRequestError,
+  shipping_date_outdated: ShippingDateOutdatedError,
+  tracker_conflict: ConflictError,
+  request_conflict: ConflictError,
+  tracker_not_found: NotFoundError,
+  parcel_not_found: ResultsNotReadyError,
+  tracker_not_updatable: InvalidRequestError,
+  no_active_subscription: NoActiveSubscriptionError,
+  quota_limit_reached: QuotaExceededError,
+  bulk_create_limit_exceeded: QuotaExceededError,
+  processing_error: undefined,
+  webhook_url_missing: InvalidRequestError,
+  auth_missing_header: AuthenticationError,
+  auth_invalid_header: AuthenticationError,
+  auth_invalid_api_key: AuthenticationError,
+};
+
+const CLASS_BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
+  400: InvalidRequestError,
+  401: AuthenticationError,
+  403: PermissionDeniedError,
+  404: NotFoundError,
+  409: ConflictError,
+  422: InvalidRequestError,
+  429: RateLimitError,
+};
+
+/** The class of a response: its code decides, and the status where the code does not. */
+export function chooseErrorClass(status: number, code: ErrorCode | undefined): ApiErrorClass {
+  const byStatus = status >= 500 ? ServerError : (CLASS_BY_STATUS[status] ?? ApiError);
+  if (code === undefined) return byStatus;
+  if (isKnownErrorCode(code)) return CLASS_BY_CODE[code] ?? byStatus;
+  return code.startsWith('auth_') ? AuthenticationError : byStatus;
 }
 
 /** The errors that have a code: those of the service, and those of an input that breaks a rule. */

@@ -9,10 +9,10 @@ import {
   headersOption,
   type OptionShape,
   option,
+  refuseOption,
   switchOption,
   timeoutOption,
 } from '../common/option-checks.ts';
-import { kindOf } from '../common/validation.ts';
 import { ENDPOINT_NAMES, type EndpointName, type TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Limiter } from '../limiter/limiter.ts';
@@ -61,11 +61,6 @@ const rateLimitObject = z.strictObject({
   maxQueue: z.custom<RateLimitOptions['maxQueue']>().optional(),
 } satisfies OptionShape<RateLimitOptions>);
 
-function checkLimiter(limiter: Limiter): Limiter {
-  if (hasMethods(limiter, 'acquire', 'snapshot')) return limiter;
-  throw new ConfigurationError('Expected `limiter` to have the methods `acquire` and `snapshot`');
-}
-
 const clientOptions = z.strictObject({
   baseUrl: z.unknown().optional(),
   apiKey: z.unknown().optional(),
@@ -80,7 +75,9 @@ const clientOptions = z.strictObject({
     'a non-empty string',
     (value) => typeof value === 'string' && value !== '',
   ).optional(),
-  limiter: z.custom<Limiter>().transform(checkLimiter).optional(),
+  limiter: option<Limiter>('a TokenBucketLimiter or a RedisLimiter', (value) =>
+    hasMethods(value, 'acquire', 'snapshot'),
+  ).optional(),
   fetch: functionOption<typeof globalThis.fetch>().optional(),
   headers: headersOption('headers').optional(),
   logger: z.custom<Logger>().optional(),
@@ -129,21 +126,15 @@ function readEnvironment(name: string): string | undefined {
 
 function resolveLimiter(
   limiter: Limiter | undefined,
-  // In workerd a timer ends with the request that made it, so that nothing may wait for another request.
-  rateLimit: TrackingClientOptions['rateLimit'] = isWorkerd && limiter === undefined ? false : {},
+  rateLimit: TrackingClientOptions['rateLimit'],
 ): Limiter | undefined {
-  if (rateLimit === false) {
-    if (limiter === undefined) return undefined;
-    throw new ConfigurationError('Expected `rateLimit` to be left on when a `limiter` is given, got false');
-  }
-  const { limits: _limits, ...bucketOptions } = rateLimit;
-  if (limiter === undefined) return new TokenBucketLimiter(bucketOptions);
-  for (const [name, value] of Object.entries(bucketOptions)) {
-    if (value === undefined) continue;
-    throw new ConfigurationError(
-      `Expected \`rateLimit.${name}\` to be left out where the \`limiter\` is given or shared: it is set up on its own`,
-    );
-  }
+  // In workerd a timer ends with the request that made it, so nothing may wait for another request there.
+  const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
+  if (limiter === undefined)
+    return isOff ? undefined : new TokenBucketLimiter({ maxQueue: rateLimit?.maxQueue });
+  if (isOff) refuseOption('rateLimit', 'left on where a `limiter` is given', rateLimit);
+  if (rateLimit?.maxQueue !== undefined)
+    refuseOption('rateLimit.maxQueue', 'left to the `limiter` that is given or shared', rateLimit.maxQueue);
   return limiter;
 }
 
@@ -174,18 +165,11 @@ function buildUserAgent(): string {
 }
 
 function checkKey(value: unknown): string {
-  const key = typeof value === 'string' ? value.trim() : undefined;
-  if (key === undefined || key === '') {
-    throw new ConfigurationError(
-      `Expected \`apiKey\` to be a non-empty string, got ${kindOf(value)}; pass it, or set TRACKING_API_KEY`,
-    );
-  }
-  // The kind only: the value must never reach a message.
-  if (!/^[\x20-\x7e]+$/.test(key) || /["'`\\]/.test(key)) {
-    throw new ConfigurationError(
-      'Expected `apiKey` to hold visible ASCII characters without quotes and backslashes, got others among them',
-    );
-  }
+  const key = typeof value === 'string' ? value.trim() : '';
+  if (key === '') refuseOption('apiKey', 'a non-empty string (pass it, or set TRACKING_API_KEY)', value);
+  // Only the kind is told, because the value must never reach a message.
+  if (!/^[\x20-\x7e]+$/.test(key) || /["'`\\]/.test(key))
+    refuseOption('apiKey', 'visible ASCII characters without quotes and backslashes', value);
   return key;
 }
 
@@ -222,49 +206,23 @@ function resolveAccount(
   return randomUUID();
 }
 
-function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127\.\d+\.\d+\.\d+$/.test(hostname)
-  );
-}
+const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 
-function parseUrl(value: unknown): URL {
-  if (value instanceof URL) return new URL(value);
-  if (typeof value !== 'string' || value.trim() === '') {
-    throw new ConfigurationError(
-      `Expected \`baseUrl\` to be a URL, got ${kindOf(value)}; pass it, or set TRACKING_BASE_URL`,
-    );
+/** Refuses a URL that would carry the key in the clear, and cuts trailing slashes; the path is kept. */
+function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
+  const text = value instanceof URL ? value.href : value;
+  if (typeof text !== 'string' || !URL.canParse(text.trim())) {
+    const rule = 'an absolute URL such as https://host/public/v1 (pass it, or set TRACKING_BASE_URL)';
+    return refuseOption('baseUrl', rule, value);
   }
-  try {
-    return new URL(value.trim());
-  } catch {
-    throw new ConfigurationError(
-      'Expected `baseUrl` to be an absolute URL such as https://host/public/v1, got another string',
-    );
+  const { protocol, username, password, hostname, origin, pathname, search, hash } = new URL(text.trim());
+  if (username !== '' || password !== '')
+    refuseOption('baseUrl', 'without credentials (the key goes into `apiKey`)', value);
+  if (search !== '' || hash !== '') refuseOption('baseUrl', 'without a query or a fragment', value);
+  const isHttpAllowed = protocol === 'http:' && (allowInsecureHttp || LOOPBACK_HOST.test(hostname));
+  if (protocol !== 'https:' && !isHttpAllowed) {
+    const rule = 'https: (or http: on loopback, or with `allowInsecureHttp`)';
+    throw new ConfigurationError(`Expected \`baseUrl\` to be ${rule}, got ${protocol}`);
   }
-}
-
-/** Rejects a URL that would carry the key in the clear, and cuts trailing slashes; the path is kept. */
-export function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
-  const url = parseUrl(value);
-  if (url.username !== '' || url.password !== '') {
-    throw new ConfigurationError(
-      'Expected `baseUrl` to hold no credentials, got some; the key goes into `apiKey`',
-    );
-  }
-  if (url.search !== '' || url.hash !== '') {
-    throw new ConfigurationError('Expected `baseUrl` to end with its path, got a query or a fragment');
-  }
-  const isSecure =
-    url.protocol === 'https:' ||
-    (url.protocol === 'http:' && (allowInsecureHttp || isLoopback(url.hostname)));
-  if (!isSecure) {
-    throw new ConfigurationError(
-      `Expected \`baseUrl\` to be https: (or http: on loopback, or with \`allowInsecureHttp\`), got ${url.protocol}`,
-    );
-  }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  return origin + pathname.replace(/\/+$/, '');
 }

@@ -1,60 +1,7 @@
 import { maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
-import {
-  ApiError,
-  type ApiErrorDetails,
-  AuthenticationError,
-  ConflictError,
-  decidingCode,
-  InvalidRequestError,
-  NoActiveSubscriptionError,
-  NotFoundError,
-  PermissionDeniedError,
-  QuotaExceededError,
-  RateLimitError,
-  ResultsNotReadyError,
-  ServerError,
-  ShippingDateOutdatedError,
-} from '../errors.ts';
-import { type ApiErrorItem, isKnownErrorCode, type KnownErrorCode } from '../schemas/api-error.ts';
+import { type ApiError, type ApiErrorDetails, chooseErrorClass, decidingCode } from '../errors.ts';
+import { type ApiErrorItem, isKnownErrorCode } from '../schemas/api-error.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
-
-type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
-
-/** The class of every known code; undefined where the status says more than the code. */
-const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
-  validation_error: InvalidRequestError,
-  missing_mandatory_field: InvalidRequestError,
-  parsing_error: InvalidRequestError,
-  shipping_date_outdated: ShippingDateOutdatedError,
-  tracker_conflict: ConflictError,
-  request_conflict: ConflictError,
-  tracker_not_found: NotFoundError,
-  parcel_not_found: ResultsNotReadyError,
-  tracker_not_updatable: InvalidRequestError,
-  no_active_subscription: NoActiveSubscriptionError,
-  quota_limit_reached: QuotaExceededError,
-  bulk_create_limit_exceeded: QuotaExceededError,
-  processing_error: undefined,
-  webhook_url_missing: InvalidRequestError,
-  auth_missing_header: AuthenticationError,
-  auth_invalid_header: AuthenticationError,
-  auth_invalid_api_key: AuthenticationError,
-};
-
-const CLASS_BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
-  400: InvalidRequestError,
-  401: AuthenticationError,
-  403: PermissionDeniedError,
-  404: NotFoundError,
-  409: ConflictError,
-  422: InvalidRequestError,
-  429: RateLimitError,
-};
-
-function findClassByCode(code: string): ApiErrorClass | undefined {
-  if (isKnownErrorCode(code)) return CLASS_BY_CODE[code];
-  return code.startsWith('auth_') ? AuthenticationError : undefined;
-}
 
 /** Reads one error with the key masked; a known code is kept even where it contains the key. */
 function readItem(value: unknown, key: string): ApiErrorItem[] {
@@ -120,8 +67,6 @@ export function createApiError(
   title: string,
   message = describe(details, title),
 ): ApiError {
-  const { status } = details;
-  const classOfStatus = status >= 500 ? ServerError : (CLASS_BY_STATUS[status] ?? ApiError);
-  const ErrorClass = findClassByCode(decidingCode(details.errors) ?? '') ?? classOfStatus;
+  const ErrorClass = chooseErrorClass(details.status, decidingCode(details.errors));
   return new ErrorClass(message, details);
 }

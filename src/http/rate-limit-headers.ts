@@ -5,9 +5,8 @@ import type { RateLimitInfo } from './api-promise.ts';
 /** What these functions read of a response. */
 type ResponseHead = Pick<Response, 'status' | 'headers'>;
 
-/** Below this a reset header is a delay, from here on a Unix timestamp: no delay lasts three years. */
+/** From here on `X-RateLimit-Reset` is a Unix timestamp: no delay lasts three years. */
 const MIN_TIMESTAMP_SECONDS = 100_000_000;
-const MIN_TIMESTAMP_MS = 100_000_000_000;
 
 /** What a response tells the limiter. */
 export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback {
@@ -39,25 +38,21 @@ export function readRetryAfterMs({ status, headers }: ResponseHead): number | un
 }
 
 function readRetryAfterHeader(headers: Headers): number | undefined {
-  const retryAfter = headers.get('retry-after');
-  if (retryAfter === null) return undefined;
-  // Several headers come joined by commas. The longest of them is the safe one, where all are seconds.
-  const longest = Math.max(...retryAfter.split(',').map((part) => parseSeconds(part) ?? Number.NaN));
-  return Number.isNaN(longest) ? readTimeUntil(parseHttpDate(retryAfter), headers) : toMs(longest);
+  const delay = parseSeconds(headers.get('retry-after'));
+  return delay === undefined ? readTimeUntil(parseDate(headers.get('retry-after')), headers) : delay * 1000;
 }
 
 function readResetMs(headers: Headers): number | undefined {
   const delay = parseSeconds(headers.get('ratelimit-reset'));
-  if (delay !== undefined) return toMs(delay);
+  if (delay !== undefined) return delay * 1000;
   const reset = parseSeconds(headers.get('x-ratelimit-reset'));
   if (reset === undefined) return undefined;
-  if (reset < MIN_TIMESTAMP_SECONDS) return toMs(reset);
-  return readTimeUntil(reset < MIN_TIMESTAMP_MS ? reset * 1000 : reset, headers);
+  return reset < MIN_TIMESTAMP_SECONDS ? reset * 1000 : readTimeUntil(reset * 1000, headers);
 }
 
 /** Time from the `Date` header to a moment; undefined without either. */
 function readTimeUntil(momentMs: number | undefined, headers: Headers): number | undefined {
-  const sentAtMs = parseHttpDate(headers.get('date') ?? '');
+  const sentAtMs = parseDate(headers.get('date'));
   return sentAtMs === undefined || momentMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
 }
 
@@ -74,15 +69,8 @@ function parseSeconds(text: string | null): number | undefined {
   return /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
 }
 
-/** Parses the three forms of an HTTP date (RFC 9110, 5.6.7). */
-function parseHttpDate(text: string): number | undefined {
+function parseDate(text: string | null): number | undefined {
   // A lone number would parse as a year.
-  if (!/[A-Za-z]{3}/.test(text)) return undefined;
-  // The oldest form ends with the year and names no zone, so it would parse as local time of this machine.
-  const parsed = Date.parse(/\s\d{4}$/.test(text) ? `${text} GMT` : text);
+  const parsed = /[A-Za-z]{3}/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
   return Number.isNaN(parsed) ? undefined : parsed;
-}
-
-function toMs(seconds: number): number {
-  return Math.min(Math.ceil(seconds * 1000), Number.MAX_SAFE_INTEGER);
 }
