@@ -1,4 +1,5 @@
 import type { ValidationIssue } from '../common/validation.ts';
+import { type CallSite, pointToCallSite } from '../errors.ts';
 
 /** What one response's headers say about the allowance. */
 export interface RateLimitInfo {
@@ -62,12 +63,20 @@ export class ApiPromise<T> extends Promise<T> {
 
   readonly #outcome: Promise<CallOutcome<T>>;
 
-  /** @internal */
-  constructor(outcome: Promise<CallOutcome<T>>) {
+  /**
+   * @internal
+   *
+   * @param callSite - where the method was called, for the stack of an error
+   */
+  constructor(outcome: Promise<CallOutcome<T>>, callSite?: CallSite) {
     super((resolve, reject) => {
       outcome.then(
         ({ data }) => resolve(data),
-        (failure) => reject(failure instanceof CallFailure ? failure.error : failure),
+        (failure) => {
+          const error = failure instanceof CallFailure ? failure.error : failure;
+          if (callSite !== undefined) pointToCallSite(error, callSite);
+          reject(error);
+        },
       );
     });
     this.#outcome = outcome;

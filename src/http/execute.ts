@@ -5,7 +5,14 @@ import { systemClock } from '../common/clock.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { ApiError, isTrackingError, QueueFullError, RateLimitError, type TrackingError } from '../errors.ts';
+import {
+  ApiError,
+  type CallSite,
+  isTrackingError,
+  QueueFullError,
+  RateLimitError,
+  type TrackingError,
+} from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
 import type { AttemptInfo, CallInfo, RequestInfo } from '../observability/hooks.ts';
 import type { BulkRequestOptions } from '../options.ts';
@@ -52,12 +59,14 @@ export function startCall<T>(
   options: BulkRequestOptions | undefined,
   prepare: () => PreparedRequest<T>,
 ): ApiPromise<T> {
+  const callSite: CallSite = {};
+  Error.captureStackTrace(callSite, startCall);
   try {
     const callOptions =
       options === undefined ? context.defaultOptions : resolveCallOptions(context.config, method, options);
-    return new ApiPromise(execute(context, prepare(), callOptions));
+    return new ApiPromise(execute(context, prepare(), callOptions), callSite);
   } catch (error) {
-    return new ApiPromise(Promise.reject(error));
+    return new ApiPromise(Promise.reject(error), callSite);
   }
 }
 
