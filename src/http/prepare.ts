@@ -146,7 +146,7 @@ export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
   readonly idempotent?: boolean | undefined;
 }
 
-/** Requests per second for paths outside the table, which is what most endpoints allow: docs/service.md. */
+/** Requests per second for paths outside the table, which is what most endpoints allow (docs/service.md 6.1). */
 const RAW_LIMIT_PER_SECOND = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 

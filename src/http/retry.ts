@@ -8,7 +8,7 @@ export interface RetryRules {
   readonly maxRetryAfterMs: number;
 }
 
-/** Whether a failed attempt may be repeated: docs/service.md, the table of retry classes. */
+/** Whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
 export function isRetryable(error: unknown, rules: RetryRules): boolean {
   const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
   if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
