@@ -64,11 +64,19 @@ function createItem(inputData: unknown, state: FakeState) {
 
 /** What the service found the shipment by, so it is fixed once data was gathered. */
 const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
-const UPDATABLE_FIELDS = [...FIXED_FIELDS, 'destinationPostCode', 'isSubscribed'] as const;
 
 /** True once there are data; a tracker that was given up without any never has results. */
 function hasResults(tracker: TrackerState): boolean {
   return tracker.shipment.events.length > 0;
+}
+
+/** The results of the trackers that have some; when none of them has any, the option `noResults` decides. */
+function results(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
+  const withResults = trackers.filter(hasResults);
+  const isTooEarly = trackers.length > 0 && withResults.length === 0;
+  if (isTooEarly && state.options.noResults === 'parcel_not_found')
+    throw rejection(404, 'parcel_not_found', 'There are no data on this shipment yet.');
+  return success(200, { trackings: withResults.map((tracker) => trackingView(tracker, state.now())) });
 }
 
 /** One handler for every row of the endpoint table; a row without one does not compile. */
@@ -129,10 +137,7 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     const tracker = addressedTracker(call, state);
     const { body } = endpoints['trackers.update'].request;
     const patch = validatedAt<TrackerUpdateRequest>(state.now(), body, parseJson(call.bodyText));
-    const isGiven = (field: keyof TrackerUpdateRequest) => patch[field] !== undefined;
-    if (!UPDATABLE_FIELDS.some(isGiven))
-      throw rejection(400, 'validation_error', 'No field can be updated by that name.');
-    if (hasResults(tracker) && FIXED_FIELDS.some(isGiven)) {
+    if (hasResults(tracker) && FIXED_FIELDS.some((field) => patch[field] !== undefined)) {
       const message = 'Data was gathered for this tracker; courier, countries and shipping date are fixed.';
       throw rejection(400, 'tracker_not_updatable', message);
     }
@@ -141,15 +146,12 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
   },
   'trackers.results': (call, state) => {
     const tracker = addressedTracker(call, state);
-    if (hasResults(tracker)) return success(200, { trackings: [trackingView(tracker, state.now())] });
-    if (state.options.noResults === 'empty') return success(200, { trackings: [] });
-    throw rejection(404, 'parcel_not_found', 'There are no data on this shipment yet.');
+    return results([tracker], state);
   },
   'trackers.resultsByTrackingNumber': ({ params }, state) => {
     const rules = endpoints['trackers.resultsByTrackingNumber'].request.params;
     const { trackingNumber } = validated(rules, params);
-    const ready = state.trackers.withTrackingNumber(trackingNumber.toUpperCase()).filter(hasResults);
-    return success(200, { trackings: ready.map((tracker) => trackingView(tracker, state.now())) });
+    return results(state.trackers.withTrackingNumber(trackingNumber.toUpperCase()), state);
   },
   'trackers.resendWebhookEvents': (call, state) => {
     const { trackerId } = addressedTracker(call, state);

@@ -45,7 +45,7 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
   const isPerCall = endpoint === 'tracking.search';
   if ((isPerCall ? plans.perCall : plans.perShipment).isOn) return;
   const message = `There is no active ${isPerCall ? 'per-call' : 'per-shipment'} subscription.`;
-  throw rejection(isPerCall ? 422 : 403, 'no_active_subscription', message);
+  throw rejection(422, 'no_active_subscription', message);
 }
 
 function carryOut(state: FakeState, raw: RawRequest, endpoint: EndpointName, call: Call): Reply {

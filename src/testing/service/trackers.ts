@@ -135,7 +135,7 @@ function collides(payload: TrackerPayload, candidate: TrackerPayload): boolean {
 /** All trackers of the fake's account, in the order they were created. */
 export class TrackerStore {
   readonly #byId = new Map<unknown, TrackerState>();
-  /** Active trackers only: archiving frees the identifier. */
+  /** Archiving frees an id, but the archived tracker is found by it until another one takes it. */
   readonly #byClientTrackerId = new Map<unknown, TrackerState>();
   readonly #byTrackingNumber = new Map<string, TrackerState[]>();
 
@@ -158,7 +158,6 @@ export class TrackerStore {
     if (tracker.clientTrackerId !== null) this.#byClientTrackerId.set(tracker.clientTrackerId, tracker);
   }
 
-  /** Finds a tracker by one of its ids; the client's own one addresses active trackers only. */
   find(id: unknown, searchBy: SearchBy = 'trackerId'): TrackerState | undefined {
     return (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
   }
@@ -167,7 +166,7 @@ export class TrackerStore {
   findReusable(payload: TrackerPayload, isSynchronous = false): TrackerState | undefined {
     const { clientTrackerId, trackingNumber } = payload;
     const named = clientTrackerId === null ? undefined : this.#byClientTrackerId.get(clientTrackerId);
-    if (named !== undefined) {
+    if (named?.isSubscribed) {
       if (named.trackingNumber === trackingNumber && matches(payload, named)) return named;
       const message = '`clientTrackerId` belongs to an active tracker with a different payload.';
       throw rejection(400, 'tracker_conflict', message);
@@ -186,11 +185,10 @@ export class TrackerStore {
   update(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const { clientTrackerId } = tracker;
     const { isSubscribed = tracker.isSubscribed, courierCode } = patch;
-    if (clientTrackerId !== null && isSubscribed !== tracker.isSubscribed) {
-      if (isSubscribed && this.#byClientTrackerId.has(clientTrackerId))
+    if (clientTrackerId !== null && isSubscribed && !tracker.isSubscribed) {
+      if (this.#byClientTrackerId.get(clientTrackerId)?.isSubscribed)
         throw rejection(400, 'tracker_conflict', '`clientTrackerId` belongs to another active tracker now.');
-      if (isSubscribed) this.#byClientTrackerId.set(clientTrackerId, tracker);
-      else this.#byClientTrackerId.delete(clientTrackerId);
+      this.#byClientTrackerId.set(clientTrackerId, tracker);
     }
     const hints = toHints(patch);
     tracker.isSubscribed = isSubscribed;

@@ -118,9 +118,19 @@ describe('POST /trackers', () => {
     expect((await create()).body.data.tracker.trackerId).toBe(first.body.data.tracker.trackerId);
   });
 
-  it('no per-shipment plan → 403 no_active_subscription', async () => {
+  it('no per-shipment plan → 422 no_active_subscription', async () => {
     const { create } = makeFake({ plans: { perShipment: false } });
     const answer = await create();
-    expect([answer.status, codeOf(answer)]).toEqual([403, 'no_active_subscription']);
+    expect([answer.status, codeOf(answer)]).toEqual([422, 'no_active_subscription']);
+  });
+
+  it.each([
+    ['a field nobody knows', { insuredValue: 12 }],
+    ['a plural of a known field', { courierCodes: ['us-post'], titles: ['a', 'b'] }],
+    ['an unknown field of an object', { recipient: { phone: '123' }, settings: { language: 'fr' } }],
+  ])('%s → ignored, and the tracker is created', async (_, input) => {
+    const { create } = makeFake();
+    const { status, body } = await create(input);
+    expect([status, body.data.tracker.trackingNumber]).toEqual([201, NUMBER]);
   });
 });

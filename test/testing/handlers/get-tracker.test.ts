@@ -28,13 +28,6 @@ describe('GET /trackers/{trackerId}', () => {
     expect([answer.status, codeOf(answer)]).toEqual([404, 'tracker_not_found']);
   });
 
-  it('the client tracker id of an archived tracker → 404: archiving frees it', async () => {
-    const { call, createId } = makeFake();
-    const id = await createId({ clientTrackerId: 'mine' });
-    await call('PATCH', `/trackers/${id}`, { isSubscribed: false });
-    expect((await call('GET', '/trackers/mine?searchBy=clientTrackerId')).status).toBe(404);
-  });
-
   it('an unknown id → 404 tracker_not_found', async () => {
     const { call } = makeFake();
     expect(codeOf(await call('GET', '/trackers/nobody'))).toBe('tracker_not_found');

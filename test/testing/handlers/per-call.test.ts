@@ -24,6 +24,11 @@ describe('POST /tracking/search', () => {
     expect(body.data.trackings[0]).not.toHaveProperty('tracker');
   });
 
+  it('unknown fields → ignored', async () => {
+    const { search } = makePerCall();
+    expect((await search({ courierCodes: ['us-post'], insuredValue: 12 })).status).toBe(201);
+  });
+
   it('a search → creates no tracker and queues no webhook', async () => {
     const { fake, search } = makePerCall();
     fake.shipment(NUMBER).deliver();
@@ -78,6 +83,7 @@ describe('GET /couriers', () => {
   it('only the per-call plan → couriers are listed, trackers are not', async () => {
     const { call } = makeFake({ plans: { perShipment: false, perCall: true } });
     expect((await call('GET', '/couriers')).status).toBe(200);
-    expect((await call('GET', '/trackers?page=1&limit=1')).status).toBe(403);
+    const list = await call('GET', '/trackers?page=1&limit=1');
+    expect([list.status, codeOf(list)]).toEqual([422, 'no_active_subscription']);
   });
 });

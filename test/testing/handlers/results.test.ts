@@ -139,15 +139,37 @@ describe('GET /trackers/search/{trackingNumber}/results', () => {
     expect((await search(fake, 'AB/12345')).body.data.trackings).toHaveLength(1);
   });
 
-  it('trackers without results → left out', async () => {
+  it('one tracker with results, one without → only the one with results', async () => {
     const fake = makeFake();
     await fake.create();
-    expect((await search(fake, NUMBER)).body).toEqual({ data: { trackings: [] } });
+    fake.fake.shipment(NUMBER).addEvent();
+    const withResults = fake.fake.trackers[0]?.trackerId;
+    await fake.create({ shipmentReference: 'another' });
+    const { trackings } = (await search(fake, NUMBER)).body.data;
+    expect(trackings.map(({ tracker }) => tracker.trackerId)).toEqual([withResults]);
   });
 
-  it('a number nobody tracks → 200 and an empty list', async () => {
-    expect((await search(makeFake(), NUMBER)).body).toEqual({ data: { trackings: [] } });
+  it('trackers without results → 404 parcel_not_found', async () => {
+    const fake = makeFake();
+    await fake.create();
+    const response = await search(fake, NUMBER);
+    expect([response.status, codeOf(response)]).toEqual([404, 'parcel_not_found']);
   });
+
+  it('trackers without results, noResults "empty" → 200 and an empty list', async () => {
+    const fake = makeFake({ noResults: 'empty' });
+    await fake.create();
+    const { status, body } = await search(fake, NUMBER);
+    expect([status, body]).toEqual([200, { data: { trackings: [] } }]);
+  });
+
+  it.each(['parcel_not_found', 'empty'] as const)(
+    'a number of no tracker, noResults %j → 200 and an empty list',
+    async (noResults) => {
+      const { status, body } = await search(makeFake({ noResults }), NUMBER);
+      expect([status, body]).toEqual([200, { data: { trackings: [] } }]);
+    },
+  );
 
   it('no tracking number → 400 validation_error', async () => {
     const answer = await search(makeFake(), 'a b');

@@ -79,13 +79,47 @@ describe('PATCH /trackers/{trackerId}', () => {
 
   it.each([
     ['no field', {}],
-    ['fields that can not change only', { trackingNumber: OTHER_NUMBER }],
     ['isSubscribed as text', { isSubscribed: 'no' }],
     ['a country that does not exist', { originCountryCode: 'XX' }],
   ])('%s → 400 validation_error', async (_, body) => {
     const { patch } = await withTracker();
     const answer = await patch(body);
     expect([answer.status, codeOf(answer)]).toEqual([400, 'validation_error']);
+  });
+
+  it.each([
+    ['a field nobody knows', { insuredValue: 12 }],
+    ['a field that only a creation has', { trackingNumber: OTHER_NUMBER }],
+  ])('%s alone → ignored, and the tracker stays as it is', async (_, body) => {
+    const { fake, patch } = await withTracker();
+    const [before] = fake.trackers;
+    const response = await patch(body);
+    expect([response.status, response.body.data.tracker]).toEqual([200, before]);
+  });
+
+  it('archived, and its client tracker id not taken → still found by it', async () => {
+    const { call, patch, id } = await withTracker({ clientTrackerId: 'mine' });
+    await patch({ isSubscribed: false });
+    const { status, body } = await call('GET', '/trackers/mine?searchBy=clientTrackerId');
+    expect([status, body.data.tracker.trackerId]).toEqual([200, id]);
+  });
+
+  it('archived, and its client tracker id taken → the other tracker is found by it', async () => {
+    const { call, patch, createId } = await withTracker({ clientTrackerId: 'mine' });
+    await patch({ isSubscribed: false });
+    const takenBy = await createId({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
+    const { body } = await call('GET', '/trackers/mine?searchBy=clientTrackerId');
+    expect(body.data.tracker.trackerId).toBe(takenBy);
+  });
+
+  it('two archived trackers of one client tracker id → the one that is made active again is found by it', async () => {
+    const { call, patch, createId, id } = await withTracker({ clientTrackerId: 'mine' });
+    await patch({ isSubscribed: false });
+    const takenBy = await createId({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
+    await call('PATCH', `/trackers/${takenBy}`, { isSubscribed: false });
+    await patch({ isSubscribed: true });
+    const { body } = await call('GET', '/trackers/mine?searchBy=clientTrackerId');
+    expect(body.data.tracker.trackerId).toBe(id);
   });
 
   it('a date older than 180 days → 400 shipping_date_outdated', async () => {
