@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import pc from 'picocolors';
-import { buildDelivery, buildEvent, buildProofOfDelivery } from 'tracking-client/testing';
+import { buildWebhookMessage, buildEvent, buildProofOfDelivery } from 'tracking-client/testing';
 import { createApp } from './to-copy/hono-webhooks.ts';
 
 const secret = 'whsec-example';
@@ -35,8 +35,8 @@ async function send(title: string, body: unknown, bearer = secret): Promise<void
   console.log(pc.dim(`  ${response.status} ${await response.text()}`));
 }
 
-const delivery = buildDelivery();
-const poison = buildDelivery({ events: [buildEvent({ eventId: 'poison' })] }, { seed: 'poison' });
+const delivery = buildWebhookMessage();
+const poison = buildWebhookMessage({ events: [buildEvent({ eventId: 'poison' })] }, { seed: 'poison' });
 
 await send('Three events, newest first: handled oldest first', { trackings: [delivery] });
 await send('The same again: nothing to do', { trackings: [delivery] });
@@ -47,7 +47,7 @@ await send('The flat shape of the same events: nothing to do', {
 await send('A proof of delivery', { trackings: [buildProofOfDelivery()] });
 await send('A topic from the future', { trackings: [{ metadata: { topic: 'tracking/weather' } }] });
 await send('A broken item beside a good one', {
-  trackings: [{ events: 'many' }, buildDelivery({}, { seed: 2 })],
+  trackings: [{ events: 'many' }, buildWebhookMessage({}, { seed: 2 })],
 });
 await send('An event that fails', { trackings: [poison] });
 await send('It comes again and fails for the last time', { trackings: [poison] });

@@ -1,4 +1,3 @@
-// Specification: service.md 2.2, 2.3, 4, 6; public contract, "Records", "Webhooks"
 import { z } from 'zod';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import type { Courier } from '../schemas/courier.ts';
@@ -12,11 +11,11 @@ import {
   type ProofOfDelivery,
 } from '../schemas/webhook.ts';
 import { resolveOptions, seedOption } from './options.ts';
-import { defaultCouriers, publicCourier } from './service/couriers.ts';
+import { createCouriers, toPublicCourier } from './service/couriers.ts';
 import { seededRandom } from './service/seeded.ts';
 import { FakeState } from './service/state.ts';
-import { trackerView, trackingView, webhookTrackerView } from './service/trackers.ts';
-import { type EventInput, resultsView, ShipmentState, signatureOf } from './shipments/shipment.ts';
+import { buildTrackerRecord, buildTrackingRecord, buildWebhookTracker } from './service/trackers.ts';
+import { buildProof, buildResults, type EventInput, ShipmentState } from './shipments/shipment.ts';
 
 /** The fields of a record that a test cares about; the others are filled in. */
 export type Overrides<Built> = { readonly [Field in keyof Built]?: Built[Field] };
@@ -44,15 +43,15 @@ const HISTORY: readonly EventInput[] = [
 
 const buildOptions = z.strictObject({ seed: seedOption.default(1) } satisfies OptionShape<BuildOptions>);
 
-/** Everything the builders draw from, for one seed: a fake whose one shipment was delivered. */
-function material(options: BuildOptions = {}, trackingNumber?: string | null) {
+/** Creates a fake whose one shipment was delivered; the builders read their records off it. */
+function createDeliveredTracker(options: BuildOptions = {}, trackingNumber?: string | null) {
   const { seed } = checkOptions(buildOptions, options);
   const random = seededRandom(seed);
   const pick = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(random() * items.length)];
   const state = new FakeState(resolveOptions({ seed, now: () => CREATED_AT_MS, webhooks: false }));
   const input = { trackingNumber: trackingNumber ?? pick(TRACKING_NUMBERS) ?? 'RR123456785CN' };
-  const { tracker } = state.createTracker(input, 'trackers.create');
-  state.addEvents({ number: state.number(input.trackingNumber), only: tracker }, HISTORY, CREATED_AT_MS);
+  const { tracker } = state.createTracker(input);
+  state.addEvents({ parcel: state.getParcel(input.trackingNumber), tracker }, HISTORY, CREATED_AT_MS);
   return { ids: state.ids, pick, tracker };
 }
 
@@ -62,12 +61,12 @@ function material(options: BuildOptions = {}, trackingNumber?: string | null) {
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid tracker
- * @throws ConfigurationError when an option makes no sense
+ * @throws ConfigurationError for an invalid option
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
 export function buildTracker(overrides: Overrides<Tracker> = {}, options?: BuildOptions): Tracker {
-  const { tracker } = material(options, overrides.trackingNumber);
-  return { ...trackerView(tracker, CREATED_AT_MS), ...overrides };
+  const { tracker } = createDeliveredTracker(options, overrides.trackingNumber);
+  return { ...buildTrackerRecord(tracker, CREATED_AT_MS), ...overrides };
 }
 
 /**
@@ -76,10 +75,10 @@ export function buildTracker(overrides: Overrides<Tracker> = {}, options?: Build
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid event
- * @throws ConfigurationError when an option makes no sense
+ * @throws ConfigurationError for an invalid option
  */
 export function buildEvent(overrides: Overrides<TrackingEvent> = {}, options?: BuildOptions): TrackingEvent {
-  const { ids, tracker, pick } = material(options, overrides.trackingNumber);
+  const { ids, tracker, pick } = createDeliveredTracker(options, overrides.trackingNumber);
   const shipment = new ShipmentState(tracker.trackingNumber, tracker.shipment.shipmentId);
   return shipment.add({ ...pick(HISTORY), ...overrides }, ids, CREATED_AT_MS);
 }
@@ -90,12 +89,12 @@ export function buildEvent(overrides: Overrides<TrackingEvent> = {}, options?: B
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns valid tracking results
- * @throws ConfigurationError when an option makes no sense
+ * @throws ConfigurationError for an invalid option
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
 export function buildTracking(overrides: Overrides<Tracking> = {}, options?: BuildOptions): Tracking {
-  const { tracker } = material(options, overrides.tracker?.trackingNumber);
-  return { ...trackingView(tracker, CREATED_AT_MS), ...overrides };
+  const { tracker } = createDeliveredTracker(options, overrides.tracker?.trackingNumber);
+  return { ...buildTrackingRecord(tracker, CREATED_AT_MS), ...overrides };
 }
 
 /**
@@ -104,19 +103,19 @@ export function buildTracking(overrides: Overrides<Tracking> = {}, options?: Bui
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
- * @returns a valid delivery
- * @throws ConfigurationError when an option makes no sense
+ * @returns a valid message
+ * @throws ConfigurationError for an invalid option
  */
-export function buildDelivery(
+export function buildWebhookMessage(
   overrides: Overrides<EventsDelivery> = {},
   options?: BuildOptions,
 ): EventsDelivery {
-  const { ids, tracker } = material(options, overrides.tracker?.trackingNumber);
+  const { ids, tracker } = createDeliveredTracker(options, overrides.tracker?.trackingNumber);
   return {
     kind: 'events',
     metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: EVENTS_TOPIC },
-    tracker: webhookTrackerView(tracker),
-    ...resultsView(tracker.shipment, tracker),
+    tracker: buildWebhookTracker(tracker),
+    ...buildResults(tracker.shipment, tracker),
     ...overrides,
   };
 }
@@ -127,18 +126,18 @@ export function buildDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid proof of delivery
- * @throws ConfigurationError when an option makes no sense
+ * @throws ConfigurationError for an invalid option
  */
 export function buildProofOfDelivery(
   overrides: Overrides<ProofOfDelivery> = {},
   options?: BuildOptions,
 ): ProofOfDelivery {
-  const { ids, tracker } = material(options, overrides.tracker?.trackingNumber);
+  const { ids, tracker } = createDeliveredTracker(options, overrides.tracker?.trackingNumber);
   return {
     kind: 'proofOfDelivery',
     metadata: { generatedAt: GENERATED_AT, messageId: ids.next('message'), topic: PROOF_OF_DELIVERY_TOPIC },
-    tracker: webhookTrackerView(tracker),
-    data: signatureOf(tracker.shipment),
+    tracker: buildWebhookTracker(tracker),
+    data: buildProof(tracker.shipment),
     ...overrides,
   };
 }
@@ -149,9 +148,9 @@ export function buildProofOfDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid courier
- * @throws ConfigurationError when an option makes no sense
+ * @throws ConfigurationError for an invalid option
  */
 export function buildCourier(overrides: Overrides<Courier> = {}, options?: BuildOptions): Courier {
-  const courier = material(options).pick(defaultCouriers()) ?? { courierCode: 'us-post' };
-  return { ...publicCourier(courier), ...overrides };
+  const courier = createDeliveredTracker(options).pick(createCouriers()) ?? { courierCode: 'us-post' };
+  return { ...toPublicCourier(courier), ...overrides };
 }

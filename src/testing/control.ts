@@ -1,4 +1,4 @@
-// Lets a test in another process, or in another language, do over HTTP what a test in this one does with methods.
+// A test in another process or language does over HTTP what a test in this process does with methods.
 import { z } from 'zod';
 import { checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
@@ -6,19 +6,21 @@ import { ConfigurationError } from '../errors.ts';
 import { eventSchema, type TrackingEvent } from '../schemas/event.ts';
 import type { Failure } from './service/failures.ts';
 import {
-  errorReply,
-  jsonReply,
-  type RawRequest,
-  type Reply,
+  checkApiKey,
+  type FakeRequest,
+  type FakeResponse,
+  hasJsonType,
   rejection,
   ServiceError,
+  toErrorResponse,
+  toJsonResponse,
 } from './service/http.ts';
-import { parseJson, validated } from './service/input.ts';
+import { parseJson, validate } from './service/input.ts';
 import type { EventInput } from './shipments/shipment.ts';
 
-/** The verbs of a fake that can be asked for from outside. */
+/** The verbs of a fake that can be called from outside. */
 interface Controlled {
-  shipment(of: string | { readonly trackerId: string }): ControlledShipment;
+  shipment(target: string | { readonly trackerId: string }): ControlledShipment;
   fail(endpoint: EndpointName | '*', failure: Failure): { readonly remaining: number };
   reset(): void;
 }
@@ -35,33 +37,33 @@ const PREFIX = '/__fake/';
 const anything = z.unknown().optional();
 const stopBody = z.strictObject({ trackingNumber: anything, trackerId: anything });
 const eventBody = stopBody.extend({ event: z.unknown().prefault({}) });
-// A misspelt field would be stored, and nobody would ever see it.
+// Events keep unknown fields, so a misspelt one would be stored without a word.
 const eventFields = z.strictObject(
   Object.fromEntries(Object.keys(eventSchema.shape).map((name) => [name, anything])),
 );
 const eventInput = eventSchema.partial();
 
-function shipmentOf(fake: Controlled, { trackingNumber, trackerId }: z.output<typeof stopBody>) {
+function findShipment(fake: Controlled, { trackingNumber, trackerId }: z.output<typeof stopBody>) {
   if ((trackingNumber === undefined) === (trackerId === undefined))
     throw new ConfigurationError('Expected `body` to have either `trackingNumber` or `trackerId`');
   return fake.shipment(trackerId === undefined ? String(trackingNumber) : { trackerId: String(trackerId) });
 }
 
-/** What can be asked for, by the rest of the path; each returns what to answer. */
+/** What each path below the prefix does; the result becomes `data`. */
 const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => object>> = {
   events: (fake, body) => {
-    const { event, ...of } = checkOptions(eventBody, body, 'body');
+    const { event, ...target } = checkOptions(eventBody, body, 'body');
     checkOptions(eventFields, event, 'event');
-    // Sound: JSON has no undefined, so a field that is there has its value.
-    const input = validated(eventInput, event) as EventInput;
-    return { events: shipmentOf(fake, of).addEvent(input).events };
+    // Sound: JSON has no undefined, so every field that is there has a value.
+    const input = validate(eventInput, event) as EventInput;
+    return { events: findShipment(fake, target).addEvent(input).events };
   },
   stop: (fake, body) => {
-    const of = checkOptions(stopBody, body, 'body');
-    return { isTracked: shipmentOf(fake, of).stopTracking().isTracked };
+    const target = checkOptions(stopBody, body, 'body');
+    return { isTracked: findShipment(fake, target).stopTracking().isTracked };
   },
   failures: (fake, body) => {
-    // Unproved, and checked by `fail`, which also takes what callers without types give it.
+    // Not proved here: `fail` checks endpoint and failure itself.
     const { endpoint = '*', ...failure } = Object(body) as Failure & { endpoint?: EndpointName | '*' };
     return { remaining: fake.fail(endpoint, failure).remaining };
   },
@@ -71,22 +73,48 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
   },
 };
 
-function replyTo(fake: Controlled, { method, target, body }: RawRequest): Reply {
-  const paths = Object.keys(ACTIONS).map((name) => PREFIX + name);
-  const [path = ''] = target.split('?');
-  const act = paths.includes(path) ? ACTIONS[path.slice(PREFIX.length)] : undefined;
-  try {
-    if (act === undefined) throw rejection(404, 'path_not_found', `Expected one of ${paths.join(', ')}.`);
-    if (method !== 'POST') throw rejection(405, 'method_not_allowed', 'Use POST here.');
-    return jsonReply(200, { data: act(fake, body === '' ? {} : parseJson(body)) });
-  } catch (error) {
-    if (error instanceof ServiceError) return errorReply(undefined, error);
-    if (!(error instanceof ConfigurationError)) throw error;
-    return errorReply(undefined, rejection(400, 'validation_error', error.message));
-  }
+/**
+ * Rejects what a web page in a developer's browser could send. The fake serves no pages, so every `Origin` is that of
+ * another site, also one whose name resolves to this machine. A page needs the permission of a preflight for JSON and
+ * for a key, and gets none.
+ */
+function checkAccess(headers: Headers, apiKeys: readonly string[] | undefined): void {
+  if (headers.has('origin'))
+    throw rejection(403, 'origin_not_allowed', 'Web pages may not control the fake.');
+  checkApiKey(headers, apiKeys);
+  if (!hasJsonType(headers))
+    throw rejection(415, 'unsupported_media_type', 'The Content-Type must be application/json.');
 }
 
-/** What a request of the control path comes to; undefined for any other request. */
-export function controlReply(fake: Controlled, request: RawRequest): Reply | undefined {
-  return request.target.startsWith(PREFIX) ? replyTo(fake, request) : undefined;
+function act(fake: Controlled, { method, target, headers, body }: FakeRequest, apiKeys?: readonly string[]) {
+  const paths = Object.keys(ACTIONS).map((name) => PREFIX + name);
+  const [path = ''] = target.split('?');
+  const action = paths.includes(path) ? ACTIONS[path.slice(PREFIX.length)] : undefined;
+  checkAccess(headers, apiKeys);
+  if (action === undefined) throw rejection(404, 'path_not_found', `Expected one of ${paths.join(', ')}.`);
+  if (method !== 'POST') throw rejection(405, 'method_not_allowed', 'Use POST here.');
+  return toJsonResponse(200, { data: action(fake, body === '' ? {} : parseJson(body)) });
+}
+
+/**
+ * Carries out a request of a control path.
+ *
+ * @param fake - what is controlled
+ * @param request - any request
+ * @param apiKeys - the keys that may control it; default any key
+ * @returns the response; undefined when the request is not for a control path
+ */
+export function control(
+  fake: Controlled,
+  request: FakeRequest,
+  apiKeys: readonly string[] | undefined,
+): FakeResponse | undefined {
+  if (!request.target.startsWith(PREFIX)) return undefined;
+  try {
+    return act(fake, request, apiKeys);
+  } catch (error) {
+    if (error instanceof ServiceError) return toErrorResponse(undefined, error);
+    if (!(error instanceof ConfigurationError)) throw error;
+    return toErrorResponse(undefined, rejection(400, 'validation_error', error.message));
+  }
 }

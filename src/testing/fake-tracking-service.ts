@@ -1,4 +1,3 @@
-// Specification: service.md 1, 2, 4, 5, 6, 7, 8; public contract
 import { checkOneOf, checkOptions, refuseOption } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
@@ -6,7 +5,7 @@ import { trackingNumber as trackingNumberRule } from '../schemas/identifier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { ProofOfDelivery } from '../schemas/webhook.ts';
 import { sortEvents } from '../webhooks/events.ts';
-import { controlReply } from './control.ts';
+import { control } from './control.ts';
 import {
   type FakeTrackingServiceOptions,
   type RecordedRequest,
@@ -15,11 +14,11 @@ import {
 } from './options.ts';
 import type { FakeCourier } from './service/couriers.ts';
 import type { Failure, PlannedFailure } from './service/failures.ts';
-import type { Outcome, RawRequest } from './service/http.ts';
+import type { FakeRequest, Outcome } from './service/http.ts';
 import { serve } from './service/serve.ts';
-import { type Addressee, FakeState } from './service/state.ts';
-import { isTracked, type TrackerState, trackerView } from './service/trackers.ts';
-import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
+import { FakeState, type Target } from './service/state.ts';
+import { buildTrackerRecord, isTracked, type TrackerState } from './service/trackers.ts';
+import { PLAY_NAMES, type PlayName } from './shipments/scenarios.ts';
 import type { EventInput, ShipmentInput } from './shipments/shipment.ts';
 import { createFetch, type FakeServer, type FetchLike, type ListenOptions, listen } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
@@ -30,10 +29,10 @@ export interface FakeTrackingService {
   readonly baseUrl: string;
   /** A key that the fake accepts. */
   readonly apiKey: string;
-  /** Goes straight into the fake, without a network. */
+  /** A `fetch` that goes straight into the fake, without a network. */
   readonly fetch: FetchLike;
   /** Carries out one request of any transport; `fetch`, `listen` and the MSW handlers are built on it. */
-  readonly serve: (request: RawRequest) => Promise<Outcome>;
+  readonly serve: (request: FakeRequest) => Promise<Outcome>;
   /** Every request so far, oldest first; the latest ones where there is a `historyLimit`. */
   readonly requests: readonly RecordedRequest[];
   /** Every tracker of the account, oldest first. */
@@ -51,22 +50,22 @@ export interface FakeTrackingService {
    */
   listen(options?: ListenOptions): Promise<FakeServer>;
   /**
-   * The verbs of a test about the shipments of one tracking number, or about that of one tracker.
+   * Returns the verbs of a test about all trackers of one tracking number, or about one tracker.
    *
-   * @param of - a tracking number in any case, of which a tracker need not exist yet; or the id of one tracker
-   * @returns what speaks to the shipments of all trackers of the number, or to that one
+   * @param of - a tracking number in any case, which may have no tracker yet; or the id of one tracker
+   * @returns the shipment
    * @throws ConfigurationError when it is no tracking number, or there is no such tracker
    * @example fake.shipment({ trackerId: tracker.trackerId }).deliver()
    */
   shipment(of: string | { readonly trackerId: string }): FakeShipment;
   /**
-   * Lets events happen to a shipment one after the other, on the fake's clock.
+   * Plays a scenario: events happen to a shipment one after the other, on the fake's clock.
    *
    * @param trackingNumber - whose shipment
-   * @param name - which play
+   * @param name - which scenario
    * @param options - `speed`: how many times faster than real time, at least 1; default the fake's `speed`; `Infinity` for at once
    * @returns the shipment
-   * @throws ConfigurationError for an unknown play or a speed below 1
+   * @throws ConfigurationError for an unknown scenario or a speed below 1
    */
   play(trackingNumber: string, name: PlayName, options?: { readonly speed?: number }): FakeShipment;
   /**
@@ -74,22 +73,22 @@ export interface FakeTrackingService {
    *
    * @param endpoint - an endpoint of the table, or `*` for all
    * @param failure - what goes wrong, and how often (default once)
-   * @returns what is left of it, and a way to end it
-   * @throws ConfigurationError when endpoint or failure make no sense
+   * @returns how often it will still happen, and a way to end it
+   * @throws ConfigurationError for an unknown endpoint or an invalid failure
    * @example
    * fake.fail('trackers.create', { status: 429, retryAfter: 1 });
    * fake.fail('*', { kind: 'reset', times: 2 });
    */
   fail(endpoint: EndpointName | '*', failure: Failure): PlannedFailure;
-  /** Back to the state after creation: nothing is left, and ids start anew. Servers go on listening. */
+  /** Forgets everything, and ids start anew. Servers go on listening. */
   reset(): void;
 }
 
 /**
- * The verbs of a test about one tracking number, or about one tracker of it; each returns the shipment, so they chain.
+ * The verbs of a test about one tracking number, or about one tracker of it. They return the shipment, so they chain.
  *
- * Every tracker of the number that is tracked knows what a verb adds at once. Trackers created later have it
- * `resultsDelayMs` after their creation. A tracker that has stopped learns nothing new.
+ * Every tracker of the number that is tracked knows at once what a verb adds; a tracker that is created later knows it
+ * `resultsDelayMs` after its creation. A tracker that has stopped learns nothing new.
  *
  * @example
  * fake.shipment('RR123456785CN')
@@ -98,100 +97,108 @@ export interface FakeTrackingService {
  *   .stopTracking();
  */
 export class FakeShipment {
-  readonly #state: () => FakeState;
+  readonly #getState: () => FakeState;
   readonly #trackerId: string | undefined;
   /** In upper case. */
   readonly trackingNumber: string;
 
   /** @internal */
-  constructor(state: () => FakeState, of: string | { readonly trackerId: string }) {
-    this.#state = state;
+  constructor(getState: () => FakeState, of: string | { readonly trackerId: string }) {
+    this.#getState = getState;
     this.#trackerId = typeof of === 'string' ? undefined : of?.trackerId;
-    const trackingNumber = typeof of === 'string' ? of : this.#trackerOf(this.#trackerId).trackingNumber;
+    const trackingNumber = typeof of === 'string' ? of : this.#findTracker(this.#trackerId).trackingNumber;
     if (!trackingNumberRule.safeParse(trackingNumber).success)
-      refuseOption('trackingNumber', 'a tracking number as in section 2.1', trackingNumber);
+      refuseOption('trackingNumber', 'a tracking number', trackingNumber);
     this.trackingNumber = trackingNumber.toUpperCase();
   }
 
   /** What couriers reported so far, oldest first; of one tracker, what it knows. */
   get events(): readonly TrackingEvent[] {
-    const { number, only } = this.#addressee();
-    return sortEvents((only?.shipment ?? number).events);
+    const { parcel, tracker } = this.#getTarget();
+    return sortEvents((tracker?.shipment ?? parcel).events);
   }
 
   /** False once tracking has stopped, for every tracker of the number. */
   get isTracked(): boolean {
-    const whom = this.#addressee();
-    const trackers = this.#state().trackersOf(whom);
-    const nowMs = this.#state().now();
-    if (trackers.length === 0) return !whom.number.stopsFirstTracker;
+    const target = this.#getTarget();
+    const trackers = this.#getState().findTrackers(target);
+    const nowMs = this.#getState().now();
+    if (trackers.length === 0) return !target.parcel.stopsFirstTracker;
     return trackers.some((tracker) => isTracked(tracker, nowMs));
   }
 
   /**
    * Adds events, which every tracker of the number pushes as one webhook, unless `eventsPerPush` splits it.
    *
-   * @param events - what to say, in any order; id, time, order and status are filled in where left out
+   * @param events - what they say, in any order; default one event in transit. Id, time, order and status are filled in.
+   * @returns the shipment
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
    */
   addEvent(...events: readonly EventInput[]): this {
     const inputs = events.length === 0 ? [{}] : events;
-    return this.#change((state, whom, nowMs) => state.addEvents(whom, inputs, nowMs));
+    return this.#change((state, target, nowMs) => state.addEvents(target, inputs, nowMs));
   }
 
   /**
    * Adds an event that says delivered. Tracking goes on until `stopTracking`, or stops by itself 14 days later.
    *
-   * @param event - what else it says
+   * @param event - what else it says; default nothing
+   * @returns the shipment
    */
   deliver(event: EventInput = {}): this {
     return this.addEvent({ statusMilestone: 'delivered', ...event });
   }
 
   /**
-   * The service gives the shipment up: `isTracked` turns false for all its trackers, and they learn nothing new. Before there is a
-   * tracker, it stops the first one as soon as that has its first results; a later tracker of the number is tracked.
+   * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. Before there is a tracker, it stops
+   * the first one as soon as that has its first results; a later tracker of the number is tracked.
+   *
+   * @returns the shipment
    */
   stopTracking(): this {
-    return this.#change((state, whom, nowMs) => state.stopTracking(whom, nowMs));
+    return this.#change((state, target, nowMs) => state.stopTracking(target, nowMs));
   }
 
   /**
    * Sets fields of the shipment, over what events and trackers say.
    *
    * @param fields - the fields to set; others stay
+   * @returns the shipment
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
    */
   update(fields: ShipmentInput): this {
-    return this.#change((state, whom, nowMs) => state.setFields(whom, fields, nowMs));
+    return this.#change((state, target, nowMs) => state.setFields(target, fields, nowMs));
   }
 
   /**
    * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number that is tracked.
    *
-   * @param proof - what it says; a signature to download where left out
+   * @param proof - what it says; default a signature to download
+   * @returns the shipment
    */
   proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
-    return this.#change((state, whom, nowMs) => state.pushProof(whom, proof, nowMs));
+    return this.#change((state, target, nowMs) => state.pushProof(target, proof, nowMs));
   }
 
-  #trackerOf(trackerId: unknown): TrackerState {
-    const tracker = this.#state().trackers.find(trackerId);
+  #findTracker(trackerId: unknown): TrackerState {
+    const tracker = this.#getState().trackers.find(trackerId);
     return tracker ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
   }
 
-  #addressee(): Addressee {
-    this.#state().now();
+  #getTarget(): Target {
+    const state = this.#getState();
+    // Lets everything happen that is due.
+    state.now();
     return {
-      number: this.#state().number(this.trackingNumber),
-      only: this.#trackerId === undefined ? undefined : this.#trackerOf(this.#trackerId),
+      parcel: state.getParcel(this.trackingNumber),
+      tracker: this.#trackerId === undefined ? undefined : this.#findTracker(this.#trackerId),
     };
   }
 
-  #change(run: (state: FakeState, whom: Addressee, nowMs: number) => void): this {
-    const whom = this.#addressee();
-    whom.number.isScripted = true;
-    run(this.#state(), whom, this.#state().now());
+  #change(run: (state: FakeState, target: Target, nowMs: number) => void): this {
+    const target = this.#getTarget();
+    target.parcel.hasScenario = true;
+    run(this.#getState(), target, this.#getState().now());
     return this;
   }
 }
@@ -204,7 +211,7 @@ export class FakeShipment {
  *
  * @param options - see `FakeTrackingServiceOptions`; every one may be left out
  * @returns the fake
- * @throws ConfigurationError when an option makes no sense
+ * @throws ConfigurationError for an invalid option
  * @example
  * const fake = createFakeTrackingService();
  * const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
@@ -213,19 +220,19 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
   const resolved = resolveOptions(options);
   let state = new FakeState(resolved);
   const basePath = resolved.baseUrl.pathname.replace(/\/+$/, '');
-  const serveRaw = (raw: RawRequest) => serve(state, raw);
+  const serveRequest = (request: FakeRequest) => serve(state, request);
   const shipment = (of: string | { readonly trackerId: string }) => new FakeShipment(() => state, of);
   const fake: FakeTrackingService = {
     baseUrl: resolved.baseUrl.origin + basePath,
     apiKey: options.apiKeys?.[0] ?? 'test-api-key',
-    fetch: createFetch(serveRaw, basePath),
-    serve: serveRaw,
+    fetch: createFetch(serveRequest, basePath),
+    serve: serveRequest,
     get requests() {
       return state.requests;
     },
     get trackers() {
       const nowMs = state.now();
-      return state.trackers.all().map((tracker) => trackerView(tracker, nowMs));
+      return state.trackers.all().map((tracker) => buildTrackerRecord(tracker, nowMs));
     },
     get couriers() {
       return state.couriers;
@@ -233,19 +240,19 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
     get webhooks() {
       return state.webhooks;
     },
-    listen({ control = false, ...listenOptions } = {}) {
-      const serveControlled = async (raw: RawRequest): Promise<Outcome> => {
-        const reply = controlReply(fake, raw);
-        return reply === undefined ? serveRaw(raw) : { kind: 'answer', reply };
+    listen({ control: isControlled = false, ...listenOptions } = {}) {
+      const serveControlled = async (request: FakeRequest): Promise<Outcome> => {
+        const response = control(fake, request, resolved.apiKeys);
+        return response === undefined ? serveRequest(request) : { kind: 'response', response };
       };
-      return listen(control ? serveControlled : serveRaw, basePath, listenOptions);
+      return listen(isControlled ? serveControlled : serveRequest, basePath, listenOptions);
     },
     shipment,
     play(trackingNumber, name, { speed = resolved.speed } = {}) {
       checkOneOf('name', name, PLAY_NAMES);
       checkOptions(speedOption, speed, 'speed');
       const played = shipment(trackingNumber);
-      state.play(state.number(trackingNumber), name, speed);
+      state.startScenario(state.getParcel(trackingNumber), name, speed);
       return played;
     },
     fail: (endpoint, failure) => state.failures.plan(endpoint, failure),

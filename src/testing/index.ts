@@ -7,11 +7,11 @@
 export {
   type BuildOptions,
   buildCourier,
-  buildDelivery,
   buildEvent,
   buildProofOfDelivery,
   buildTracker,
   buildTracking,
+  buildWebhookMessage,
   type Overrides,
 } from './builders.ts';
 export {
@@ -27,9 +27,9 @@ export {
 export type { FakePlans, FakeTrackingServiceOptions, RecordedRequest } from './options.ts';
 export type { FakeCourier } from './service/couriers.ts';
 export type { Failure, FailureKind, PlannedFailure } from './service/failures.ts';
-export type { Outcome, RawRequest } from './service/http.ts';
+export type { FakeRequest, FakeResponse, Outcome } from './service/http.ts';
 export type { LimitWindow } from './service/rate-limits.ts';
-export type { PlayName } from './shipments/plays.ts';
+export type { PlayName } from './shipments/scenarios.ts';
 export type { EventInput, ShipmentInput } from './shipments/shipment.ts';
 export type { FakeServer, FetchLike, ListenOptions } from './transports.ts';
 export type { WebhookTarget } from './webhooks/delivery.ts';

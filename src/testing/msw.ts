@@ -8,7 +8,7 @@ import { type HttpHandler, HttpResponse, http } from 'msw';
 import { z } from 'zod';
 import { checkOptions, isUrl, type OptionShape, option } from '../common/option-checks.ts';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
-import { toRawRequest, toResponse, toStalledResponse } from './transports.ts';
+import { toFakeRequest, toResponse, toStalledResponse } from './transports.ts';
 
 /** Options of `trackingHandlers`. */
 export interface TrackingHandlersOptions {
@@ -20,29 +20,29 @@ const handlersOptions = z.strictObject({
   baseUrl: option<string | URL>('an absolute URL', isUrl).optional(),
 } satisfies OptionShape<TrackingHandlersOptions>);
 
-/** Requests that wait for their caller to give up; MSW 2 loses the signal of a request that nothing holds. */
+/** Keeps requests alive until their callers give up, because MSW 2 loses the signal of a request that is garbage. */
 const waiting = new Set<Request>();
 
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
-  const outcome = await fake.serve(await toRawRequest(request, basePath));
-  if (outcome.kind === 'answer') return toResponse(outcome.reply);
-  // MSW 2 makes this response the cause of the rejection, so the code is found where Node's `fetch` has it.
+  const outcome = await fake.serve(await toFakeRequest(request, basePath));
+  if (outcome.kind === 'response') return toResponse(outcome.response);
+  // MSW 2 rejects with this response as the cause, so the code stands where Node's `fetch` has it.
   if (outcome.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
   waiting.add(request);
   request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
-  if (outcome.kind === 'stall') return toStalledResponse(outcome.reply, request.signal);
-  // MSW itself gives the request up when its signal aborts.
+  if (outcome.kind === 'stall') return toStalledResponse(outcome.response, request.signal);
+  // MSW itself rejects the request when its signal aborts.
   return new Promise(() => {});
 }
 
 /**
- * Request handlers for MSW 2 and 3 that let a fake service respond to everything below a base URL,
- * wrong paths and methods and injected failures included.
+ * Creates request handlers for MSW 2 and 3. The fake responds to everything below a base URL, also to wrong paths and
+ * methods, and its planned failures happen.
  *
  * @param fake - from `createFakeTrackingService`
  * @param options - `baseUrl`: the one your code is configured with; default the fake's own
  * @returns handlers for `setupServer(...)` or `server.use(...)`
- * @throws ConfigurationError when `baseUrl` is no URL
+ * @throws ConfigurationError for an invalid option
  * @example
  * const fake = createFakeTrackingService();
  * const server = setupServer(...trackingHandlers(fake, { baseUrl: 'https://tracking.test/public/v1' }));

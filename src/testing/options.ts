@@ -1,4 +1,3 @@
-// Specification: service.md 1, 8; public contract, "Requests"
 import { z } from 'zod';
 import {
   checkOneOf,
@@ -16,7 +15,7 @@ import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { FailureKind } from './service/failures.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
-import { PLAY_NAMES, type PlayName } from './shipments/plays.ts';
+import { PLAY_NAMES, type PlayName } from './shipments/scenarios.ts';
 
 /** Reserved for tests by RFC 2606, so a request that escapes the fake reaches nobody. */
 const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';

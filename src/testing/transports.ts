@@ -2,15 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onAbort } from '../common/abort.ts';
-import type { Outcome, RawRequest, Reply } from './service/http.ts';
+import type { FakeRequest, FakeResponse, Outcome } from './service/http.ts';
 
 /** Statuses whose responses carry no body, and for which `Response` rejects one. */
 const BODILESS_STATUSES = new Set([204, 205, 304]);
 
-/** Runs a request of the Fetch API, and rejects as `fetch` does when the connection fails. */
+/** A `fetch` function. */
 export type FetchLike = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-export async function toRawRequest(request: Request, basePath?: string): Promise<RawRequest> {
+export async function toFakeRequest(request: Request, basePath?: string): Promise<FakeRequest> {
   const { pathname, search } = new URL(request.url);
   return {
     method: request.method,
@@ -21,49 +21,53 @@ export async function toRawRequest(request: Request, basePath?: string): Promise
   };
 }
 
-/** The headers and half of the body, then nothing until the caller gives up. */
-export function toStalledResponse({ status, headers, body }: Reply, signal?: AbortSignal): Response {
+/** Sends the headers and half of the body, then nothing until the caller gives up. */
+export function toStalledResponse({ status, headers, body }: FakeResponse, signal?: AbortSignal): Response {
   const bytes = new TextEncoder().encode(body);
   const stream = new ReadableStream({
     start(controller) {
       controller.enqueue(bytes.subarray(0, Math.ceil(bytes.length / 2)));
-      // One step later: a transport that ends the stream by itself on abort must come first, and then this does nothing.
+      // Some transports end the stream on abort themselves. They must come first, so this waits for a microtask.
       const fail = () => controller.error(signal?.reason);
       if (signal !== undefined) onAbort(signal, () => void Promise.resolve().then(fail));
     },
   });
-  // The length tells a parser that the body is not over; MSW 3 takes the end of the connection for its end otherwise.
+  // Without a length, MSW 3 takes the end of the connection for the end of the body.
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 
-export function toResponse({ status, headers, body }: Reply): Response {
+export function toResponse({ status, headers, body }: FakeResponse): Response {
   return new Response(BODILESS_STATUSES.has(status) ? null : body, { status, headers });
 }
 
-function settle(outcome: Outcome, signal: AbortSignal | undefined): Response | Promise<never> {
+function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | Promise<never> {
+  if (outcome.kind === 'stall') return toStalledResponse(outcome.response, signal);
+  if (outcome.kind === 'response') return toResponse(outcome.response);
   if (outcome.kind === 'reset') {
-    // As `fetch` of Node when the other side breaks the connection.
+    // The same error as that of Node's `fetch` when the other side breaks the connection.
     const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
     throw new TypeError('fetch failed', { cause });
   }
-  if (outcome.kind === 'silence') return new Promise(() => {});
-  return outcome.kind === 'stall' ? toStalledResponse(outcome.reply, signal) : toResponse(outcome.reply);
+  return new Promise(() => {});
 }
 
-/** Makes a `fetch` that goes straight into the service; under another base than its own the base ends with the version segment. */
-export function createFetch(serve: (raw: RawRequest) => Promise<Outcome>, ownBasePath: string): FetchLike {
+/** Creates a `fetch` that goes straight into the service, below its own base path or any that ends with a version. */
+export function createFetch(
+  serve: (request: FakeRequest) => Promise<Outcome>,
+  ownBasePath: string,
+): FetchLike {
   return async (input, init) => {
     const request = new Request(input, init);
-    // Not `request.signal`: it follows the caller's signal only as long as the garbage collector lets it.
+    // Not `request.signal`, which stops following the caller's signal once the request is garbage.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     const aborted = new Promise<never>((_, reject) => {
       if (signal !== undefined) onAbort(signal, () => reject(signal.reason));
     });
     const isOwnBase = new URL(request.url).pathname.startsWith(`${ownBasePath}/`);
-    const response = toRawRequest(request, isOwnBase ? ownBasePath : undefined)
+    const response = toFakeRequest(request, isOwnBase ? ownBasePath : undefined)
       .then(serve)
-      .then((outcome) => settle(outcome, signal));
+      .then((outcome) => perform(outcome, signal));
     return Promise.race([response, aborted]);
   };
 }
@@ -74,7 +78,7 @@ export interface ListenOptions {
   readonly port?: number;
   /** Address to bind; default `127.0.0.1`. */
   readonly host?: string;
-  /** Also answers `POST /__fake/events`, `/stop`, `/failures` and `/reset`, for tests in other processes. Default false. */
+  /** Also serves `POST /__fake/events`, `/stop`, `/failures` and `/reset`, for tests in other processes. Default false. */
   readonly control?: boolean;
 }
 
@@ -90,8 +94,8 @@ export interface FakeServer extends AsyncDisposable {
 
 function send(outcome: Outcome, response: ServerResponse): void {
   if (outcome.kind === 'reset') response.socket?.resetAndDestroy();
-  if (!('reply' in outcome)) return;
-  const { status, headers, body } = outcome.reply;
+  if (!('response' in outcome)) return;
+  const { status, headers, body } = outcome.response;
   const bytes = Buffer.from(body);
   response.writeHead(status, { ...headers, 'content-length': bytes.length });
   if (outcome.kind === 'stall') response.write(bytes.subarray(0, Math.ceil(bytes.length / 2)));
@@ -99,7 +103,7 @@ function send(outcome: Outcome, response: ServerResponse): void {
 }
 
 export async function listen(
-  serve: (raw: RawRequest) => Promise<Outcome>,
+  serve: (request: FakeRequest) => Promise<Outcome>,
   basePath: string,
   { port = 0, host = '127.0.0.1' }: Omit<ListenOptions, 'control'> = {},
 ): Promise<FakeServer> {
@@ -112,8 +116,8 @@ export async function listen(
   };
   const server = createServer((message, response) => {
     respond(message, response).catch((error: unknown) => {
-      // The caller is gone in the middle of its request, or `latencyMs` of the test threw, which it should see.
       if (message.destroyed && !message.complete) response.destroy();
+      // A callback of the test threw, e.g. `latencyMs`; the test should see why.
       else response.writeHead(500).end(String(error));
     });
   });
@@ -121,7 +125,7 @@ export async function listen(
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
-  // `address()` is an object for every server that listens on a port.
+  // Sound: `address()` is an object for every server that listens on a port.
   const bound = server.address() as AddressInfo;
   const close = () =>
     new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@ import { fakeOptions } from '../../src/cli/fake-options.ts';
 import { greeting, pushLine, requestLine } from '../../src/cli/fake-output.ts';
 import { coloursFor } from '../../src/cli/terminal.ts';
 import {
-  buildDelivery,
+  buildWebhookMessage,
   buildEvent,
   buildProofOfDelivery,
   buildTracker,
@@ -36,7 +36,7 @@ function request(fields: Partial<RecordedRequest>): string {
 const tracker = buildTracker({ trackingNumber: 'RR123456785CN' });
 
 function eventsPush(...statuses: string[]): WebhookPush {
-  const item = buildDelivery({ tracker, events: statuses.map((status) => buildEvent({ status })) });
+  const item = buildWebhookMessage({ tracker, events: statuses.map((status) => buildEvent({ status })) });
   return { trackerId: tracker.trackerId, item, isReplay: false, attempts: [] };
 }
 

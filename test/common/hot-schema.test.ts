@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {
   buildCourier,
-  buildDelivery,
+  buildWebhookMessage,
   buildProofOfDelivery,
   buildTracker,
   buildTracking,
@@ -36,7 +36,7 @@ const RECEIVED: Readonly<Record<string, z.ZodType>> = {
   'other item of a webhook': otherDeliverySchema,
 };
 
-const RECORDS = [buildTracker(), buildTracking(), buildDelivery(), buildProofOfDelivery(), buildCourier()];
+const RECORDS = [buildTracker(), buildTracking(), buildWebhookMessage(), buildProofOfDelivery(), buildCourier()];
 
 /** Records as the service sends them, with a field lost, changed or added somewhere, and anything else JSON holds. */
 const received = fc

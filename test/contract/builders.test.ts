@@ -1,6 +1,6 @@
 import {
   buildCourier,
-  buildDelivery,
+  buildWebhookMessage,
   buildEvent,
   buildProofOfDelivery,
   buildTracker,
@@ -20,7 +20,7 @@ describe.each([1, 2, 'basket 7'])('builders with seed %s', (seed) => {
     ['buildTracking', 'tracking', buildTracking({}, { seed })],
     ['buildEvent', 'event', buildEvent({}, { seed })],
     ['buildCourier', 'courier', buildCourier({}, { seed })],
-    ['buildDelivery', 'webhook-events', sent(buildDelivery({}, { seed }))],
+    ['buildWebhookMessage', 'webhook-events', sent(buildWebhookMessage({}, { seed }))],
     ['buildProofOfDelivery', 'webhook-proof-of-delivery', sent(buildProofOfDelivery({}, { seed }))],
   ])('%s → a record that keeps the contract', (_name, schema, record) => {
     expect(breachesOf(schema, record)).toEqual([]);

@@ -15,7 +15,8 @@ describe('the control path', () => {
 
   async function post(path: string, body?: unknown, init: RequestInit = {}) {
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-    const request = { method: 'POST', ...(text !== undefined && { body: text }), ...init };
+    const headers = { authorization: 'Bearer any', 'content-type': 'application/json' };
+    const request = { method: 'POST', headers, ...(text !== undefined && { body: text }), ...init };
     const response = await fetch(new URL(`/__fake/${path}`, server.url), request);
     return { status: response.status, body: await response.json() };
   }
@@ -96,6 +97,50 @@ describe('the control path', () => {
 
   it('GET → 405', async () => {
     expect((await post('reset', undefined, { method: 'GET' })).status).toBe(405);
+  });
+
+  describe('requests that a web page could send', () => {
+    const authorization = 'Bearer any';
+    const json = { 'content-type': 'application/json' };
+
+    it.each([
+      ['text/plain', 415, { authorization, 'content-type': 'text/plain' }],
+      ['a form', 415, { authorization, 'content-type': 'application/x-www-form-urlencoded' }],
+      ['no Content-Type', 415, { authorization }],
+      ['an Origin', 403, { authorization, ...json, origin: 'https://shop.example' }],
+      ['an Origin with the name of the host', 403, { authorization, ...json, origin: 'http://127.0.0.1' }],
+      ['an opaque Origin', 403, { authorization, ...json, origin: 'null' }],
+      ['no key', 400, json],
+      ['a key without its scheme', 400, { ...json, authorization: 'any' }],
+    ])('%s → %i, and nothing is reset', async (_, status, headers) => {
+      await newClient().trackers.create({ trackingNumber: NUMBER });
+      // Bytes, because `fetch` gives a text the type text/plain.
+      const refused = await post('reset', undefined, { headers, body: Buffer.from('{}') });
+      expect(refused).toMatchObject({ status, body: { errors: [{ code: expect.any(String) }], data: null } });
+      expect(fake.trackers).toHaveLength(1);
+    });
+
+    it('a preflight of another site → 403 without a header that allows anything', async () => {
+      const headers = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
+      const response = await fetch(new URL('/__fake/reset', server.url), { method: 'OPTIONS', headers });
+      const allowing = [...response.headers.keys()].filter((name) => name.startsWith('access-control'));
+      expect([response.status, allowing]).toEqual([403, []]);
+    });
+
+    it('another key than those of `apiKeys` → 401', async () => {
+      const closed = createFakeTrackingService({ apiKeys: ['right-key'] });
+      await using closedServer = await closed.listen({ control: true });
+      const reset = async (key: string) => {
+        const headers = { ...json, authorization: `Bearer ${key}` };
+        return (await fetch(new URL('/__fake/reset', closedServer.url), { method: 'POST', headers })).status;
+      };
+      expect([await reset('wrong-key'), await reset('right-key')]).toEqual([401, 200]);
+    });
+
+    it('JSON with a charset → carried out', async () => {
+      const headers = { authorization, 'content-type': 'application/json; charset=utf-8' };
+      expect((await post('reset', '{}', { headers })).status).toBe(200);
+    });
   });
 
   it('its requests → no part of fake.requests', async () => {

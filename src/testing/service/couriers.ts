@@ -1,14 +1,13 @@
-// Specification: service.md 1, 4; public contract, "Records"
 import type { Courier } from '../../schemas/courier.ts';
 import type { Hints } from './trackers.ts';
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
-  /** False where only later calls have results. Default true. */
+  /** False for a courier whose results come with later calls only. Default true. */
   readonly supportsSynchronousFetch?: boolean;
 }
 
-export function defaultCouriers(): FakeCourier[] {
+export function createCouriers(): FakeCourier[] {
   const courier = (courierCode: string, courierName: string, countryCode: string): FakeCourier => ({
     courierCode,
     courierName,
@@ -27,21 +26,21 @@ export function defaultCouriers(): FakeCourier[] {
   ];
 }
 
-export function publicCourier({ supportsSynchronousFetch: _, ...courier }: FakeCourier): Courier {
+export function toPublicCourier({ supportsSynchronousFetch: _, ...courier }: FakeCourier): Courier {
   return courier;
 }
 
-/** False when every courier that was named asks for a field that was not given, so none of them responds. */
+/** False when every named courier requires a field that is missing, so that none of them responds. */
 export function canRespond(couriers: readonly FakeCourier[], hints: Hints): boolean {
-  // An account with the courier, the third field that one may ask for, is not something a request can give.
+  // No request can have the third field that couriers require, `courierAccount`, so nobody misses it here.
   const isMissing = (field: string) =>
     (field === 'destinationPostCode' || field === 'destinationCountryCode') && hints[field] === null;
-  const isLacking = (code: string) =>
+  const lacksField = (code: string) =>
     couriers.find(({ courierCode }) => courierCode === code)?.requiredFields?.some(isMissing) === true;
-  return hints.courierCodes.length === 0 || !hints.courierCodes.every(isLacking);
+  return hints.courierCodes.length === 0 || !hints.courierCodes.every(lacksField);
 }
 
-/** False when none of the couriers that were named, or else know the number, can be asked while the caller waits. */
+/** False when none of the named couriers, or else of those that know the number, responds while the caller waits. */
 export function canRespondAtOnce(couriers: readonly FakeCourier[], hints: Hints, known: string[]): boolean {
   const courierCodes = hints.courierCodes.length > 0 ? hints.courierCodes : known;
   const isSynchronous = (code: string) =>

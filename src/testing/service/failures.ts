@@ -1,4 +1,3 @@
-// Specification: service.md 7, 8; public contract, "Errors"
 import { z } from 'zod';
 import {
   checkOneOf,
@@ -11,8 +10,8 @@ import {
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
-import { errorReply, type Outcome, type Reply } from './http.ts';
-import { limitHeaders, type RateLimits, tooManyRequests } from './rate-limits.ts';
+import { type FakeResponse, type Outcome, toErrorResponse } from './http.ts';
+import { buildLimitHeaders, type RateLimits, toTooManyRequests } from './rate-limits.ts';
 
 export const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
 /**
@@ -55,7 +54,7 @@ export type Failure =
 
 type StatusFailure = Extract<Failure, { message?: string }>;
 
-/** What a failure knows of the service. */
+/** What a failure needs of the service. */
 interface Limited {
   readonly limits: RateLimits | undefined;
   now(): number;
@@ -91,7 +90,7 @@ const kindFailure = z.strictObject({
   times: timesOption,
 } satisfies OptionShape<Extract<Failure, { kind: FailureKind }>>);
 
-/** The failures that wait for their requests; the one planned first is used first. */
+/** The planned failures; the one planned first is used first. */
 export class Failures {
   #plans: { readonly endpoint: string; readonly failure: Failure; remaining: number }[] = [];
 
@@ -125,47 +124,47 @@ const DEFAULT_CODES: Readonly<Record<number, KnownErrorCode>> = {
   409: 'request_conflict',
 };
 
-/** A 429 is plain text unless it has a code, as in the service, and announces the limit that all other responses announce. */
-function statusReply(failure: StatusFailure, endpoint: EndpointName, service: Limited): Reply {
+/** Builds the response of a failure with a status. A 429 is plain text unless it has a code, and has the usual limit headers. */
+function buildFailure(failure: StatusFailure, endpoint: EndpointName, service: Limited): FakeResponse {
   const { status, message = `Injected failure ${status}.`, retryAfter, body } = failure;
-  const limit = service.limits?.limitOf(endpoint);
+  const limit = service.limits?.getLimit(endpoint);
   const waitMs = Number(retryAfter) * 1000;
   const resetInMs = Number.isFinite(waitMs) ? waitMs : 1000;
   const headers = {
-    ...(status === 429 && limit !== undefined && limitHeaders(limit, 0, resetInMs, service.now())),
+    ...(status === 429 && limit !== undefined && buildLimitHeaders(limit, 0, resetInMs, service.now())),
     ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
     ...failure.headers,
   };
   if (body !== undefined) return { status, headers, body };
-  if (status === 429 && failure.code === undefined) return tooManyRequests(headers);
+  if (status === 429 && failure.code === undefined) return toTooManyRequests(headers);
   const code =
     failure.code ?? DEFAULT_CODES[status] ?? (status < 500 ? 'validation_error' : 'processing_error');
-  const reply = errorReply(endpoint, { status, errors: [{ code, message }] });
-  return { ...reply, headers: { ...reply.headers, ...headers } };
+  const response = toErrorResponse(endpoint, { status, errors: [{ code, message }] });
+  return { ...response, headers: { ...response.headers, ...headers } };
 }
 
-function gatewayPage(status: number): string {
+function buildGatewayPage(status: number): string {
   return `<!DOCTYPE html><html><head><title>${status}</title></head><body><h1>Bad gateway</h1></body></html>`;
 }
 
-function answer(status: number, contentType: string, body: string): Outcome {
+function respond(status: number, contentType: string, body: string): Outcome {
   const headers = { 'content-type': `${contentType}; charset=utf-8` };
-  return { kind: 'answer', reply: { status, headers, body } };
+  return { kind: 'response', response: { status, headers, body } };
 }
 
-/** What becomes of a request that is to fail; `run` carries it out. */
-export function failedOutcome(
+/** Makes a request fail; `run` carries it out, for the failures that happen afterwards. */
+export function fail(
   failure: Failure,
   endpoint: EndpointName,
   service: Limited,
-  run: () => Reply,
+  run: () => FakeResponse,
 ): Outcome {
-  if (!('kind' in failure)) return { kind: 'answer', reply: statusReply(failure, endpoint, service) };
+  if (!('kind' in failure)) return { kind: 'response', response: buildFailure(failure, endpoint, service) };
   const { kind, status = kind === 'html' ? 502 : 200 } = failure;
   if (kind === 'timeout') return { kind: 'silence' };
-  if (kind === 'badJson') return answer(status, 'application/json', '{"data":{"tracker":{"trackerId":"');
-  if (kind === 'html') return answer(status, 'text/html', gatewayPage(status));
-  if (kind === 'stall') return { kind: 'stall', reply: run() };
+  if (kind === 'badJson') return respond(status, 'application/json', '{"data":{"tracker":{"trackerId":"');
+  if (kind === 'html') return respond(status, 'text/html', buildGatewayPage(status));
+  if (kind === 'stall') return { kind: 'stall', response: run() };
   if (kind === 'commitThenDrop') run();
   return { kind: 'reset' };
 }

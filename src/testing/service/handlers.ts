@@ -1,17 +1,16 @@
-// Specification: service.md 1, 2.1 to 2.4, 4, 6; public contract, "Requests", "Bulk envelope"
 import { kindOf } from '../../common/validation.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
 import type { TrackerUpdateRequest } from '../../schemas/tracker.ts';
-import { resultsView } from '../shipments/shipment.ts';
-import { canRespond, canRespondAtOnce, publicCourier } from './couriers.ts';
+import { buildResults } from '../shipments/shipment.ts';
+import { canRespond, canRespondAtOnce, toPublicCourier } from './couriers.ts';
 import { rejection, ServiceError } from './http.ts';
-import { parseJson, validated, validatedAt, validatedTrackerInput } from './input.ts';
+import { parseJson, validate, validateAt, validateTrackerInput } from './input.ts';
 import type { FakeState } from './state.ts';
-import { type TrackerState, toHints, trackerView, trackingView } from './trackers.ts';
+import { buildTrackerRecord, buildTrackingRecord, type TrackerState, toHints } from './trackers.ts';
 
-/** A request that reached its endpoint, not yet checked against the endpoint's rules. */
-export interface Call {
+/** A request of an endpoint, not yet checked against the rules of the endpoint. */
+interface Call {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly bodyText: string;
@@ -25,22 +24,22 @@ interface HandlerResult {
 
 type Handler = (call: Call, state: FakeState) => HandlerResult;
 
-/** The envelope of every success but the bulk one. */
-function success(status: number, data: unknown): HandlerResult {
+/** Wraps the data in the envelope of every endpoint but the bulk one. */
+function succeed(status: number, data: unknown): HandlerResult {
   return { status, body: { data } };
 }
 
-function addressedTracker({ params, query }: Call, state: FakeState): TrackerState {
-  const { searchBy } = validated(endpoints['trackers.get'].request.query, query);
+function findTracker({ params, query }: Call, state: FakeState): TrackerState {
+  const { searchBy } = validate(endpoints['trackers.get'].request.query, query);
   const tracker = state.trackers.find(params['trackerId'], searchBy);
   if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'There is no such tracker.');
   return tracker;
 }
 
-/** Rejects a request that creates more trackers than the plan has left, as a whole. */
+/** Rejects a whole request that creates more trackers than the plan has left. */
 function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
   const { quota, bulkCreateLimit } = state.options.plans.perShipment;
-  // Counting looks at every item, so it is left where nothing is limited.
+  // Counting validates every item, so it is skipped where nothing is limited.
   if (quota === Infinity && bulkCreateLimit === Infinity) return;
   const total = state.countNew(inputs);
   if (state.bulkCreated + total > bulkCreateLimit)
@@ -49,56 +48,55 @@ function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
     throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
 }
 
-/** The input comes back as it was sent, whatever it is. */
+/** Creates one tracker of a bulk request; the result echoes the input as it was sent. */
 function createItem(inputData: unknown, state: FakeState) {
   try {
-    const input = validatedTrackerInput(state.now(), inputData);
-    const { tracker, isNew } = state.createTracker(input, 'trackers.createBulk');
+    const input = validateTrackerInput(state.now(), inputData);
+    const { tracker, isNew } = state.createTracker(input);
     const itemStatus = isNew ? 'created' : 'existing';
-    return { itemStatus, inputData, tracker: trackerView(tracker, state.now()), errors: null };
+    return { itemStatus, inputData, tracker: buildTrackerRecord(tracker, state.now()), errors: null };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { itemStatus: 'error', inputData, tracker: null, errors: error.errors };
   }
 }
 
-/** What the service found the shipment by, so it is fixed once data was gathered. */
+/** The service finds the shipment by these, so they are fixed once there are data. */
 const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
 
-/** True once there are data; a tracker that was given up without any never has results. */
 function hasResults(tracker: TrackerState): boolean {
   return tracker.shipment.events.length > 0;
 }
 
-/** The results of the trackers that have some; when none of them has any, the option `noResults` decides. */
-function results(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
+/** Returns the results of the trackers that have some; where none of them has any, the option `noResults` decides. */
+function showResults(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
   const withResults = trackers.filter(hasResults);
   const isTooEarly = trackers.length > 0 && withResults.length === 0;
   if (isTooEarly && state.options.noResults === 'parcel_not_found')
     throw rejection(404, 'parcel_not_found', 'There are no data on this shipment yet.');
-  return success(200, { trackings: withResults.map((tracker) => trackingView(tracker, state.now())) });
+  return succeed(200, { trackings: withResults.map((tracker) => buildTrackingRecord(tracker, state.now())) });
 }
 
 /** One handler for every row of the endpoint table; a row without one does not compile. */
 export const handlers: Readonly<Record<EndpointName, Handler>> = {
   'trackers.create': ({ bodyText }, state) => {
-    const input = validatedTrackerInput(state.now(), parseJson(bodyText));
-    const { tracker, isNew } = state.createTracker(input, 'trackers.create');
+    const input = validateTrackerInput(state.now(), parseJson(bodyText));
+    const { tracker, isNew } = state.createTracker(input);
     const status = isNew ? 201 : (state.options.existingStatus ?? 201);
-    return success(status, { tracker: trackerView(tracker, state.now()) });
+    return succeed(status, { tracker: buildTrackerRecord(tracker, state.now()) });
   },
   'trackers.list': ({ query }, state) => {
     for (const field of ['page', 'limit'])
       if (query[field] === undefined)
         throw rejection(400, 'missing_mandatory_field', `\`${field}\` is missing.`);
-    // Text that is a whole number becomes one; anything else stays, for the schema to reject.
+    // Anything but a whole number stays text, which the schema rejects.
     const toNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
     const numbers = Object.fromEntries(Object.entries(query).map(([field, text]) => [field, toNumber(text)]));
-    const { page, limit, sort } = validated(endpoints['trackers.list'].request.query, numbers);
+    const { page, limit, sort } = validate(endpoints['trackers.list'].request.query, numbers);
     const trackers = state.trackers.all();
     if (sort === -1) trackers.reverse();
     const shown = trackers.slice((page - 1) * limit, page * limit);
-    return success(200, { trackers: shown.map((tracker) => trackerView(tracker, state.now())) });
+    return succeed(200, { trackers: shown.map((tracker) => buildTrackerRecord(tracker, state.now())) });
   },
   'trackers.createBulk': ({ bodyText }, state) => {
     const inputs = parseJson(bodyText);
@@ -124,56 +122,56 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
   },
   'trackers.track': ({ bodyText }, state) => {
     const nowMs = state.now();
-    const input = validatedTrackerInput(nowMs, parseJson(bodyText));
-    const { tracker, isNew } = state.createTracker(input, 'trackers.track');
-    const { courierCodes } = state.number(tracker.trackingNumber);
+    const input = validateTrackerInput(nowMs, parseJson(bodyText));
+    const { tracker, isNew } = state.createTracker(input, true);
+    const { courierCodes } = state.getParcel(tracker.trackingNumber);
     if (canRespondAtOnce(state.couriers, tracker, courierCodes)) state.fetchResults(tracker, nowMs);
     const status = isNew ? 201 : (state.options.existingStatus ?? 200);
-    return success(status, { trackings: [trackingView(tracker, nowMs)] });
+    return succeed(status, { trackings: [buildTrackingRecord(tracker, nowMs)] });
   },
   'trackers.get': (call, state) =>
-    success(200, { tracker: trackerView(addressedTracker(call, state), state.now()) }),
+    succeed(200, { tracker: buildTrackerRecord(findTracker(call, state), state.now()) }),
   'trackers.update': (call, state) => {
-    const tracker = addressedTracker(call, state);
+    const tracker = findTracker(call, state);
     const { body } = endpoints['trackers.update'].request;
-    const patch = validatedAt<TrackerUpdateRequest>(state.now(), body, parseJson(call.bodyText));
+    const patch = validateAt<TrackerUpdateRequest>(state.now(), body, parseJson(call.bodyText));
     if (hasResults(tracker) && FIXED_FIELDS.some((field) => patch[field] !== undefined)) {
       const message = 'Data was gathered for this tracker; courier, countries and shipping date are fixed.';
       throw rejection(400, 'tracker_not_updatable', message);
     }
     state.updateTracker(tracker, patch);
-    return success(200, { tracker: trackerView(tracker, state.now()) });
+    return succeed(200, { tracker: buildTrackerRecord(tracker, state.now()) });
   },
   'trackers.results': (call, state) => {
-    const tracker = addressedTracker(call, state);
-    return results([tracker], state);
+    const tracker = findTracker(call, state);
+    return showResults([tracker], state);
   },
   'trackers.resultsByTrackingNumber': ({ params }, state) => {
     const rules = endpoints['trackers.resultsByTrackingNumber'].request.params;
-    const { trackingNumber } = validated(rules, params);
-    return results(state.trackers.withTrackingNumber(trackingNumber.toUpperCase()), state);
+    const { trackingNumber } = validate(rules, params);
+    return showResults(state.trackers.findByTrackingNumber(trackingNumber.toUpperCase()), state);
   },
   'trackers.resendWebhookEvents': (call, state) => {
-    const { trackerId } = addressedTracker(call, state);
+    const { trackerId } = findTracker(call, state);
     if (!state.options.webhooks)
       throw rejection(400, 'webhook_url_missing', 'No webhook URL is registered for the account.');
-    return success(201, { summary: { totalResent: state.resend(trackerId) } });
+    return succeed(201, { summary: { totalResent: state.resend(trackerId) } });
   },
   'trackers.webhookHistory': (call, state) => {
-    const { trackerId, trackingNumber, clientTrackerId } = addressedTracker(call, state);
+    const { trackerId, trackingNumber, clientTrackerId } = findTracker(call, state);
     const pushes = state.webhooks.history.filter((push) => push.trackerId === trackerId);
-    // A set, because pushes of one request share their attempts. Sorting is stable, so the later of two is first.
+    // A set, because pushes of one request share an attempt. The order is reversed first, because sorting is stable.
     const attempts = [...new Set(pushes.flatMap((push) => push.attempts))].reverse();
-    attempts.sort((one, other) => Date.parse(other.sentAt) - Date.parse(one.sentAt));
-    const lastPushAt = (succeeded: boolean) =>
+    attempts.sort((a, b) => Date.parse(b.sentAt) - Date.parse(a.sentAt));
+    const findLastPush = (succeeded: boolean) =>
       attempts.find((attempt) => attempt.succeeded === succeeded)?.sentAt ?? null;
     const metadata = {
       trackingNumber,
       trackerId,
       clientTrackerId,
       webhookUrl: attempts[0]?.url ?? null,
-      lastSuccessfulPushAt: lastPushAt(true),
-      lastFailedPushAt: lastPushAt(false),
+      lastSuccessfulPushAt: findLastPush(true),
+      lastFailedPushAt: findLastPush(false),
     };
     const webhooks = attempts.map(
       ({ succeeded, sentAt, status, requestBody, responseBody, responseHeaders }) => ({
@@ -191,16 +189,16 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
     return { status: 200, body: { metadata, webhooks }, headers };
   },
   'tracking.search': ({ bodyText }, state) => {
-    const input = validatedAt(state.now(), endpoints['tracking.search'].request.body, parseJson(bodyText));
+    const input = validateAt(state.now(), endpoints['tracking.search'].request.body, parseJson(bodyText));
     if (state.searches >= state.options.plans.perCall.quota)
       throw rejection(403, 'quota_limit_reached', 'The per-call quota is used up.');
     state.searches += 1;
     const hints = toHints(input);
-    const number = state.askedNumber(input.trackingNumber);
+    const parcel = state.askCouriers(input.trackingNumber);
     const hasResponse =
-      canRespond(state.couriers, hints) && canRespondAtOnce(state.couriers, hints, number.courierCodes);
-    return success(201, { trackings: [resultsView(number, hints, hasResponse ? number.events : [])] });
+      canRespond(state.couriers, hints) && canRespondAtOnce(state.couriers, hints, parcel.courierCodes);
+    return succeed(201, { trackings: [buildResults(parcel, hints, hasResponse ? parcel.events : [])] });
   },
-  // On every plan: service.md 1 names it for none, and a client needs it for either.
-  'couriers.list': (_call, state) => success(200, { couriers: state.couriers.map(publicCourier) }),
+  // Works on either plan, because clients of both need the courier codes.
+  'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers.map(toPublicCourier) }),
 };

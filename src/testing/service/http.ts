@@ -1,41 +1,40 @@
-// Specification: service.md 4, 7, 9; public contract, "Errors"
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from '../../endpoints.ts';
 import type { ApiErrorItem } from '../../schemas/api-error.ts';
 
 /** A request of any transport. */
-export interface RawRequest {
+export interface FakeRequest {
   /** HTTP method. */
   readonly method: string;
   /** Path and query, percent-encoded. */
   readonly target: string;
-  /** All headers, the key's included. */
+  /** All headers, including the one with the key. */
   readonly headers: Headers;
   /** Text of the body; empty when there is none. */
   readonly body: string;
-  /** Path of the base URL; when left out, it ends with the version segment. */
+  /** Path of the base URL. Default: everything up to the version segment, e.g. `/public/v1`. */
   readonly basePath?: string | undefined;
 }
 
-/** One response, before a transport turns it into bytes. */
-export interface Reply {
+/** A response before a transport turns it into bytes. */
+export interface FakeResponse {
+  /** HTTP status. */
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Text of the body. */
   readonly body: string;
 }
 
 /**
  * What the transport has to do.
- * - `answer`: send a response
+ * - `response`: send the response
  * - `stall`: send the headers and half of the body, then nothing
  * - `reset`: break the connection
  * - `silence`: never respond
  */
 export type Outcome =
-  | { readonly kind: 'answer'; readonly reply: Reply }
-  | { readonly kind: 'stall'; readonly reply: Reply }
-  | { readonly kind: 'reset' }
-  | { readonly kind: 'silence' };
+  | { readonly kind: 'response' | 'stall'; readonly response: FakeResponse }
+  | { readonly kind: 'reset' | 'silence' };
 
 /** A rejected request; `serve` turns it into the error body of the endpoint. */
 export class ServiceError extends Error {
@@ -62,7 +61,11 @@ export function jsonOrText(text: string): unknown {
   }
 }
 
-export function jsonReply(status: number, body: unknown, headers: Reply['headers'] = {}): Reply {
+export function toJsonResponse(
+  status: number,
+  body: unknown,
+  headers: FakeResponse['headers'] = {},
+): FakeResponse {
   return {
     status,
     headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
@@ -70,13 +73,29 @@ export function jsonReply(status: number, body: unknown, headers: Reply['headers
   };
 }
 
-/** The error body of an endpoint: the bulk endpoint has an envelope of its own. */
-export function errorReply(
+/** Builds the error response of an endpoint; the bulk endpoint has an envelope of its own. */
+export function toErrorResponse(
   endpoint: EndpointName | undefined,
   { status, errors }: Pick<ServiceError, 'status' | 'errors'>,
-): Reply {
-  if (endpoint !== 'trackers.createBulk') return jsonReply(status, { errors, data: null });
-  return jsonReply(status, { status: 'error', summary: null, data: null, error: errors[0] ?? null });
+): FakeResponse {
+  if (endpoint !== 'trackers.createBulk') return toJsonResponse(status, { errors, data: null });
+  return toJsonResponse(status, { status: 'error', summary: null, data: null, error: errors[0] ?? null });
+}
+
+export function hasJsonType(headers: Headers): boolean {
+  return /^application\/json\b/i.test(headers.get('content-type') ?? '');
+}
+
+/** Rejects a request without a key, or with another one than those of the account; by default any key will do. */
+export function checkApiKey(headers: Headers, apiKeys: readonly string[] | undefined): void {
+  const authorization = headers.get('authorization')?.trim() ?? '';
+  if (authorization === '')
+    throw rejection(400, 'auth_missing_header', 'The Authorization header is missing.');
+  const key = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+  if (key === undefined)
+    throw rejection(400, 'auth_invalid_header', 'The Authorization header must read: Bearer <API key>.');
+  if (apiKeys?.includes(key) === false)
+    throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
 }
 
 const routes = ENDPOINT_NAMES.map((endpoint) => {
@@ -84,12 +103,12 @@ const routes = ENDPOINT_NAMES.map((endpoint) => {
   return { endpoint, method, pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`) };
 });
 
-function belowBase(pathname: string, basePath: string | undefined): string {
+function removeBasePath(pathname: string, basePath: string | undefined): string {
   if (basePath === undefined) return /^.*?\/v\d+(\/.*)$/.exec(pathname)?.[1] ?? '';
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
 }
 
-function decoded(segment: string): string {
+function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
@@ -97,15 +116,15 @@ function decoded(segment: string): string {
   }
 }
 
-/** Finds the endpoint of a request; a base path that is left out is everything up to the version segment, e.g. `/public/v1`. */
+/** Finds the endpoint of a request, or the methods that its path has. */
 export function findRoute(method: string, pathname: string, basePath?: string) {
-  const path = belowBase(pathname, basePath);
+  const path = removeBasePath(pathname, basePath);
   const matches = routes.filter(({ pattern }) => pattern.test(path));
   const route = matches.find((candidate) => candidate.method === method);
   if (route === undefined) return { allowedMethods: [...new Set(matches.map((match) => match.method))] };
   const segments = Object.entries(route.pattern.exec(path)?.groups ?? {});
   return {
     endpoint: route.endpoint,
-    params: Object.fromEntries(segments.map(([name, segment]) => [name, decoded(segment)])),
+    params: Object.fromEntries(segments.map(([name, segment]) => [name, decodeSegment(segment)])),
   };
 }

@@ -1,17 +1,16 @@
-// Specification: service.md 2.1; public contract, "Requests"
 import type { z } from 'zod';
 import { errorMap, formatPath } from '../../common/validation.ts';
 import { endpoints } from '../../endpoints.ts';
 import type { ApiErrorItem } from '../../schemas/api-error.ts';
-import { latestInstant, type TrackerRequest } from '../../schemas/tracker.ts';
+import type { TrackerRequest } from '../../schemas/tracker.ts';
 import { rejection, ServiceError } from './http.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_SHIPPING_AGE_DAYS = 180;
 
 /**
- * ISO 3166-1 alpha-3 codes, after the alpha-2 code where they do not begin with it, plus `XKX` for Kosovo, which couriers use.
- * Kept here because `Intl` knows no alpha-3 codes.
+ * ISO 3166-1 alpha-3 codes and `XKX` for Kosovo, which couriers use. The alpha-2 code stands before those that do not begin
+ * with it. The table is here because `Intl` knows no alpha-3 codes.
  */
 const COUNTRIES = `
   ADAND AEARE AFG AGATG AIA ALB AMARM AOAGO AQATA ARG ASM ATAUT AUS AWABW AXALA AZE BABIH BBBRB
@@ -36,17 +35,15 @@ for (const codes of COUNTRIES.trim().split(/\s+/)) {
   alpha2ByCode.set(codes.slice(-3), alpha2);
 }
 
-/** The alpha-2 code the service responds with, for an alpha-2 or alpha-3 code in any case; `undefined` for no country. */
+/** Converts an alpha-2 or alpha-3 code in any case to alpha-2, which the service responds with; `undefined` for no country. */
 export function toAlpha2(code: string): string | undefined {
   return alpha2ByCode.get(code.toUpperCase());
 }
 
-/** The calendar day of a date as the service compares it: UTC where the date names a zone, else as written. */
-export function dayOf(date: string): string {
-  const hasZone = /T.*(?:Z|[+-]\d{2}(?::?\d{2})?)$/i.test(date);
-  const zone = /T/i.test(date) ? 'Z' : 'T00Z';
-  const instant = latestInstant(hasZone ? date : date + zone);
-  return instant === undefined ? date.slice(0, 10) : new Date(instant).toISOString().slice(0, 10);
+/** Returns the calendar day of an ISO 8601 date: in UTC where the date names a zone, else as written. */
+export function toDay(date: string): string {
+  const instant = /T.*(?:Z|[+-]\d{2}:?\d{2})$/i.test(date) ? Date.parse(date) : Number.NaN;
+  return Number.isNaN(instant) ? date.slice(0, 10) : new Date(instant).toISOString().slice(0, 10);
 }
 
 export function parseJson(text: string): unknown {
@@ -67,8 +64,8 @@ function safeParse<Schema extends z.ZodType>(schema: Schema, value: unknown) {
   return schema.safeParse(value, { error: errorMap('body'), reportInput: true });
 }
 
-/** Checks a value against the rules of an endpoint that need no clock; throws one entry per broken rule. */
-export function validated<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+/** Checks a value against rules that need no clock; throws one error item per broken rule. */
+export function validate<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = safeParse(schema, value);
   if (!parsed.success) throw new ServiceError(400, parsed.error.issues.map(toErrorItem));
   return parsed.data;
@@ -76,8 +73,8 @@ export function validated<Schema extends z.ZodType>(schema: Schema, value: unkno
 
 type DatedPlace = Pick<TrackerRequest, 'shippingDate' | 'originCountryCode' | 'destinationCountryCode'>;
 
-/** The rules that depend on the clock or on the list of countries. */
-function brokenPlaceRules(input: DatedPlace, nowMs: number): ApiErrorItem[] {
+/** Checks the rules that depend on the clock or on the list of countries. */
+function findPlaceErrors(input: DatedPlace, nowMs: number): ApiErrorItem[] {
   const errors: ApiErrorItem[] = [];
   for (const field of ['originCountryCode', 'destinationCountryCode'] as const) {
     const code = input[field];
@@ -86,29 +83,29 @@ function brokenPlaceRules(input: DatedPlace, nowMs: number): ApiErrorItem[] {
   }
   const { shippingDate } = input;
   const oldestDay = new Date(nowMs - MAX_SHIPPING_AGE_DAYS * DAY_MS).toISOString().slice(0, 10);
-  if (shippingDate !== undefined && dayOf(shippingDate) < oldestDay)
+  if (shippingDate !== undefined && toDay(shippingDate) < oldestDay)
     errors.push({ code: 'shipping_date_outdated', message: '`shippingDate` is older than 180 days.' });
   return errors;
 }
 
-/** Checks a value against all rules of an endpoint; its date's age by the fake's clock, not by the machine's. */
-export function validatedAt<T extends DatedPlace>(nowMs: number, schema: z.ZodType<T>, value: unknown): T {
+/** Checks a value against all rules of an endpoint, with the age of its date by the fake's clock instead of the machine's. */
+export function validateAt<T extends DatedPlace>(nowMs: number, schema: z.ZodType<T>, value: unknown): T {
   const parsed = safeParse(schema, value);
   const isOutdated = (issue: z.core.$ZodIssue) =>
     issue.code === 'custom' && issue.params?.['code'] === 'shipping_date_outdated';
   const issues = parsed.error?.issues.filter((issue) => !isOutdated(issue)) ?? [];
   if (issues.length > 0) throw new ServiceError(400, issues.map(toErrorItem));
-  // Proved above: the value keeps every rule but perhaps the age, and these schemas only leave nulls out.
-  const input = parsed.success ? parsed.data : (withoutNulls(value) as T);
-  const errors = brokenPlaceRules(input, nowMs);
+  // Sound: the age is the only rule that the value may break, and all that these schemas change is to leave nulls out.
+  const input = parsed.success ? parsed.data : (removeNulls(value) as T);
+  const errors = findPlaceErrors(input, nowMs);
   if (errors.length > 0) throw new ServiceError(400, errors);
   return input;
 }
 
-function withoutNulls(value: unknown): unknown {
+function removeNulls(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_key, field) => field ?? undefined);
 }
 
-export function validatedTrackerInput(nowMs: number, value: unknown): TrackerRequest {
-  return validatedAt<TrackerRequest>(nowMs, endpoints['trackers.create'].request.body, value);
+export function validateTrackerInput(nowMs: number, value: unknown): TrackerRequest {
+  return validateAt<TrackerRequest>(nowMs, endpoints['trackers.create'].request.body, value);
 }

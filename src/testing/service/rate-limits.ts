@@ -1,6 +1,5 @@
-// Specification: service.md 8; public contract, "Errors"
 import { type EndpointName, endpoints } from '../../endpoints.ts';
-import type { Reply } from './http.ts';
+import type { FakeResponse } from './http.ts';
 
 const WINDOW_MS = 1000;
 
@@ -18,45 +17,45 @@ export class RateLimits {
     this.#window = window;
   }
 
-  limitOf(endpoint: EndpointName): number {
+  getLimit(endpoint: EndpointName): number {
     return this.#overrides[endpoint] ?? endpoints[endpoint].limitPerSecond;
   }
 
-  /** Counts one request, unless its window is full: a rejected request uses nothing up. */
+  /** Counts one request unless its window is full; a refused request uses nothing up. */
   take(endpoint: EndpointName, nowMs: number): { allowed: boolean; headers: Record<string, string> } {
-    const limit = this.limitOf(endpoint);
+    const limit = this.getLimit(endpoint);
     const isFixed = this.#window === 'fixed';
     const windowStart = isFixed ? Math.floor(nowMs / WINDOW_MS) * WINDOW_MS : nowMs - WINDOW_MS;
     const isInWindow = (at: number) => (isFixed ? at >= windowStart : at > windowStart);
-    // A clock that stepped back must not lock anybody out.
+    // Requests "of the future" are forgotten, because a clock that stepped back must not lock anybody out.
     const accepted = (this.#accepted.get(endpoint) ?? []).filter((at) => isInWindow(at) && at <= nowMs);
     const allowed = accepted.length < limit;
     if (allowed) accepted.push(nowMs);
     this.#accepted.set(endpoint, accepted);
     const resetInMs = (isFixed ? windowStart : (accepted[0] ?? nowMs)) + WINDOW_MS - nowMs;
-    const headers = limitHeaders(limit, limit - accepted.length, resetInMs, nowMs);
-    return { allowed, headers: allowed ? headers : { ...headers, 'retry-after': secondsUp(resetInMs) } };
+    const headers = buildLimitHeaders(limit, limit - accepted.length, resetInMs, nowMs);
+    return { allowed, headers: allowed ? headers : { ...headers, 'retry-after': toSeconds(resetInMs) } };
   }
 }
 
-function secondsUp(milliseconds: number): string {
+function toSeconds(milliseconds: number): string {
   return String(Math.max(1, Math.ceil(milliseconds / 1000)));
 }
 
-/** Both header sets, which say the same. */
-export function limitHeaders(limit: number, remaining: number, resetInMs: number, nowMs: number) {
+/** Builds both header sets, which say the same. */
+export function buildLimitHeaders(limit: number, remaining: number, resetInMs: number, nowMs: number) {
   return {
     'ratelimit-limit': String(limit),
     'ratelimit-remaining': String(remaining),
-    'ratelimit-reset': secondsUp(resetInMs),
+    'ratelimit-reset': toSeconds(resetInMs),
     'x-ratelimit-limit': String(limit),
     'x-ratelimit-remaining': String(remaining),
     'x-ratelimit-reset': String(Math.ceil((nowMs + resetInMs) / 1000)),
   };
 }
 
-/** The service rejects a request too many in plain text. */
-export function tooManyRequests(headers: Reply['headers']): Reply {
+/** Builds a 429, which the service sends in plain text. */
+export function toTooManyRequests(headers: FakeResponse['headers']): FakeResponse {
   return {
     status: 429,
     headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Hands out ids that depend on the seed only; every kind counts for itself, so a new request moves no tracker id. */
+/** Generates ids that depend on the seed only. Each kind has its own count, so that a further request changes no tracker id. */
 export class SeededIds {
   readonly #seed: string;
   readonly #counts = new Map<string, number>();
@@ -12,10 +12,10 @@ export class SeededIds {
   next(kind: string): string {
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
-    return this.of(kind, count);
+    return this.generate(kind, count);
   }
 
-  of(kind: string, count: number): string {
+  generate(kind: string, count: number): string {
     const hex = createHash('sha256').update(`${this.#seed}\n${kind}\n${count}`).digest('hex');
     return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
   }

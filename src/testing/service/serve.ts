@@ -1,44 +1,27 @@
-// Specification: service.md 4, 5, 7, 8; public contract, "Base URL and authentication", "Errors"
 import { sleep } from '../../common/abort.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';
 import type { RecordedRequest } from '../options.ts';
-import { failedOutcome } from './failures.ts';
-import { type Call, handlers } from './handlers.ts';
+import { fail } from './failures.ts';
+import { handlers } from './handlers.ts';
 import {
-  errorReply,
+  checkApiKey,
+  type FakeRequest,
+  type FakeResponse,
   findRoute,
+  hasJsonType,
   jsonOrText,
-  jsonReply,
   type Outcome,
-  type RawRequest,
-  type Reply,
   rejection,
   ServiceError,
+  toErrorResponse,
+  toJsonResponse,
 } from './http.ts';
-import { tooManyRequests } from './rate-limits.ts';
+import { toTooManyRequests } from './rate-limits.ts';
 import type { FakeState } from './state.ts';
 
-/** A log entry that learns its status when the response is ready. */
-type OpenEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
-
-function noRouteReply(allowedMethods: readonly string[]): Reply {
-  if (allowedMethods.length === 0)
-    return errorReply(undefined, rejection(404, 'path_not_found', 'Nothing answers at this path.'));
-  const allow = allowedMethods.join(', ');
-  const reply = errorReply(undefined, rejection(405, 'method_not_allowed', `Use ${allow} here.`));
-  return { ...reply, headers: { ...reply.headers, allow } };
-}
-
-function checkKey(header: string | null, apiKeys: readonly string[] | undefined): void {
-  if (header === null || header.trim() === '')
-    throw rejection(400, 'auth_missing_header', 'The Authorization header is missing.');
-  const key = /^Bearer +(\S+)$/i.exec(header.trim())?.[1];
-  if (key === undefined)
-    throw rejection(400, 'auth_invalid_header', 'The Authorization header must read: Bearer <API key>.');
-  if (apiKeys?.includes(key) === false)
-    throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
-}
+/** A request in the log; its status is filled in when the response is ready. */
+type LogEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
 
 function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): void {
   if (endpoint === 'couriers.list') return;
@@ -48,59 +31,73 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
   throw rejection(422, 'no_active_subscription', message);
 }
 
-function carryOut(state: FakeState, raw: RawRequest, endpoint: EndpointName, call: Call): Reply {
-  let limitHeaders: Reply['headers'] = {};
+/** Carries out a request that no injected failure stops: key, limit, plan, content type, then the endpoint. */
+function carryOut(
+  state: FakeState,
+  request: FakeRequest,
+  { query }: LogEntry,
+  endpoint: EndpointName,
+  params: Readonly<Record<string, string>>,
+): FakeResponse {
+  let limitHeaders: FakeResponse['headers'] = {};
   try {
-    checkKey(raw.headers.get('authorization'), state.options.apiKeys);
-    const allowance = state.limits?.take(endpoint, state.now());
-    limitHeaders = allowance?.headers ?? {};
-    if (allowance?.allowed === false) return tooManyRequests(limitHeaders);
+    checkApiKey(request.headers, state.options.apiKeys);
+    const permit = state.limits?.take(endpoint, state.now());
+    limitHeaders = permit?.headers ?? {};
+    if (permit?.allowed === false) return toTooManyRequests(limitHeaders);
     checkPlan(state.options, endpoint);
-    const isJson = /^application\/json\b/i.test(raw.headers.get('content-type') ?? '');
-    if ('body' in endpoints[endpoint].request && !isJson)
+    if ('body' in endpoints[endpoint].request && !hasJsonType(request.headers))
       throw rejection(400, 'parsing_error', 'The Content-Type must be application/json.');
-    const { status, body, headers } = handlers[endpoint](call, state);
-    return jsonReply(status, body, { ...limitHeaders, ...headers });
+    const { status, body, headers } = handlers[endpoint]({ params, query, bodyText: request.body }, state);
+    return toJsonResponse(status, body, { ...limitHeaders, ...headers });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const reply = errorReply(endpoint, error);
-    return { ...reply, headers: { ...limitHeaders, ...reply.headers } };
+    const response = toErrorResponse(endpoint, error);
+    return { ...response, headers: { ...limitHeaders, ...response.headers } };
   }
 }
 
-function outcomeOf(state: FakeState, raw: RawRequest, pathname: string, entry: OpenEntry): Outcome {
+function rejectPath(allowedMethods: readonly string[]): FakeResponse {
+  if (allowedMethods.length === 0)
+    return toErrorResponse(undefined, rejection(404, 'path_not_found', 'There is no endpoint at this path.'));
+  const allow = allowedMethods.join(', ');
+  const response = toErrorResponse(undefined, rejection(405, 'method_not_allowed', `Use ${allow} here.`));
+  return { ...response, headers: { ...response.headers, allow } };
+}
+
+function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcome {
   try {
-    const { endpoint, params, allowedMethods } = findRoute(raw.method, pathname, raw.basePath);
-    if (endpoint === undefined) return { kind: 'answer', reply: noRouteReply(allowedMethods) };
+    const { endpoint, params, allowedMethods } = findRoute(request.method, entry.path, request.basePath);
+    if (endpoint === undefined) return { kind: 'response', response: rejectPath(allowedMethods) };
     entry.endpoint = endpoint;
-    const run = () => carryOut(state, raw, endpoint, { params, query: entry.query, bodyText: raw.body });
+    const run = () => carryOut(state, request, entry, endpoint, params);
     const failure = state.failures.take(endpoint);
-    if (failure === undefined) return { kind: 'answer', reply: run() };
+    if (failure === undefined) return { kind: 'response', response: run() };
     entry.failure = 'kind' in failure ? failure.kind : undefined;
-    return failedOutcome(failure, endpoint, state, run);
+    return fail(failure, endpoint, state, run);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { kind: 'answer', reply: errorReply(undefined, error) };
+    return { kind: 'response', response: toErrorResponse(undefined, error) };
   }
 }
 
-function firstErrorIn({ status, body }: Reply): ApiErrorItem | undefined {
+function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefined {
   if (status < 400) return undefined;
   const { errors, error } = Object(jsonOrText(body));
   return apiErrorItemSchema.safeParse(Array.isArray(errors) ? errors[0] : error).data;
 }
 
-/** Responds to one request: this is the fake service, without a transport. */
-export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome> {
-  // Joined, not resolved: a target that starts with `//` must stay a path.
-  const url = new URL(raw.target.startsWith('/') ? `http://fake${raw.target}` : 'http://fake/');
-  const { authorization: _key, ...headers } = Object.fromEntries(raw.headers);
-  const entry: OpenEntry = {
+/** Responds to one request: this is the fake service without a transport. */
+export async function serve(state: FakeState, request: FakeRequest): Promise<Outcome> {
+  // A prefix keeps a target that starts with `//` a path; resolving it would make it a host.
+  const url = new URL(request.target.startsWith('/') ? `http://fake${request.target}` : 'http://fake/');
+  const { authorization: _key, ...headers } = Object.fromEntries(request.headers);
+  const entry: LogEntry = {
     endpoint: undefined,
-    method: raw.method,
+    method: request.method,
     path: url.pathname,
     query: Object.fromEntries(url.searchParams),
-    body: raw.body === '' ? undefined : jsonOrText(raw.body),
+    body: request.body === '' ? undefined : jsonOrText(request.body),
     headers,
     receivedAtMs: state.now(),
     requestId: state.ids.next('request'),
@@ -110,19 +107,17 @@ export async function serve(state: FakeState, raw: RawRequest): Promise<Outcome>
   };
   state.requests.push(entry);
   if (state.requests.length > state.options.historyLimit) state.requests.shift();
-  const outcome = outcomeOf(state, raw, url.pathname, entry);
+  const outcome = decide(state, request, entry);
   const latencyMs = entry.endpoint === undefined ? 0 : state.options.latencyMs(entry.endpoint);
   if (latencyMs > 0) await sleep(latencyMs);
-  if ('reply' in outcome) {
-    entry.status = outcome.reply.status;
-    entry.error = firstErrorIn(outcome.reply);
+  if ('response' in outcome) {
+    entry.status = outcome.response.status;
+    entry.error = findFirstError(outcome.response);
   }
   state.options.onRequest?.(entry);
-  if (!('reply' in outcome)) return outcome;
-  const { reply } = outcome;
+  if (!('response' in outcome)) return outcome;
+  const { response } = outcome;
   const date = new Date(state.now()).toUTCString();
-  return {
-    ...outcome,
-    reply: { ...reply, headers: { date, 'x-request-id': entry.requestId, ...reply.headers } },
-  };
+  const allHeaders = { date, 'x-request-id': entry.requestId, ...response.headers };
+  return { ...outcome, response: { ...response, headers: allHeaders } };
 }

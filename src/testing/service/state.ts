@@ -1,5 +1,3 @@
-// Specification: service.md 1, 2.4, 6; public contract, "Webhooks"
-import type { EndpointName } from '../../endpoints.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import {
@@ -10,43 +8,43 @@ import {
 } from '../../schemas/webhook.ts';
 import { sortEvents } from '../../webhooks/events.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
-import { type PlayName, stepsOf, writeTime } from '../shipments/plays.ts';
+import { formatTime, type PlayName, scenarios } from '../shipments/scenarios.ts';
 import {
+  buildProof,
+  buildResults,
   type EventInput,
-  NumberState,
-  resultsView,
+  KnownParcel,
   type ShipmentInput,
-  signatureOf,
 } from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
-import { canRespond, defaultCouriers, type FakeCourier } from './couriers.ts';
+import { canRespond, createCouriers, type FakeCourier } from './couriers.ts';
 import { Failures } from './failures.ts';
 import { rejection, ServiceError } from './http.ts';
-import { validatedTrackerInput } from './input.ts';
+import { validateTrackerInput } from './input.ts';
 import { RateLimits } from './rate-limits.ts';
 import { SeededIds } from './seeded.ts';
 import {
-  isOfItsCourier,
+  buildWebhookTracker,
   isTracked,
+  mayDiscover,
   SHIPMENT_FIELDS,
   type TrackerState,
   TrackerStore,
   toPayload,
-  webhookTrackerView,
 } from './trackers.ts';
 
 const DAY_MS = 86_400_000;
-/** How long the service goes on after an event; "a long time" is all that the contract says. */
+/** The contract only says that a tracker stops after "a long time without events". */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
-/** Long enough for a proof of delivery. */
+/** Leaves time for a proof of delivery. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
 /** What a webhook says besides its metadata and its tracker. */
 type PushContent = Pick<EventsDelivery, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
 
 /**
- * What is going to happen, in order. Nothing here holds a timer: time passes when somebody looks,
- * so the fake obeys any clock and never keeps a process alive.
+ * Planned actions in order of time. It holds no timer: actions run when somebody asks for the time, so the fake follows
+ * any clock and never keeps a process alive.
  */
 export class Timeline {
   readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
@@ -65,10 +63,10 @@ export class Timeline {
   }
 }
 
-/** Whom a test speaks to: all trackers of a number, or one of them. */
-export interface Addressee {
-  readonly number: NumberState;
-  readonly only?: TrackerState | undefined;
+/** What a verb of a test is about: all trackers of a number, or one of them. */
+export interface Target {
+  readonly parcel: KnownParcel;
+  readonly tracker?: TrackerState | undefined;
 }
 
 /** Everything one fake knows; `reset` makes a new one. */
@@ -77,13 +75,13 @@ export class FakeState {
   readonly ids: SeededIds;
   readonly trackers = new TrackerStore();
   readonly webhooks: WebhookQueue;
-  readonly couriers: FakeCourier[] = defaultCouriers();
+  readonly couriers: FakeCourier[] = createCouriers();
   readonly limits: RateLimits | undefined;
   readonly failures = new Failures();
   readonly requests: RecordedRequest[] = [];
   readonly #timeline = new Timeline();
-  readonly #numbers = new Map<string, NumberState>();
-  #playsStarted = 0;
+  readonly #parcels = new Map<string, KnownParcel>();
+  #scenariosStarted = 0;
   bulkCreated = 0;
   searches = 0;
 
@@ -94,41 +92,42 @@ export class FakeState {
     this.limits = options.limits === false ? undefined : new RateLimits(options.limits, options.limitWindow);
   }
 
-  /** The fake's time; everything that was due until then has happened. */
+  /** Returns the fake's time after everything that was due until then has happened. */
   now(): number {
     const nowMs = this.options.now();
     this.#timeline.catchUp(nowMs);
     return nowMs;
   }
 
-  number(trackingNumber: string): NumberState {
+  getParcel(trackingNumber: string): KnownParcel {
     const key = trackingNumber.toUpperCase();
-    const number = this.#numbers.get(key) ?? new NumberState(key, this.ids);
-    this.#numbers.set(key, number);
-    return number;
+    const parcel = this.#parcels.get(key) ?? new KnownParcel(key, this.ids);
+    this.#parcels.set(key, parcel);
+    return parcel;
   }
 
-  /** What couriers know of a number that a caller asks about: a play of the options starts now. */
-  askedNumber(trackingNumber: string): NumberState {
-    const number = this.number(trackingNumber);
-    const { play: plays, speed } = this.options;
-    const play = plays[this.#playsStarted % plays.length];
-    if (play === undefined || number.isScripted) return number;
-    this.#playsStarted += 1;
-    this.play(number, play, speed);
-    return number;
+  /** Returns what couriers know of a number; the first time, the next scenario of the options starts. */
+  askCouriers(trackingNumber: string): KnownParcel {
+    const parcel = this.getParcel(trackingNumber);
+    const { play: names, speed } = this.options;
+    const name = names[this.#scenariosStarted % names.length];
+    if (name === undefined || parcel.hasScenario) return parcel;
+    this.#scenariosStarted += 1;
+    this.startScenario(parcel, name, speed);
+    return parcel;
   }
 
-  createTracker(input: TrackerRequest, endpoint: EndpointName): { tracker: TrackerState; isNew: boolean } {
+  createTracker(input: TrackerRequest, isSynchronous = false): { tracker: TrackerState; isNew: boolean } {
     const createdAtMs = this.now();
     const payload = toPayload(input);
-    const reusable = this.trackers.findReusable(payload, endpoint === 'trackers.track');
+    const reusable = this.trackers.findReusable(payload, isSynchronous);
     if (reusable !== undefined) return { tracker: reusable, isNew: false };
     if (this.trackers.size >= this.options.plans.perShipment.quota)
       throw rejection(403, 'quota_limit_reached', 'The quota is used up.');
+    const parcel = this.askCouriers(payload.trackingNumber);
     const tracker: TrackerState = {
       ...payload,
-      ...this.askedNumber(payload.trackingNumber).shipmentFor(JSON.stringify(payload, SHIPMENT_FIELDS)),
+      ...parcel.createShipment(JSON.stringify(payload, SHIPMENT_FIELDS)),
       trackerId: this.ids.next('tracker'),
       createdAtMs,
       isSubscribed: true,
@@ -140,12 +139,12 @@ export class FakeState {
     return { tracker, isNew: true };
   }
 
-  /** How many of the creation requests would make a new tracker; rejected ones make none. */
+  /** Counts how many of the creation requests would make a new tracker; rejected ones make none. */
   countNew(inputs: readonly unknown[]): number {
     const payloads = new Set<string>();
     for (const input of inputs) {
       try {
-        const payload = toPayload(validatedTrackerInput(this.now(), input));
+        const payload = toPayload(validateTrackerInput(this.now(), input));
         if (this.trackers.findReusable(payload) === undefined) payloads.add(JSON.stringify(payload));
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
@@ -154,7 +153,7 @@ export class FakeState {
     return payloads.size;
   }
 
-  /** Changes a tracker; a hint that a courier was missing brings its results. */
+  /** Changes a tracker. A hint without which its couriers did not respond brings its results. */
   updateTracker(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const nowMs = this.now();
     const { isSubscribed: wasSubscribed } = tracker;
@@ -165,81 +164,85 @@ export class FakeState {
       tracker.trackedUntilMs = nowMs + TRACKED_AFTER_EVENT_MS;
       this.#scheduleFetch(tracker, nowMs);
     }
-    if (lackedHint) this.#gather(tracker, this.number(tracker.trackingNumber).events, nowMs);
+    if (lackedHint) this.#discover(tracker, this.getParcel(tracker.trackingNumber).events, nowMs);
   }
 
   #scheduleFetch(tracker: TrackerState, nowMs: number): void {
     this.#timeline.schedule(nowMs + this.options.resultsDelayMs, (atMs) => this.fetchResults(tracker, atMs));
   }
 
-  /** The couriers respond for a tracker for the first time. */
+  /** Gives a tracker its first results, unless it has them or has stopped. */
   fetchResults(tracker: TrackerState, atMs: number): void {
     if (tracker.isFetched || !isTracked(tracker, atMs)) return;
     tracker.isFetched = true;
-    const number = this.number(tracker.trackingNumber);
-    tracker.shipment.fields = { ...number.fields, ...tracker.shipment.fields };
-    this.#gather(tracker, number.events, atMs);
-    if (number.stopsFirstTracker) tracker.trackedUntilMs = atMs;
-    number.stopsFirstTracker = false;
+    const parcel = this.getParcel(tracker.trackingNumber);
+    tracker.shipment.fields = { ...parcel.fields, ...tracker.shipment.fields };
+    this.#discover(tracker, parcel.events, atMs);
+    if (parcel.stopsFirstTracker) tracker.trackedUntilMs = atMs;
+    parcel.stopsFirstTracker = false;
   }
 
-  /** New events of a number: every tracker of it has them at once, and pushes them; or of one tracker alone. */
-  addEvents({ number, only }: Addressee, inputs: readonly EventInput[], atMs: number): void {
-    const add = (input: EventInput) => (only?.shipment ?? number).add(input, this.ids, atMs);
-    if (only !== undefined) {
-      this.fetchResults(only, atMs);
-      const shown = inputs.filter((input) => isOfItsCourier(only, input));
-      if (isTracked(only, atMs)) this.#discovered(only, shown.map(add), atMs);
+  /** Adds events that every tracker of the number discovers at once, or that one tracker alone does. */
+  addEvents({ parcel, tracker }: Target, inputs: readonly EventInput[], atMs: number): void {
+    if (tracker !== undefined) {
+      this.fetchResults(tracker, atMs);
+      if (!isTracked(tracker, atMs)) return;
+      const shown = inputs.filter((input) => mayDiscover(tracker, input));
+      const events = shown.map((input) => tracker.shipment.add(input, this.ids, atMs));
+      this.#pushEvents(tracker, events, atMs);
       return;
     }
-    const events = inputs.map(add);
-    for (const tracker of this.trackersOf({ number })) {
-      if (tracker.isFetched) this.#gather(tracker, events, atMs);
-      else this.fetchResults(tracker, atMs);
+    const events = inputs.map((input) => parcel.add(input, this.ids, atMs));
+    for (const each of this.findTrackers({ parcel })) {
+      if (each.isFetched) this.#discover(each, events, atMs);
+      else this.fetchResults(each, atMs);
     }
   }
 
-  setFields(whom: Addressee, fields: ShipmentInput, nowMs: number): void {
-    const { number, only } = whom;
-    if (only === undefined) number.fields = { ...number.fields, ...fields };
-    for (const tracker of this.trackersOf(whom))
-      if (isTracked(tracker, nowMs)) tracker.shipment.fields = { ...tracker.shipment.fields, ...fields };
+  setFields(target: Target, fields: ShipmentInput, nowMs: number): void {
+    const { parcel, tracker } = target;
+    if (tracker === undefined) parcel.fields = { ...parcel.fields, ...fields };
+    for (const { shipment } of this.findTrackers(target).filter((each) => isTracked(each, nowMs)))
+      shipment.fields = { ...shipment.fields, ...fields };
   }
 
-  /** The service gives up the trackers of a number, or one; told of a number that nobody tracks yet, its first one. */
-  stopTracking(whom: Addressee, atMs: number): void {
-    const trackers = this.trackersOf(whom);
-    whom.number.stopsFirstTracker ||= trackers.length === 0;
+  /** Stops the trackers of a number, or one; of a number without trackers, the first one that comes. */
+  stopTracking(target: Target, atMs: number): void {
+    const trackers = this.findTrackers(target);
+    if (trackers.length === 0) target.parcel.stopsFirstTracker = true;
     for (const tracker of trackers) {
       this.fetchResults(tracker, atMs);
       tracker.trackedUntilMs = atMs;
     }
   }
 
-  /** Plans the steps of a play; their times are written as if the play ended just when its last step is seen. */
-  play(number: NumberState, name: PlayName, speed: number): void {
-    number.isScripted = true;
+  /**
+   * Plans the steps of a scenario. Their written times keep the normal pace and end when the last step happens, so that a
+   * faster scenario never writes times of the future.
+   */
+  startScenario(parcel: KnownParcel, name: PlayName, speed: number): void {
+    parcel.hasScenario = true;
     const startMs = this.now();
-    const steps = stepsOf(name);
+    const steps = scenarios[name];
     const lengthMs = steps.at(-1)?.afterMs ?? 0;
     const writtenStartMs = startMs + lengthMs / speed - lengthMs;
     for (const { afterMs, event, timeStyle } of steps) {
       this.#timeline.schedule(startMs + afterMs / speed, (atMs) => {
-        if (event === 'stop') return this.stopTracking({ number }, atMs);
-        const occurrenceDatetime = writeTime(writtenStartMs + afterMs, timeStyle);
-        this.addEvents({ number }, [{ occurrenceDatetime, ...event }], atMs);
+        if (event === 'stop') return this.stopTracking({ parcel }, atMs);
+        const occurrenceDatetime = formatTime(writtenStartMs + afterMs, timeStyle);
+        this.addEvents({ parcel }, [{ occurrenceDatetime, ...event }], atMs);
       });
     }
     this.now();
   }
 
-  pushProof(whom: Addressee, proof: ProofOfDelivery['data'], atMs: number): void {
-    const data = { ...signatureOf(whom.only?.shipment ?? whom.number), ...proof };
-    for (const tracker of this.trackersOf(whom))
+  pushProof(target: Target, proof: ProofOfDelivery['data'], atMs: number): void {
+    const data = { ...buildProof(target.tracker?.shipment ?? target.parcel), ...proof };
+    for (const tracker of this.findTrackers(target))
       if (isTracked(tracker, atMs)) this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
   }
 
-  /** Queues everything again that was pushed for a tracker but what still waits; returns how many events that are. */
+  /** Queues every push of a tracker again that has been taken from the queue; returns the number of their events. */
   resend(trackerId: string): number {
     const waiting = new Set(this.webhooks.pending);
     const earlier = this.webhooks.history.filter(
@@ -249,22 +252,22 @@ export class FakeState {
     return earlier.flatMap(({ item }) => ('events' in item ? item.events : [])).length;
   }
 
-  trackersOf({ number, only }: Addressee): readonly TrackerState[] {
-    return only === undefined ? this.trackers.withTrackingNumber(number.trackingNumber) : [only];
+  findTrackers({ parcel, tracker }: Target): readonly TrackerState[] {
+    return tracker === undefined ? this.trackers.findByTrackingNumber(parcel.trackingNumber) : [tracker];
   }
 
-  /** A tracker gets what couriers know, if they respond to it. */
-  #gather(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
+  /** Gives a tracker events of its number, if its couriers respond. */
+  #discover(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
     if (!isTracked(tracker, atMs) || !canRespond(this.couriers, tracker)) return;
-    const events = known.filter((event) => isOfItsCourier(tracker, event)).map(tracker.gather);
+    const events = known.filter((event) => mayDiscover(tracker, event)).map(tracker.discover);
     tracker.shipment.events.push(...events);
-    this.#discovered(tracker, events, atMs);
+    this.#pushEvents(tracker, events, atMs);
   }
 
   /** Pushes new events of a tracker, which keep it tracked for longer. */
-  #discovered(tracker: TrackerState, events: readonly TrackingEvent[], atMs: number): void {
+  #pushEvents(tracker: TrackerState, events: readonly TrackingEvent[], atMs: number): void {
     if (events.length === 0) return;
-    const results = resultsView(tracker.shipment, tracker);
+    const results = buildResults(tracker.shipment, tracker);
     const isDelivered = results.shipment?.statusMilestone === 'delivered';
     tracker.trackedUntilMs = atMs + (isDelivered ? TRACKED_AFTER_DELIVERY_MS : TRACKED_AFTER_EVENT_MS);
     const oldestFirst = sortEvents(events);
@@ -279,6 +282,6 @@ export class FakeState {
     if (!this.options.webhooks) return;
     const generatedAt = new Date(atMs).toISOString();
     const metadata = { generatedAt, messageId: this.ids.next('message'), topic };
-    this.webhooks.add(tracker.trackerId, { metadata, tracker: webhookTrackerView(tracker), ...content });
+    this.webhooks.add(tracker.trackerId, { metadata, tracker: buildWebhookTracker(tracker), ...content });
   }
 }

@@ -1,40 +1,37 @@
-// Specification: service.md 2.2, 2.4; public contract, "Records"
-
 import type { CourierCodes } from '../../schemas/courier.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { SearchBy } from '../../schemas/identifier.ts';
 import type { Tracker, TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Tracking } from '../../schemas/tracking.ts';
-import { resultsView, type ShipmentState } from '../shipments/shipment.ts';
+import { buildResults, type ShipmentState } from '../shipments/shipment.ts';
 import { rejection } from './http.ts';
-import { dayOf, toAlpha2 } from './input.ts';
+import { toAlpha2, toDay } from './input.ts';
 
-/** A list of courier codes in the form they are compared: each once, in a fixed order. */
-function courierList(codes: CourierCodes | undefined): string[] {
+/** Sorts courier codes and drops repeated ones, so that lists can be compared. */
+function normalizeCouriers(codes: CourierCodes | undefined): string[] {
   const list = typeof codes === 'string' ? [codes] : (codes ?? []);
   return [...new Set(list.map((code) => code.trim().toLowerCase()))].sort();
 }
 
-function countryOf(code: string | undefined): string | null {
+function normalizeCountry(code: string | undefined): string | null {
   return code === undefined ? null : (toAlpha2(code) ?? null);
 }
 
-/** Brings what a request says of couriers and places into the form it is kept and compared in. */
+/** Brings what a request says of couriers and places into the form in which it is kept and compared. */
 export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   return {
-    courierCodes: courierList(input.courierCode),
-    originCountryCode: countryOf(input.originCountryCode),
-    destinationCountryCode: countryOf(input.destinationCountryCode),
+    courierCodes: normalizeCouriers(input.courierCode),
+    originCountryCode: normalizeCountry(input.originCountryCode),
+    destinationCountryCode: normalizeCountry(input.destinationCountryCode),
     destinationPostCode: input.destinationPostCode ?? null,
-    /** Day precision: the day alone. */
-    shippingDay: input.shippingDate === undefined ? null : dayOf(input.shippingDate),
+    shippingDay: input.shippingDate === undefined ? null : toDay(input.shippingDate),
   };
 }
 
 /** What helps to find a shipment. */
 export type Hints = ReturnType<typeof toHints>;
 
-/** Brings a creation request into the form it is kept and compared in. */
+/** Brings a creation request into the form in which it is kept and compared. */
 export function toPayload(input: TrackerRequest) {
   const restriction = input.settings?.restrictTrackingToCourierCode ?? null;
   const isList = restriction !== null && typeof restriction !== 'boolean';
@@ -46,11 +43,11 @@ export function toPayload(input: TrackerRequest) {
     courierName: input.courierName ?? null,
     trackingUrl: input.trackingUrl ?? null,
     /** `true`, `false` or the codes, as one comparable text. */
-    restriction: isList ? courierList(restriction).join(',') : (restriction?.toString() ?? null),
+    restriction: isList ? normalizeCouriers(restriction).join(',') : (restriction?.toString() ?? null),
   };
 }
 
-/** What of a creation request is kept. */
+/** What the fake keeps of a creation request. */
 export type TrackerPayload = ReturnType<typeof toPayload>;
 
 /** A tracker as the fake keeps it. */
@@ -58,8 +55,8 @@ export interface TrackerState extends TrackerPayload {
   readonly trackerId: string;
   readonly createdAtMs: number;
   readonly shipment: ShipmentState;
-  /** Makes an event of its shipment from one of its number. */
-  readonly gather: (event: TrackingEvent) => TrackingEvent;
+  /** Makes an event of this shipment from an event of the number. */
+  readonly discover: (event: TrackingEvent) => TrackingEvent;
   /** False once archived. */
   isSubscribed: boolean;
   /** When tracking stops, or has stopped. */
@@ -68,8 +65,8 @@ export interface TrackerState extends TrackerPayload {
   isFetched: boolean;
 }
 
-/** What a webhook says of a tracker: no `isTracked` and no `courierCode`. */
-export function webhookTrackerView(tracker: TrackerState): Omit<Tracker, 'isTracked' | 'courierCode'> {
+/** Builds a tracker as webhooks show it, without `isTracked` and `courierCode`. */
+export function buildWebhookTracker(tracker: TrackerState): Omit<Tracker, 'isTracked' | 'courierCode'> {
   return {
     trackerId: tracker.trackerId,
     trackingNumber: tracker.trackingNumber,
@@ -84,21 +81,23 @@ export function isTracked({ trackedUntilMs }: TrackerState, nowMs: number): bool
   return nowMs < trackedUntilMs;
 }
 
-export function trackerView(tracker: TrackerState, nowMs: number): Tracker {
+/** Builds a tracker as the API shows it. */
+export function buildTrackerRecord(tracker: TrackerState, nowMs: number): Tracker {
   return {
-    ...webhookTrackerView(tracker),
+    ...buildWebhookTracker(tracker),
     isTracked: isTracked(tracker, nowMs),
     courierCode: [...tracker.courierCodes],
   };
 }
 
-export function trackingView(tracker: TrackerState, nowMs: number): Tracking {
-  return { tracker: trackerView(tracker, nowMs), ...resultsView(tracker.shipment, tracker) };
+/** Builds tracking results as the API shows them. */
+export function buildTrackingRecord(tracker: TrackerState, nowMs: number): Tracking {
+  return { tracker: buildTrackerRecord(tracker, nowMs), ...buildResults(tracker.shipment, tracker) };
 }
 
-/** What tells the shipments of one number apart. */
+/** Fields that tell the shipments of one number apart. */
 export const SHIPMENT_FIELDS = ['courierCodes', 'originCountryCode', 'destinationCountryCode', 'shippingDay'];
-/** What must match for a tracker to be reused. */
+/** Fields that must match for a tracker to be reused. */
 const MATCHED_FIELDS = [
   ...SHIPMENT_FIELDS,
   'destinationPostCode',
@@ -108,8 +107,8 @@ const MATCHED_FIELDS = [
   'restriction',
 ];
 
-/** True unless the tracker is restricted to other couriers; an event without a courier is nobody else's. */
-export function isOfItsCourier(
+/** False when the tracker is restricted to other couriers than that of the event; an event without a courier fits any. */
+export function mayDiscover(
   { restriction, courierCodes }: TrackerPayload,
   { courierCode }: Pick<TrackingEvent, 'courierCode'>,
 ): boolean {
@@ -122,7 +121,7 @@ function matches(payload: TrackerPayload, candidate: TrackerPayload): boolean {
   return JSON.stringify(payload, MATCHED_FIELDS) === JSON.stringify(candidate, MATCHED_FIELDS);
 }
 
-/** Couriers overlap without matching, and the two shipments have the same date and destination. */
+/** True when couriers overlap without matching, and neither date nor destination tells the two shipments apart. */
 function collides(payload: TrackerPayload, candidate: TrackerPayload): boolean {
   return (
     payload.courierCodes.some((code) => candidate.courierCodes.includes(code)) &&
@@ -147,13 +146,13 @@ export class TrackerStore {
     return [...this.#byId.values()];
   }
 
-  withTrackingNumber(trackingNumber: string): readonly TrackerState[] {
+  findByTrackingNumber(trackingNumber: string): readonly TrackerState[] {
     return this.#byTrackingNumber.get(trackingNumber) ?? [];
   }
 
   add(tracker: TrackerState): void {
     this.#byId.set(tracker.trackerId, tracker);
-    const others = this.withTrackingNumber(tracker.trackingNumber);
+    const others = this.findByTrackingNumber(tracker.trackingNumber);
     this.#byTrackingNumber.set(tracker.trackingNumber, [...others, tracker]);
     if (tracker.clientTrackerId !== null) this.#byClientTrackerId.set(tracker.clientTrackerId, tracker);
   }
@@ -162,16 +161,16 @@ export class TrackerStore {
     return (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
   }
 
-  /** The tracker to reuse, or `undefined` for a new one; the synchronous endpoint also rejects overlapping couriers. */
+  /** Finds the tracker to reuse, if any; the synchronous endpoint also rejects overlapping couriers. */
   findReusable(payload: TrackerPayload, isSynchronous = false): TrackerState | undefined {
     const { clientTrackerId, trackingNumber } = payload;
-    const named = clientTrackerId === null ? undefined : this.#byClientTrackerId.get(clientTrackerId);
-    if (named?.isSubscribed) {
-      if (named.trackingNumber === trackingNumber && matches(payload, named)) return named;
+    const holder = clientTrackerId === null ? undefined : this.#byClientTrackerId.get(clientTrackerId);
+    if (holder?.isSubscribed) {
+      if (holder.trackingNumber === trackingNumber && matches(payload, holder)) return holder;
       const message = '`clientTrackerId` belongs to an active tracker with a different payload.';
       throw rejection(400, 'tracker_conflict', message);
     }
-    const active = this.withTrackingNumber(trackingNumber).filter(({ isSubscribed }) => isSubscribed);
+    const active = this.findByTrackingNumber(trackingNumber).filter(({ isSubscribed }) => isSubscribed);
     const same = active.find((candidate) => matches(payload, candidate));
     if (clientTrackerId === null && same !== undefined) return same;
     if (isSynchronous && active.some((candidate) => collides(payload, candidate))) {
@@ -181,7 +180,7 @@ export class TrackerStore {
     return undefined;
   }
 
-  /** Changes a tracker; makes it active again unless its `clientTrackerId` was taken meanwhile. */
+  /** Changes a tracker; it becomes active again unless an active tracker took its `clientTrackerId` meanwhile. */
   update(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const { clientTrackerId } = tracker;
     const { isSubscribed = tracker.isSubscribed, courierCode } = patch;

@@ -1,11 +1,10 @@
-// Specification: service.md 2.3; public contract, "Records"
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 import { sortEvents } from '../../webhooks/events.ts';
 import type { SeededIds } from '../service/seeded.ts';
 
-/** An event without the parts that belong to one shipment. */
+/** What a test says of an event; the rest is filled in. */
 export type EventInput = { readonly [Field in keyof TrackingEvent]?: TrackingEvent[Field] };
 
 /** Fields of a shipment that a test may set. */
@@ -13,7 +12,7 @@ export type ShipmentInput = { readonly [Field in keyof Shipment]?: Shipment[Fiel
 
 type StatusDefaults = readonly [StatusCode | null, StatusCategory | null, status: string];
 
-/** What an event of each milestone says unless the test says otherwise; the status is what a courier would write. */
+/** Code, category and a courier's text for each milestone, unless the test says otherwise. */
 const STATUS_DEFAULTS: Readonly<Record<(typeof STATUS_MILESTONES)[number], StatusDefaults>> = {
   pending: [null, null, 'Waiting for the courier'],
   info_received: ['data_order_created', 'data', 'Shipping label created'],
@@ -25,21 +24,21 @@ const STATUS_DEFAULTS: Readonly<Record<(typeof STATUS_MILESTONES)[number], Statu
   exception: ['delivery_exception', 'exception', 'Delivery exception'],
 };
 
-/** What an event says about its status, filled up from its milestone (default `in_transit`). */
-function statusOf(input: EventInput): EventInput {
+/** Fills in the status of an event from its milestone, by default `in_transit`. */
+function fillStatus(input: EventInput): EventInput {
   const statusMilestone = input.statusMilestone ?? 'in_transit';
   const known = new Map<string, StatusDefaults>(Object.entries(STATUS_DEFAULTS));
   const [statusCode, statusCategory, status] = known.get(statusMilestone) ?? STATUS_DEFAULTS.in_transit;
   return { statusCode, statusCategory, status, statusMilestone };
 }
 
-/** A shipment: what its tracker has gathered of it. */
+/** A shipment, as far as its tracker has discovered it. */
 export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
   /** In the order they became known. */
   readonly events: TrackingEvent[] = [];
-  /** What a test set by hand; it wins over what events and trackers say. */
+  /** Set by a test; these fields win over what events and trackers say. */
   fields: ShipmentInput = {};
 
   constructor(trackingNumber: string, shipmentId: string) {
@@ -57,13 +56,13 @@ export class ShipmentState {
       eventId: input.eventId ?? ids.next('event'),
       trackingNumber: this.trackingNumber,
       eventTrackingNumber: this.trackingNumber,
-      // As the service writes UTC: whole seconds.
+      // The service writes UTC in whole seconds.
       occurrenceDatetime: new Date(atMs).toISOString().replace(/\.\d{3}Z$/, 'Z'),
       order: this.events.length,
       location: null,
       sourceCode: courierCode,
       courierCode,
-      ...statusOf(input),
+      ...fillStatus(input),
       ...input,
     };
     this.events.push(event);
@@ -71,15 +70,15 @@ export class ShipmentState {
   }
 }
 
-/** What couriers know of a tracking number: every tracker of it gathers a shipment of its own from this. */
-export class NumberState extends ShipmentState {
-  /** True once somebody decided what happens to it, so the play of the options leaves it alone. */
-  isScripted = false;
-  /** True once tracking was told to stop before anything was tracked: that waits for the first tracker. */
+/** What couriers know of a tracking number; each tracker of it discovers a shipment of its own from this. */
+export class KnownParcel extends ShipmentState {
+  /** True once a test or a scenario decides what happens, so that the scenario of the options leaves it alone. */
+  hasScenario = false;
+  /** True when a test stopped tracking before there was a tracker; then the first one stops after its first results. */
   stopsFirstTracker = false;
   readonly #ids: SeededIds;
   readonly #shipmentKeys: string[] = [];
-  readonly #madeIds = new Set<string>();
+  readonly #generatedEventIds = new Set<string>();
 
   constructor(trackingNumber: string, ids: SeededIds) {
     super(trackingNumber, ids.next('shipment'));
@@ -88,28 +87,34 @@ export class NumberState extends ShipmentState {
 
   override add(input: EventInput, ids: SeededIds, atMs: number): TrackingEvent {
     const event = super.add(input, ids, atMs);
-    if (input.eventId === undefined) this.#madeIds.add(event.eventId);
+    if (input.eventId === undefined) this.#generatedEventIds.add(event.eventId);
     return event;
   }
 
-  /** Finds the shipment of this number that a caller means, as one of those that were meant before or a new one. */
-  shipmentFor(key: string): { shipment: ShipmentState; gather: (event: TrackingEvent) => TrackingEvent } {
+  /**
+   * Creates the shipment of a tracker. Trackers with the same key follow the same shipment, with the same ids; others have
+   * ids of their own, except for event ids that the test chose.
+   */
+  createShipment(key: string): {
+    shipment: ShipmentState;
+    discover: (event: TrackingEvent) => TrackingEvent;
+  } {
     if (!this.#shipmentKeys.includes(key)) this.#shipmentKeys.push(key);
-    const place = this.#shipmentKeys.indexOf(key);
-    const idOf = (id: string) => (place === 0 ? id : this.#ids.of(id, place));
+    const index = this.#shipmentKeys.indexOf(key);
+    const toOwnId = (id: string) => (index === 0 ? id : this.#ids.generate(id, index));
     return {
-      shipment: new ShipmentState(this.trackingNumber, idOf(this.shipmentId)),
-      gather: (event) =>
-        this.#madeIds.has(event.eventId) ? { ...event, eventId: idOf(event.eventId) } : event,
+      shipment: new ShipmentState(this.trackingNumber, toOwnId(this.shipmentId)),
+      discover: (event) =>
+        this.#generatedEventIds.has(event.eventId) ? { ...event, eventId: toOwnId(event.eventId) } : event,
     };
   }
 }
 
-/** Where a caller said that a shipment comes from and goes to. */
+/** Where a shipment comes from and goes to, as its tracker says. */
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
-/** The shipment as of its newest event; add-ons are absent unless a test set them. */
-function shipmentView(state: ShipmentState, places: Places, latest: TrackingEvent | undefined): Shipment {
+/** Builds the shipment as of its newest event; add-ons are absent unless a test set them. */
+function buildShipment(state: ShipmentState, places: Places, latest: TrackingEvent | undefined): Shipment {
   return {
     shipmentId: state.shipmentId,
     statusCode: latest?.statusCode ?? null,
@@ -129,34 +134,34 @@ function shipmentView(state: ShipmentState, places: Places, latest: TrackingEven
   };
 }
 
-function statisticsView(events: readonly TrackingEvent[]): Statistics {
-  const first = (milestone: string): string | null =>
+function buildStatistics(events: readonly TrackingEvent[]): Statistics {
+  const findFirst = (milestone: string): string | null =>
     events.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;
   return {
     timestamps: {
-      infoReceivedDatetime: first('info_received'),
-      inTransitDatetime: first('in_transit'),
-      outForDeliveryDatetime: first('out_for_delivery'),
-      failedAttemptDatetime: first('failed_attempt'),
-      availableForPickupDatetime: first('available_for_pickup'),
-      exceptionDatetime: first('exception'),
-      deliveredDatetime: first('delivered'),
+      infoReceivedDatetime: findFirst('info_received'),
+      inTransitDatetime: findFirst('in_transit'),
+      outForDeliveryDatetime: findFirst('out_for_delivery'),
+      failedAttemptDatetime: findFirst('failed_attempt'),
+      availableForPickupDatetime: findFirst('available_for_pickup'),
+      exceptionDatetime: findFirst('exception'),
+      deliveredDatetime: findFirst('delivered'),
     },
   };
 }
 
-/** Results without a tracker: whatever order events became known in, the newest by time is first and decides. */
-export function resultsView(state: ShipmentState, places: Places, events = state.events): PerCallTracking {
+/** Builds results without a tracker; the newest event by time comes first and decides the status. */
+export function buildResults(state: ShipmentState, places: Places, events = state.events): PerCallTracking {
   const oldestFirst = sortEvents(events);
   return {
-    shipment: shipmentView(state, places, oldestFirst.at(-1)),
+    shipment: buildShipment(state, places, oldestFirst.at(-1)),
     events: oldestFirst.toReversed(),
-    statistics: statisticsView(oldestFirst),
+    statistics: buildStatistics(oldestFirst),
   };
 }
 
-/** The proof of delivery of a shipment: a signature to download. */
-export function signatureOf({ trackingNumber, events }: ShipmentState): ProofOfDelivery['data'] {
+/** Builds a proof of delivery: a signature to download. */
+export function buildProof({ trackingNumber, events }: ShipmentState): ProofOfDelivery['data'] {
   const downloadUrl = `https://tracking.test/proofs/${trackingNumber}.pdf`;
   const content = { type: 'signature', text: null, downloadUrl };
   return { status: 'found', courier: events.at(-1)?.courierCode ?? 'us-post', content };

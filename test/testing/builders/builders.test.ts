@@ -7,11 +7,11 @@ import { trackingSchema } from '../../../src/schemas/tracking.ts';
 import { eventsDeliverySchema, proofOfDeliverySchema } from '../../../src/schemas/webhook.ts';
 import {
   buildCourier,
-  buildDelivery,
   buildEvent,
   buildProofOfDelivery,
   buildTracker,
   buildTracking,
+  buildWebhookMessage,
 } from '../../../src/testing/index.ts';
 import { parseWebhook } from '../../../src/webhooks/parse.ts';
 
@@ -19,7 +19,7 @@ describe.each([
   ['buildTracker', buildTracker, trackerSchema],
   ['buildTracking', buildTracking, trackingSchema],
   ['buildEvent', buildEvent, eventSchema],
-  ['buildDelivery', buildDelivery, eventsDeliverySchema],
+  ['buildWebhookMessage', buildWebhookMessage, eventsDeliverySchema],
   ['buildProofOfDelivery', buildProofOfDelivery, proofOfDeliverySchema],
   ['buildCourier', buildCourier, courierSchema],
 ] as const)('%s', (_, build, schema) => {
@@ -64,7 +64,7 @@ describe('overrides', () => {
 
 describe('what the builders make', () => {
   it('a delivery and a proof of delivery → what parseWebhook returns for them', () => {
-    const built = [buildDelivery(), buildProofOfDelivery()];
+    const built = [buildWebhookMessage(), buildProofOfDelivery()];
     expect(parseWebhook({ trackings: built })).toEqual({
       deliveries: built,
       duplicates: 0,

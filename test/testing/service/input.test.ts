@@ -1,5 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { toAlpha2 } from '../../../src/testing/service/input.ts';
+import { toAlpha2, toDay } from '../../../src/testing/service/input.ts';
+
+describe('toDay', () => {
+  it.each([
+    ['2026-03-01', '2026-03-01'],
+    ['2026-03-01T23:30:00', '2026-03-01'],
+    ['2026-03-01T23:30:00Z', '2026-03-01'],
+    ['2026-03-01T23:30:00-05:00', '2026-03-02'],
+    ['2026-03-01T01:30+02:00', '2026-02-28'],
+    ['2026-03-01T01:30:00.250+0200', '2026-02-28'],
+  ])('%s → %s', (date, day) => {
+    expect(toDay(date)).toBe(day);
+  });
+});
 
 describe('toAlpha2', () => {
   it.each([

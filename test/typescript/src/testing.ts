@@ -1,6 +1,6 @@
 import { type Tracker, TrackingClient } from 'tracking-client';
 import {
-  buildDelivery,
+  buildWebhookMessage,
   buildTracker,
   createFakeTrackingService,
   createWebhookSender,
@@ -41,7 +41,7 @@ export async function play(): Promise<number> {
 }
 
 export const tracker: Tracker = buildTracker({ trackingNumber: 'LA680658838NL' });
-export const { deliveries } = parseWebhook(buildDelivery());
+export const { deliveries } = parseWebhook(buildWebhookMessage());
 export const titles: string[] = dedupeStoreContract({ createStore: () => new MemoryDedupeStore() }).map(
   ({ name }) => name,
 );

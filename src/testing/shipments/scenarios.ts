@@ -1,13 +1,12 @@
-// Specification: service.md 2.3
 import type { EventInput } from './shipment.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** How a step's time is written; real couriers mix all of these. */
+/** How the time of a step is written; real couriers mix all of these. */
 export type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
 
-export interface PlayStep {
-  /** Milliseconds since the play's start, at normal speed. */
+export interface ScenarioStep {
+  /** Milliseconds since the start, at normal speed. */
   readonly afterMs: number;
   readonly event: EventInput | 'stop';
   readonly timeStyle?: TimeStyle;
@@ -17,7 +16,7 @@ const CHINA_TIME = { offsetHours: 8 };
 const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
 const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
 
-function step(hours: number, place: EventInput, timeStyle: TimeStyle, event: EventInput): PlayStep {
+function step(hours: number, place: EventInput, timeStyle: TimeStyle, event: EventInput): ScenarioStep {
   return { afterMs: hours * HOUR_MS, event: { ...place, ...event }, timeStyle };
 }
 
@@ -25,12 +24,12 @@ function inTransit(statusCategory: string, statusCode: string, status: string): 
   return { statusMilestone: 'in_transit', statusCategory, statusCode, status };
 }
 
-function stop(hours: number): PlayStep {
+function stop(hours: number): ScenarioStep {
   return { afterMs: hours * HOUR_MS, event: 'stop' };
 }
 
 /** From Beijing to the country of destination in 40 hours. */
-const journey: readonly PlayStep[] = [
+const journey: readonly ScenarioStep[] = [
   step(0, BEIJING, CHINA_TIME, { statusMilestone: 'info_received' }),
   step(5, BEIJING, CHINA_TIME, { statusMilestone: 'in_transit', status: 'Accepted at the post office' }),
   step(14, BEIJING, 'local', {
@@ -46,7 +45,7 @@ const journey: readonly PlayStep[] = [
   ),
 ];
 
-function delivery(hours: number): readonly PlayStep[] {
+function delivery(hours: number): readonly ScenarioStep[] {
   return [
     step(hours, SAN_RAFAEL, 'utc', { statusMilestone: 'out_for_delivery' }),
     step(hours + 4, SAN_RAFAEL, 'utc', { statusMilestone: 'delivered' }),
@@ -54,7 +53,7 @@ function delivery(hours: number): readonly PlayStep[] {
   ];
 }
 
-const scripts = {
+const scenariosByName = {
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
   delivered: [...journey, ...delivery(72)],
   /** A failed delivery, then the shipment is lost; tracking stops. */
@@ -84,20 +83,18 @@ const scripts = {
   ],
   /** No courier ever knows the number; after 30 days the service gives up. */
   'never-found': [stop(720)],
-} satisfies Record<string, readonly PlayStep[]>;
+} satisfies Record<string, readonly ScenarioStep[]>;
 
-/** The name of a play that the fake ships with. */
-export type PlayName = keyof typeof scripts;
+/** The name of a scenario that `fake.play` knows. */
+export type PlayName = keyof typeof scenariosByName;
+
+export const scenarios: Readonly<Record<PlayName, readonly ScenarioStep[]>> = scenariosByName;
 
 // Sound: the keys of an object literal are exactly its `keyof`.
-export const PLAY_NAMES = Object.keys(scripts) as readonly PlayName[];
+export const PLAY_NAMES = Object.keys(scenarios) as readonly PlayName[];
 
-export function stepsOf(name: PlayName): readonly PlayStep[] {
-  return scripts[name];
-}
-
-/** Writes an instant the way a courier would. */
-export function writeTime(atMs: number, style: TimeStyle = 'utc'): string {
+/** Formats an instant the way a courier would. */
+export function formatTime(atMs: number, style: TimeStyle = 'utc'): string {
   const offsetHours = typeof style === 'object' ? style.offsetHours : 0;
   const text = new Date(atMs + offsetHours * HOUR_MS).toISOString().slice(0, 19);
   if (style === 'utc') return `${text}Z`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
-import { PLAY_NAMES, stepsOf, writeTime } from '../../../src/testing/shipments/plays.ts';
+import { formatTime, PLAY_NAMES, scenarios } from '../../../src/testing/shipments/scenarios.ts';
 import { parseOccurrenceDatetime } from '../../../src/webhooks/events.ts';
 import { DAY_MS, makeFake, NUMBER, START_MS } from '../make-fake.ts';
 
@@ -149,16 +149,16 @@ describe('fake.play', () => {
   });
 });
 
-describe('the scripts', () => {
+describe('the scenarios', () => {
   it.each(PLAY_NAMES)('%s → in order of time, and its end stops tracking', (name) => {
-    const steps = stepsOf(name);
+    const steps = scenarios[name];
     const times = steps.map((step) => step.afterMs);
-    expect(times).toEqual([...times].sort((one, other) => one - other));
+    expect(times).toEqual([...times].sort((a, b) => a - b));
     expect(steps.at(-1)?.event).toBe('stop');
   });
 });
 
-describe('writeTime', () => {
+describe('formatTime', () => {
   it.each([
     ['utc', '2026-03-10T12:00:00Z'],
     ['local', '2026-03-10T12:00:00'],
@@ -166,6 +166,6 @@ describe('writeTime', () => {
     [{ offsetHours: 8 }, '2026-03-10T20:00:00+08:00'],
     [{ offsetHours: -8 }, '2026-03-10T04:00:00-08:00'],
   ] as const)('%j → %s', (style, text) => {
-    expect(writeTime(START_MS, style)).toBe(text);
+    expect(formatTime(START_MS, style)).toBe(text);
   });
 });
