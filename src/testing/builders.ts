@@ -17,9 +17,6 @@ import { FakeState } from './service/state.ts';
 import { buildTrackerRecord, buildTrackingRecord, buildWebhookTracker } from './service/trackers.ts';
 import { buildProof, buildResults, type EventInput, ShipmentState } from './shipments/shipment.ts';
 
-/** The fields of a record that a test cares about; the others are filled in. */
-export type Overrides<Built> = { readonly [Field in keyof Built]?: Built[Field] };
-
 /** Options of every builder. */
 export interface BuildOptions {
   /** Decides ids and texts: the same seed builds the same record. Default 1. */
@@ -43,7 +40,7 @@ const HISTORY: readonly EventInput[] = [
 
 const buildOptions = z.strictObject({ seed: seedOption.default(1) } satisfies OptionShape<BuildOptions>);
 
-/** Creates a fake whose one shipment was delivered; the builders read their records off it. */
+/** Creates a tracker with a delivered shipment in a fake of its own; all builders read their records from it. */
 function createDeliveredTracker(options: BuildOptions = {}, trackingNumber?: string | null) {
   const { seed } = checkOptions(buildOptions, options);
   const random = seededRandom(seed);
@@ -64,7 +61,7 @@ function createDeliveredTracker(options: BuildOptions = {}, trackingNumber?: str
  * @throws ConfigurationError for an invalid option
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
-export function buildTracker(overrides: Overrides<Tracker> = {}, options?: BuildOptions): Tracker {
+export function buildTracker(overrides: Partial<Tracker> = {}, options?: BuildOptions): Tracker {
   const { tracker } = createDeliveredTracker(options, overrides.trackingNumber);
   return { ...buildTrackerRecord(tracker, CREATED_AT_MS), ...overrides };
 }
@@ -77,7 +74,7 @@ export function buildTracker(overrides: Overrides<Tracker> = {}, options?: Build
  * @returns a valid event
  * @throws ConfigurationError for an invalid option
  */
-export function buildEvent(overrides: Overrides<TrackingEvent> = {}, options?: BuildOptions): TrackingEvent {
+export function buildEvent(overrides: Partial<TrackingEvent> = {}, options?: BuildOptions): TrackingEvent {
   const { ids, tracker, pick } = createDeliveredTracker(options, overrides.trackingNumber);
   const shipment = new ShipmentState(tracker.trackingNumber, tracker.shipment.shipmentId);
   return shipment.add({ ...pick(HISTORY), ...overrides }, ids, CREATED_AT_MS);
@@ -92,7 +89,7 @@ export function buildEvent(overrides: Overrides<TrackingEvent> = {}, options?: B
  * @throws ConfigurationError for an invalid option
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
-export function buildTracking(overrides: Overrides<Tracking> = {}, options?: BuildOptions): Tracking {
+export function buildTracking(overrides: Partial<Tracking> = {}, options?: BuildOptions): Tracking {
   const { tracker } = createDeliveredTracker(options, overrides.tracker?.trackingNumber);
   return { ...buildTrackingRecord(tracker, CREATED_AT_MS), ...overrides };
 }
@@ -107,7 +104,7 @@ export function buildTracking(overrides: Overrides<Tracking> = {}, options?: Bui
  * @throws ConfigurationError for an invalid option
  */
 export function buildWebhookMessage(
-  overrides: Overrides<EventsDelivery> = {},
+  overrides: Partial<EventsDelivery> = {},
   options?: BuildOptions,
 ): EventsDelivery {
   const { ids, tracker } = createDeliveredTracker(options, overrides.tracker?.trackingNumber);
@@ -129,7 +126,7 @@ export function buildWebhookMessage(
  * @throws ConfigurationError for an invalid option
  */
 export function buildProofOfDelivery(
-  overrides: Overrides<ProofOfDelivery> = {},
+  overrides: Partial<ProofOfDelivery> = {},
   options?: BuildOptions,
 ): ProofOfDelivery {
   const { ids, tracker } = createDeliveredTracker(options, overrides.tracker?.trackingNumber);
@@ -150,7 +147,7 @@ export function buildProofOfDelivery(
  * @returns a valid courier
  * @throws ConfigurationError for an invalid option
  */
-export function buildCourier(overrides: Overrides<Courier> = {}, options?: BuildOptions): Courier {
+export function buildCourier(overrides: Partial<Courier> = {}, options?: BuildOptions): Courier {
   const courier = createDeliveredTracker(options).pick(createCouriers()) ?? { courierCode: 'us-post' };
   return { ...toPublicCourier(courier), ...overrides };
 }

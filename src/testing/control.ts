@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
-import { eventSchema, type TrackingEvent } from '../schemas/event.ts';
+import { eventSchema } from '../schemas/event.ts';
 import type { Failure } from './service/failures.ts';
 import {
   checkApiKey,
@@ -16,20 +16,14 @@ import {
   toJsonResponse,
 } from './service/http.ts';
 import { parseJson, validate } from './service/input.ts';
+import type { FakeShipment, ShipmentKey } from './shipments/fake-shipment.ts';
 import type { EventInput } from './shipments/shipment.ts';
 
 /** The verbs of a fake that can be called from outside. */
 interface Controlled {
-  shipment(target: string | { readonly trackerId: string }): ControlledShipment;
+  shipment(of: ShipmentKey): FakeShipment;
   fail(endpoint: EndpointName | '*', failure: Failure): { readonly remaining: number };
   reset(): void;
-}
-
-interface ControlledShipment {
-  readonly events: readonly TrackingEvent[];
-  readonly isTracked: boolean;
-  addEvent(event: EventInput): this;
-  stopTracking(): this;
 }
 
 const PREFIX = '/__fake/';
@@ -52,15 +46,15 @@ function findShipment(fake: Controlled, { trackingNumber, trackerId }: z.output<
 /** What each path below the prefix does; the result becomes `data`. */
 const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => object>> = {
   events: (fake, body) => {
-    const { event, ...target } = checkOptions(eventBody, body, 'body');
+    const { event, ...of } = checkOptions(eventBody, body, 'body');
     checkOptions(eventFields, event, 'event');
     // Sound: JSON has no undefined, so every field that is there has a value.
     const input = validate(eventInput, event) as EventInput;
-    return { events: findShipment(fake, target).addEvent(input).events };
+    return { events: findShipment(fake, of).addEvent(input).events };
   },
   stop: (fake, body) => {
-    const target = checkOptions(stopBody, body, 'body');
-    return { isTracked: findShipment(fake, target).stopTracking().isTracked };
+    const of = checkOptions(stopBody, body, 'body');
+    return { isTracked: findShipment(fake, of).stopTracking().isTracked };
   },
   failures: (fake, body) => {
     // Not proved here: `fail` checks endpoint and failure itself.

@@ -1,10 +1,6 @@
-import { checkOneOf, checkOptions, refuseOption } from '../common/option-checks.ts';
+import { checkOneOf, checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
-import type { TrackingEvent } from '../schemas/event.ts';
-import { trackingNumber as trackingNumberRule } from '../schemas/identifier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
-import type { ProofOfDelivery } from '../schemas/webhook.ts';
-import { sortEvents } from '../webhooks/events.ts';
 import { control } from './control.ts';
 import {
   type FakeTrackingServiceOptions,
@@ -16,37 +12,37 @@ import type { FakeCourier } from './service/couriers.ts';
 import type { Failure, PlannedFailure } from './service/failures.ts';
 import type { FakeRequest, Outcome } from './service/http.ts';
 import { serve } from './service/serve.ts';
-import { FakeState, type Target } from './service/state.ts';
-import { buildTrackerRecord, isTracked, type TrackerState } from './service/trackers.ts';
+import { FakeState } from './service/state.ts';
+import { buildTrackerRecord } from './service/trackers.ts';
+import { FakeShipment, type ShipmentKey } from './shipments/fake-shipment.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/scenarios.ts';
-import type { EventInput, ShipmentInput } from './shipments/shipment.ts';
 import { createFetch, type FakeServer, type FetchLike, type ListenOptions, listen } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
 
 /** A tracking service in memory, for tests; see `createFakeTrackingService`. */
 export interface FakeTrackingService {
-  /** Base URL to give to a client together with `fetch`; any other one whose path ends with `v1` works too. */
+  /** Base URL for a client that uses `fetch`; any other base URL that ends with `v1` works, too. */
   readonly baseUrl: string;
   /** A key that the fake accepts. */
   readonly apiKey: string;
   /** A `fetch` that goes straight into the fake, without a network. */
   readonly fetch: FetchLike;
-  /** Carries out one request of any transport; `fetch`, `listen` and the MSW handlers are built on it. */
+  /** Carries out one request; `fetch`, `listen` and the MSW handlers are built on it. */
   readonly serve: (request: FakeRequest) => Promise<Outcome>;
-  /** Every request so far, oldest first; the latest ones where there is a `historyLimit`. */
+  /** All requests so far, oldest first, up to `historyLimit`. */
   readonly requests: readonly RecordedRequest[];
   /** Every tracker of the account, oldest first. */
   readonly trackers: readonly Tracker[];
-  /** The couriers; change the array to change what the service knows. */
+  /** The couriers of the service; a test may change the array. */
   readonly couriers: FakeCourier[];
-  /** What waits to be pushed, and what was. */
+  /** The webhooks that wait to be pushed, and those that were. */
   readonly webhooks: WebhookQueue;
   /**
    * Serves the fake on loopback HTTP.
    *
    * @param options - see `ListenOptions`
    * @returns a server; close it when done
-   * @throws the system's own error when the port is taken
+   * @throws the error of the system when the port is taken
    */
   listen(options?: ListenOptions): Promise<FakeServer>;
   /**
@@ -57,7 +53,7 @@ export interface FakeTrackingService {
    * @throws ConfigurationError when it is no tracking number, or there is no such tracker
    * @example fake.shipment({ trackerId: tracker.trackerId }).deliver()
    */
-  shipment(of: string | { readonly trackerId: string }): FakeShipment;
+  shipment(of: ShipmentKey): FakeShipment;
   /**
    * Plays a scenario: events happen to a shipment one after the other, on the fake's clock.
    *
@@ -85,131 +81,12 @@ export interface FakeTrackingService {
 }
 
 /**
- * The verbs of a test about one tracking number, or about one tracker of it. They return the shipment, so they chain.
- *
- * Every tracker of the number that is tracked knows at once what a verb adds; a tracker that is created later knows it
- * `resultsDelayMs` after its creation. A tracker that has stopped learns nothing new.
- *
- * @example
- * fake.shipment('RR123456785CN')
- *   .addEvent({ statusMilestone: 'in_transit', location: 'Beijing' })
- *   .deliver()
- *   .stopTracking();
- */
-export class FakeShipment {
-  readonly #getState: () => FakeState;
-  readonly #trackerId: string | undefined;
-  /** In upper case. */
-  readonly trackingNumber: string;
-
-  /** @internal */
-  constructor(getState: () => FakeState, of: string | { readonly trackerId: string }) {
-    this.#getState = getState;
-    this.#trackerId = typeof of === 'string' ? undefined : of?.trackerId;
-    const trackingNumber = typeof of === 'string' ? of : this.#findTracker(this.#trackerId).trackingNumber;
-    if (!trackingNumberRule.safeParse(trackingNumber).success)
-      refuseOption('trackingNumber', 'a tracking number', trackingNumber);
-    this.trackingNumber = trackingNumber.toUpperCase();
-  }
-
-  /** What couriers reported so far, oldest first; of one tracker, what it knows. */
-  get events(): readonly TrackingEvent[] {
-    const { parcel, tracker } = this.#getTarget();
-    return sortEvents((tracker?.shipment ?? parcel).events);
-  }
-
-  /** False once tracking has stopped, for every tracker of the number. */
-  get isTracked(): boolean {
-    const target = this.#getTarget();
-    const trackers = this.#getState().findTrackers(target);
-    const nowMs = this.#getState().now();
-    if (trackers.length === 0) return !target.parcel.stopsFirstTracker;
-    return trackers.some((tracker) => isTracked(tracker, nowMs));
-  }
-
-  /**
-   * Adds events, which every tracker of the number pushes as one webhook, unless `eventsPerPush` splits it.
-   *
-   * @param events - what they say, in any order; default one event in transit. Id, time, order and status are filled in.
-   * @returns the shipment
-   * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
-   */
-  addEvent(...events: readonly EventInput[]): this {
-    const inputs = events.length === 0 ? [{}] : events;
-    return this.#change((state, target, nowMs) => state.addEvents(target, inputs, nowMs));
-  }
-
-  /**
-   * Adds an event that says delivered. Tracking goes on until `stopTracking`, or stops by itself 14 days later.
-   *
-   * @param event - what else it says; default nothing
-   * @returns the shipment
-   */
-  deliver(event: EventInput = {}): this {
-    return this.addEvent({ statusMilestone: 'delivered', ...event });
-  }
-
-  /**
-   * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. Before there is a tracker, it stops
-   * the first one as soon as that has its first results; a later tracker of the number is tracked.
-   *
-   * @returns the shipment
-   */
-  stopTracking(): this {
-    return this.#change((state, target, nowMs) => state.stopTracking(target, nowMs));
-  }
-
-  /**
-   * Sets fields of the shipment, over what events and trackers say.
-   *
-   * @param fields - the fields to set; others stay
-   * @returns the shipment
-   * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
-   */
-  update(fields: ShipmentInput): this {
-    return this.#change((state, target, nowMs) => state.setFields(target, fields, nowMs));
-  }
-
-  /**
-   * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number that is tracked.
-   *
-   * @param proof - what it says; default a signature to download
-   * @returns the shipment
-   */
-  proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
-    return this.#change((state, target, nowMs) => state.pushProof(target, proof, nowMs));
-  }
-
-  #findTracker(trackerId: unknown): TrackerState {
-    const tracker = this.#getState().trackers.find(trackerId);
-    return tracker ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
-  }
-
-  #getTarget(): Target {
-    const state = this.#getState();
-    // Lets everything happen that is due.
-    state.now();
-    return {
-      parcel: state.getParcel(this.trackingNumber),
-      tracker: this.#trackerId === undefined ? undefined : this.#findTracker(this.#trackerId),
-    };
-  }
-
-  #change(run: (state: FakeState, target: Target, nowMs: number) => void): this {
-    const target = this.#getTarget();
-    target.parcel.hasScenario = true;
-    run(this.#getState(), target, this.#getState().now());
-    return this;
-  }
-}
-
-/**
  * Creates a tracking service in memory: every endpoint of the table, with its rules, limits and errors.
  * Two fakes share nothing. It imports no HTTP client and no test runner.
  *
  * Tracking stops by itself 14 days after a delivery, and after 90 days without an event.
  *
- * @param options - see `FakeTrackingServiceOptions`; every one may be left out
+ * @param options - see `FakeTrackingServiceOptions`; all are optional
  * @returns the fake
  * @throws ConfigurationError for an invalid option
  * @example
@@ -221,7 +98,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
   let state = new FakeState(resolved);
   const basePath = resolved.baseUrl.pathname.replace(/\/+$/, '');
   const serveRequest = (request: FakeRequest) => serve(state, request);
-  const shipment = (of: string | { readonly trackerId: string }) => new FakeShipment(() => state, of);
+  const shipment = (of: ShipmentKey) => new FakeShipment(() => state, of);
   const fake: FakeTrackingService = {
     baseUrl: resolved.baseUrl.origin + basePath,
     apiKey: options.apiKeys?.[0] ?? 'test-api-key',

@@ -12,26 +12,21 @@ export {
   buildTracker,
   buildTracking,
   buildWebhookMessage,
-  type Overrides,
 } from './builders.ts';
 export {
   type DedupeStoreContractCase,
   type DedupeStoreContractOptions,
   dedupeStoreContract,
 } from './dedupe-store-contract.ts';
-export {
-  createFakeTrackingService,
-  type FakeShipment,
-  type FakeTrackingService,
-} from './fake-tracking-service.ts';
+export { createFakeTrackingService, type FakeTrackingService } from './fake-tracking-service.ts';
 export type { FakePlans, FakeTrackingServiceOptions, RecordedRequest } from './options.ts';
 export type { FakeCourier } from './service/couriers.ts';
 export type { Failure, FailureKind, PlannedFailure } from './service/failures.ts';
 export type { FakeRequest, FakeResponse, Outcome } from './service/http.ts';
-export type { LimitWindow } from './service/rate-limits.ts';
+export type { FakeShipment } from './shipments/fake-shipment.ts';
 export type { PlayName } from './shipments/scenarios.ts';
-export type { EventInput, ShipmentInput } from './shipments/shipment.ts';
-export type { FakeServer, FetchLike, ListenOptions } from './transports.ts';
+export type { EventInput } from './shipments/shipment.ts';
+export type { FakeServer, ListenOptions } from './transports.ts';
 export type { WebhookTarget } from './webhooks/delivery.ts';
 export type { PushAttempt, PushItem, WebhookPush, WebhookQueue } from './webhooks/queue.ts';
 export {

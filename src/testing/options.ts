@@ -17,22 +17,22 @@ import type { FailureKind } from './service/failures.ts';
 import type { LimitWindow } from './service/rate-limits.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/scenarios.ts';
 
-/** Reserved for tests by RFC 2606, so a request that escapes the fake reaches nobody. */
+/** RFC 2606 reserves `.test`, so a request that escapes the fake reaches no host. */
 const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
 
 /** The subscriptions of the fake's account. */
 export interface FakePlans {
   /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the number of trackers it may create. */
-  readonly perShipment?: boolean | { readonly quota?: number; readonly bulkCreateLimit?: number };
+  readonly perShipment?: boolean | { readonly quota?: number };
   /** The per-call plan: `POST /tracking/search`. Default `false`; `quota` is the number of calls. */
   readonly perCall?: boolean | { readonly quota?: number };
 }
 
-/** Options of `createFakeTrackingService`; every one may be left out. */
+/** Options of `createFakeTrackingService`; all are optional. */
 export interface FakeTrackingServiceOptions {
-  /** Decides every id the fake hands out. Default 1. */
+  /** Decides all ids that the fake generates. Default 1. */
   readonly seed?: string | number;
-  /** The fake's clock in milliseconds since the epoch. Default `Date.now`, read anew each time, so fake timers rule it. */
+  /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so it follows fake timers. */
   readonly now?: () => number;
   /** Requests per second by endpoint, default as in the table; `false` counts nothing and sends no limit headers. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
@@ -42,27 +42,27 @@ export interface FakeTrackingServiceOptions {
   readonly apiKeys?: readonly string[];
   /** The subscriptions of the account. Default: the per-shipment plan without a quota. */
   readonly plans?: FakePlans;
-  /** Base URL that `fake.baseUrl` tells and `fake.listen` takes its path from. Default `https://tracking.test/public/v1`. */
+  /** Value of `fake.baseUrl`; `fake.listen` serves below its path. Default `https://tracking.test/public/v1`. */
   readonly baseUrl?: string;
   /** Milliseconds from a tracker's creation to its first results. Default 2000; `trackers.track` does not wait. */
   readonly resultsDelayMs?: number;
-  /** How "no results yet" is answered: 404 `parcel_not_found` (default) or an empty list. Both exist. */
+  /** Response to "no results yet", by id and by number: 404 `parcel_not_found` (default) or an empty list. */
   readonly noResults?: 'parcel_not_found' | 'empty';
   /** Status of `POST /trackers` (default 201) and `POST /trackers/track` (default 200) for a tracker that is reused. */
   readonly existingStatus?: 200 | 201;
-  /** Milliseconds until an answer, as a number or by endpoint. Default 0. */
+  /** Milliseconds until a response, as a number or by endpoint. Default 0. */
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
   readonly webhooks?: boolean;
-  /** Most events in one push. Default `Infinity`: all that were discovered at once; 1 as in the public samples. */
+  /** Maximum number of events in one push. Default `Infinity`: all that were discovered together. */
   readonly eventsPerPush?: number;
-  /** Play that starts by itself for every new tracking number; several take turns. Default: none. */
+  /** Scenario that starts by itself for every new tracking number; several take turns. Default: none. */
   readonly play?: PlayName | readonly PlayName[];
-  /** How many times faster than real time plays run, at least 1. Default 1; `Infinity` runs them at once. */
+  /** How many times faster than real time scenarios run, at least 1. Default 1; `Infinity` runs them at once. */
   readonly speed?: number;
-  /** How many requests and webhooks the fake remembers, for a resend too; set it for one that runs for days. Default `Infinity`. */
+  /** How many requests and webhooks the fake remembers, also for a resend. Default `Infinity`; set it for a fake that runs for days. */
   readonly historyLimit?: number;
-  /** Told of each request when its answer is ready. */
+  /** Called for each request when its response is ready. */
   readonly onRequest?: (request: RecordedRequest) => void;
 }
 
@@ -76,7 +76,7 @@ export interface RecordedRequest {
   readonly path: string;
   /** Query parameters by name. */
   readonly query: Readonly<Record<string, string>>;
-  /** Parsed when it was JSON, else the text; `undefined` when there was none. */
+  /** The parsed JSON, or else the text; `undefined` when there was none. */
   readonly body: unknown;
   /** Names in lower case; never the key. */
   readonly headers: Readonly<Record<string, string>>;
@@ -84,18 +84,18 @@ export interface RecordedRequest {
   readonly receivedAtMs: number;
   /** The response's `x-request-id`. */
   readonly requestId: string;
-  /** The response's status; `null` while there is none, or when the connection broke. */
+  /** Status of the response; `null` while there is none, or when the connection broke. */
   readonly status: number | null;
-  /** How the request was made to fail, unless by a status alone. */
+  /** The kind of the planned failure that happened, unless it was a status alone. */
   readonly failure: FailureKind | undefined;
   /** Why it was rejected, the first reason of several; `undefined` where the response names none. */
   readonly error: ApiErrorItem | undefined;
 }
 
-/** The most API keys that an account may have (public contract). */
+/** Maximum number of API keys of an account. */
 export const MAX_API_KEYS = 20;
 
-/** An object would be the same seed as any other object. */
+/** Only text and numbers, because every object would be the same seed. */
 export const seedOption = option<string | number>('a string or a number', (value) =>
   ['string', 'number'].includes(typeof value),
 );
@@ -105,20 +105,18 @@ export const speedOption = option<number>(
   (value) => typeof value === 'number' && value >= 1,
 );
 
-/** True or false, or options, which say true; `isOn` tells which, and the options are there either way. */
+/** `true`, `false`, or options (which imply `true`); the result has the options in any case, and `isOn`. */
 export const switchWithOptions = <Options extends z.ZodType<object>>(name: string, options: Options) =>
   z.unknown().transform((value) => ({
     isOn: value !== false,
     ...checkOptions(options, typeof value === 'boolean' ? {} : value, name),
   }));
 
-const quotaOption = countOption(0, true).default(Number.POSITIVE_INFINITY);
-
-const perShipmentOptions = z.strictObject({ quota: quotaOption, bulkCreateLimit: quotaOption });
+const planOptions = z.strictObject({ quota: countOption(0, true).default(Number.POSITIVE_INFINITY) });
 
 const plansOptions = z.strictObject({
-  perShipment: switchWithOptions('plans.perShipment', perShipmentOptions).prefault(true),
-  perCall: switchWithOptions('plans.perCall', z.strictObject({ quota: quotaOption })).prefault(false),
+  perShipment: switchWithOptions('plans.perShipment', planOptions).prefault(true),
+  perCall: switchWithOptions('plans.perCall', planOptions).prefault(false),
 } satisfies OptionShape<FakePlans>);
 
 const limitsOptions = z.strictObject(

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { onAbort } from '../common/abort.ts';
 import type { FakeRequest, FakeResponse, Outcome } from './service/http.ts';
 
-/** Statuses whose responses carry no body, and for which `Response` rejects one. */
+/** `Response` throws when a response of one of these statuses has a body. */
 const BODILESS_STATUSES = new Set([204, 205, 304]);
 
 /** A `fetch` function. */
@@ -51,7 +51,7 @@ function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | 
   return new Promise(() => {});
 }
 
-/** Creates a `fetch` that goes straight into the service, below its own base path or any that ends with a version. */
+/** Creates a `fetch` that calls the service directly, below its own base path or any path that ends with a version. */
 export function createFetch(
   serve: (request: FakeRequest) => Promise<Outcome>,
   ownBasePath: string,

@@ -220,11 +220,6 @@ describe('errors', () => {
       call: ['POST', '/trackers/bulk', [{ trackingNumber: NUMBER }]],
       code: 'quota_limit_reached',
     },
-    'bulk, a creation limit of none': {
-      options: { plans: { perShipment: { bulkCreateLimit: 0 } } },
-      call: ['POST', '/trackers/bulk', [{ trackingNumber: NUMBER }]],
-      code: 'bulk_create_limit_exceeded',
-    },
     'bulk, no item': { call: ['POST', '/trackers/bulk', []], code: 'validation_error' },
     'bulk, every item failed': { call: ['POST', '/trackers/bulk', [{}]], code: 'processing_error' },
     'a page without its limit': { call: ['GET', '/trackers?page=1'], code: 'missing_mandatory_field' },

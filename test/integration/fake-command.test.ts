@@ -138,8 +138,7 @@ describe('tracking-client-fake', () => {
     const baseUrl = await baseUrlOf(command);
     const control = async (path: string, body: object) => {
       const url = new URL(`/__fake/${path}`, baseUrl);
-      const controlHeaders = { ...headers, 'content-type': 'application/json' };
-      return (await fetch(url, { method: 'POST', headers: controlHeaders, body: JSON.stringify(body) })).status;
+      return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
     };
     expect(await control('failures', { endpoint: 'trackers.create', status: 500 })).toBe(200);
     expect((await create(baseUrl)).status).toBe(500);

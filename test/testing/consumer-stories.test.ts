@@ -57,7 +57,19 @@ describe('what a consumer tests in a few lines', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('an answer that is lost after the work was done → the import asks again and finds it done', async () => {
+  it('archived while it is polled by its clientTrackerId → the poll ends', async () => {
+    const { fake, client } = makeApp();
+    const byClientId = { searchBy: 'clientTrackerId' } as const;
+    await client.trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-7' });
+    fake.shipment(NUMBER).addEvent();
+    const last = client.trackers.waitUntilStopped('order-7', { ...byClientId, intervalMs: 60_000 });
+    await vi.advanceTimersByTimeAsync(90_000);
+    await client.trackers.update('order-7', { isSubscribed: false }, byClientId);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect((await last).tracker).toMatchObject({ isSubscribed: false, isTracked: false });
+  });
+
+  it('a response that is lost after the work was done → the import asks again and finds it done', async () => {
     const { fake, client } = makeApp();
     fake.fail('trackers.createBulk', { kind: 'commitThenDrop' });
     const statuses: string[] = [];

@@ -13,14 +13,14 @@ describe.each(ENDPOINT_NAMES)('%s', (name) => {
       status: 200,
       succeeded: true,
     });
-    const answer = await call(...sampleCalls[name](id));
-    return { answer, recorded: fake.requests.at(-1) };
+    const response = await call(...sampleCalls[name](id));
+    return { response, recorded: fake.requests.at(-1) };
   }
 
   it('a valid request → a success that the response schema of the table accepts', async () => {
-    const { answer } = await answerOf();
-    expect(answer.status).toBeLessThan(300);
-    const unwrapped = endpoint.response.unwrap(answer.body);
+    const { response } = await answerOf();
+    expect(response.status).toBeLessThan(300);
+    const unwrapped = endpoint.response.unwrap(response.body);
     const payload = 'payload' in unwrapped ? unwrapped.payload : expect.fail(unwrapped.mismatch);
     expect(endpoint.response.schema.safeParse(payload)).toMatchObject({ success: true });
   });

@@ -18,7 +18,7 @@ describe('two fakes', () => {
     expect((await other.create()).status).toBe(201);
   });
 
-  it('the same seed and the same requests → the same answers to the last id', async () => {
+  it('the same seed and the same requests → the same responses to the last id', async () => {
     const story = async (seed: number) => {
       const { fake, create, track } = makeFake({ seed });
       const first = await create();
@@ -35,7 +35,7 @@ describe('fake.reset', () => {
   it('everything used → as new, ids included', async () => {
     const { fake, create, call } = makeFake({
       limits: {},
-      plans: { perShipment: { quota: 2, bulkCreateLimit: 1 } },
+      plans: { perShipment: { quota: 2 } },
     });
     const first = await create();
     await call('POST', '/trackers/bulk', [{ trackingNumber: OTHER_NUMBER }]);
@@ -93,17 +93,17 @@ describe('the clock', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('latencyMs → the answer takes that long', async () => {
+  it('latencyMs → the response takes that long', async () => {
     const fake = createFakeTrackingService({ latencyMs: 60_000 });
-    let isAnswered = false;
-    const answer = fake.fetch(`${fake.baseUrl}/couriers`, { headers }).then(() => {
-      isAnswered = true;
+    let hasResponse = false;
+    const response = fake.fetch(`${fake.baseUrl}/couriers`, { headers }).then(() => {
+      hasResponse = true;
     });
     await vi.advanceTimersByTimeAsync(59_999);
-    expect(isAnswered).toBe(false);
+    expect(hasResponse).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
-    await answer;
-    expect(isAnswered).toBe(true);
+    await response;
+    expect(hasResponse).toBe(true);
   });
 
   it('latencyMs by endpoint → only that one is slow', async () => {

@@ -39,8 +39,8 @@ export interface WireBody {
   readonly webhooks?: readonly unknown[];
 }
 
-/** The answer of a raw request. */
-export interface Answer {
+/** The response of a raw request. */
+export interface WireResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: WireBody;
@@ -52,7 +52,7 @@ export function makeFake(options: FakeTrackingServiceOptions = {}) {
   const clock = { nowMs: START_MS };
   const fake = createFakeTrackingService({ now: () => clock.nowMs, limits: false, ...options });
 
-  async function call(method: string, path: string, body?: unknown, headers = {}): Promise<Answer> {
+  async function call(method: string, path: string, body?: unknown, headers = {}): Promise<WireResponse> {
     const response = await fake.fetch(fake.baseUrl + path, {
       method,
       headers: {
@@ -79,8 +79,8 @@ export function makeFake(options: FakeTrackingServiceOptions = {}) {
   return { fake, clock, call, create, createId, track, advance };
 }
 
-/** The first error code of an answer, whichever envelope it has. */
-export function codeOf({ body }: Answer): string | undefined {
+/** The first error code of a response, whichever envelope it has. */
+export function codeOf({ body }: WireResponse): string | undefined {
   return body.errors?.[0]?.code ?? body.error?.code;
 }
 

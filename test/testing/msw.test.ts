@@ -42,12 +42,12 @@ describe('trackingHandlers', () => {
     expect((await fetch(`${fake.baseUrl}/couriers`, { headers })).status).toBe(200);
   });
 
-  it('a base URL with a trailing slash → answered below it', async () => {
+  it('a base URL with a trailing slash → served below it', async () => {
     serve(new URL('https://api.example.test/v1/'));
     expect((await fetch('https://api.example.test/v1/couriers', { headers })).status).toBe(200);
   });
 
-  it('a base URL without a version segment → answered below it', async () => {
+  it('a base URL without a version segment → served below it', async () => {
     serve('https://api.example.test/tracking');
     expect((await fetch('https://api.example.test/tracking/couriers', { headers })).status).toBe(200);
   });

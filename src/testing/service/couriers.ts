@@ -32,7 +32,7 @@ export function toPublicCourier({ supportsSynchronousFetch: _, ...courier }: Fak
 
 /** False when every named courier requires a field that is missing, so that none of them responds. */
 export function canRespond(couriers: readonly FakeCourier[], hints: Hints): boolean {
-  // No request can have the third field that couriers require, `courierAccount`, so nobody misses it here.
+  // Couriers may also require `courierAccount`, but no request has such a field, so it never counts as missing.
   const isMissing = (field: string) =>
     (field === 'destinationPostCode' || field === 'destinationCountryCode') && hints[field] === null;
   const lacksField = (code: string) =>

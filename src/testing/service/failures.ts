@@ -13,7 +13,7 @@ import type { OpenEnum } from '../../schemas/record.ts';
 import { type FakeResponse, type Outcome, toErrorResponse } from './http.ts';
 import { buildLimitHeaders, type RateLimits, toTooManyRequests } from './rate-limits.ts';
 
-export const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
+const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
 /**
  * Ways to fail beyond a status.
  * - `reset`: the connection breaks, and nothing was carried out
@@ -25,34 +25,36 @@ export const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'c
  */
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
-/** What goes wrong, and how often. */
-export type Failure =
-  | {
-      /** HTTP status of the response. */
-      readonly status: number;
-      /** Error code; default one that fits the status. */
-      readonly code?: OpenEnum<KnownErrorCode>;
-      /** Message of the error. Default: one that says it was injected. */
-      readonly message?: string;
-      /** `Retry-After`: seconds, or any text to send as it is. */
-      readonly retryAfter?: number | string;
-      /** More headers of the response. Default: none. */
-      readonly headers?: Readonly<Record<string, string>>;
-      /** Body to send instead of the service's error body. */
-      readonly body?: string;
-      /** How many requests fail. Default 1; `Infinity` for all. */
-      readonly times?: number;
-    }
-  | {
-      /** How it goes wrong. */
-      readonly kind: FailureKind;
-      /** HTTP status of the kinds that respond. Default: theirs. */
-      readonly status?: number;
-      /** How many requests fail. Default 1; `Infinity` for all. */
-      readonly times?: number;
-    };
+/** A response with a status of the test's choice. */
+interface StatusFailure {
+  /** HTTP status of the response. */
+  readonly status: number;
+  /** Error code; default one that fits the status. */
+  readonly code?: OpenEnum<KnownErrorCode>;
+  /** Message of the error. Default: one that says it was injected. */
+  readonly message?: string;
+  /** `Retry-After`: seconds, or any text to send as it is. */
+  readonly retryAfter?: number | string;
+  /** More headers of the response. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Body to send instead of the service's error body. */
+  readonly body?: string;
+  /** How many requests fail. Default 1; `Infinity` for all. */
+  readonly times?: number;
+}
 
-type StatusFailure = Extract<Failure, { message?: string }>;
+/** One of the other ways to fail. */
+interface KindFailure {
+  /** How it goes wrong. */
+  readonly kind: FailureKind;
+  /** HTTP status of the kinds that respond. Default: theirs. */
+  readonly status?: number;
+  /** How many requests fail. Default 1; `Infinity` for all. */
+  readonly times?: number;
+}
+
+/** What goes wrong, and how often. */
+export type Failure = StatusFailure | KindFailure;
 
 /** What a failure needs of the service. */
 interface Limited {
@@ -88,7 +90,7 @@ const kindFailure = z.strictObject({
   kind: choiceOption(FAILURE_KINDS),
   status: statusOption.optional(),
   times: timesOption,
-} satisfies OptionShape<Extract<Failure, { kind: FailureKind }>>);
+} satisfies OptionShape<KindFailure>);
 
 /** The planned failures; the one planned first is used first. */
 export class Failures {

@@ -38,13 +38,9 @@ function findTracker({ params, query }: Call, state: FakeState): TrackerState {
 
 /** Rejects a whole request that creates more trackers than the plan has left. */
 function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
-  const { quota, bulkCreateLimit } = state.options.plans.perShipment;
+  const { quota } = state.options.plans.perShipment;
   // Counting validates every item, so it is skipped where nothing is limited.
-  if (quota === Infinity && bulkCreateLimit === Infinity) return;
-  const total = state.countNew(inputs);
-  if (state.bulkCreated + total > bulkCreateLimit)
-    throw rejection(403, 'bulk_create_limit_exceeded', 'The plan creates fewer trackers in bulk.');
-  if (state.trackers.size + total > quota)
+  if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
     throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
 }
 
@@ -113,7 +109,6 @@ export const handlers: Readonly<Record<EndpointName, Handler>> = {
       totalExisting: count('existing'),
       totalErrors: count('error'),
     };
-    state.bulkCreated += summary.totalCreated;
     const body = { summary, data, error: null };
     if (summary.totalErrors === 0) return { status: 201, body: { status: 'success', ...body } };
     if (summary.totalErrors < data.length) return { status: 207, body: { status: 'partial', ...body } };

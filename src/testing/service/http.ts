@@ -7,7 +7,7 @@ export interface FakeRequest {
   readonly method: string;
   /** Path and query, percent-encoded. */
   readonly target: string;
-  /** All headers, including the one with the key. */
+  /** All headers, `authorization` included. */
   readonly headers: Headers;
   /** Text of the body; empty when there is none. */
   readonly body: string;
@@ -52,7 +52,7 @@ export function rejection(status: number, code: ApiErrorItem['code'], message: s
   return new ServiceError(status, [{ code, message }]);
 }
 
-/** JSON becomes its value, other text stays. */
+/** Parses JSON; any other text is returned as it is. */
 export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -86,7 +86,7 @@ export function hasJsonType(headers: Headers): boolean {
   return /^application\/json\b/i.test(headers.get('content-type') ?? '');
 }
 
-/** Rejects a request without a key, or with another one than those of the account; by default any key will do. */
+/** Rejects a request without a key, or with a key that the account does not have; without `apiKeys` any key is accepted. */
 export function checkApiKey(headers: Headers, apiKeys: readonly string[] | undefined): void {
   const authorization = headers.get('authorization')?.trim() ?? '';
   if (authorization === '')

@@ -1,5 +1,6 @@
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
+import type { Shipment } from '../../schemas/tracking.ts';
 import {
   EVENTS_TOPIC,
   type EventsDelivery,
@@ -9,13 +10,7 @@ import {
 import { sortEvents } from '../../webhooks/events.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import { formatTime, type PlayName, scenarios } from '../shipments/scenarios.ts';
-import {
-  buildProof,
-  buildResults,
-  type EventInput,
-  KnownParcel,
-  type ShipmentInput,
-} from '../shipments/shipment.ts';
+import { buildProof, buildResults, type EventInput, KnownParcel } from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
 import { canRespond, createCouriers, type FakeCourier } from './couriers.ts';
 import { Failures } from './failures.ts';
@@ -34,7 +29,7 @@ import {
 } from './trackers.ts';
 
 const DAY_MS = 86_400_000;
-/** The contract only says that a tracker stops after "a long time without events". */
+/** Our choice: the service only says "a long time without events". */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 /** Leaves time for a proof of delivery. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
@@ -63,7 +58,7 @@ export class Timeline {
   }
 }
 
-/** What a verb of a test is about: all trackers of a number, or one of them. */
+/** The trackers that a test speaks of: all those of a number, or one. */
 export interface Target {
   readonly parcel: KnownParcel;
   readonly tracker?: TrackerState | undefined;
@@ -82,7 +77,6 @@ export class FakeState {
   readonly #timeline = new Timeline();
   readonly #parcels = new Map<string, KnownParcel>();
   #scenariosStarted = 0;
-  bulkCreated = 0;
   searches = 0;
 
   constructor(options: ResolvedOptions) {
@@ -182,7 +176,7 @@ export class FakeState {
     parcel.stopsFirstTracker = false;
   }
 
-  /** Adds events that every tracker of the number discovers at once, or that one tracker alone does. */
+  /** Adds events, which the trackers of the number discover at once. */
   addEvents({ parcel, tracker }: Target, inputs: readonly EventInput[], atMs: number): void {
     if (tracker !== undefined) {
       this.fetchResults(tracker, atMs);
@@ -199,14 +193,14 @@ export class FakeState {
     }
   }
 
-  setFields(target: Target, fields: ShipmentInput, nowMs: number): void {
+  setFields(target: Target, fields: Partial<Shipment>, nowMs: number): void {
     const { parcel, tracker } = target;
     if (tracker === undefined) parcel.fields = { ...parcel.fields, ...fields };
     for (const { shipment } of this.findTrackers(target).filter((each) => isTracked(each, nowMs)))
       shipment.fields = { ...shipment.fields, ...fields };
   }
 
-  /** Stops the trackers of a number, or one; of a number without trackers, the first one that comes. */
+  /** Stops trackers now. A number without trackers stops its first tracker later, after the first results. */
   stopTracking(target: Target, atMs: number): void {
     const trackers = this.findTrackers(target);
     if (trackers.length === 0) target.parcel.stopsFirstTracker = true;

@@ -17,7 +17,7 @@ function normalizeCountry(code: string | undefined): string | null {
   return code === undefined ? null : (toAlpha2(code) ?? null);
 }
 
-/** Brings what a request says of couriers and places into the form in which it is kept and compared. */
+/** Normalizes what a request says of couriers and places, so that two requests can be compared. */
 export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   return {
     courierCodes: normalizeCouriers(input.courierCode),
@@ -31,7 +31,7 @@ export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
 /** What helps to find a shipment. */
 export type Hints = ReturnType<typeof toHints>;
 
-/** Brings a creation request into the form in which it is kept and compared. */
+/** Normalizes a creation request, so that two requests can be compared. */
 export function toPayload(input: TrackerRequest) {
   const restriction = input.settings?.restrictTrackingToCourierCode ?? null;
   const isList = restriction !== null && typeof restriction !== 'boolean';
@@ -107,7 +107,7 @@ const MATCHED_FIELDS = [
   'restriction',
 ];
 
-/** False when the tracker is restricted to other couriers than that of the event; an event without a courier fits any. */
+/** False when the tracker is restricted to other couriers. An event without a courier is open to every tracker. */
 export function mayDiscover(
   { restriction, courierCodes }: TrackerPayload,
   { courierCode }: Pick<TrackingEvent, 'courierCode'>,

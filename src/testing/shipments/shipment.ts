@@ -5,10 +5,7 @@ import { sortEvents } from '../../webhooks/events.ts';
 import type { SeededIds } from '../service/seeded.ts';
 
 /** What a test says of an event; the rest is filled in. */
-export type EventInput = { readonly [Field in keyof TrackingEvent]?: TrackingEvent[Field] };
-
-/** Fields of a shipment that a test may set. */
-export type ShipmentInput = { readonly [Field in keyof Shipment]?: Shipment[Field] };
+export type EventInput = Partial<TrackingEvent>;
 
 type StatusDefaults = readonly [StatusCode | null, StatusCategory | null, status: string];
 
@@ -39,7 +36,7 @@ export class ShipmentState {
   /** In the order they became known. */
   readonly events: TrackingEvent[] = [];
   /** Set by a test; these fields win over what events and trackers say. */
-  fields: ShipmentInput = {};
+  fields: Partial<Shipment> = {};
 
   constructor(trackingNumber: string, shipmentId: string) {
     this.trackingNumber = trackingNumber;

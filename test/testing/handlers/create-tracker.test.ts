@@ -35,9 +35,9 @@ describe('POST /trackers', () => {
 
   it('no tracking number → 400 missing_mandatory_field', async () => {
     const { call } = makeFake();
-    const answer = await call('POST', '/trackers', {});
-    expect(answer.status).toBe(400);
-    expect(answer.body).toEqual({
+    const response = await call('POST', '/trackers', {});
+    expect(response.status).toBe(400);
+    expect(response.body).toEqual({
       errors: [{ code: 'missing_mandatory_field', message: expect.stringContaining('trackingNumber') }],
       data: null,
     });
@@ -63,9 +63,9 @@ describe('POST /trackers', () => {
     ['a restriction to four couriers', { settings: { restrictTrackingToCourierCode: ['a', 'b', 'c', 'd'] } }],
   ])('%s → 400 validation_error, and no tracker', async (_, input) => {
     const { fake, create } = makeFake();
-    const answer = await create(input);
-    expect(answer.status).toBe(400);
-    expect(codeOf(answer)).toBe('validation_error');
+    const response = await create(input);
+    expect(response.status).toBe(400);
+    expect(codeOf(response)).toBe('validation_error');
     expect(fake.trackers).toEqual([]);
   });
 
@@ -77,14 +77,14 @@ describe('POST /trackers', () => {
 
   it.each(['{', '', 'null,'])('the body %j → 400 parsing_error', async (text) => {
     const { call } = makeFake();
-    const answer = await call('POST', '/trackers', text);
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'parsing_error']);
+    const response = await call('POST', '/trackers', text);
+    expect([response.status, codeOf(response)]).toEqual([400, 'parsing_error']);
   });
 
   it.each(['null', '[]', '"text"', '7'])('the body %s → 400 validation_error', async (text) => {
     const { call } = makeFake();
-    const answer = await call('POST', '/trackers', text);
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'validation_error']);
+    const response = await call('POST', '/trackers', text);
+    expect([response.status, codeOf(response)]).toEqual([400, 'validation_error']);
   });
 
   const dayBefore = (days: number) => new Date(START_MS - days * DAY_MS).toISOString().slice(0, 10);
@@ -96,8 +96,8 @@ describe('POST /trackers', () => {
 
   it('shipped 181 days ago on the clock of the fake → 400 shipping_date_outdated', async () => {
     const { create } = makeFake();
-    const answer = await create({ shippingDate: dayBefore(181) });
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'shipping_date_outdated']);
+    const response = await create({ shippingDate: dayBefore(181) });
+    expect([response.status, codeOf(response)]).toEqual([400, 'shipping_date_outdated']);
   });
 
   it('a date with a zone → its age counts in UTC', async () => {
@@ -120,8 +120,8 @@ describe('POST /trackers', () => {
 
   it('no per-shipment plan → 422 no_active_subscription', async () => {
     const { create } = makeFake({ plans: { perShipment: false } });
-    const answer = await create();
-    expect([answer.status, codeOf(answer)]).toEqual([422, 'no_active_subscription']);
+    const response = await create();
+    expect([response.status, codeOf(response)]).toEqual([422, 'no_active_subscription']);
   });
 
   it.each([

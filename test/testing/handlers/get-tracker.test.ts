@@ -24,8 +24,8 @@ describe('GET /trackers/{trackerId}', () => {
   it('a client tracker id without searchBy → 404 tracker_not_found', async () => {
     const { call, create } = makeFake();
     await create({ clientTrackerId: 'mine' });
-    const answer = await call('GET', '/trackers/mine');
-    expect([answer.status, codeOf(answer)]).toEqual([404, 'tracker_not_found']);
+    const response = await call('GET', '/trackers/mine');
+    expect([response.status, codeOf(response)]).toEqual([404, 'tracker_not_found']);
   });
 
   it('an unknown id → 404 tracker_not_found', async () => {
@@ -35,8 +35,8 @@ describe('GET /trackers/{trackerId}', () => {
 
   it('another searchBy → 400 validation_error', async () => {
     const { call, createId } = makeFake();
-    const answer = await call('GET', `/trackers/${await createId()}?searchBy=trackingNumber`);
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'validation_error']);
+    const response = await call('GET', `/trackers/${await createId()}?searchBy=trackingNumber`);
+    expect([response.status, codeOf(response)]).toEqual([400, 'validation_error']);
   });
 
   it('tracking stopped → isTracked false', async () => {

@@ -5,9 +5,9 @@ async function withTrackers(count: number) {
   const fake = makeFake();
   for (let index = 0; index < count; index += 1) await fake.create({ shipmentReference: String(index) });
   const list = async (query: string) => {
-    const answer = await fake.call('GET', `/trackers?${query}`);
-    const trackers = answer.body.data?.trackers ?? [];
-    return { answer, references: trackers.map((tracker) => tracker.shipmentReference) };
+    const response = await fake.call('GET', `/trackers?${query}`);
+    const trackers = response.body.data?.trackers ?? [];
+    return { response, references: trackers.map((tracker) => tracker.shipmentReference) };
   };
   return { ...fake, list };
 }
@@ -25,8 +25,8 @@ describe('GET /trackers', () => {
 
   it('a page beyond the last → 200 and an empty list', async () => {
     const { list } = await withTrackers(1);
-    const { answer, references } = await list('page=3&limit=2');
-    expect([answer.status, references]).toEqual([200, []]);
+    const { response, references } = await list('page=3&limit=2');
+    expect([response.status, references]).toEqual([200, []]);
   });
 
   it('sort=-1 → newest first', async () => {
@@ -50,8 +50,8 @@ describe('GET /trackers', () => {
     'the query "%s" without page or limit → 400 missing_mandatory_field',
     async (query) => {
       const { list } = await withTrackers(0);
-      const { answer } = await list(query);
-      expect([answer.status, codeOf(answer)]).toEqual([400, 'missing_mandatory_field']);
+      const { response } = await list(query);
+      expect([response.status, codeOf(response)]).toEqual([400, 'missing_mandatory_field']);
     },
   );
 
@@ -64,7 +64,7 @@ describe('GET /trackers', () => {
     'page=1&limit=1&sort=2',
   ])('the query "%s" → 400 validation_error', async (query) => {
     const { list } = await withTrackers(0);
-    const { answer } = await list(query);
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'validation_error']);
+    const { response } = await list(query);
+    expect([response.status, codeOf(response)]).toEqual([400, 'validation_error']);
   });
 });

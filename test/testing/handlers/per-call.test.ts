@@ -11,8 +11,8 @@ function makePerCall(options: FakeTrackingServiceOptions = { plans: { perCall: t
 
 describe('POST /tracking/search', () => {
   it('no per-call subscription → 422 no_active_subscription', async () => {
-    const answer = await makePerCall({}).search();
-    expect([answer.status, codeOf(answer)]).toEqual([422, 'no_active_subscription']);
+    const response = await makePerCall({}).search();
+    expect([response.status, codeOf(response)]).toEqual([422, 'no_active_subscription']);
   });
 
   it('a number couriers know → 201 with results and no tracker in them', async () => {
@@ -45,8 +45,8 @@ describe('POST /tracking/search', () => {
   it('the per-call quota used up → 403 quota_limit_reached', async () => {
     const { search } = makePerCall({ plans: { perCall: { quota: 1 } } });
     await search();
-    const answer = await search();
-    expect([answer.status, codeOf(answer)]).toEqual([403, 'quota_limit_reached']);
+    const response = await search();
+    expect([response.status, codeOf(response)]).toEqual([403, 'quota_limit_reached']);
   });
 
   it('no tracking number → 400 missing_mandatory_field', async () => {

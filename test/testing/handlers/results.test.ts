@@ -8,8 +8,8 @@ describe('GET /trackers/{trackerId}/results', () => {
   it('right after creation → 404 parcel_not_found, although couriers know the number', async () => {
     const fake = makeFake();
     fake.fake.shipment(NUMBER).addEvent();
-    const answer = await resultsOf(fake, await fake.createId());
-    expect([answer.status, codeOf(answer)]).toEqual([404, 'parcel_not_found']);
+    const response = await resultsOf(fake, await fake.createId());
+    expect([response.status, codeOf(response)]).toEqual([404, 'parcel_not_found']);
   });
 
   it('resultsDelayMs after creation → 200 with the full history', async () => {
@@ -104,8 +104,8 @@ describe('GET /trackers/{trackerId}/results', () => {
     const fake = makeFake();
     await fake.create({ clientTrackerId: 'mine' });
     fake.fake.shipment(NUMBER).addEvent();
-    const answer = await fake.call('GET', '/trackers/mine/results?searchBy=clientTrackerId');
-    expect(answer.body.data.trackings[0].tracker.clientTrackerId).toBe('mine');
+    const response = await fake.call('GET', '/trackers/mine/results?searchBy=clientTrackerId');
+    expect(response.body.data.trackings[0].tracker.clientTrackerId).toBe('mine');
   });
 
   it('an unknown tracker → 404 tracker_not_found', async () => {
@@ -172,7 +172,7 @@ describe('GET /trackers/search/{trackingNumber}/results', () => {
   );
 
   it('no tracking number → 400 validation_error', async () => {
-    const answer = await search(makeFake(), 'a b');
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'validation_error']);
+    const response = await search(makeFake(), 'a b');
+    expect([response.status, codeOf(response)]).toEqual([400, 'validation_error']);
   });
 });

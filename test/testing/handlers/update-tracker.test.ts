@@ -37,15 +37,15 @@ describe('PATCH /trackers/{trackerId}', () => {
     const { patch, create } = await withTracker({ clientTrackerId: 'mine' });
     await patch({ isSubscribed: false });
     await create({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
-    const answer = await patch({ isSubscribed: true });
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'tracker_conflict']);
+    const response = await patch({ isSubscribed: true });
+    expect([response.status, codeOf(response)]).toEqual([400, 'tracker_conflict']);
   });
 
   it('a hint after data was gathered → 400 tracker_not_updatable', async () => {
     const { fake, patch } = await withTracker();
     fake.shipment(NUMBER).addEvent();
-    const answer = await patch({ originCountryCode: 'CN' });
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'tracker_not_updatable']);
+    const response = await patch({ originCountryCode: 'CN' });
+    expect([response.status, codeOf(response)]).toEqual([400, 'tracker_not_updatable']);
   });
 
   it('the post code after data was gathered → 200', async () => {
@@ -83,8 +83,8 @@ describe('PATCH /trackers/{trackerId}', () => {
     ['a country that does not exist', { originCountryCode: 'XX' }],
   ])('%s → 400 validation_error', async (_, body) => {
     const { patch } = await withTracker();
-    const answer = await patch(body);
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'validation_error']);
+    const response = await patch(body);
+    expect([response.status, codeOf(response)]).toEqual([400, 'validation_error']);
   });
 
   it.each([
@@ -137,8 +137,8 @@ describe('PATCH /trackers/{trackerId}', () => {
 
   it('searchBy=clientTrackerId → changes the tracker with that id', async () => {
     const { call } = await withTracker({ clientTrackerId: 'mine' });
-    const answer = await call('PATCH', '/trackers/mine?searchBy=clientTrackerId', { isSubscribed: false });
-    expect(answer.body.data.tracker.isSubscribed).toBe(false);
+    const response = await call('PATCH', '/trackers/mine?searchBy=clientTrackerId', { isSubscribed: false });
+    expect(response.body.data.tracker.isSubscribed).toBe(false);
   });
 
   it('the field a courier asked for → its results come', async () => {

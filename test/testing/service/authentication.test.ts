@@ -12,8 +12,8 @@ describe('authentication', () => {
     ['Bearer', 400, 'auth_invalid_header'],
     ['Bearer two words', 400, 'auth_invalid_header'],
   ])('the header %j → %i %s', async (header, status, code) => {
-    const answer = await ask(header);
-    expect([answer.status, codeOf(answer)]).toEqual([status, code]);
+    const response = await ask(header);
+    expect([response.status, codeOf(response)]).toEqual([status, code]);
   });
 
   it('no keys given → any key is accepted', async () => {
@@ -21,8 +21,8 @@ describe('authentication', () => {
   });
 
   it('a key that is not one of the given → 401 auth_invalid_api_key', async () => {
-    const answer = await ask('Bearer third', { apiKeys: ['first', 'second'] });
-    expect([answer.status, codeOf(answer)]).toEqual([401, 'auth_invalid_api_key']);
+    const response = await ask('Bearer third', { apiKeys: ['first', 'second'] });
+    expect([response.status, codeOf(response)]).toEqual([401, 'auth_invalid_api_key']);
   });
 
   it('each of the given keys → accepted', async () => {

@@ -87,14 +87,14 @@ describe('fake.fail with a status', () => {
     expect(text).not.toContain('{');
   });
 
-  it('429 with a limit of the test → announces that limit, as the other answers do', async () => {
+  it('429 with a limit of the test → announces that limit, as the other responses do', async () => {
     const { fake, call } = makeFake({ limits: { 'couriers.list': 5 } });
     fake.fail('couriers.list', { status: 429 });
     const announced = async () => (await call('GET', '/couriers')).headers.get('ratelimit-limit');
     expect([await announced(), await announced()]).toEqual(['5', '5']);
   });
 
-  it('429 without limits → announces none, as the other answers do', async () => {
+  it('429 without limits → announces none, as the other responses do', async () => {
     const { fake, call } = makeFake({ limits: false });
     fake.fail('couriers.list', { status: 429, retryAfter: 7 });
     const { headers } = await call('GET', '/couriers');

@@ -33,7 +33,7 @@ describe('onRequest', () => {
     ]);
   });
 
-  it('a path nobody answers → told, too', async () => {
+  it('a path nobody responses → told, too', async () => {
     expect(await told(({ call }) => call('GET', '/nothing'))).toMatchObject([
       { endpoint: undefined, status: 404 },
     ]);

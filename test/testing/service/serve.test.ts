@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { codeOf, makeFake, NUMBER } from '../make-fake.ts';
 
-describe('every answer', () => {
+describe('every response', () => {
   it('any request → an x-request-id of its own, and the Date of the clock of the fake', async () => {
     const { call } = makeFake();
     const [first, second] = [await call('GET', '/couriers'), await call('GET', '/couriers')];
@@ -26,8 +26,8 @@ describe('every answer', () => {
 
   it('broken percent-encoding in the path → 400 parsing_error', async () => {
     const { call } = makeFake();
-    const answer = await call('GET', '/trackers/%zz');
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'parsing_error']);
+    const response = await call('GET', '/trackers/%zz');
+    expect([response.status, codeOf(response)]).toEqual([400, 'parsing_error']);
   });
 
   it('a refusal by the handler → has the limit headers too', async () => {
@@ -52,12 +52,12 @@ describe('every answer', () => {
     expect((await call('GET', '/couriers')).headers.has('ratelimit-limit')).toBe(false);
   });
 
-  it('a base URL of its own without a version → answered below it', async () => {
+  it('a base URL of its own without a version → served below it', async () => {
     const { call } = makeFake({ baseUrl: 'https://host.test/api/' });
     expect((await call('GET', '/couriers')).status).toBe(200);
   });
 
-  it('any other host and prefix that ends with a version → answered too', async () => {
+  it('any other host and prefix that ends with a version → served too', async () => {
     const { fake } = makeFake();
     const headers = { authorization: 'Bearer key' };
     expect((await fake.fetch('https://elsewhere.test/v1/couriers', { headers })).status).toBe(200);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Answer, codeOf, makeFake, OTHER_NUMBER } from '../make-fake.ts';
+import { codeOf, makeFake, OTHER_NUMBER, type WireResponse } from '../make-fake.ts';
 
 /** The status alone tells a tracker that is reused from a new one. */
 const TOLD_APART = { existingStatus: 200 } as const;
@@ -22,7 +22,7 @@ const FIELDS: [string, object, object][] = [
 ];
 
 describe.each([['create'], ['track']] as const)('%s', (verb) => {
-  const trackerOf = ({ body }: Answer) => body.data.tracker ?? body.data.trackings[0].tracker;
+  const trackerOf = ({ body }: WireResponse) => body.data.tracker ?? body.data.trackings[0].tracker;
 
   it.each(FIELDS)('the same number and %s → reused with 200', async (_, value) => {
     const fake = makeFake(TOLD_APART);
@@ -54,15 +54,15 @@ describe.each([['create'], ['track']] as const)('%s', (verb) => {
   it('a client tracker id in use with another payload → 400 tracker_conflict', async () => {
     const fake = makeFake(TOLD_APART);
     await fake.create({ clientTrackerId: 'mine' });
-    const answer = await fake[verb]({ clientTrackerId: 'mine', shipmentReference: 'other' });
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'tracker_conflict']);
+    const response = await fake[verb]({ clientTrackerId: 'mine', shipmentReference: 'other' });
+    expect([response.status, codeOf(response)]).toEqual([400, 'tracker_conflict']);
   });
 
   it('a client tracker id in use for another number → 400 tracker_conflict', async () => {
     const fake = makeFake(TOLD_APART);
     await fake.create({ clientTrackerId: 'mine' });
-    const answer = await fake[verb]({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
-    expect(codeOf(answer)).toBe('tracker_conflict');
+    const response = await fake[verb]({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
+    expect(codeOf(response)).toBe('tracker_conflict');
   });
 
   it('a client tracker id of an archived tracker → free for a new tracker', async () => {
@@ -115,8 +115,8 @@ describe('overlapping couriers', () => {
   it('track with couriers that overlap without matching → 400 tracker_conflict', async () => {
     const { create, track } = makeFake();
     await create(first);
-    const answer = await track(overlapping);
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'tracker_conflict']);
+    const response = await track(overlapping);
+    expect([response.status, codeOf(response)]).toEqual([400, 'tracker_conflict']);
   });
 
   it('create with couriers that overlap → a new tracker', async () => {

@@ -48,14 +48,14 @@ export function itFailsAlike(makeWay: () => Way | Promise<Way>): void {
     expect(way.fake.trackers).toHaveLength(1);
   });
 
-  it('timeout → no answer until the caller aborts, with the reason of its signal', async () => {
+  it('timeout → no response until the caller aborts, with the reason of its signal', async () => {
     const way = await makeWay();
     way.fake.fail('couriers.list', { kind: 'timeout' });
     const controller = new AbortController();
-    const answer = couriers(way, controller.signal);
+    const response = couriers(way, controller.signal);
     const reason = new Error('enough');
     setTimeout(() => controller.abort(reason), 20);
-    await expect(answer).rejects.toBe(reason);
+    await expect(response).rejects.toBe(reason);
   });
 
   it('stall → headers, then a body that fails when the caller aborts', async () => {

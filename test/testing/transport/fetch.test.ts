@@ -9,7 +9,7 @@ describe('fake.fetch', () => {
     return { fake, fetch: fake.fetch, baseUrl: fake.baseUrl };
   });
 
-  it('a Request object → answered, with its body and headers', async () => {
+  it('a Request object → served, with its body and headers', async () => {
     const { fake } = makeFake();
     const request = new Request(`${fake.baseUrl}/trackers`, {
       method: 'POST',

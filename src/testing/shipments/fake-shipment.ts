@@ -1,0 +1,131 @@
+import { refuseOption } from '../../common/option-checks.ts';
+import type { TrackingEvent } from '../../schemas/event.ts';
+import { trackingNumber as trackingNumberRule } from '../../schemas/identifier.ts';
+import type { Shipment } from '../../schemas/tracking.ts';
+import type { ProofOfDelivery } from '../../schemas/webhook.ts';
+import { sortEvents } from '../../webhooks/events.ts';
+import type { FakeState, Target } from '../service/state.ts';
+import { isTracked, type TrackerState } from '../service/trackers.ts';
+import type { EventInput } from './shipment.ts';
+
+/** All trackers of a tracking number, or one tracker. */
+export type ShipmentKey = string | { readonly trackerId: string };
+
+/**
+ * The verbs of a test about one tracking number, or about one tracker of it. They return the shipment, so they chain.
+ *
+ * Every tracker of the number that is tracked knows at once what a verb adds; a tracker that is created later knows it
+ * `resultsDelayMs` after its creation. A tracker that has stopped learns nothing new.
+ *
+ * @example
+ * fake.shipment('RR123456785CN')
+ *   .addEvent({ statusMilestone: 'in_transit', location: 'Beijing' })
+ *   .deliver()
+ *   .stopTracking();
+ */
+export class FakeShipment {
+  readonly #getState: () => FakeState;
+  readonly #trackerId: string | undefined;
+  /** In upper case. */
+  readonly trackingNumber: string;
+
+  /** @internal */
+  constructor(getState: () => FakeState, of: ShipmentKey) {
+    this.#getState = getState;
+    this.#trackerId = typeof of === 'string' ? undefined : of?.trackerId;
+    const trackingNumber = typeof of === 'string' ? of : this.#findTracker(this.#trackerId).trackingNumber;
+    if (!trackingNumberRule.safeParse(trackingNumber).success)
+      refuseOption('trackingNumber', 'a tracking number', trackingNumber);
+    this.trackingNumber = trackingNumber.toUpperCase();
+  }
+
+  /** The events that couriers reported, or that the one tracker has discovered; oldest first. */
+  get events(): readonly TrackingEvent[] {
+    const { parcel, tracker } = this.#getTarget();
+    return sortEvents((tracker?.shipment ?? parcel).events);
+  }
+
+  /** False once tracking has stopped for every tracker of the number, or for the one tracker. */
+  get isTracked(): boolean {
+    const target = this.#getTarget();
+    const trackers = this.#getState().findTrackers(target);
+    const nowMs = this.#getState().now();
+    if (trackers.length === 0) return !target.parcel.stopsFirstTracker;
+    return trackers.some((tracker) => isTracked(tracker, nowMs));
+  }
+
+  /**
+   * Adds events, which every tracker of the number pushes as one webhook, unless `eventsPerPush` splits it.
+   *
+   * @param events - what they say, in any order; default one event in transit. Id, time, order and status are filled in.
+   * @returns the shipment
+   * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
+   */
+  addEvent(...events: readonly EventInput[]): this {
+    const inputs = events.length === 0 ? [{}] : events;
+    return this.#change((state, target, nowMs) => state.addEvents(target, inputs, nowMs));
+  }
+
+  /**
+   * Adds an event that says delivered. Tracking goes on until `stopTracking`, or stops by itself 14 days later.
+   *
+   * @param event - what else it says; default nothing
+   * @returns the shipment
+   */
+  deliver(event: EventInput = {}): this {
+    return this.addEvent({ statusMilestone: 'delivered', ...event });
+  }
+
+  /**
+   * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. Before there is a tracker, it stops
+   * the first one as soon as that has its first results; a later tracker of the number is tracked.
+   *
+   * @returns the shipment
+   */
+  stopTracking(): this {
+    return this.#change((state, target, nowMs) => state.stopTracking(target, nowMs));
+  }
+
+  /**
+   * Sets fields of the shipment, over what events and trackers say.
+   *
+   * @param fields - the fields to set; others stay
+   * @returns the shipment
+   * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
+   */
+  update(fields: Partial<Shipment>): this {
+    return this.#change((state, target, nowMs) => state.setFields(target, fields, nowMs));
+  }
+
+  /**
+   * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number that is tracked.
+   *
+   * @param proof - what it says; default a signature to download
+   * @returns the shipment
+   */
+  proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
+    return this.#change((state, target, nowMs) => state.pushProof(target, proof, nowMs));
+  }
+
+  #findTracker(trackerId: unknown): TrackerState {
+    const tracker = this.#getState().trackers.find(trackerId);
+    return tracker ?? refuseOption('trackerId', 'the id of a tracker of this fake', trackerId);
+  }
+
+  #getTarget(): Target {
+    const state = this.#getState();
+    // Lets everything happen that is due.
+    state.now();
+    return {
+      parcel: state.getParcel(this.trackingNumber),
+      tracker: this.#trackerId === undefined ? undefined : this.#findTracker(this.#trackerId),
+    };
+  }
+
+  #change(run: (state: FakeState, target: Target, nowMs: number) => void): this {
+    const target = this.#getTarget();
+    target.parcel.hasScenario = true;
+    run(this.#getState(), target, this.#getState().now());
+    return this;
+  }
+}
