@@ -27,7 +27,7 @@ export interface FakeTrackingService {
   readonly apiKey: string;
   /** A `fetch` that goes straight into the fake, without a network. */
   readonly fetch: FetchLike;
-  /** Carries out one request; `fetch`, `listen` and the MSW handlers are built on it. */
+  /** @internal Carries out one request; `fetch`, `listen` and the MSW handlers are built on it. */
   readonly serve: (request: FakeRequest) => Promise<Outcome>;
   /** All requests so far, oldest first, up to `historyLimit`. */
   readonly requests: readonly RecordedRequest[];

@@ -22,7 +22,6 @@ export { createFakeTrackingService, type FakeTrackingService } from './fake-trac
 export type { FakePlans, FakeTrackingServiceOptions, RecordedRequest } from './options.ts';
 export type { FakeCourier } from './service/couriers.ts';
 export type { Failure, FailureKind, PlannedFailure } from './service/failures.ts';
-export type { FakeRequest, FakeResponse, Outcome } from './service/http.ts';
 export type { FakeShipment } from './shipments/fake-shipment.ts';
 export type { PlayName } from './shipments/scenarios.ts';
 export type { EventInput } from './shipments/shipment.ts';

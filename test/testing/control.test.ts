@@ -72,8 +72,12 @@ describe('the control path', () => {
     ['events', { trackingNumber: NUMBER, trackerId: 'x' }, 'Expected `body` to have either'],
     ['events', { trackingNumber: '!' }, 'Expected `trackingNumber` to be a tracking number'],
     ['events', { trackerId: 'none' }, 'Expected `trackerId` to be the id of a tracker of this fake'],
-    ['events', { trackingNumber: NUMBER, evnt: {} }, 'did you mean `event`?'],
-    ['events', { trackingNumber: NUMBER, event: { locaton: 'x' } }, 'did you mean `location`?'],
+    [
+      'events',
+      { trackingNumber: NUMBER, evnt: {} },
+      'Expected `body` to hold known options only, got `evnt`',
+    ],
+    ['events', { trackingNumber: NUMBER, event: { locaton: 'x' } }, 'known options only, got `locaton`'],
     [
       'events',
       { trackingNumber: NUMBER, event: { status: 5 } },

@@ -11,10 +11,7 @@ const headers = { authorization: 'Bearer key' };
 describe('trackingHandlers', () => {
   it.each([
     [{ baseUrl: '' }, 'Expected `baseUrl` to be an absolute URL, got an empty string'],
-    [
-      { baseURL: 'https://a.test' },
-      /^Expected `options` to hold known options only, got `baseURL`; did you mean `baseUrl`/,
-    ],
+    [{ baseURL: 'https://a.test' }, /^Expected `options` to hold known options only, got `baseURL`/],
     [null, 'Expected `options` to be an object, got null'],
   ])('options %j → ConfigurationError', (options, message) => {
     const give = () => Reflect.apply(trackingHandlers, undefined, [createFakeTrackingService(), options]);
