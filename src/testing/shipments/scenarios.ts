@@ -31,12 +31,13 @@ function stop(hours: number): ScenarioStep {
 /** From Beijing to the country of destination in 40 hours. */
 const journey: readonly ScenarioStep[] = [
   step(0, BEIJING, CHINA_TIME, { statusMilestone: 'info_received' }),
-  step(5, BEIJING, CHINA_TIME, { statusMilestone: 'in_transit', status: 'Accepted at the post office' }),
-  step(14, BEIJING, 'local', {
-    statusMilestone: 'in_transit',
-    statusCode: 'transit_origin_country_departure',
-    status: 'Left the country of origin',
-  }),
+  step(5, BEIJING, CHINA_TIME, inTransit('transit', 'transit_handover', 'Accepted at the post office')),
+  step(
+    14,
+    BEIJING,
+    'local',
+    inTransit('transit', 'transit_origin_country_departure', 'Left the country of origin'),
+  ),
   step(
     40,
     SAN_RAFAEL,
@@ -53,7 +54,8 @@ function delivery(hours: number): readonly ScenarioStep[] {
   ];
 }
 
-const scenariosByName = {
+/** What `fake.play` can play. */
+export const scenarios = {
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
   delivered: [...journey, ...delivery(72)],
   /** A failed delivery, then the shipment is lost; tracking stops. */
@@ -86,9 +88,7 @@ const scenariosByName = {
 } satisfies Record<string, readonly ScenarioStep[]>;
 
 /** The name of a scenario that `fake.play` knows. */
-export type PlayName = keyof typeof scenariosByName;
-
-export const scenarios: Readonly<Record<PlayName, readonly ScenarioStep[]>> = scenariosByName;
+export type PlayName = keyof typeof scenarios;
 
 // Sound: the keys of an object literal are exactly its `keyof`.
 export const PLAY_NAMES = Object.keys(scenarios) as readonly PlayName[];
