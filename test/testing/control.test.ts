@@ -34,11 +34,11 @@ describe('the control path', () => {
   });
 
   it('an event for a trackerId → that tracker alone', async () => {
-    const one = await newClient().trackers.create({ trackingNumber: NUMBER });
-    const other = await newClient().trackers.create({ trackingNumber: NUMBER, courierCode: 'us-post' });
-    await post('events', { trackerId: other.trackerId });
-    expect(fake.shipment({ trackerId: one.trackerId }).events).toEqual([]);
-    expect(fake.shipment({ trackerId: other.trackerId }).events).toHaveLength(1);
+    const first = await newClient().trackers.create({ trackingNumber: NUMBER });
+    const second = await newClient().trackers.create({ trackingNumber: NUMBER, courierCode: 'us-post' });
+    await post('events', { trackerId: second.trackerId });
+    expect(fake.shipment({ trackerId: first.trackerId }).events).toEqual([]);
+    expect(fake.shipment({ trackerId: second.trackerId }).events).toHaveLength(1);
   });
 
   it('stop → no longer tracked', async () => {

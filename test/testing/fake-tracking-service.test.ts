@@ -5,17 +5,17 @@ import { makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
 describe('two fakes', () => {
   it('a tracker, an event, a courier and a failure in one → not in the other', async () => {
-    const [one, other] = [makeFake(), makeFake()];
-    await one.create();
-    one.fake.shipment(NUMBER).deliver();
-    one.fake.couriers.pop();
-    one.fake.fail('*', { status: 500 });
-    expect(other.fake.trackers).toEqual([]);
-    expect(other.fake.shipment(NUMBER).events).toEqual([]);
-    expect(other.fake.couriers).toHaveLength(4);
-    expect(other.fake.requests).toEqual([]);
-    expect(other.fake.webhooks.history).toEqual([]);
-    expect((await other.create()).status).toBe(201);
+    const [first, second] = [makeFake(), makeFake()];
+    await first.create();
+    first.fake.shipment(NUMBER).deliver();
+    first.fake.couriers.pop();
+    first.fake.fail('*', { status: 500 });
+    expect(second.fake.trackers).toEqual([]);
+    expect(second.fake.shipment(NUMBER).events).toEqual([]);
+    expect(second.fake.couriers).toHaveLength(4);
+    expect(second.fake.requests).toEqual([]);
+    expect(second.fake.webhooks.history).toEqual([]);
+    expect((await second.create()).status).toBe(201);
   });
 
   it('the same seed and the same requests → the same responses to the last id', async () => {

@@ -3,10 +3,10 @@ import { SeededIds, seededRandom } from '../../../src/testing/service/seeded.ts'
 
 describe('SeededIds', () => {
   it('the same seed → the same ids', () => {
-    const [one, other] = [new SeededIds(7), new SeededIds(7)];
-    expect([one.next('tracker'), one.next('tracker')]).toEqual([
-      other.next('tracker'),
-      other.next('tracker'),
+    const [first, second] = [new SeededIds(7), new SeededIds(7)];
+    expect([first.next('tracker'), first.next('tracker')]).toEqual([
+      second.next('tracker'),
+      second.next('tracker'),
     ]);
   });
 
@@ -15,9 +15,9 @@ describe('SeededIds', () => {
   });
 
   it('ids of another kind in between → change nothing', () => {
-    const [one, other] = [new SeededIds(7), new SeededIds(7)];
-    one.next('request');
-    expect(one.next('tracker')).toBe(other.next('tracker'));
+    const [first, second] = [new SeededIds(7), new SeededIds(7)];
+    first.next('request');
+    expect(first.next('tracker')).toBe(second.next('tracker'));
   });
 
   it('1000 ids → all different', () => {

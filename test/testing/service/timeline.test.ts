@@ -12,7 +12,7 @@ describe('Timeline', () => {
         timeline.catchUp(20);
         const expected = times
           .map((at, planned) => ({ at, planned }))
-          .sort((one, other) => one.at - other.at || one.planned - other.planned);
+          .sort((a, b) => a.at - b.at || a.planned - b.planned);
         expect(ran).toEqual(expected);
       }),
     );

@@ -51,14 +51,14 @@ describe('fake.shipment', () => {
 
   it('given fields → win over all defaults', () => {
     const { fake } = makeFake();
-    const given = {
+    const fields = {
       eventId: 'mine',
       occurrenceDatetime: '2026-03-04',
       order: 9,
       status: 'Da',
       location: 'Beijing',
     };
-    expect(fake.shipment(NUMBER).addEvent(given).events).toMatchObject([given]);
+    expect(fake.shipment(NUMBER).addEvent(fields).events).toMatchObject([fields]);
   });
 
   it('an event without a courier → that of the event before', () => {
@@ -133,33 +133,33 @@ describe('fake.shipment', () => {
 describe('fake.shipment({ trackerId })', () => {
   async function withTwo() {
     const made = makeFake();
-    const one = await made.createId();
-    const other = await made.createId({ shipmentReference: 'another' });
-    return { ...made, one, other };
+    const first = await made.createId();
+    const second = await made.createId({ shipmentReference: 'another' });
+    return { ...made, first, second };
   }
 
   it('a verb → nothing for another tracker of the same shipment', async () => {
-    const { fake, one, other } = await withTwo();
-    fake.shipment({ trackerId: one }).addEvent({ eventId: 'a' }).proveDelivery();
-    expect(fake.shipment({ trackerId: one }).events).toMatchObject([{ eventId: 'a' }]);
-    expect(fake.shipment({ trackerId: other }).events).toEqual([]);
-    expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId))).toEqual(new Set([one]));
+    const { fake, first, second } = await withTwo();
+    fake.shipment({ trackerId: first }).addEvent({ eventId: 'a' }).proveDelivery();
+    expect(fake.shipment({ trackerId: first }).events).toMatchObject([{ eventId: 'a' }]);
+    expect(fake.shipment({ trackerId: second }).events).toEqual([]);
+    expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId))).toEqual(new Set([first]));
   });
 
   it('update → the shipment of that tracker only', async () => {
-    const { fake, one, call } = await withTwo();
+    const { fake, first, call } = await withTwo();
     fake
       .shipment(NUMBER)
       .addEvent()
       .update({ recipient: { city: 'Paris' } });
-    fake.shipment({ trackerId: one }).update({ recipient: { city: 'Rome' } });
+    fake.shipment({ trackerId: first }).update({ recipient: { city: 'Rome' } });
     const { trackings } = (await call('GET', `/trackers/search/${NUMBER}/results`)).body.data;
     expect(trackings.map(({ shipment }) => shipment.recipient?.city)).toEqual(['Rome', 'Paris']);
   });
 
   it('a stopped tracker → learns nothing', async () => {
-    const { fake, one } = await withTwo();
-    const shipment = fake.shipment({ trackerId: one }).stopTracking().addEvent().proveDelivery();
+    const { fake, first } = await withTwo();
+    const shipment = fake.shipment({ trackerId: first }).stopTracking().addEvent().proveDelivery();
     expect([shipment.events, fake.webhooks.pending]).toEqual([[], []]);
   });
 
