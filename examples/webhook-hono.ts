@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import pc from 'picocolors';
-import { buildWebhookMessage, buildEvent, buildProofOfDelivery } from 'tracking-client/testing';
+import { buildEvent, buildProofOfDelivery, buildWebhookMessage } from 'tracking-client/testing';
 import { createApp } from './to-copy/hono-webhooks.ts';
 
 const secret = 'whsec-example';

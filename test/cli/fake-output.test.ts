@@ -3,10 +3,10 @@ import { fakeOptions } from '../../src/cli/fake-options.ts';
 import { greeting, pushLine, requestLine } from '../../src/cli/fake-output.ts';
 import { coloursFor } from '../../src/cli/terminal.ts';
 import {
-  buildWebhookMessage,
   buildEvent,
   buildProofOfDelivery,
   buildTracker,
+  buildWebhookMessage,
   type RecordedRequest,
   type SentWebhook,
   type WebhookPush,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import {
   buildCourier,
-  buildWebhookMessage,
   buildProofOfDelivery,
   buildTracker,
   buildTracking,
+  buildWebhookMessage,
 } from 'tracking-client/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -36,7 +36,13 @@ const RECEIVED: Readonly<Record<string, z.ZodType>> = {
   'other item of a webhook': otherDeliverySchema,
 };
 
-const RECORDS = [buildTracker(), buildTracking(), buildWebhookMessage(), buildProofOfDelivery(), buildCourier()];
+const RECORDS = [
+  buildTracker(),
+  buildTracking(),
+  buildWebhookMessage(),
+  buildProofOfDelivery(),
+  buildCourier(),
+];
 
 /** Records as the service sends them, with a field lost, changed or added somewhere, and anything else JSON holds. */
 const received = fc

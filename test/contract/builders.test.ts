@@ -1,10 +1,10 @@
 import {
   buildCourier,
-  buildWebhookMessage,
   buildEvent,
   buildProofOfDelivery,
   buildTracker,
   buildTracking,
+  buildWebhookMessage,
 } from 'tracking-client/testing';
 import { describe, expect, test } from 'vitest';
 import { breachesOf } from './support/schemas.ts';

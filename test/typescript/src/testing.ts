@@ -1,7 +1,7 @@
 import { type Tracker, TrackingClient } from 'tracking-client';
 import {
-  buildWebhookMessage,
   buildTracker,
+  buildWebhookMessage,
   createFakeTrackingService,
   createWebhookSender,
   dedupeStoreContract,
