@@ -39,9 +39,7 @@ for (let round = 1; round <= rounds; round += 1) {
   }
   if (values.only !== undefined) continue;
   console.error(`Round ${round} of ${rounds}: priorities, then queues`);
-  priorityRuns.push(
-    ...(await Promise.all([1, 0].map((reserve) => measurePriority(reserve, backgroundCalls)))),
-  );
+  priorityRuns.push(await measurePriority(backgroundCalls));
   queueRounds.push(await measureQueues());
 }
 

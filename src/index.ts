@@ -6,7 +6,6 @@
  */
 
 export { TrackingClient } from './client.ts';
-export type { Clock } from './common/clock.ts';
 export type { ValidationIssue } from './common/validation.ts';
 export {
   ENDPOINT_NAMES,

@@ -76,11 +76,13 @@ export const cases: readonly Case[] = [
     calls: 200,
     target: { refused: 3, sharePercent: 55 },
   },
-  {
-    name: '10/s sliding, two processes without Redis',
-    server: { mode: 'sliding', limit: 10, jitterMs: JITTER_MS },
-    calls: 200,
-    processes: 2,
-    target: { refused: 6, sharePercent: 85 },
-  },
+  ...(['fixed', 'sliding'] as const).map(
+    (mode): Case => ({
+      name: `10/s ${mode}, jitter ${JITTER_MS} ms, two processes without Redis`,
+      server: { mode, limit: 10, jitterMs: JITTER_MS },
+      calls: 200,
+      processes: 2,
+      target: { refused: 30, sharePercent: 75 },
+    }),
+  ),
 ];

@@ -91,7 +91,7 @@ export function queueTable(rounds: readonly (readonly QueueCost[])[]): string {
 
 /** How long one interactive call waits among background calls. */
 export function priorityTable(runs: readonly PriorityRun[], calls: number): string {
-  const reserves = [...new Set(runs.map((run) => run.reserve))];
+  const waits = runs.map((run) => run.waitedMs);
   return table(
     [
       `${calls} background calls at 10/s, one interactive call`,
@@ -99,16 +99,14 @@ export function priorityTable(runs: readonly PriorityRun[], calls: number): stri
       'It waited (median, longest)',
       'Background',
     ],
-    reserves.map((reserve) => {
-      const same = runs.filter((run) => run.reserve === reserve);
-      const waits = same.map((run) => run.waitedMs);
-      return [
-        reserve === 0 ? 'lanes alone (`reserve: 0`)' : `\`reserve: ${reserve}\` (default at this limit)`,
-        String(max(same.map((run) => run.refused))),
+    [
+      [
+        'one token stays free for it',
+        String(max(runs.map((run) => run.refused))),
         `${median(waits).toFixed(0)} ms, ${max(waits).toFixed(0)} ms`,
-        `${median(same.map((run) => run.backgroundPercent)).toFixed(0)}%`,
-      ];
-    }),
+        `${median(runs.map((run) => run.backgroundPercent)).toFixed(0)}%`,
+      ],
+    ],
   );
 }
 

@@ -24,7 +24,6 @@ function measureQueue(name: string): Promise<QueueCost> {
 
 /** One interactive call among many background calls. */
 export interface PriorityRun {
-  readonly reserve: number;
   /** From the interactive call to its request. */
   readonly waitedMs: number;
   readonly refused: number;
@@ -35,11 +34,11 @@ export interface PriorityRun {
 const LIMIT = 10;
 
 /** Queues background calls, makes one interactive call halfway at a random moment, and waits for all. */
-export async function measurePriority(reserve: number, backgroundCalls: number): Promise<PriorityRun> {
+export async function measurePriority(backgroundCalls: number): Promise<PriorityRun> {
   const server = await forkEnforcingServer({ mode: 'sliding', limit: LIMIT });
   try {
     const [baseUrl = ''] = server.baseUrls;
-    const client = new TrackingClient({ baseUrl, apiKey: 'account', rateLimit: { reserve } });
+    const client = new TrackingClient({ baseUrl, apiKey: 'account' });
     const startedAt = performance.now();
     const background = Array.from({ length: backgroundCalls }, () =>
       client.trackers.get('tracker-1', { priority: 'background' }).then(() => {}),
@@ -59,7 +58,6 @@ export async function measurePriority(reserve: number, backgroundCalls: number):
     const seconds = (performance.now() - startedAt) / 1_000;
     const log = await readLog(baseUrl, 'account');
     return {
-      reserve,
       waitedMs: sentAt - askedAt,
       refused: log.filter((entry) => !entry.accepted).length,
       backgroundPercent: (100 * backgroundCalls) / (LIMIT * seconds),

@@ -1,123 +1,110 @@
-/** The longest delay a timer can hold, in milliseconds; a longer one fires after 1 ms, so longer waits are chained. */
+/** The longest delay a timer can hold, in milliseconds; Node fires a longer one after 1 ms, so longer waits are chained. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * Whether this is a Cloudflare Worker, where a timer, a signal and whatever was begun belong to one request and end with it, so
- * that nothing may wait for another request.
- */
+/** Whether this is a Cloudflare Worker, where nothing that one request began may wait for another request. */
 export const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-/** Where the time comes from; give your own to run without real time. */
-export interface Clock {
-  /**
-   * A clock that only goes forward.
-   *
-   * @returns milliseconds, from whatever zero
-   */
-  now(): number;
-  /**
-   * What people read; this clock can jump.
-   *
-   * @returns milliseconds since the epoch
-   */
-  wallNow(): number;
+/** Real timers fire up to a millisecond early. If one fires earlier than this, timers are faked but `performance.now()` is not. */
+const TIMER_TOLERANCE_MS = 5;
+
+/** Offset added to `performance.now()` so that it keeps up with faked timers. */
+let clockOffsetMs = 0;
+let latestMs = 0;
+
+/** Moves the clock forward to a moment that has come, if it is behind. */
+function reach(momentMs: number): void {
+  const behindMs = momentMs - (globalThis.performance.now() + clockOffsetMs);
+  // Whole milliseconds, because fake timers stand on whole ones and the sum must not round.
+  if (behindMs > TIMER_TOLERANCE_MS) clockOffsetMs += Math.ceil(behindMs);
+  latestMs = Math.max(latestMs, momentMs, globalThis.performance.now() + clockOffsetMs);
+}
+
+/**
+ * The machine's clock and timers, looked up at every call, so that fake timers count whether a test installs them before
+ * or after the client is made. Fake timers set `performance.now()` back to 0 (vitest, jest) or do not move it at all
+ * (node:test); this clock goes on from where it was and moves with the timers either way.
+ */
+export const systemClock = {
+  /** Milliseconds on a clock that only goes forward. */
+  now(): number {
+    reach(latestMs);
+    return latestMs;
+  },
+  /** Milliseconds since the epoch, for people; this clock can jump. */
+  wallNow(): number {
+    return globalThis.Date.now();
+  },
   /**
    * Calls back once.
    *
    * @param callback - what to call
-   * @param delayMs - after how many milliseconds, at most 2^31 - 1
-   * @returns what `clearTimeout` takes
+   * @param delayMs - after how many milliseconds, at most `MAX_TIMER_MS`
    */
-  setTimeout(callback: () => void, delayMs: number): unknown;
-  /**
-   * Takes a call back.
-   *
-   * @param timer - what `setTimeout` of the same clock returned
-   */
-  clearTimeout(timer: unknown): void;
-}
-
-/** A timer that fires sooner than this many milliseconds before its time is one of another clock than `performance`. */
-const EARLIEST_MS = 5;
-
-/** What `performance.now` lacks to the time that has passed, in milliseconds. */
-let lackingMs = 0;
-let latestMs = 0;
-
-/**
- * The machine's clocks. They are looked up at every call, so fake timers that a test installs later still count; those set
- * the monotonic clock back, or leave it alone and move the timers only. Either way the time that was told goes on.
- */
-export const systemClock: Clock = {
-  now: () => {
-    const nowMs = globalThis.performance.now();
-    // Whole milliseconds: fake timers stand on such, and what is added to them must not round.
-    if (nowMs + lackingMs < latestMs) lackingMs = Math.ceil(latestMs - nowMs);
-    latestMs = nowMs + lackingMs;
-    return latestMs;
-  },
-  wallNow: () => globalThis.Date.now(),
-  setTimeout: (callback, delayMs) => {
+  setTimeout(callback: () => void, delayMs: number): ReturnType<typeof setTimeout> {
     const firesAt = systemClock.now() + delayMs;
     return globalThis.setTimeout(() => {
-      const earlyMs = firesAt - systemClock.now();
-      if (earlyMs > EARLIEST_MS) lackingMs += Math.ceil(earlyMs);
+      reach(firesAt);
       callback();
     }, delayMs);
   },
-  // Sound: only what `setTimeout` above returned comes back here.
-  clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof setTimeout>),
+  clearTimeout(timer: ReturnType<typeof setTimeout> | undefined): void {
+    globalThis.clearTimeout(timer);
+  },
 };
 
-/** One timer that is moved as often as its moment changes. */
-export class ReschedulableTimer {
-  readonly #clock: Clock;
-  readonly #onWake: () => void;
-  #set:
-    | {
-        readonly handle: unknown;
-        readonly wakeAt: number;
-        readonly keepsAlive: boolean;
-        readonly timers: unknown;
-      }
-    | undefined;
+/** A timer that was set. */
+interface ActiveTimer {
+  readonly handle: ReturnType<typeof setTimeout>;
+  readonly wakeAt: number;
+  readonly keepsAlive: boolean;
+  /** The `setTimeout` that made it; fake timers bring their own. */
+  readonly setTimeout: typeof globalThis.setTimeout;
+}
 
-  constructor(clock: Clock, onWake: () => void) {
-    this.#clock = clock;
+/** One timer that is moved as often as its moment changes. It may wake early, so `onWake` looks at the clock again. */
+export class ReschedulableTimer {
+  readonly #onWake: () => void;
+  #active: ActiveTimer | undefined;
+
+  constructor(onWake: () => void) {
     this.#onWake = onWake;
   }
 
   /**
-   * @param wakeAt - when to call back at the latest, on the clock; Infinity for never
-   * @param keepsAlive - false when a program that has nothing else to do may end before
+   * @param wakeAt - when to call back at the latest, on `systemClock`; Infinity for never
+   * @param keepsAlive - false if the process may exit before
    */
   set(wakeAt: number, keepsAlive = true): void {
-    // The timer went with the fake timers that a test took away, or does not move with those that it installed.
-    if (this.#set?.timers !== globalThis.setTimeout) this.clear();
-    // A timer that fires too soon only looks and is set again; one that fires too late would lose time.
-    const isSoonEnough = this.#set !== undefined && this.#set.wakeAt <= wakeAt;
-    if (isSoonEnough && wakeAt !== Number.POSITIVE_INFINITY && this.#set?.keepsAlive === keepsAlive) return;
+    // Fake timers were installed or removed since, so the old timer never fires.
+    if (this.#active?.setTimeout !== globalThis.setTimeout) this.clear();
+    if (wakeAt === Number.POSITIVE_INFINITY) {
+      this.clear();
+      return;
+    }
+    // An earlier timer is kept, because waking early and setting it again is cheaper than moving it each time.
+    if (this.#active && this.#active.wakeAt <= wakeAt && this.#active.keepsAlive === keepsAlive) return;
     this.clear();
-    if (wakeAt === Number.POSITIVE_INFINITY) return;
-    const delayMs = Math.min(Math.max(1, Math.ceil(wakeAt - this.#clock.now())), MAX_TIMER_MS);
-    const handle = this.#clock.setTimeout(() => {
-      if (this.#set?.handle === handle) this.#set = undefined;
+    const delayMs = Math.min(Math.max(1, Math.ceil(wakeAt - systemClock.now())), MAX_TIMER_MS);
+    const handle = systemClock.setTimeout(() => {
+      if (this.#active?.handle === handle) this.#active = undefined;
       this.#onWake();
     }, delayMs);
     if (!keepsAlive) unref(handle);
-    this.#set = { handle, wakeAt, keepsAlive, timers: globalThis.setTimeout };
+    this.#active = { handle, wakeAt, keepsAlive, setTimeout: globalThis.setTimeout };
   }
 
+  /** Takes the call back, if one is due. */
   clear(): void {
-    if (this.#set === undefined) return;
-    // A timer of other timers than now can't be cleared by these; should it fire, it only looks.
-    if (this.#set.timers === globalThis.setTimeout) this.#clock.clearTimeout(this.#set.handle);
-    else unref(this.#set.handle);
-    this.#set = undefined;
+    if (this.#active === undefined) return;
+    const { handle, setTimeout } = this.#active;
+    this.#active = undefined;
+    // Only the clock that made a timer can clear it. Should another clock's timer fire later, waking early does no harm.
+    if (setTimeout === globalThis.setTimeout) systemClock.clearTimeout(handle);
+    else unref(handle);
   }
 }
 
-/** Timers of Node and the like have the method, those of other clocks may not. */
+/** Timers are numbers in browsers and in jsdom, and those have no `unref`. */
 function unref(handle: unknown): void {
   if (typeof handle !== 'object' || handle === null || !('unref' in handle)) return;
   if (typeof handle.unref === 'function') handle.unref();

@@ -1,4 +1,4 @@
-import { WINDOW_MS } from '../limiter/allowance.ts';
+import { WINDOW_MS } from '../limiter/limiter.ts';
 import type { RateLimitFeedback } from '../limiter/limiter.ts';
 import type { RateLimitInfo } from './api-promise.ts';
 

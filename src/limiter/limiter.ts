@@ -1,18 +1,13 @@
-// Specification: service.md 8
-
-import { z } from 'zod';
-import { type Clock, systemClock } from '../common/clock.ts';
-import { checkOptions, countOption, delayOption, hasMethods, option } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 
 /** Which of two waiting calls goes first. */
 export type Priority = 'interactive' | 'background';
 
-/** What shares one allowance: the same account asking the same endpoint of the same service. */
+/** What shares one allowance: the calls of one account to one endpoint of one service. */
 export interface BucketId {
   /** Origin and path of the service, without a trailing slash. */
   readonly baseUrl: string;
-  /** SHA-256 of the API key in hexadecimal, or `dynamic` for a key that a function gives; never the key. */
+  /** Names the account, e.g. by a hash of its API key; never the key. */
   readonly account: string;
   /** Endpoint name, e.g. `trackers.results`; `request` for paths outside the table. */
   readonly endpoint: string;
@@ -22,63 +17,45 @@ export interface BucketId {
 export interface AcquireOptions {
   /** What the request counts against. */
   readonly bucket: BucketId;
-  /** Requests allowed in a window of one second, until the service announces another number; the bucket's first call sets it. */
+  /** Requests allowed per second, until the service announces another number; the first call of a bucket sets it. */
   readonly limit: number;
-  /** What the service announces never raises the limit above this; the bucket's first call sets it. Default: no bound. */
+  /** Announced limits never raise the limit above this; the first call of a bucket sets it. Default: no bound. */
   readonly maxLimit?: number | undefined;
   /** Which lane of the queue the call waits in. */
   readonly priority: Priority;
-  /** Gives the place in the queue up; the rejection is the signal's own reason. Default: none. */
+  /** Gives up the place in the queue; the rejection is the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Longest wait in the queue in milliseconds; beyond it `acquire` rejects with `TimeoutError` (phase `queue`). Default: none. */
-  readonly maxWaitMs?: number | undefined;
-  /**
-   * Longest pause the call sits out, in milliseconds: while a longer one is left, `acquire` rejects with `LongPauseError`, and
-   * so do calls that wait when it begins. Default: any.
-   */
+  /** Longest pause that the call waits for, in milliseconds; a longer one rejects with `LongPauseError`. Default: any. */
   readonly maxPauseMs?: number | undefined;
 }
 
-/** What an answer told about the allowance. */
+/** What a response told about the rate limit. */
 export interface RateLimitFeedback {
   /** HTTP status. */
   readonly status: number;
-  /**
-   * How long the service asked to wait, in milliseconds; given for every 429. The limiters of this package wait an hour at
-   * most: a longer delay is more likely a mistake, and else the first request after the hour is told the rest.
-   */
+  /** How long the service asked to wait after a 429, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /**
-   * The limit that the answer's headers announced, when they held a positive integer. The limiters of this package believe
-   * in up to 1,000 per second, or in up to the configured limit where that is larger.
-   */
+  /** The limit that the headers announced. */
   readonly announcedLimit?: number | undefined;
-  /** How many more requests the answer's headers allow for now, when they held a whole number. */
+  /** How many more requests the headers allow in this window. */
   readonly remaining?: number | undefined;
-  /** How long until the service allows the whole limit again, in milliseconds, when the answer's headers told. */
+  /** How long until the limit resets, in milliseconds, as the headers told. */
   readonly resetMs?: number | undefined;
 }
 
 /**
- * Permission for one request. Call `send` right before sending and `settle` when the answer's headers arrive; or
- * `cancel` when nothing will be sent.
- *
- * A request that breaks off after `send` (aborted, timed out, connection lost) is simply never settled: the service may
- * have counted it, so its token comes back at the latest moment the service can have done so. A permit that is neither
- * sent nor cancelled gives its token back after a minute; sending it later still counts.
+ * Permission for one request. Call `send` right before sending and `report` when the headers of the response arrive, or
+ * `cancel` if nothing will be sent. A request that breaks after `send` is never reported, since the service may have
+ * counted it; its token comes back at the latest moment.
  */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
   /** The request leaves now. */
   send(): void;
-  /**
-   * The answer's headers arrived.
-   *
-   * @param feedback - what they told
-   */
+  /** The headers of the response arrived. */
   report(feedback: RateLimitFeedback): void;
-  /** The request was not sent: its token is free at once. After `send` it does nothing; the service may have counted the request. */
+  /** Nothing was sent, so the token is free at once. Does nothing after `send`. */
   cancel(): void;
 }
 
@@ -90,42 +67,33 @@ export interface BucketSnapshot {
   readonly inUse: number;
   /** Calls that wait for a token. */
   readonly queued: number;
-  /** When the pause that a 429 asked for ends, in milliseconds since the epoch; null when there is none. */
+  /** When the pause that a 429 asked for ends, in milliseconds since the epoch; null if there is none. */
   readonly pausedUntil: number | null;
 }
 
-/**
- * Grants permission to send, so that no window of the service ever sees more requests than it allows.
- *
- * A limiter of your own has to sit out pauses, too: once a permit was settled with status 429, no call of its bucket is granted
- * before `retryAfterMs` is over. And no `acquire` may outlast its `signal` and its `maxWaitMs`.
- */
+/** Grants permission to send, so that no window of the service sees more requests than it allows. */
 export interface Limiter {
-  /** True when `acquire` itself rejects on `signal` and after `maxWaitMs`, so that nobody else has to watch them. */
-  readonly honorsDeadlines?: boolean;
+  /** True if processes share the allowance, so that the account needs a name which is the same in all of them. */
+  readonly spansProcesses: boolean;
   /**
-   * Waits for a token of one bucket. Once it resolved, an abort of the signal no longer gives the token back: look at
-   * the signal again before sending, and call `cancel` if it aborted.
+   * Waits for a token of one bucket. After it resolved, an abort no longer gives the token back.
    *
    * @param options - which bucket, its limit, the priority, and when to give up
    * @returns a permit for one request
-   * @throws QueueFullError when the queue is full; TimeoutError after `maxWaitMs`; LongPauseError when the service asked for
-   *   a longer pause than `maxPauseMs`; the signal's reason on abort
+   * @throws QueueFullError if the queue is full; LongPauseError if more than `maxPauseMs` of a pause is left; the
+   *   signal's own reason on abort
    */
   acquire(options: AcquireOptions): Promise<Permit>;
   /**
    * The state of one bucket.
    *
    * @param bucket - which one
-   * @returns undefined when nothing was asked of it, or nothing for so long that it was forgotten
+   * @returns undefined if the bucket was not used yet, or not for so long that it was forgotten
    */
   snapshot(bucket: BucketId): BucketSnapshot | undefined;
 }
 
-/**
- * The service asked for a pause that is longer than a call waits (`maxPauseMs`). A limiter rejects with it; the client makes a
- * `RateLimitError` of it.
- */
+/** The service asked for a longer pause than a call waits for; the client turns it into a `RateLimitError`. */
 export class LongPauseError extends TrackingError {
   static override readonly kind: string = 'LongPauseError';
   /** What is left of the pause, in milliseconds. */
@@ -138,27 +106,64 @@ export class LongPauseError extends TrackingError {
   }
 }
 
-const CLOCK_METHODS = ['now', 'wallNow', 'setTimeout', 'clearTimeout'] as const;
+// The rules of tokens, which every limiter keeps.
 
-/** The options that all limiters of this package have. */
-export const SETTINGS_SHAPE = {
-  maxQueue: countOption(0, true).default(Number.POSITIVE_INFINITY),
-  maxUplinkMs: delayOption.default(500),
-  reserve: countOption(0).optional(),
-  clock: option<Clock>(`an object with the methods ${CLOCK_METHODS.join(', ')}`, (clock) =>
-    hasMethods(clock, ...CLOCK_METHODS),
-  ).default(() => systemClock),
-};
+/** The window in which the service counts, in milliseconds. */
+export const WINDOW_MS = 1_000;
 
-/** What the limiters of this package have in common, after the checks. */
-export type LimiterSettings = z.output<z.ZodObject<typeof SETTINGS_SHAPE>>;
+/** From a response to the return of its token: a window, and a guard because no two clocks run equally fast. */
+export const RETURN_MS = WINDOW_MS + 10;
 
-const limitsOfBucket = z.object({
-  limit: countOption(1),
-  maxLimit: countOption(1, true).default(Number.POSITIVE_INFINITY),
-});
+/** Longest time in milliseconds from sending a request to the service counting it, with DNS, TCP and TLS. */
+export const MAX_UPLINK_MS = 500;
 
-/** Checks what the first call of a bucket sets. */
-export function checkLimits(options: AcquireOptions): z.output<typeof limitsOfBucket> {
-  return checkOptions(limitsOfBucket, options);
+/** From sending a request to the return of its token at the latest, whenever the response comes. */
+export const MAX_RETURN_MS = MAX_UPLINK_MS + RETURN_MS;
+
+/** How long a token stays with a caller that neither sends nor cancels, in milliseconds. */
+export const UNSENT_LEASE_MS = 60_000;
+
+/** Longest pause after a 429, in milliseconds; a longer delay is more likely a mistake, such as a timestamp. */
+export const MAX_PAUSE_MS = 60 * 60 * 1_000;
+
+/** An announced limit raises the table's value at most by this factor: an hourly quota is no limit per second. */
+export const MAX_RAISE_FACTOR = 5;
+
+/** From this limit on, background calls leave one token free for interactive ones. */
+const RESERVE_FROM_LIMIT = 10;
+
+/** How many tokens background calls leave free. */
+export function reservedTokens(limit: number): number {
+  return limit >= RESERVE_FROM_LIMIT ? 1 : 0;
+}
+
+/** How long a 429 pauses its endpoint, in milliseconds: what the service asked for, else one window. */
+export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback): number {
+  const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
+  return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
+}
+
+/**
+ * The limit that holds after a response.
+ *
+ * @param feedback - what the response told
+ * @param current - the limit so far
+ * @param configured - the limit of the table, and the bound of the user
+ * @returns requests per second
+ */
+export function computeLimit(
+  { announcedLimit, resetMs }: RateLimitFeedback,
+  current: number,
+  configured: { readonly limit: number; readonly maxLimit: number },
+): number {
+  const base = Math.min(configured.limit, configured.maxLimit);
+  // A longer reset shows that the announced numbers are those of an hour or a day, so they never justified a raise.
+  const isLongWindow = resetMs !== undefined && resetMs > WINDOW_MS;
+  const unraised = isLongWindow ? Math.min(current, base) : current;
+  if (announcedLimit === undefined || !Number.isSafeInteger(announcedLimit) || announcedLimit < 1)
+    return unraised;
+  if (announcedLimit <= base) return announcedLimit;
+  // Back to the configured limit at least, as far as a lower one was announced before.
+  if (resetMs === undefined || isLongWindow) return Math.max(unraised, base);
+  return Math.min(announcedLimit, base * MAX_RAISE_FACTOR, configured.maxLimit);
 }

@@ -1,66 +1,42 @@
-// Specification: service.md 8
-
 import { z } from 'zod';
-import { sleep } from '../common/abort.ts';
-import { type Clock, isWorkerd, ReschedulableTimer } from '../common/clock.ts';
-import { checkOptions, type OptionShape } from '../common/option-checks.ts';
-import { TimeoutError } from '../errors.ts';
-import {
-  createPermit,
-  isPlausibleLimit,
-  newToken,
-  Pace,
-  pauseEnd,
-  pauseMsOf,
-  RESERVE_FROM_LIMIT,
-  Room,
-  type Token,
-  TokenPool,
-  WINDOW_MS,
-} from './allowance.ts';
+import { ReschedulableTimer, systemClock } from '../common/clock.ts';
+import { checkOptions, countOption, type OptionShape } from '../common/option-checks.ts';
+import { ForeignUse } from './foreign-use.ts';
 import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
-  checkLimits,
+  computeLimit,
+  computePauseMs,
   type Limiter,
-  type LimiterSettings,
+  MAX_RETURN_MS,
   type Permit,
+  type Priority,
   type RateLimitFeedback,
-  SETTINGS_SHAPE,
+  RETURN_MS,
+  reservedTokens,
+  UNSENT_LEASE_MS,
 } from './limiter.ts';
-import { Buckets, CallQueue, checkAsked, queueTimeout, type TokenRequest } from './queue.ts';
+import { Buckets, CallQueue } from './queue.ts';
 
 /** Options of `TokenBucketLimiter`. */
 export interface TokenBucketLimiterOptions {
   /** Calls that may wait for one endpoint; the next one is rejected with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
-  /**
-   * Longest time in milliseconds from sending a request to the service counting it, with name lookup, connection and
-   * TLS, and while this process is busy. Too small a value provokes answers of 429; too large a one costs throughput when
-   * answers are slow. Default: 500.
-   */
-  readonly maxUplinkMs?: number | undefined;
-  /** Tokens that `background` calls leave free for `interactive` ones. Default: 1 where the limit is 10 or more, else 0. */
-  readonly reserve?: number | undefined;
-  /** Where the time comes from. Default: the machine's clocks. */
-  readonly clock?: Clock | undefined;
 }
 
-/** How often a waiting call of a Worker looks for a token. */
-const LOOK_EVERY_MS = 25;
-
-const limiterOptions = z.strictObject(SETTINGS_SHAPE satisfies OptionShape<TokenBucketLimiterOptions>);
+const limiterOptions = z.strictObject({
+  maxQueue: countOption(0, true).default(Number.POSITIVE_INFINITY),
+} satisfies OptionShape<TokenBucketLimiterOptions>);
 
 /**
- * Sends as fast as the service allows and never faster: at most `limit` requests fall into any window of one second, in
- * whatever way the service counts them.
+ * Sends as fast as the service allows and never faster: at most `limit` requests fall into any window of one second,
+ * in whatever way the service counts them.
  *
- * Each account has one bucket per endpoint. A token that was used comes back one second after the *answer* arrived, since
- * the service may have counted the request at any moment before that; limiters that count from the moment of sending are
- * refused as soon as the network is uneven. A 429 pauses only its own endpoint, as long as the service asks for, but an hour
- * at most. Clients of one account in one process share the allowance by sharing the limiter. Where answers say that less is
- * left than our own requests explain, somebody else uses the account, and the limiter makes room.
+ * Each account has one bucket per endpoint. A used token comes back one second after the *response* arrived, because the
+ * service may have counted the request at any moment before that. A 429 pauses only its own endpoint, for as long as the
+ * service asks, but an hour at most. Clients of one account in one process share the allowance by sharing the limiter.
+ * If responses show that others use the account as well, the limiter leaves them their part.
  *
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
@@ -68,198 +44,233 @@ const limiterOptions = z.strictObject(SETTINGS_SHAPE satisfies OptionShape<Token
  * const jobs = new TrackingClient({ limiter });
  */
 export class TokenBucketLimiter implements Limiter {
-  readonly honorsDeadlines = true;
+  readonly spansProcesses = false;
   readonly #buckets: Buckets<Bucket>;
 
   /**
-   * @param options - all optional; the times are in milliseconds
-   * @throws ConfigurationError when an option makes no sense
+   * @param options - all optional
+   * @throws ConfigurationError if an option makes no sense
    */
   constructor(options: TokenBucketLimiterOptions = {}) {
-    const settings = checkOptions(limiterOptions, options);
-    this.#buckets = new Buckets(
-      (asked) => new Bucket({ ...settings, ...checkLimits(asked), name: asked.bucket.endpoint }),
-    );
+    const { maxQueue } = checkOptions(limiterOptions, options);
+    this.#buckets = new Buckets((first) => new Bucket(first, maxQueue));
   }
 
-  /**
-   * Waits for a token of one bucket.
-   *
-   * @param options - which bucket, its limit, the priority, and when to give up
-   * @returns a permit for one request
-   * @throws QueueFullError when `maxQueue` calls wait already; TimeoutError (phase `queue`) after `maxWaitMs`; LongPauseError
-   *   when the service asked for a longer pause than `maxPauseMs`; the signal's own reason on abort; ConfigurationError when one of the options makes no sense
-   */
+  /** @internal */
   acquire(options: AcquireOptions): Promise<Permit> {
-    return isWorkerd ? this.#look(options) : this.#buckets.acquire(options);
+    return this.#buckets.get(options).acquire(options);
   }
 
-  /** For a Worker: a call looks for a token by itself, again and again, for a timer of another request may never fire. */
-  async #look(options: AcquireOptions): Promise<Permit> {
-    checkAsked(options);
-    const { bucket, signal, maxWaitMs = Number.POSITIVE_INFINITY } = options;
-    const giveUpAt = performance.now() + maxWaitMs;
-    for (;;) {
-      try {
-        return await this.#buckets.acquire({ ...options, maxWaitMs: 0 });
-      } catch (error) {
-        if (!(error instanceof TimeoutError)) throw error;
-      }
-      const leftMs = giveUpAt - performance.now();
-      if (leftMs <= 0) throw queueTimeout(bucket.endpoint, maxWaitMs);
-      await sleep(Math.min(LOOK_EVERY_MS, leftMs), signal);
-    }
-  }
-
-  /**
-   * The state of one bucket.
-   *
-   * @param bucket - which one
-   * @returns undefined when nothing was asked of it, or nothing for so long that it was forgotten
-   */
+  /** @internal */
   snapshot(bucket: BucketId): BucketSnapshot | undefined {
     return this.#buckets.snapshot(bucket);
   }
 }
 
-interface BucketOptions extends LimiterSettings {
-  readonly name: string;
-  readonly limit: number;
-  readonly maxLimit: number;
-}
+/** A token that a call holds, and the permit to use it. Only its bucket writes to the fields. */
+class Token implements Permit {
+  readonly #bucket: Bucket;
+  readonly tokensLeft: number;
+  state: 'granted' | 'sent' | 'answered' | 'cancelled' = 'granted';
+  sentAt = 0;
+  freeAt: number;
+  /** False until it is sent, and after a 429: the service does not count what it refuses. */
+  isCounted = false;
+  /** How many counted tokens had come back when this one was sent. */
+  returnedBefore = 0;
 
-/** The allowance of one endpoint for one account: who holds tokens, who waits, and when the next may go. */
-class Bucket {
-  readonly #options: BucketOptions;
-  readonly #clock: Clock;
-  readonly #tokens: TokenPool;
-  readonly #queue: CallQueue;
-  readonly #pace = new Pace();
-  readonly #room: Room;
-  readonly #timer: ReschedulableTimer;
-  #limit: number;
-  /** When the request was sent whose answer announced the limit. */
-  #limitKnownSince = Number.NEGATIVE_INFINITY;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** When a window is over that others used up, as a success told. */
-  #heldUntil = Number.NEGATIVE_INFINITY;
-  #lastGrantAt = Number.NEGATIVE_INFINITY;
-
-  constructor(options: BucketOptions) {
-    this.#options = options;
-    this.#clock = options.clock;
-    this.#tokens = new TokenPool(options.maxUplinkMs);
-    // Nobody else can go sooner because a call gave up.
-    this.#queue = new CallQueue({ ...options, onAbort: () => this.#queue.size === 0 && this.#timer.clear() });
-    this.#timer = new ReschedulableTimer(options.clock, () => this.#pump());
-    this.#limit = Math.min(options.limit, options.maxLimit);
-    this.#room = new Room(this.#limit, options.clock.now());
+  constructor(bucket: Bucket, tokensLeft: number, freeAt: number) {
+    this.#bucket = bucket;
+    this.tokensLeft = tokensLeft;
+    this.freeAt = freeAt;
   }
 
-  /** Grants a token to the call now or later, or rejects it. */
-  enqueue(request: TokenRequest): void {
-    this.#queue.append(request, this.#pausedUntil - this.#clock.now());
-    this.#pump();
+  send(): void {
+    this.#bucket.send(this);
+  }
+
+  report(feedback: RateLimitFeedback): void {
+    this.#bucket.report(this, feedback);
+  }
+
+  cancel(): void {
+    this.#bucket.cancel(this);
+  }
+}
+
+/** The allowance of one endpoint for one account: who holds tokens, who waits, and when the next call may go. */
+class Bucket {
+  readonly #configured: { readonly limit: number; readonly maxLimit: number };
+  // Each set is in the order in which its tokens come back, so only the first one needs a look.
+  readonly #granted = new Set<Token>();
+  readonly #sent = new Set<Token>();
+  readonly #answered = new Set<Token>();
+  readonly #queue: CallQueue;
+  readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
+  readonly #foreignUse = new ForeignUse();
+  #limit: number;
+  /** When the request left whose response announced the limit last. */
+  #limitKnownSince = Number.NEGATIVE_INFINITY;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #lastGrantAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ bucket, limit, maxLimit = Number.POSITIVE_INFINITY }: AcquireOptions, maxQueue: number) {
+    this.#configured = { limit, maxLimit };
+    this.#limit = Math.min(limit, maxLimit);
+    const onAbort = () => this.#queue.size === 0 && this.#timer.clear();
+    this.#queue = new CallQueue({ endpoint: bucket.endpoint, maxQueue, onAbort });
+  }
+
+  acquire({ priority, signal, maxPauseMs }: AcquireOptions): Promise<Permit> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const now = systemClock.now();
+    this.#collect(now);
+    if (this.#canGrantAtOnce(priority, now)) return Promise.resolve(this.#grant(now));
+    return new Promise((resolve, reject) => {
+      this.#queue.append({ priority, signal, maxPauseMs, resolve, reject }, this.#pausedUntil - now);
+      // An interactive call may go before background calls that wait, so it is not in excess until this is known.
+      this.#grantWaiting();
+      this.#queue.rejectExcess();
+    });
   }
 
   snapshot(): BucketSnapshot {
-    this.#tokens.collect(this.#clock.now());
+    const now = systemClock.now();
+    this.#collect(now);
+    const pauseLeftMs = this.#pausedUntil - now;
     return {
       limit: this.#limit,
-      inUse: this.#tokens.inUse,
+      inUse: this.#inUse,
       queued: this.#queue.size,
-      pausedUntil: pauseEnd(this.#pausedUntil, this.#clock),
+      pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
     };
   }
 
-  /** True when forgetting the bucket changes nothing but the limit the service announced. */
+  /** True if forgetting the bucket changes nothing but the limit that the service announced. */
   isIdle(): boolean {
     const { limit, inUse, queued, pausedUntil } = this.snapshot();
-    const isUnused = inUse === 0 && queued === 0 && pausedUntil === null;
-    const now = this.#clock.now();
-    return isUnused && this.#pace.share(now) === 1 && this.#room.tokens(limit, now) === limit;
+    const isAlone = this.#foreignUse.countTokens(limit, systemClock.now()) === limit;
+    return inUse === 0 && queued === 0 && pausedUntil === null && isAlone;
   }
 
   send(token: Token): void {
-    this.#tokens.send(token, this.#clock.now());
-    this.#pump();
+    if (token.state !== 'granted') return;
+    const now = systemClock.now();
+    this.#collect(now);
+    token.state = 'sent';
+    token.sentAt = now;
+    token.freeAt = now + MAX_RETURN_MS;
+    token.isCounted = true;
+    token.returnedBefore = this.#foreignUse.noteSent();
+    this.#granted.delete(token);
+    // Even if its lease has ended and the bucket is full: the service will count the request.
+    this.#sent.add(token);
+    this.#grantWaiting();
   }
 
   report(token: Token, feedback: RateLimitFeedback): void {
-    const now = this.#clock.now();
-    if (!this.#tokens.report(token, now)) return;
-    const { announcedLimit } = feedback;
-    // Answers overtake each other; an older request's must not bring an older limit back.
-    const isLatest = token.sentAt >= this.#limitKnownSince;
-    if (isLatest && isPlausibleLimit(announcedLimit, this.#options.limit)) {
-      this.#limitKnownSince = token.sentAt;
-      this.#limit = Math.min(announcedLimit, this.#options.maxLimit);
+    if (token.state !== 'sent') return;
+    const now = systemClock.now();
+    token.state = 'answered';
+    const isOut = this.#sent.has(token) && token.freeAt > now;
+    if (isOut) {
+      this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit, now);
+      token.isCounted = feedback.status !== 429;
+    }
+    if (isOut && now + RETURN_MS < token.freeAt) {
+      token.freeAt = now + RETURN_MS;
+      this.#sent.delete(token);
+      this.#answered.add(token);
+    }
+    // Responses overtake each other, and that of an older request must not bring an older limit back.
+    if (token.sentAt >= this.#limitKnownSince) {
+      this.#limit = computeLimit(feedback, this.#limit, this.#configured);
+      if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
     }
     if (feedback.status === 429) {
-      this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMsOf(feedback));
-      this.#queue.rejectImpatient(this.#pausedUntil - now);
+      this.#pausedUntil = Math.max(this.#pausedUntil, now + computePauseMs(feedback));
+      this.#queue.rejectIfPauseExceeds(this.#pausedUntil - now);
     }
-    this.#noteOthers(token, feedback, now);
-    this.#pump();
-  }
-
-  /** Heeds what a response says of others on the account: what it leaves is compared with what our own requests explain. */
-  #noteOthers(token: Token, { status, remaining, resetMs = 0 }: RateLimitFeedback, now: number): void {
-    const isRefused = status === 429;
-    const left = (remaining ?? this.#limit) + this.#tokens.mostCounted(token) - (isRefused ? 1 : 0);
-    const isShared = left < this.#limit;
-    this.#room.noteLeft(left, this.#limit, now);
-    // Where responses tell of others, the tokens become fewer; what is left to do is to spread the grants.
-    if (isRefused && (!isShared || this.#pace.share(now) === 1)) this.#pace.refused(token.sentAt, now);
-    // A longer window than ours; a timestamp in whole seconds says two where it means one.
-    if (isShared && !isRefused && remaining === 0 && resetMs > 2 * WINDOW_MS) {
-      this.#heldUntil = now + Math.min(resetMs, token.maxPauseMs);
-    }
-    if (this.#tokens.count('sent') === 0) this.#room.noteAllAnswered(now);
+    this.#grantWaiting();
   }
 
   cancel(token: Token): void {
-    this.#tokens.cancel(token);
-    this.#pump();
+    if (token.state !== 'granted') return;
+    token.state = 'cancelled';
+    this.#granted.delete(token);
+    this.#grantWaiting();
   }
 
-  #pump(): void {
-    const now = this.#clock.now();
-    this.#tokens.collect(now);
-    while (now >= this.#opensAt(now)) {
-      const call = this.#queue.take(now, ...this.#free(now));
-      if (!call) break;
-      this.#lastGrantAt = now;
-      const token = this.#tokens.grant(newToken(now, call.maxPauseMs));
-      call.resolve(createPermit(this, token, this.#limit - this.#tokens.inUse));
+  get #inUse(): number {
+    return this.#granted.size + this.#sent.size + this.#answered.size;
+  }
+
+  /** Takes back every token whose time has come. */
+  #collect(now: number): void {
+    for (const tokens of [this.#granted, this.#sent, this.#answered]) {
+      for (const token of tokens) {
+        if (token.freeAt > now) break;
+        tokens.delete(token);
+        if (token.isCounted) this.#foreignUse.noteReturn();
+      }
     }
-    this.#queue.rejectExpired(now);
-    // Looked at last, so that a call that can go at once never counts as waiting.
-    this.#queue.rejectExcess();
-    this.#arm(now);
+  }
+
+  /** When the pause is over, and the last grant long enough ago if others use the account. */
+  get #opensAt(): number {
+    return Math.max(this.#pausedUntil, this.#lastGrantAt + this.#foreignUse.spacingMs);
   }
 
   /** How many tokens are free, and how many of them background calls leave. */
-  #free(now: number): [free: number, reserve: number] {
-    const allowed = this.#room.tokens(this.#limit, now);
-    const reserve = this.#options.reserve ?? (this.#limit >= RESERVE_FROM_LIMIT ? 1 : 0);
-    // A reserve of the whole limit would shut background calls out for ever.
-    return [allowed - this.#tokens.inUse, Math.min(reserve, allowed - 1)];
+  #countFree(now: number): { readonly free: number; readonly reserved: number } {
+    const allowed = this.#foreignUse.countTokens(this.#limit, now);
+    // If others leave a single token, background calls may have it.
+    return { free: allowed - this.#inUse, reserved: Math.min(reservedTokens(this.#limit), allowed - 1) };
   }
 
-  /** When the pause is over and the last grant long enough ago. */
-  #opensAt(now: number): number {
-    const spacingMs = Math.max(this.#pace.spacingMs(this.#limit, now), this.#room.spacingMs(now));
-    return Math.max(this.#pausedUntil, this.#heldUntil, this.#lastGrantAt + spacingMs);
+  #canGrantAtOnce(priority: Priority, now: number): boolean {
+    if (this.#queue.size > 0) return false;
+    const { free, reserved } = this.#countFree(now);
+    return free > (priority === 'interactive' ? 0 : reserved) && now >= this.#opensAt;
   }
 
-  #arm(now: number): void {
-    if (this.#queue.size === 0) {
-      this.#timer.clear();
-      return;
+  #grant(now: number): Token {
+    this.#lastGrantAt = now;
+    const token = new Token(this, this.#limit - this.#inUse - 1, now + UNSENT_LEASE_MS);
+    this.#granted.add(token);
+    return token;
+  }
+
+  /** Grants tokens to waiting calls as far as it can, and sets the timer for the next one. */
+  #grantWaiting(): void {
+    if (this.#queue.size === 0) return;
+    const now = systemClock.now();
+    this.#collect(now);
+    while (now >= this.#opensAt) {
+      const { free, reserved } = this.#countFree(now);
+      const call = this.#queue.take(free, reserved);
+      if (call === undefined) break;
+      call.resolve(this.#grant(now));
     }
-    const { changesAt } = this.#room;
-    const tokenAt = this.#queue.next(...this.#free(now)) ? now : Math.min(this.#tokens.nextFreeAt, changesAt);
-    this.#timer.set(Math.min(Math.max(tokenAt, this.#opensAt(now)), this.#queue.earliestDeadline));
+    this.#setTimer(now);
+  }
+
+  #setTimer(now: number): void {
+    if (this.#queue.size === 0) return this.#timer.clear();
+    const { free, reserved } = this.#countFree(now);
+    const hasToken = this.#queue.next(free, reserved) !== undefined;
+    this.#timer.set(Math.max(hasToken ? now : this.#nextFreeAt, this.#opensAt));
+  }
+
+  /** When the next token comes back, or when others may leave more of them. */
+  get #nextFreeAt(): number {
+    let nextFreeAt = this.#foreignUse.changesAt;
+    for (const tokens of [this.#granted, this.#sent, this.#answered]) {
+      for (const { freeAt } of tokens) {
+        nextFreeAt = Math.min(nextFreeAt, freeAt);
+        break;
+      }
+    }
+    return nextFreeAt;
   }
 }

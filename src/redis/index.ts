@@ -4,7 +4,7 @@
  * @module tracking-client/redis
  */
 
-export type { Clock } from '../common/clock.ts';
+export type { Clock } from './old-allowance.ts';
 export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
 export {
   type FallbackInfo,

@@ -1,4 +1,4 @@
-import { newToken, pauseMsOf, type Token, TokenPool } from '../limiter/allowance.ts';
+import { newToken, pauseMsOf, type Token, TokenPool } from './old-allowance.ts';
 import type { RateLimitFeedback } from '../limiter/limiter.ts';
 import { SEND_WITHIN_MS } from './limiter-script.ts';
 import type { SyncRequest } from './limiter-sync.ts';

@@ -2,14 +2,14 @@ import {
   CUT_FACTOR,
   HOLD_MS,
   LARGEST_ANNOUNCED_LIMIT,
+  LONGEST_INTERACTIVE_RUN,
   MAX_PAUSE_MS,
   RECOVERY_PER_SECOND,
   RESERVE_FROM_LIMIT,
   RETURN_MS,
   SMALLEST_SHARE,
   WINDOW_MS,
-} from '../limiter/allowance.ts';
-import { LONGEST_INTERACTIVE_RUN } from '../limiter/queue.ts';
+} from './old-allowance.ts';
 import { redisScript } from './redis-client.ts';
 
 /** Tokens are given out this long before they come back, so that asking Redis costs no time of theirs. */

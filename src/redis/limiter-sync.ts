@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { Clock } from '../common/clock.ts';
 import type { BucketId } from '../limiter/limiter.ts';
-import { bucketKey } from '../limiter/queue.ts';
 import { SYNC_SCRIPT } from './limiter-script.ts';
+import { bucketKey, type Clock } from './old-allowance.ts';
 import type { ScriptRunner } from './redis-client.ts';
 
 /** How much longer than its time a reply may take to be read. */

@@ -2,7 +2,6 @@
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { Clock } from '../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -12,17 +11,8 @@ import {
   option,
   timeoutOption,
 } from '../common/option-checks.ts';
-import {
-  type AcquireOptions,
-  type BucketId,
-  type BucketSnapshot,
-  checkLimits,
-  type Limiter,
-  type Permit,
-  SETTINGS_SHAPE,
-} from '../limiter/limiter.ts';
-import { Buckets } from '../limiter/queue.ts';
-import type { TokenBucketLimiterOptions } from '../limiter/token-bucket.ts';
+import type { BucketId, BucketSnapshot, Limiter, Permit } from '../limiter/limiter.ts';
+import { type AcquireOptions, Buckets, type Clock, checkLimits, SETTINGS_SHAPE } from './old-allowance.ts';
 import { type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
 import { SharedBucket } from './shared-bucket.ts';
@@ -41,7 +31,7 @@ export interface FallbackInfo {
 }
 
 /** Options of {@link RedisLimiter}. */
-export interface RedisLimiterOptions extends TokenBucketLimiterOptions {
+export interface RedisLimiterOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. It stays yours to close. */
   readonly redis: RedisClient;
   /** Put before every key; the same in all processes that share. Without braces. Default: `tracking-client:limiter:`. */
@@ -58,6 +48,10 @@ export interface RedisLimiterOptions extends TokenBucketLimiterOptions {
   readonly processes?: number | undefined;
   /** Calls of this process that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
+  /** Longest time in milliseconds from sending a request to the service counting it. Default: 500. */
+  readonly maxUplinkMs?: number | undefined;
+  /** Tokens that `background` calls leave free for `interactive` ones. Default: 1 where the limit is 10 or more, else 0. */
+  readonly reserve?: number | undefined;
   /** How long Redis may take to answer, in milliseconds, before it counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
   /** Told once when Redis is gone, and once when it is back. Default: `console`. */
@@ -99,7 +93,7 @@ const limiterOptions = z.strictObject({
  * const client = new TrackingClient({ limiter: new RedisLimiter({ redis, processes: 4 }) });
  */
 export class RedisLimiter implements Limiter {
-  readonly honorsDeadlines = true;
+  readonly spansProcesses = true;
   readonly #buckets: Buckets<SharedBucket>;
 
   /**

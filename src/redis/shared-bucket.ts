@@ -1,16 +1,10 @@
-import { ReschedulableTimer } from '../common/clock.ts';
 import { ConnectionError } from '../errors.ts';
-import { createPermit, isPlausibleLimit, Pace, pauseEnd, pauseMsOf } from '../limiter/allowance.ts';
-import type {
-  AcquireOptions,
-  BucketSnapshot,
-  LimiterSettings,
-  RateLimitFeedback,
-} from '../limiter/limiter.ts';
-import { CallQueue, type TokenRequest } from '../limiter/queue.ts';
+import type { AcquireOptions, BucketSnapshot, RateLimitFeedback } from '../limiter/limiter.ts';
 import { type Lease, LeaseBook } from './lease-book.ts';
 import { HORIZON_MS, SEND_WITHIN_MS } from './limiter-script.ts';
 import { SyncChannel, type SyncResponse } from './limiter-sync.ts';
+import {
+  CallQueue, createPermit, isPlausibleLimit, type LimiterSettings, Pace, pauseEnd, pauseMsOf, ReschedulableTimer, type TokenRequest } from './old-allowance.ts';
 import type { ScriptRunner } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;

@@ -227,7 +227,7 @@ export class PollEngine {
     const dueAt = (canStartLater ? this.#waiting.first?.dueAt : undefined) ?? Number.POSITIVE_INFINITY;
     const wakeAt = Math.min(dueAt, this.#endsAt);
     return new Promise((resolve, reject) => {
-      let timer: unknown;
+      let timer: ReturnType<typeof setTimeout> | undefined;
       let unsubscribe = () => {};
       const settle = (done: () => void) => {
         this.#wake = undefined;

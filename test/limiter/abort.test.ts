@@ -1,21 +1,16 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { bucket, makeLimiter } from './make-limiter.ts';
-import { settled } from './manual-clock.ts';
+import { bucket, makeLimiter, settled } from './make-limiter.ts';
 
 const reason = new Error('the caller lost interest');
 
-test('a limiter of this package → says that it heeds signals and deadlines itself', () => {
-  expect(makeLimiter().limiter.honorsDeadlines).toBe(true);
-});
-
 describe('abort', () => {
-  test('before enqueue → rejects with the signal’s own reason, no bucket is made', async () => {
+  test('before the call → rejects with the signal’s own reason and takes no token', async () => {
     const { acquire, limiter } = makeLimiter();
     const call = acquire({ signal: AbortSignal.abort(reason) });
     await settled();
     expect(call.error).toBe(reason);
-    expect(limiter.snapshot(bucket)).toBeUndefined();
+    expect(limiter.snapshot(bucket)?.inUse).toBe(0);
   });
 
   test('while queued → rejects at once with the reason and burns no token', async () => {
@@ -51,7 +46,7 @@ describe('abort', () => {
     expect(calls[index]?.state).toBe('rejected');
   });
 
-  test('behind a closed gate → rejects at once, not when the gate opens', async () => {
+  test('in a pause → rejects at once, not when the pause ends', async () => {
     const { acquire, answered, clock, limiter } = makeLimiter();
     await answered(1, { status: 429, retryAfterMs: 60_000 });
     const controller = new AbortController();
@@ -77,7 +72,7 @@ describe('abort', () => {
     expect(next.state).toBe('granted');
   });
 
-  test('in flight, so never settled → the token comes back at the latest bound', async () => {
+  test('in flight, so never reported → the token comes back at the latest bound', async () => {
     const { acquire, clock } = makeLimiter();
     const controller = new AbortController();
     const call = acquire({ limit: 1, signal: controller.signal });
@@ -150,12 +145,13 @@ describe('listeners', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 
-  test('given up after maxWaitMs → the listener is gone', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(3);
+  test('rejected by a long pause → the listener is gone', async () => {
+    const { acquire, sent } = makeLimiter();
+    const [permit] = await sent(3);
     const controller = new AbortController();
-    acquire({ signal: controller.signal, maxWaitMs: 10 });
-    await clock.advance(10);
+    acquire({ signal: controller.signal, maxPauseMs: 1_000 });
+    permit?.report({ status: 429, retryAfterMs: 5_000 });
+    await settled();
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 

@@ -3,8 +3,7 @@
 import { mock } from 'node:test';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { bucket } from './make-limiter.ts';
-import { settled } from './manual-clock.ts';
+import { bucket, settled } from './make-limiter.ts';
 
 const ASKED = { bucket, limit: 1, priority: 'interactive' } as const;
 /** From an answer to the return of its token. */
@@ -22,9 +21,9 @@ async function use(limiter: TokenBucketLimiter): Promise<void> {
 }
 
 /** A call that asks for a token, and whether it has one. */
-function ask(limiter: TokenBucketLimiter, options: { maxWaitMs?: number } = {}) {
+function ask(limiter: TokenBucketLimiter) {
   const call = { state: 'waiting' };
-  limiter.acquire({ ...ASKED, ...options }).then(
+  limiter.acquire(ASKED).then(
     () => {
       call.state = 'granted';
     },
@@ -107,16 +106,5 @@ describe('node:test', () => {
     mock.timers.tick(RETURN_MS + 1);
     await settled();
     expect(call.state).toBe('granted');
-  });
-
-  test('mock.timers, and a longest wait → it is over after that time', async () => {
-    const limiter = new TokenBucketLimiter();
-    mock.timers.enable({ apis: ['setTimeout'] });
-    await use(limiter);
-    const call = ask(limiter, { maxWaitMs: 500 });
-    await settled();
-    mock.timers.tick(501);
-    await settled();
-    expect(call.state).toBe('TimeoutError');
   });
 });

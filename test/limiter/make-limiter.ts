@@ -1,6 +1,6 @@
+import { onTestFinished, vi } from 'vitest';
 import type { AcquireOptions, Permit, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
-import { ManualClock, settled } from './manual-clock.ts';
 
 /** A call under observation. */
 export interface Call {
@@ -17,10 +17,33 @@ export const bucket = {
   endpoint: 'trackers.get',
 } as const;
 
-/** A limiter on a manual clock, and short ways to use it. The limit is 3 unless a call says otherwise. */
+/** What the helpers below need of the fake timers. */
+const clock = {
+  now: () => performance.now(),
+  wallNow: () => Date.now(),
+  advance: async (ms: number) => {
+    await settled();
+    await vi.advanceTimersByTimeAsync(ms);
+    await settled();
+  },
+  get timerCount() {
+    return vi.getTimerCount();
+  },
+};
+
+/** Installs fake timers until the test ends; promises settle in real turns of the event loop. */
+export function useVirtualTime(): typeof clock {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return clock;
+}
+
+/** A limiter in virtual time, and short ways to use it. The limit is 3 unless a call says otherwise. */
 export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
-  const clock = new ManualClock();
-  const limiter = new TokenBucketLimiter({ clock, ...options });
+  useVirtualTime();
+  const limiter = new TokenBucketLimiter(options);
 
   function acquire(overrides: Partial<AcquireOptions> = {}): Call {
     const call: Call = { state: 'waiting', doneAt: undefined, permit: undefined, error: undefined };
@@ -55,6 +78,13 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
 }
 
 /** How many of the calls hold a permit. */
-export function grantedOf(calls: readonly Call[]): number {
+export function countGranted(calls: readonly Call[]): number {
   return calls.filter((call) => call.state === 'granted').length;
+}
+
+/** Resolves when every promise reaction that can run has run. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

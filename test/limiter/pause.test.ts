@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, grantedOf, makeLimiter } from './make-limiter.ts';
-import { settled } from './manual-clock.ts';
+import { bucket, countGranted, makeLimiter, settled } from './make-limiter.ts';
 
 describe('a 429', () => {
   test('with a delay of 5 s → nobody goes before that, though tokens are free', async () => {
@@ -34,10 +33,10 @@ describe('a 429', () => {
     expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
   });
 
-  test('as long as a call sits out at most, on a clock with fractions of a millisecond → the call waits', async () => {
+  test('as long as a call waits at most, on a clock with fractions of a millisecond → the call waits', async () => {
     const { acquire, answered, clock } = makeLimiter();
     // An hour after this moment, less this moment, is an hour and a billionth of a millisecond.
-    clock.block(1_352_060.274606436 - clock.now());
+    await clock.advance(1_352_060.274606436 - clock.now());
     await answered(1, { status: 429, retryAfterMs: 3_600_000 });
     const call = acquire({ maxPauseMs: 3_600_000 });
     await settled();
@@ -104,9 +103,9 @@ describe('a 429', () => {
     const waiting = [acquire(), acquire(), acquire()];
     for (const permit of permits) permit.report({ status: 429, retryAfterMs: 20_000 });
     await clock.advance(19_999);
-    expect(grantedOf(waiting)).toBe(0);
+    expect(countGranted(waiting)).toBe(0);
     await clock.advance(1_000);
-    expect(grantedOf(waiting)).toBe(3);
+    expect(countGranted(waiting)).toBe(3);
   });
 
   test('of the bulk endpoint → other endpoints go on', async () => {

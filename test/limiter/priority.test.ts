@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, type Call, grantedOf, makeLimiter } from './make-limiter.ts';
-import { settled } from './manual-clock.ts';
+import { bucket, countGranted, makeLimiter, settled, type Call } from './make-limiter.ts';
 
 const background = { priority: 'background' } as const;
 
@@ -12,7 +11,7 @@ describe('two lanes', () => {
     const urgent = acquire();
     await clock.advance(1_010);
     expect(urgent.state).toBe('granted');
-    expect(grantedOf(later)).toBe(0);
+    expect(countGranted(later)).toBe(0);
   });
 
   test('interactive calls without end → a waiting background call gets the twentieth grant', async () => {
@@ -39,20 +38,20 @@ describe('two lanes', () => {
   });
 });
 
-describe('the reserve, after the first calls', () => {
+describe('the token that stays free for interactive calls', () => {
   test.each([
     [10, 9],
     [11, 10],
     [9, 9],
     [3, 3],
     [1, 1],
-  ])('limit %d, none given → background calls get %d', async (limit, granted) => {
+  ])('limit %d → background calls get %d', async (limit, granted) => {
     const { acquire, answered, clock } = makeLimiter();
     await answered(1, {}, { limit });
     await clock.advance(1_010);
     const calls = Array.from({ length: 20 }, () => acquire({ limit, ...background }));
     await settled();
-    expect(grantedOf(calls)).toBe(granted);
+    expect(countGranted(calls)).toBe(granted);
   });
 
   test('background calls queued at a limit of 10 → an interactive call goes at once', async () => {
@@ -63,31 +62,6 @@ describe('the reserve, after the first calls', () => {
     expect(urgent.state).toBe('granted');
   });
 
-  test('reserve of 2 at a limit of 3 → one background call, two interactive ones', async () => {
-    const { acquire } = makeLimiter({ reserve: 2 });
-    const patient = [acquire(background), acquire(background)];
-    const urgent = [acquire(), acquire(), acquire()];
-    await settled();
-    expect(grantedOf(patient)).toBe(1);
-    expect(grantedOf(urgent)).toBe(2);
-  });
-
-  test('reserve of 0 → background calls get every token', async () => {
-    const { acquire, answered, clock } = makeLimiter({ reserve: 0 });
-    await answered(1, {}, { limit: 10 });
-    await clock.advance(1_010);
-    const calls = Array.from({ length: 20 }, () => acquire({ limit: 10, ...background }));
-    await settled();
-    expect(grantedOf(calls)).toBe(10);
-  });
-
-  test('reserve above the limit → background calls still get one token', async () => {
-    const { acquire } = makeLimiter({ reserve: 50 });
-    const calls = [acquire(background), acquire(background)];
-    await settled();
-    expect(grantedOf(calls)).toBe(1);
-  });
-
   test('the service lowers the limit from 10 to 9 → nothing is held back any more', async () => {
     const { acquire, answered, clock, limiter } = makeLimiter();
     await answered(1, { announcedLimit: 9 }, { limit: 10 });
@@ -95,11 +69,11 @@ describe('the reserve, after the first calls', () => {
     const calls = Array.from({ length: 20 }, () => acquire(background));
     await settled();
     expect(limiter.snapshot(bucket)?.limit).toBe(9);
-    expect(grantedOf(calls)).toBe(9);
+    expect(countGranted(calls)).toBe(9);
   });
 
-  test('interactive calls take every token as it comes → a background call still gets its turn, without the reserve', async () => {
-    const { acquire } = makeLimiter({ reserve: 1 });
+  test('interactive calls take every token as it comes → a background call still gets its turn', async () => {
+    const { acquire } = makeLimiter();
     const held = [acquire({ limit: 2 }), acquire()];
     await settled();
     const urgent = Array.from({ length: 40 }, () => acquire());

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { QueueFullError, TimeoutError } from '../../src/errors.ts';
+import { QueueFullError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { bucket, grantedOf, makeLimiter } from './make-limiter.ts';
-import { settled } from './manual-clock.ts';
+import { bucket, countGranted, makeLimiter, settled } from './make-limiter.ts';
 
 describe('the one timer', () => {
   test('nobody waits, though tokens are out → no timer', async () => {
@@ -17,10 +16,10 @@ describe('the one timer', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  test('a thousand wait, each with its own deadline → one timer', async () => {
+  test('a thousand wait → one timer', async () => {
     const { acquire, answered, clock } = makeLimiter();
     await answered(3);
-    for (let call = 0; call < 1_000; call += 1) acquire({ maxWaitMs: 5_000 - call });
+    for (let call = 0; call < 1_000; call += 1) acquire();
     expect(clock.timerCount).toBe(1);
   });
 
@@ -34,42 +33,21 @@ describe('the one timer', () => {
   });
 
   test('a thousand calls join the queue → the timer is set once, not a thousand times', async () => {
-    const { acquire, answered, clock } = makeLimiter();
+    const { acquire, answered } = makeLimiter();
     await answered(3);
+    const setTimer = vi.spyOn(globalThis, 'setTimeout');
     for (let call = 0; call < 1_000; call += 1) acquire();
-    expect(clock.requestedDelaysMs).toHaveLength(1);
+    expect(setTimer).toHaveBeenCalledOnce();
+    setTimer.mockRestore();
   });
 
-  test('one of two waiting calls runs out of time → the timer is set once more, for the other', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(3, { status: 429, retryAfterMs: 60_000 });
-    acquire({ maxWaitMs: 100 });
+  test('a token is free → neither a timer nor a look at the clock later', async () => {
+    const { acquire } = makeLimiter();
+    const setTimer = vi.spyOn(globalThis, 'setTimeout');
     acquire();
-    await clock.advance(1_000);
-    expect(clock.requestedDelaysMs).toEqual([100, 59_900]);
-  });
-
-  test('it fires early → the call waits for the rest of its time, and goes then', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(3);
-    clock.earlyByMs = 2;
-    const startedAt = clock.now();
-    const call = acquire();
-    await clock.advance(1_100);
-    expect((call.doneAt ?? 0) - startedAt).toBeGreaterThanOrEqual(1_010);
-    expect((call.doneAt ?? 0) - startedAt).toBeLessThan(1_012);
-  });
-
-  test('the largest maxUplinkMs → no delay beyond 2^31 - 1 ms is asked for, and the call goes at its end', async () => {
-    const maxUplinkMs = 2 ** 31 - 1;
-    const { acquire, sent, clock } = makeLimiter({ maxUplinkMs });
-    await sent(1, { limit: 1 });
-    const call = acquire();
-    await clock.advance(maxUplinkMs + 1_009);
-    expect(call.state).toBe('waiting');
-    await clock.advance(1);
-    expect(call.state).toBe('granted');
-    expect(Math.max(...clock.requestedDelaysMs)).toBe(2 ** 31 - 1);
+    await settled();
+    expect(setTimer).not.toHaveBeenCalled();
+    setTimer.mockRestore();
   });
 
   test.each([3_600_000, -3_600_000])('the wall clock steps by %d ms → nothing changes', async (stepMs) => {
@@ -77,7 +55,7 @@ describe('the one timer', () => {
     await answered(3, { status: 429, retryAfterMs: 2_000 });
     const call = acquire();
     await clock.advance(500);
-    clock.stepWallClock(stepMs);
+    vi.setSystemTime(Date.now() + stepMs);
     await clock.advance(1_499);
     expect(call.state).toBe('waiting');
     await clock.advance(1);
@@ -111,96 +89,6 @@ describe('with the runner’s fake timers', () => {
     await vi.advanceTimersByTimeAsync(1);
     await second;
     expect(vi.getTimerCount()).toBe(0);
-  });
-});
-
-describe('maxWaitMs', () => {
-  test('of 500 ms, after a call of 400 ms was aborted → rejected after 500 ms', async () => {
-    const { acquire, sent, clock } = makeLimiter();
-    await sent(3);
-    const controller = new AbortController();
-    acquire({ maxWaitMs: 400, signal: controller.signal });
-    const call = acquire({ maxWaitMs: 500 });
-    controller.abort();
-    await clock.advance(500);
-    expect(call.error).toBeInstanceOf(TimeoutError);
-  });
-
-  test('over before a token comes → TimeoutError of the queue at that moment, no token burnt', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, {}, { limit: 1 });
-    const call = acquire({ maxWaitMs: 400 });
-    const next = acquire();
-    await clock.advance(399);
-    expect(call.state).toBe('waiting');
-    await clock.advance(1);
-    expect(call.error).toBeInstanceOf(TimeoutError);
-    expect(call.error).toMatchObject({ phase: 'queue', timeoutMs: 400 });
-    await clock.advance(610);
-    expect(next.state).toBe('granted');
-  });
-
-  test('a token comes in time → granted, and nothing happens at the deadline', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, {}, { limit: 1 });
-    const call = acquire({ maxWaitMs: 1_010 });
-    await clock.advance(1_010);
-    expect(call.state).toBe('granted');
-    expect(clock.timerCount).toBe(0);
-  });
-
-  test('0 with a free token → granted', async () => {
-    const { acquire } = makeLimiter();
-    const call = acquire({ maxWaitMs: 0 });
-    await settled();
-    expect(call.state).toBe('granted');
-  });
-
-  test('0 without a free token → rejected at once', async () => {
-    const { acquire, answered } = makeLimiter();
-    await answered(3);
-    const call = acquire({ maxWaitMs: 0 });
-    await settled();
-    expect(call.error).toBeInstanceOf(TimeoutError);
-  });
-
-  test('shorter ones join later → each is rejected in its own time', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, { status: 429, retryAfterMs: 60_000 });
-    const startedAt = clock.now();
-    const waits = [5_000, 300, 9_000, 1_000];
-    const calls = waits.map((maxWaitMs, index) =>
-      acquire({ maxWaitMs, priority: index % 2 ? 'interactive' : 'background' }),
-    );
-    await clock.advance(10_000);
-    expect(calls.map((call) => (call.doneAt ?? 0) - startedAt)).toEqual(waits);
-  });
-
-  test('behind a closed gate → still served', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, { status: 429, retryAfterMs: 60_000 });
-    const call = acquire({ maxWaitMs: 50 });
-    await clock.advance(50);
-    expect(call.error).toBeInstanceOf(TimeoutError);
-  });
-
-  test('passed while the event loop was blocked → rejected, the token goes to the next', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, {}, { limit: 1 });
-    const late = acquire({ maxWaitMs: 1_050 });
-    const next = acquire();
-    clock.block(1_200);
-    await clock.advance(0);
-    expect(late.error).toBeInstanceOf(TimeoutError);
-    expect(next.state).toBe('granted');
-  });
-
-  test('Infinity → waits as long as it takes', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(3);
-    const call = acquire({ maxWaitMs: Number.POSITIVE_INFINITY });
-    await clock.advance(1_010);
-    expect(call.state).toBe('granted');
   });
 });
 
@@ -247,7 +135,7 @@ describe('maxQueue', () => {
     const { acquire } = makeLimiter({ maxQueue: 0 });
     const calls = [acquire(), acquire(), acquire(), acquire()];
     await settled();
-    expect(grantedOf(calls)).toBe(3);
+    expect(countGranted(calls)).toBe(3);
     expect(calls[3]?.error).toBeInstanceOf(QueueFullError);
   });
 

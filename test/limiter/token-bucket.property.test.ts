@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { bucket } from './make-limiter.ts';
-import { ManualClock, settled } from './manual-clock.ts';
+import { bucket, settled } from './make-limiter.ts';
 
 const WINDOW_MS = 1_000;
 const MAX_UPLINK_MS = 500;

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
 import { bucket } from '../limiter/make-limiter.ts';
-import { settled } from '../limiter/manual-clock.ts';
+import { settled } from './limiter/manual-clock.ts';
 import { makeRedisLimiter } from './limiter/make-redis-limiter.ts';
 import { grantAll, ScriptedRedis } from './limiter/scripted-redis.ts';
 
-test('honorsDeadlines → true, so that no client sets a timer of its own for each call', () => {
-  expect(makeRedisLimiter().limiter.honorsDeadlines).toBe(true);
+test('spansProcesses → true, so that the client asks for the name of the account', () => {
+  expect(makeRedisLimiter().limiter.spansProcesses).toBe(true);
 });
 
 describe('options', () => {

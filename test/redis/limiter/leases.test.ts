@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { bucket } from '../../limiter/make-limiter.ts';
-import { settled } from '../../limiter/manual-clock.ts';
+import { settled } from './manual-clock.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('what Redis is told', () => {

@@ -1,7 +1,8 @@
-import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
+import type { Permit } from '../../../src/limiter/limiter.ts';
+import type { AcquireOptions } from '../../../src/redis/old-allowance.ts';
 import { type FallbackInfo, RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
 import { bucket, type Call } from '../../limiter/make-limiter.ts';
-import { ManualClock, settled } from '../../limiter/manual-clock.ts';
+import { ManualClock, settled } from './manual-clock.ts';
 import { ScriptedRedis } from './scripted-redis.ts';
 
 /** From the failed question until every token that Redis gave out is surely back. */

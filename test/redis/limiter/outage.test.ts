@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../../src/errors.ts';
-import { grantedOf } from '../../limiter/make-limiter.ts';
-import { settled } from '../../limiter/manual-clock.ts';
+import { countGranted } from '../../limiter/make-limiter.ts';
+import { settled } from './manual-clock.ts';
 import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
 import { grantAll } from './scripted-redis.ts';
 
@@ -17,15 +17,15 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = reply;
     const calls = Array.from({ length: 6 }, () => acquire());
     await clock.advance(QUIET_MS - 1);
-    expect(grantedOf(calls)).toBe(0);
+    expect(countGranted(calls)).toBe(0);
     await clock.advance(30);
-    expect(grantedOf(calls)).toBe(2);
+    expect(countGranted(calls)).toBe(2);
     for (const { permit } of calls) {
       permit?.send();
       permit?.report({ status: 200, announcedLimit: 10 });
     }
     await clock.advance(1_030);
-    expect(grantedOf(calls)).toBe(4);
+    expect(countGranted(calls)).toBe(4);
   });
 
   test('a limit below the number of processes → still one request at a time', async () => {
@@ -33,7 +33,7 @@ describe('without Redis, onUnavailable local', () => {
     redis.reply = refused;
     const calls = [acquire({ limit: 3 }), acquire({ limit: 3 })];
     await clock.advance(QUIET_MS + 30);
-    expect(grantedOf(calls)).toBe(1);
+    expect(countGranted(calls)).toBe(1);
   });
 
   test.each([
@@ -50,7 +50,7 @@ describe('without Redis, onUnavailable local', () => {
       permit?.report({ status: 200, announcedLimit });
     }
     await clock.advance(1_030);
-    expect(grantedOf(calls)).toBe(10);
+    expect(countGranted(calls)).toBe(10);
   });
 
   test('a lower limit is announced → the share is one of it', async () => {
@@ -63,7 +63,7 @@ describe('without Redis, onUnavailable local', () => {
       permit?.report({ status: 200, announcedLimit: 4 });
     }
     await clock.advance(1_030);
-    expect(grantedOf(calls)).toBe(5 + 2);
+    expect(countGranted(calls)).toBe(5 + 2);
   });
 
   test('a 429 → the share is spread over the window', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { keysOf } from '../../../src/redis/limiter-sync.ts';
-import { bucket, grantedOf } from '../../limiter/make-limiter.ts';
-import { settled } from '../../limiter/manual-clock.ts';
+import { bucket, countGranted } from '../../limiter/make-limiter.ts';
+import { settled } from './manual-clock.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('keys', () => {
@@ -31,7 +31,7 @@ describe('asking', () => {
     const calls = Array.from({ length: 50 }, () => acquire());
     await settled();
     expect(redis.asked).toMatchObject([{ interactive: 50, background: 0, limit: 10 }]);
-    expect(grantedOf(calls)).toBe(50);
+    expect(countGranted(calls)).toBe(50);
   });
 
   test('calls of both priorities → each counted for itself', async () => {
@@ -128,9 +128,9 @@ describe('tokens that come back soon', () => {
     redis.reply = () => ({ starts: [120, 40] });
     const calls = [acquire(), acquire()];
     await clock.advance(40);
-    expect(grantedOf(calls)).toBe(1);
+    expect(countGranted(calls)).toBe(1);
     await clock.advance(80);
-    expect(grantedOf(calls)).toBe(2);
+    expect(countGranted(calls)).toBe(2);
   });
 
   test('the call gives up before → the token goes back for the time it would have been free', async () => {

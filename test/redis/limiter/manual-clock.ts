@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/common/clock.ts';
+import type { Clock } from '../../../src/redis/old-allowance.ts';
 
 interface PendingTimer {
   readonly firesAt: number;
