@@ -9,14 +9,18 @@ const TIMER_TOLERANCE_MS = 5;
 
 /** Offset added to `performance.now()` so that it keeps up with faked timers. */
 let clockOffsetMs = 0;
+let latestReadingMs = 0;
 let latestMs = 0;
 
-/** Moves the clock forward to a moment that has come, if it is behind. */
+/** Moves the clock to what `performance.now()` says, or to a moment that has surely come, whichever is later. */
 function reach(momentMs: number): void {
-  const behindMs = momentMs - (globalThis.performance.now() + clockOffsetMs);
+  const readingMs = globalThis.performance.now();
+  const behindMs = Math.max(momentMs, latestMs) - (readingMs + clockOffsetMs);
+  const wasSetBack = readingMs < latestReadingMs;
   // Whole milliseconds, because fake timers stand on whole ones and the sum must not round.
-  if (behindMs > TIMER_TOLERANCE_MS) clockOffsetMs += Math.ceil(behindMs);
-  latestMs = Math.max(latestMs, momentMs, globalThis.performance.now() + clockOffsetMs);
+  if (behindMs > (wasSetBack ? 0 : TIMER_TOLERANCE_MS)) clockOffsetMs += Math.ceil(behindMs);
+  latestReadingMs = readingMs;
+  latestMs = Math.max(momentMs, latestMs, readingMs + clockOffsetMs);
 }
 
 /**

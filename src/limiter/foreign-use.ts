@@ -1,7 +1,7 @@
 import { type RateLimitFeedback, WINDOW_MS } from './limiter.ts';
 
-/** How long the estimate stands until it may grow, in milliseconds: the pause after a refusal, and two windows of observation. */
-const PERIOD_MS = 3_000;
+/** How long the estimate stands until it may grow: the pause after a refusal, and more than one window of observation. */
+const PERIOD_MS = 2_500;
 
 /** The part of a window over which grants are spread while others use the account. */
 const SPREAD_OVER = 0.8;
@@ -51,9 +51,9 @@ export class ForeignUse {
     const available = remaining + this.#sent - returnedBefore;
     this.#least = Math.min(this.#least, available);
     if (available >= Math.min(limit, this.#tokens)) return;
-    const isFirst = this.changesAt === Number.POSITIVE_INFINITY;
-    if (isFirst) this.#floor = Math.ceil(limit / 2);
-    const tokens = isFirst ? this.#floor : Math.max(available, this.#floor);
+    const isAlone = this.changesAt === Number.POSITIVE_INFINITY;
+    if (isAlone) this.#floor = Math.ceil(limit / 2);
+    const tokens = isAlone ? this.#floor : Math.max(available, this.#floor);
     if (tokens === this.#tokens) return;
     this.#tokens = tokens;
     this.changesAt = now + PERIOD_MS;
@@ -62,14 +62,15 @@ export class ForeignUse {
   /** How many tokens may be out at the same time. */
   countTokens(limit: number, now: number): number {
     if (now < this.changesAt) return Math.min(limit, this.#tokens);
-    if (this.#least >= limit) this.#tokens = Number.POSITIVE_INFINITY;
-    else {
+    if (this.#least >= limit) {
+      this.#tokens = Number.POSITIVE_INFINITY;
+    } else {
       const idle = Math.max(0, Math.floor((this.#least - this.#tokens) / 2));
       this.#tokens += this.#tokens < limit / 4 ? Math.max(1, idle) : idle;
     }
-    this.#floor = Math.ceil(Math.min(limit, this.#tokens) / 2);
+    this.#floor = Math.ceil(this.#tokens / 2);
     this.#least = Number.POSITIVE_INFINITY;
-    this.changesAt = this.#tokens === Number.POSITIVE_INFINITY ? this.#tokens : now + PERIOD_MS;
+    this.changesAt = Number.isFinite(this.#tokens) ? now + PERIOD_MS : Number.POSITIVE_INFINITY;
     return Math.min(limit, this.#tokens);
   }
 

@@ -256,7 +256,10 @@ class Bucket {
   }
 
   #setTimer(now: number): void {
-    if (this.#queue.size === 0) return this.#timer.clear();
+    if (this.#queue.size === 0) {
+      this.#timer.clear();
+      return;
+    }
     const { free, reserved } = this.#countFree(now);
     const hasToken = this.#queue.next(free, reserved) !== undefined;
     this.#timer.set(Math.max(hasToken ? now : this.#nextFreeAt, this.#opensAt));

@@ -4,7 +4,6 @@
  * @module tracking-client/redis
  */
 
-export type { Clock } from './old-allowance.ts';
 export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
 export {
   type FallbackInfo,
@@ -12,4 +11,5 @@ export {
   type RedisLimiterOptions,
   type UnavailablePolicy,
 } from './limiter.ts';
+export type { Clock } from './old-allowance.ts';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts';

@@ -1,7 +1,7 @@
-import { newToken, pauseMsOf, type Token, TokenPool } from './old-allowance.ts';
 import type { RateLimitFeedback } from '../limiter/limiter.ts';
 import { SEND_WITHIN_MS } from './limiter-script.ts';
 import type { SyncRequest } from './limiter-sync.ts';
+import { newToken, pauseMsOf, type Token, TokenPool } from './old-allowance.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 

@@ -12,8 +12,8 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import type { BucketId, BucketSnapshot, Limiter, Permit } from '../limiter/limiter.ts';
-import { type AcquireOptions, Buckets, type Clock, checkLimits, SETTINGS_SHAPE } from './old-allowance.ts';
 import { type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
+import { type AcquireOptions, Buckets, type Clock, checkLimits, SETTINGS_SHAPE } from './old-allowance.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
 import { SharedBucket } from './shared-bucket.ts';
 

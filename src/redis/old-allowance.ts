@@ -14,9 +14,9 @@ import {
 } from '../common/option-checks.ts';
 import { QueueFullError, TimeoutError } from '../errors.ts';
 import {
-  type AcquireOptions as LimiterAcquireOptions,
   type BucketId,
   type BucketSnapshot,
+  type AcquireOptions as LimiterAcquireOptions,
   LongPauseError,
   type Permit,
   type RateLimitFeedback,
@@ -109,7 +109,6 @@ function unref(handle: unknown): void {
   if (typeof handle !== 'object' || handle === null || !('unref' in handle)) return;
   if (typeof handle.unref === 'function') handle.unref();
 }
-
 
 /** The length of the service's window in milliseconds (one second). */
 export const WINDOW_MS = 1_000;
@@ -327,7 +326,6 @@ export class Pace {
     this.#cutAt = now;
   }
 }
-
 
 /** While a background call waits, at most this many interactive calls go before it. */
 export const LONGEST_INTERACTIVE_RUN = 19;

@@ -4,7 +4,16 @@ import { type Lease, LeaseBook } from './lease-book.ts';
 import { HORIZON_MS, SEND_WITHIN_MS } from './limiter-script.ts';
 import { SyncChannel, type SyncResponse } from './limiter-sync.ts';
 import {
-  CallQueue, createPermit, isPlausibleLimit, type LimiterSettings, Pace, pauseEnd, pauseMsOf, ReschedulableTimer, type TokenRequest } from './old-allowance.ts';
+  CallQueue,
+  createPermit,
+  isPlausibleLimit,
+  type LimiterSettings,
+  Pace,
+  pauseEnd,
+  pauseMsOf,
+  ReschedulableTimer,
+  type TokenRequest,
+} from './old-allowance.ts';
 import type { ScriptRunner } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;

@@ -24,6 +24,46 @@ test('the wall clock steps back an hour → now() goes on', () => {
   expect(systemClock.now() - startedAt).toBe(10);
 });
 
+test('fake timers that were removed after 3 ms and installed again → their time counts from the first millisecond', () => {
+  vi.useFakeTimers();
+  systemClock.now();
+  vi.advanceTimersByTime(3);
+  systemClock.now();
+  vi.useRealTimers();
+  vi.useFakeTimers();
+  const startedAt = systemClock.now();
+  vi.advanceTimersByTime(10);
+  expect(systemClock.now() - startedAt).toBe(10);
+});
+
+test('faked timers of 4 ms and a clock that is not faked → the clock moves with every timer', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const startedAt = systemClock.now();
+  let fired = 0;
+  const onFire = () => {
+    fired += 1;
+    if (fired < 100) systemClock.setTimeout(onFire, 4);
+  };
+  systemClock.setTimeout(onFire, 4);
+  vi.advanceTimersByTime(400);
+  expect(systemClock.now() - startedAt).toBeGreaterThanOrEqual(400);
+});
+
+test('a timer fires 1 ms early → the clock says its time, and never goes back', () => {
+  vi.useFakeTimers();
+  const startedAt = systemClock.now();
+  let toldMs = Number.NaN;
+  systemClock.setTimeout(() => {
+    toldMs = systemClock.now() - startedAt;
+  }, 10);
+  const reading = vi.spyOn(performance, 'now');
+  const early = performance.now() + 9;
+  reading.mockReturnValue(early);
+  vi.advanceTimersByTime(10);
+  reading.mockRestore();
+  expect(toldMs).toBe(10);
+});
+
 test('clearTimeout → the callback never comes', () => {
   vi.useFakeTimers();
   const callback = vi.fn();

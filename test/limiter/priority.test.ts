@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, countGranted, makeLimiter, settled, type Call } from './make-limiter.ts';
+import { bucket, type Call, countGranted, makeLimiter, settled } from './make-limiter.ts';
 
 const background = { priority: 'background' } as const;
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
 import { bucket } from '../limiter/make-limiter.ts';
-import { settled } from './limiter/manual-clock.ts';
 import { makeRedisLimiter } from './limiter/make-redis-limiter.ts';
+import { settled } from './limiter/manual-clock.ts';
 import { grantAll, ScriptedRedis } from './limiter/scripted-redis.ts';
 
 test('spansProcesses → true, so that the client asks for the name of the account', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bucket } from '../../limiter/make-limiter.ts';
-import { settled } from './manual-clock.ts';
 import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
+import { settled } from './manual-clock.ts';
 import { grantAll } from './scripted-redis.ts';
 
 const refused = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bucket } from '../../limiter/make-limiter.ts';
-import { settled } from './manual-clock.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
+import { settled } from './manual-clock.ts';
 
 describe('what Redis is told', () => {
   test('an answer → told within 300 ms, as time left until one window after the answer', async () => {

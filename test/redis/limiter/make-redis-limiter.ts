@@ -1,6 +1,6 @@
 import type { Permit } from '../../../src/limiter/limiter.ts';
-import type { AcquireOptions } from '../../../src/redis/old-allowance.ts';
 import { type FallbackInfo, RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
+import type { AcquireOptions } from '../../../src/redis/old-allowance.ts';
 import { bucket, type Call } from '../../limiter/make-limiter.ts';
 import { ManualClock, settled } from './manual-clock.ts';
 import { ScriptedRedis } from './scripted-redis.ts';

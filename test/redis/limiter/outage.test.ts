@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../../src/errors.ts';
 import { countGranted } from '../../limiter/make-limiter.ts';
-import { settled } from './manual-clock.ts';
 import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
+import { settled } from './manual-clock.ts';
 import { grantAll } from './scripted-redis.ts';
 
 const refused = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { keysOf } from '../../../src/redis/limiter-sync.ts';
 import { bucket, countGranted } from '../../limiter/make-limiter.ts';
-import { settled } from './manual-clock.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
+import { settled } from './manual-clock.ts';
 
 describe('keys', () => {
   test('the keys of a bucket → what stands in braces is the same in all, so a cluster keeps them together', () => {

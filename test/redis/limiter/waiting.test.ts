@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { QueueFullError, TimeoutError } from '../../../src/errors.ts';
 import { bucket } from '../../limiter/make-limiter.ts';
-import { settled } from './manual-clock.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
+import { settled } from './manual-clock.ts';
 
 const busy = () => ({ askInMs: 900 });
 

@@ -1,0 +1,224 @@
+import { describe, expect, test, vi } from 'vitest';
+import { makeCounter } from '../../bench/limiter/counting.ts';
+import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
+import { bucket, type Call, countGranted, makeLimiter, settled, useVirtualTime } from './make-limiter.ts';
+
+/** A limiter with a limit of 10 that nobody has used yet. */
+function makeShared() {
+  const { acquire, answered, sent, ...others } = makeLimiter();
+  const ask = (count: number) => Array.from({ length: count }, () => acquire({ limit: 10 }));
+  return {
+    ...others,
+    ask,
+    answered: (count: number, feedback: Parameters<typeof answered>[1]) =>
+      answered(count, feedback, { limit: 10 }),
+    sent: (count: number) => sent(count, { limit: 10 }),
+  };
+}
+
+function sendAll(calls: readonly Call[]): void {
+  for (const { permit } of calls) permit?.send();
+}
+
+describe('responses that others explain', () => {
+  test('one request of ours, 3 of 10 left → five tokens, spread over the window', async () => {
+    const { answered, ask, clock } = makeShared();
+    await answered(1, { remaining: 3 });
+    const calls = ask(10);
+    await clock.advance(159);
+    expect(countGranted(calls)).toBe(0);
+    await clock.advance(1);
+    expect(countGranted(calls)).toBe(1);
+    await clock.advance(3 * 160);
+    expect(countGranted(calls)).toBe(4);
+  });
+
+  test('a refusal with nothing left, ten requests of ours out → five tokens from then on', async () => {
+    const { ask, clock, sent } = makeShared();
+    const permits = await sent(10);
+    permits.forEach((permit, index) => {
+      permit.report({ status: index < 5 ? 200 : 429, retryAfterMs: 1_000, remaining: 0 });
+    });
+    const calls = ask(10);
+    await clock.advance(1_010 + 10 * 160);
+    expect(countGranted(calls)).toBe(5);
+  });
+
+  test('a second drop within 2.5 s → no less than half of what was ours', async () => {
+    const { answered, ask, clock } = makeShared();
+    await answered(1, { remaining: 3 });
+    await clock.advance(1_200);
+    await answered(1, { remaining: 0 });
+    await clock.advance(1_200);
+    const calls = ask(10);
+    await clock.advance(4 * 160 + 1);
+    expect(countGranted(calls)).toBe(5);
+  });
+
+  test('a drop in the next period → down to what is left, but by half at most', async () => {
+    const { answered, ask, clock } = makeShared();
+    await answered(1, { remaining: 3 });
+    await clock.advance(2_501);
+    await answered(1, { remaining: 5 });
+    await clock.advance(200);
+    await answered(1, { remaining: 0 });
+    await clock.advance(1_010);
+    const calls = ask(10);
+    await clock.advance(1_000);
+    expect(countGranted(calls)).toBe(3);
+  });
+
+  test('half of what nobody used for a period → ours', async () => {
+    const { answered, ask, clock } = makeShared();
+    await answered(1, { remaining: 8 });
+    await clock.advance(1_100);
+    await answered(1, { remaining: 8 });
+    await clock.advance(1_500);
+    const calls = ask(20);
+    await clock.advance(1_000);
+    // Five, and half of the four that were idle.
+    expect(countGranted(calls)).toBe(7);
+  });
+
+  test('nobody used anything for a whole period → the full limit at once', async () => {
+    const { answered, ask, clock } = makeShared();
+    await answered(1, { remaining: 3 });
+    await clock.advance(2_501);
+    await answered(1, { remaining: 9 });
+    await clock.advance(2_501);
+    const calls = ask(20);
+    await settled();
+    expect(countGranted(calls)).toBe(10);
+  });
+
+  test('all tokens that others leave are used, and they are few → one more after a period', async () => {
+    const { answered, ask, clock } = makeShared();
+    for (const afterMs of [2_600, 2_600, 2_600]) {
+      await answered(1, { remaining: 0 });
+      await clock.advance(afterMs);
+    }
+    const before = ask(1);
+    await settled();
+    sendAll(before);
+    before[0]?.permit?.report({ status: 200, remaining: 1 });
+    await clock.advance(2_600);
+    const calls = ask(10);
+    await clock.advance(1_000);
+    expect(countGranted(calls)).toBe(3);
+  });
+});
+
+describe('responses that our own requests explain', () => {
+  test('ten requests of ours, each told what is left → the full limit stays', async () => {
+    const { ask, clock, sent } = makeShared();
+    for (const [index, permit] of (await sent(10)).entries())
+      permit.report({ status: 200, remaining: 9 - index });
+    await clock.advance(1_010);
+    const calls = ask(10);
+    await settled();
+    expect(countGranted(calls)).toBe(10);
+  });
+
+  test('nothing left, nine tokens came back while the response was under way → the full limit stays', async () => {
+    const { ask, clock, sent } = makeShared();
+    const [slow, ...quick] = await sent(10);
+    for (const permit of quick) permit.report({ status: 200, remaining: 0 });
+    await clock.advance(1_200);
+    slow?.report({ status: 200, remaining: 0 });
+    const calls = ask(9);
+    await settled();
+    expect(countGranted(calls)).toBe(9);
+  });
+
+  test('a refusal without `Remaining` → a pause, and then the full limit', async () => {
+    const { answered, ask, clock } = makeShared();
+    await answered(1, { status: 429, retryAfterMs: 2_000 });
+    const calls = ask(10);
+    await clock.advance(2_000);
+    expect(countGranted(calls)).toBe(10);
+  });
+
+  test('of a longer window, with more left than the limit → the full limit stays', async () => {
+    const { answered, ask, clock } = makeShared();
+    await answered(1, { announcedLimit: 600, remaining: 590, resetMs: 60_000 });
+    await clock.advance(1_010);
+    const calls = ask(10);
+    await settled();
+    expect(countGranted(calls)).toBe(10);
+  });
+});
+
+test('ten calls of a fresh limiter, responses after 600 ms → all leave at once', async () => {
+  const { ask } = makeShared();
+  const calls = ask(20);
+  await settled();
+  expect(countGranted(calls)).toBe(10);
+});
+
+describe('200 calls at 10 per second, each 0 to 80 ms on its way', () => {
+  test.each(['sliding', 'fixed'] as const)(
+    'one limiter, %s window → no refusal, at 97% or more',
+    async (mode) => {
+      const { refused, percent } = await drive(1, mode);
+      expect(refused).toBe(0);
+      expect(percent).toBeGreaterThanOrEqual(97);
+    },
+  );
+
+  test.each(['sliding', 'fixed'] as const)(
+    'two that share nothing, %s window → at most 30 refusals, at 75% or more, neither starves',
+    async (mode) => {
+      const { refused, percent, doneFirst } = await drive(2, mode);
+      expect(refused).toBeLessThanOrEqual(30);
+      expect(percent).toBeGreaterThanOrEqual(75);
+      // When the first has its 100 calls, the other has a third of its own at least.
+      expect(Math.min(...doneFirst)).toBeGreaterThanOrEqual(33);
+    },
+  );
+});
+
+/** Lets limiters that know nothing of each other share an account until all their calls are accepted. */
+async function drive(processes: number, mode: 'fixed' | 'sliding') {
+  const clock = useVirtualTime();
+  const [limit, calls] = [10, 200 / processes];
+  const counter = makeCounter(mode, limit);
+  const startedAt = clock.now();
+  const done = Array.from({ length: processes }, () => 0);
+  let doneFirst = done;
+  let refused = 0;
+  let seed = 1;
+  const uplinkMs = () => {
+    seed = (seed * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return (80 * seed) / 2 ** 32;
+  };
+  const call = async (limiter: TokenBucketLimiter, process: number): Promise<void> => {
+    const permit = await limiter.acquire({ bucket, limit, priority: 'interactive' });
+    permit.send();
+    await new Promise<void>((resolve) => {
+      setTimeout(resolve, uplinkMs());
+    });
+    const isAccepted = counter.tryCount(clock.now());
+    const remaining = counter.remaining(clock.now());
+    permit.report({ status: isAccepted ? 200 : 429, retryAfterMs: 1_000, remaining, resetMs: 1_000 });
+    if (!isAccepted) {
+      refused += 1;
+      return call(limiter, process);
+    }
+    done[process] = (done[process] ?? 0) + 1;
+    if (done[process] === calls && doneFirst === done) doneFirst = [...done];
+  };
+  const all = done.map((_count, process) => {
+    const limiter = new TokenBucketLimiter();
+    return Array.from({ length: calls }, () => call(limiter, process));
+  });
+  let isOver = false;
+  void Promise.all(all.flat()).then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await settled();
+    vi.advanceTimersToNextTimer();
+  }
+  const seconds = (clock.now() - startedAt) / 1_000;
+  return { refused, percent: (100 * 200) / (limit * seconds), doneFirst };
+}
