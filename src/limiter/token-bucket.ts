@@ -224,8 +224,7 @@ class Bucket {
   /** How many tokens are free, and how many of them background calls leave. */
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
     const allowed = this.#foreignUse.countTokens(this.#limit, now);
-    // If others leave a single token, background calls may have it.
-    return { free: allowed - this.#inUse, reserved: Math.min(reservedTokens(this.#limit), allowed - 1) };
+    return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit) };
   }
 
   #canGrantAtOnce(priority: Priority, now: number): boolean {

@@ -20,8 +20,3 @@ test.each([
     for (const failure of failures) expect(failure).toBeInstanceOf(other.RateLimitError);
   },
 );
-
-test('LongPauseError of one copy → instance of the other’s, and so of a limiter’s own', () => {
-  expect(new commonJs.LongPauseError(5)).toBeInstanceOf(esm.LongPauseError);
-  expect(new esm.QueueFullError('full')).not.toBeInstanceOf(commonJs.LongPauseError);
-});
