@@ -1,7 +1,10 @@
-import { type RateLimitFeedback, WINDOW_MS } from './limiter.ts';
+import { type RateLimitFeedback, reservedTokens, WINDOW_MS } from './limiter.ts';
 
 /** How long the estimate stands until it may grow: the pause after a refusal, and more than one window of observation. */
 const PERIOD_MS = 2_500;
+
+/** How long a new bucket leaves one token unused in its second window. */
+const GAP_MS = 260;
 
 /** The part of a window over which grants are spread while others use the account. */
 const SPREAD_OVER = 0.8;
@@ -17,6 +20,8 @@ const SPREAD_OVER = 0.8;
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
  * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
  * 7. After a period in which others used nothing, the full limit is ours again.
+ * 8. Nobody sees that others are refused. So a new bucket of which calls wait leaves one token unused for a moment when its
+ *    first ones come back. Others that started at the same time and were refused return in this gap, and are noticed.
  */
 export class ForeignUse {
   /** Requests of ours that left and were not refused, and how many of their tokens have come back. */
@@ -28,8 +33,14 @@ export class ForeignUse {
   #floor = 0;
   /** The least that a response of this period told of. */
   #least = Number.POSITIVE_INFINITY;
-  /** When the period ends; Infinity while nobody else is noticed. */
-  changesAt = Number.POSITIVE_INFINITY;
+  readonly #gapStartsAt: number;
+  /** When the number of tokens changes without a response. */
+  changesAt: number;
+
+  constructor(now: number) {
+    this.#gapStartsAt = now + WINDOW_MS;
+    this.changesAt = this.#gapStartsAt + GAP_MS;
+  }
 
   /** A request leaves. The result is for `noteResponse`, which needs to know which tokens were back by then. */
   noteSent(): number {
@@ -51,7 +62,7 @@ export class ForeignUse {
     const available = remaining + this.#sent - returnedBefore;
     this.#least = Math.min(this.#least, available);
     if (available >= Math.min(limit, this.#tokens)) return;
-    const isAlone = this.changesAt === Number.POSITIVE_INFINITY;
+    const isAlone = this.#tokens === Number.POSITIVE_INFINITY;
     if (isAlone) this.#floor = Math.ceil(limit / 2);
     const tokens = isAlone ? this.#floor : Math.max(available, this.#floor);
     if (tokens === this.#tokens) return;
@@ -59,9 +70,16 @@ export class ForeignUse {
     this.changesAt = now + PERIOD_MS;
   }
 
-  /** How many tokens may be out at the same time. */
-  countTokens(limit: number, now: number): number {
-    if (now < this.changesAt) return Math.min(limit, this.#tokens);
+  /**
+   * How many tokens may be out at the same time.
+   *
+   * @param isWaiting - whether calls wait for one
+   */
+  countTokens(limit: number, now: number, isWaiting: boolean): number {
+    if (now < this.changesAt) {
+      const isGap = isWaiting && now >= this.#gapStartsAt && now < this.#gapStartsAt + GAP_MS;
+      return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#tokens);
+    }
     if (this.#least >= limit) {
       this.#tokens = Number.POSITIVE_INFINITY;
     } else {

@@ -107,7 +107,7 @@ class Bucket {
   readonly #answered = new Set<Token>();
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
-  readonly #foreignUse = new ForeignUse();
+  readonly #foreignUse = new ForeignUse(systemClock.now());
   #limit: number;
   /** When the request left whose response announced the limit last. */
   #limitKnownSince = Number.NEGATIVE_INFINITY;
@@ -149,7 +149,7 @@ class Bucket {
   /** True if forgetting the bucket changes nothing but the limit that the service announced. */
   isIdle(): boolean {
     const { limit, inUse, queued, pausedUntil } = this.snapshot();
-    const isAlone = this.#foreignUse.countTokens(limit, systemClock.now()) === limit;
+    const isAlone = this.#foreignUse.countTokens(limit, systemClock.now(), false) === limit;
     return inUse === 0 && queued === 0 && pausedUntil === null && isAlone;
   }
 
@@ -223,7 +223,7 @@ class Bucket {
 
   /** How many tokens are free, and how many of them background calls leave. */
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
-    const allowed = this.#foreignUse.countTokens(this.#limit, now);
+    const allowed = this.#foreignUse.countTokens(this.#limit, now, this.#queue.size > 0);
     return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit) };
   }
 

@@ -149,6 +149,25 @@ describe('responses that our own requests explain', () => {
   });
 });
 
+test('20 calls of a fresh limiter → the last token of the second ten goes 250 ms later, the next ten together', async () => {
+  const { ask, clock, sent } = makeShared();
+  for (const permit of await sent(10)) permit.report({ status: 200 });
+  const calls = ask(10);
+  await clock.advance(1_259);
+  expect(countGranted(calls)).toBe(9);
+  await clock.advance(1);
+  expect(countGranted(calls)).toBe(10);
+});
+
+test('ten calls, and ten more after a second → all of these leave at once', async () => {
+  const { ask, clock, sent } = makeShared();
+  for (const permit of await sent(10)) permit.report({ status: 200 });
+  await clock.advance(1_010);
+  const calls = ask(10);
+  await settled();
+  expect(countGranted(calls)).toBe(10);
+});
+
 test('ten calls of a fresh limiter, responses after 600 ms → all leave at once', async () => {
   const { ask } = makeShared();
   const calls = ask(20);
