@@ -1,5 +1,3 @@
-// Specification: service.md 1, 2.4, 4, 8; public contract
-
 import { z } from 'zod';
 import { bulkInputSchema, bulkResultSchema } from './schemas/bulk.ts';
 import { courierSchema } from './schemas/courier.ts';
@@ -7,7 +5,7 @@ import {
   bulkBody,
   firstInData,
   inData,
-  pageOf,
+  recordInData,
   resendSummary,
   type Unwrap,
   wholeBody,
@@ -25,8 +23,8 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 /**
  * What may be sent again after a failure.
  * - `safe`: repeating changes nothing, or the service reuses what exists
- * - `bulk`: not idempotent as a whole; ambiguous failures are repeated on request only
- * - `unsafe`: every call is paid for, or pushes webhooks again
+ * - `bulk`: the service may have carried out some items, so an ambiguous failure is repeated only with `retryAmbiguous`
+ * - `unsafe`: each request is paid for or pushes webhooks again, so only what the service refused is repeated
  */
 export type RetryClass = 'safe' | 'bulk' | 'unsafe';
 
@@ -69,15 +67,13 @@ export interface Endpoint {
   };
   /** One line for the documentation. */
   readonly summary: string;
-  /** Where the endpoint is specified. */
-  readonly source: string;
 }
 
 const trackerParams = z.object({ trackerId: trackerIdentifier });
 const searchBy = z.object({ searchBy: searchBySchema.optional() });
 const TRACKING_FIELDS = Object.keys(trackingSchema.shape);
 
-/** THE table: the client, the limiter, the retry policy, the fake service and the documentation derive from it. */
+/** Every fact about every endpoint: client, limiter, retry policy, fake service and documentation derive from this table. */
 export const endpoints = {
   'trackers.create': {
     method: 'POST',
@@ -86,9 +82,8 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: { body: trackerInputSchema },
-    response: { unwrap: inData('tracker'), schema: trackerSchema },
+    response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
     summary: 'Creates a tracker, or returns the one that matches the same payload.',
-    source: 'service.md 2.1, 2.4, 4',
   },
   'trackers.list': {
     method: 'GET',
@@ -97,12 +92,8 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: { query: trackerListQuerySchema },
-    response: {
-      unwrap: pageOf('trackers'),
-      schema: z.object({ trackers: z.array(trackerSchema), sent: z.number() }),
-    },
+    response: { unwrap: inData('trackers'), schema: z.array(trackerSchema) },
     summary: 'Lists one page of the trackers of the account.',
-    source: 'service.md 4; public contract',
   },
   'trackers.createBulk': {
     method: 'POST',
@@ -113,7 +104,6 @@ export const endpoints = {
     request: { body: bulkInputSchema },
     response: { unwrap: bulkBody, schema: bulkResultSchema, resultStatuses: [400, 403] },
     summary: 'Creates 1 to 100 trackers and reports on each.',
-    source: 'service.md 4; public contract',
   },
   'trackers.track': {
     method: 'POST',
@@ -124,7 +114,6 @@ export const endpoints = {
     request: { body: trackerInputSchema },
     response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
     summary: 'Creates a tracker and fetches its results in the same call, which can take a minute.',
-    source: 'service.md 1, 2.4, 4',
   },
   'trackers.get': {
     method: 'GET',
@@ -133,9 +122,8 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy },
-    response: { unwrap: inData('tracker'), schema: trackerSchema },
+    response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
     summary: 'Gets one tracker.',
-    source: 'service.md 4',
   },
   'trackers.update': {
     method: 'PATCH',
@@ -144,9 +132,8 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: { params: trackerParams, query: searchBy, body: trackerUpdateSchema },
-    response: { unwrap: inData('tracker'), schema: trackerSchema },
+    response: { unwrap: recordInData('tracker', 'trackerId'), schema: trackerSchema },
     summary: 'Changes a tracker, or archives it with `isSubscribed: false`.',
-    source: 'service.md 4; public contract',
   },
   'trackers.resultsByTrackingNumber': {
     method: 'GET',
@@ -157,7 +144,6 @@ export const endpoints = {
     request: { params: z.object({ trackingNumber: trackingNumberIdentifier }) },
     response: { unwrap: inData('trackings'), schema: z.array(trackingSchema) },
     summary: 'Gets the results of every tracker with a tracking number; numbers are not unique.',
-    source: 'service.md 4; public contract',
   },
   'trackers.results': {
     method: 'GET',
@@ -168,7 +154,6 @@ export const endpoints = {
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: firstInData('trackings', TRACKING_FIELDS), schema: trackingSchema },
     summary: 'Gets the shipment and the full event history of one tracker.',
-    source: 'service.md 2.3, 4',
   },
   'trackers.resendWebhookEvents': {
     method: 'POST',
@@ -179,7 +164,6 @@ export const endpoints = {
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: resendSummary, schema: resendResultSchema, isStatusEnough: true },
     summary: 'Has the webhook events of a tracker pushed again.',
-    source: 'service.md 4, 6; public contract',
   },
   'trackers.webhookHistory': {
     method: 'GET',
@@ -190,7 +174,6 @@ export const endpoints = {
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: wholeBody, schema: webhookHistorySchema },
     summary: 'Downloads the webhooks that were sent for a tracker.',
-    source: 'public contract',
   },
   'tracking.search': {
     method: 'POST',
@@ -201,7 +184,6 @@ export const endpoints = {
     request: { body: trackingSearchInputSchema },
     response: { unwrap: inData('trackings'), schema: z.array(perCallTrackingSchema) },
     summary: 'Looks a number up once, on the per-call plan; creates no tracker and is paid per call.',
-    source: 'service.md 1, 4; public contract',
   },
   'couriers.list': {
     method: 'GET',
@@ -212,21 +194,17 @@ export const endpoints = {
     request: {},
     response: { unwrap: inData('couriers'), schema: z.array(courierSchema) },
     summary: 'Lists the couriers and their codes.',
-    source: 'service.md 4; public contract',
   },
 } as const satisfies Record<string, Endpoint>;
 
-function namesOf<Name extends string>(table: Readonly<Record<Name, Endpoint>>): readonly Name[] {
+function readNames<Name extends string>(table: Readonly<Record<Name, Endpoint>>): readonly Name[] {
   // Sound: the keys of a `const` object literal are exactly its `keyof`.
   return Object.keys(table) as Name[];
 }
 
 /** Every endpoint name, in the order of the table. */
-export const ENDPOINT_NAMES = namesOf(endpoints);
+export const ENDPOINT_NAMES = readNames(endpoints);
 
 /** The name of an endpoint: the client's method path. */
-// Read off the list, not the table, so that declarations hold twelve names and not the whole table.
+// Derived from the list, not from the table, so that declarations hold twelve names and not the whole table.
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];
-
-/** The table for readers: every fact of every endpoint by its name. */
-export const endpointTable: Readonly<Record<EndpointName, Endpoint>> = endpoints;

@@ -7,14 +7,7 @@
 
 export { TrackingClient } from './client.ts';
 export type { ValidationIssue } from './common/validation.ts';
-export {
-  ENDPOINT_NAMES,
-  type Endpoint,
-  type EndpointName,
-  endpointTable as endpoints,
-  type RetryClass,
-  type TimeoutClass,
-} from './endpoints.ts';
+export type { EndpointName } from './endpoints.ts';
 export {
   ApiError,
   type ApiErrorDetails,
@@ -78,7 +71,6 @@ export type {
 } from './options.ts';
 export {
   type ApiErrorItem,
-  apiErrorItemSchema,
   type ErrorCode,
   KNOWN_ERROR_CODES,
   type KnownErrorCode,
@@ -87,8 +79,6 @@ export {
   type BulkInputData,
   type BulkItem,
   type BulkResult,
-  bulkInputSchema,
-  bulkItemSchema,
   bulkResultSchema,
   MAX_BULK_ITEMS,
 } from './schemas/bulk.ts';
@@ -108,7 +98,7 @@ export {
   type StatusMilestone,
   type TrackingEvent,
 } from './schemas/event.ts';
-export { type SearchBy, searchBySchema } from './schemas/identifier.ts';
+export type { SearchBy } from './schemas/identifier.ts';
 export type { OpenEnum } from './schemas/record.ts';
 export {
   type Tracker,
@@ -125,11 +115,9 @@ export {
   type PerCallTracking,
   perCallTrackingSchema,
   type Recipient,
-  recipientSchema,
   type Shipment,
   type ShipmentDelivery,
   type Statistics,
-  shipmentDeliverySchema,
   shipmentSchema,
   statisticsSchema,
   type Tracking,
@@ -137,7 +125,6 @@ export {
   trackingSchema,
   trackingSearchInputSchema,
 } from './schemas/tracking.ts';
-export { unknownFields } from './schemas/unknown-fields.ts';
 export {
   type ResendResult,
   resendResultSchema,

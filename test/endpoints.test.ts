@@ -39,12 +39,12 @@ describe('classes', () => {
     const unsafe = ENDPOINT_NAMES.filter((name) => endpoints[name].retryClass !== 'safe');
     expect(Object.fromEntries(unsafe.map((name) => [name, endpoints[name].retryClass]))).toEqual({
       'trackers.createBulk': 'bulk',
-      'trackers.resendWebhookEvents': 'replay',
-      'tracking.search': 'billed',
+      'trackers.resendWebhookEvents': 'unsafe',
+      'tracking.search': 'unsafe',
     });
   });
 
-  test('answers outside 2xx that are results → only those of the bulk endpoint', () => {
+  test('responses outside 2xx that are results → only those of the bulk endpoint', () => {
     const withResults = Object.entries(endpoints).filter(([, row]) => 'resultStatuses' in row.response);
     expect(withResults.map(([name]) => name)).toEqual(['trackers.createBulk']);
   });

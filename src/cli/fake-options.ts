@@ -1,5 +1,5 @@
-import { ENDPOINT_NAMES, type EndpointName } from 'tracking-client';
 import type { Failure, FailureKind, PlayName } from 'tracking-client/testing';
+import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import { CommandError } from './terminal.ts';
 
 /** The flags of the fake command as they were typed. */

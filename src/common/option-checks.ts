@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './clock.ts';
-import { hotSchema, kindOf } from './validation.ts';
+import { compileWhenHot, kindOf } from './validation.ts';
 
 /** A schema for every option of an interface, so that an option without one does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
@@ -19,55 +19,34 @@ export function checkOptions<Schema extends z.ZodType>(
   options: unknown,
   name = 'options',
 ): z.output<Schema> {
-  const quick = hotSchema(schema).safeParse(options);
+  const quick = compileWhenHot(schema).safeParse(options);
   if (quick.success) return quick.data;
-  // Asked again only of what is wrong, so that good options never pay for our words.
-  const { error } = schema.safeParse(options, { error: (issue) => messageOf(issue, name) });
+  // Parsed again for the messages, so that good options never pay for them.
+  const { error } = schema.safeParse(options, { error: (issue) => buildMessage(issue, name) });
   const issues = error?.issues ?? [];
-  // A misspelt name explains why another option is missing.
+  // Report an unknown option first: it may be a misspelling that explains why another one is missing.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
-  throw new ConfigurationError(first?.message ?? `Expected \`${name}\` to make sense`);
+  throw new ConfigurationError(first?.message ?? `Expected \`${name}\` to be valid`);
 }
 
-function messageOf(issue: z.core.$ZodRawIssue, root: string): string {
-  const name = nameOf(issue.path ?? [], root);
+function buildMessage(issue: z.core.$ZodRawIssue, root: string): string {
+  const name = formatName(issue.path ?? [], root);
   if (issue.code === 'unrecognized_keys') {
-    const [given = ''] = issue.keys;
     const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-    const near = aliasOf(given, known) ?? nearestName(given, known);
-    const hint = near === undefined ? `one of ${known.join(', ')}` : `\`${near}\``;
-    return `Expected \`${name}\` to hold known options only, got \`${given}\`; did you mean ${hint}?`;
+    const unknown = `got \`${issue.keys[0] ?? ''}\``;
+    return `Expected \`${name}\` to hold known options only, ${unknown}; known are ${known.join(', ')}`;
   }
   const rule = issue.code === 'custom' ? issue.params?.['rule'] : undefined;
   if (typeof rule === 'string') return ruleMessage(name, rule, issue.input);
   return ruleMessage(name, issue.code === 'invalid_type' ? 'an object' : 'valid', issue.input);
 }
 
-/** What other SDKs call an option of ours. */
-const ALIASES: Readonly<Record<string, string>> = {
-  maxRetries: 'retry.retries',
-  maxNetworkRetries: 'retry.retries',
-  maxAttempts: 'retry.retries',
-  retries: 'retry.retries',
-  prefixUrl: 'baseUrl',
-  endpoint: 'baseUrl',
-  host: 'baseUrl',
-  token: 'apiKey',
-  accessToken: 'apiKey',
-  defaultHeaders: 'headers',
-};
-
-function aliasOf(given: string, known: readonly string[]): string | undefined {
-  const meant = Object.hasOwn(ALIASES, given) ? ALIASES[given] : undefined;
-  return known.some((name) => name === meant?.split('.')[0]) ? meant : undefined;
-}
-
 /** Writes a path as code would: `rateLimit.limits["couriers.list"]`. */
-function nameOf(path: readonly PropertyKey[], root: string): string {
+function formatName(path: readonly PropertyKey[], root: string): string {
   const steps = path.map((key) =>
     /^\w+$/.test(String(key)) ? `.${String(key)}` : `[${JSON.stringify(key)}]`,
   );
-  // The options of a call are its own words; a part of them is named with where it stands.
+  // Inside of `options` a name stands alone: `timeoutMs`, not `options.timeoutMs`.
   const isNamed = root !== 'options' || path.length === 0;
   return `${isNamed ? root : ''}${steps.join('')}`.replace(/^\./, '');
 }
@@ -102,29 +81,29 @@ export const countOption = (min: number, allowInfinity = false) =>
     return isNumber(value) && Number.isSafeInteger(value) && value >= min;
   });
 
-/** A switch: a truthy value of another kind, as the text "false", would switch it on. */
+/** True or false only: the text "false" is truthy and would switch the option on. */
 export const switchOption = option<boolean>('true or false', (value) => typeof value === 'boolean');
 
 export const choiceOption = <Allowed extends string>(allowed: readonly Allowed[]) =>
-  option<Allowed>(allowed.map((one) => `"${one}"`).join(' or '), (value) =>
-    allowed.some((one) => one === value),
+  option<Allowed>(allowed.map((choice) => `"${choice}"`).join(' or '), (value) =>
+    allowed.some((choice) => choice === value),
   );
 
-/** Whether a value is a URL, or the text of one. */
+/** Tells whether a value is a URL, or the text of one. */
 export function isUrl(value: unknown): boolean {
   return (typeof value === 'string' || value instanceof URL) && URL.canParse(value);
 }
 
-/** Whether a value is a signal; by its shape, since a test environment may have an AbortSignal of its own. */
+/** Tells whether a value is a signal; by its shape, since a test environment may bring its own `AbortSignal`. */
 export function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
 
-/** Whether something has methods: options come from callers without types, and `Object` makes an object of null, too. */
+/** Tells whether a value has methods; works for null, too, since options may come from callers without types. */
 export function hasMethods<Name extends string>(
   value: unknown,
   ...names: readonly Name[]
-): value is Record<Name, (...given: never[]) => unknown> {
+): value is Record<Name, (...parameters: never[]) => unknown> {
   return names.every((name) => typeof Object(value)[name] === 'function');
 }
 
@@ -139,7 +118,7 @@ export function refuseOption(name: string, rule: string, value: unknown): never 
   throw new ConfigurationError(ruleMessage(name, rule, value));
 }
 
-/** For options of which a field is read before all of them are checked. */
+/** Rejects what is no object; for options of which a field is read before all of them are checked. */
 export function checkIsObject(name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
@@ -152,7 +131,7 @@ export function checkOneOf<Allowed extends string>(
   return checkOptions(choiceOption(allowed), value, name);
 }
 
-/** Headers that describe the transport: the runtime writes them, and a wrong one makes requests hang or fail. */
+/** Headers that the runtime writes: a wrong one makes requests hang or fail. */
 const TRANSPORT_HEADERS = [
   'connection',
   'content-length',
@@ -165,7 +144,7 @@ const TRANSPORT_HEADERS = [
 
 /** Checks header names and values without printing a value; the result's names are in lower case. */
 export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {
-  // What is read by iterating (an array, a Map, Headers) has no fields, and would pass as empty.
+  // An array, a Map or Headers has no fields of its own and would pass as empty.
   const isBag = typeof value === 'object' && value !== null && !(Symbol.iterator in value);
   if (!isBag) return refuseOption(name, 'an object of header names and values', value);
   const headers = new Headers();
@@ -184,34 +163,4 @@ export function checkHeaders(name: string, value: unknown): Readonly<Record<stri
     }
   }
   return Object.fromEntries(headers);
-}
-
-/** The least number of letters to add, drop or change that makes one word of the other (Levenshtein). */
-export function distance(one: string, other: string): number {
-  let above = Array.from({ length: other.length + 1 }, (_, column) => column);
-  for (const [row, letter] of [...one].entries()) {
-    const current = [row + 1];
-    for (const [column, otherLetter] of [...other].entries()) {
-      const changed = (above[column] ?? 0) + (letter === otherLetter ? 0 : 1);
-      current.push(Math.min(changed, (above[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
-    }
-    above = current;
-  }
-  return above.at(-1) ?? 0;
-}
-
-/** The name that was most likely meant; undefined when none is near: another case, a beginning, or a slip of the keys. */
-export function nearestName(given: string, names: readonly string[]): string | undefined {
-  const lower = given.toLowerCase();
-  const isBeginning = (one: string, other: string) => one.length >= 3 && other.startsWith(one);
-  const near = names.flatMap((name) => {
-    const known = name.toLowerCase();
-    if (known === lower) return { name, slips: 0 };
-    if (isBeginning(lower, known) || isBeginning(known, lower)) return { name, slips: 1 };
-    // A word of the same length as another has little in common with it by chance.
-    const mostSlips = Math.max(1, Math.floor(Math.min(known.length, lower.length) / 3));
-    const slips = Math.abs(known.length - lower.length) > mostSlips ? Infinity : distance(lower, known);
-    return slips <= mostSlips ? { name, slips } : [];
-  });
-  return near.sort((one, other) => one.slips - other.slips)[0]?.name;
 }

@@ -71,38 +71,103 @@ function article(noun: string): string {
   return /^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`;
 }
 
-/** Turns the first zod issues into ours; a `code` given in a custom issue's `params` is the rule's own name. */
-export function toValidationIssues(
-  error: { readonly issues: readonly z.core.$ZodIssue[] },
-  most = Number.POSITIVE_INFINITY,
-): ValidationIssue[] {
-  return error.issues.slice(0, most).map((issue) => {
-    const named = issue.code === 'custom' ? issue.params?.['code'] : undefined;
+/** The most issues that one error, one response or one webhook item reports: more would fill every log. */
+export const MAX_ISSUES = 20;
+
+/** Turns the first zod issues into ours; a `code` in the `params` of a custom issue is the rule's own name. */
+export function toValidationIssues(error: {
+  readonly issues: readonly z.core.$ZodIssue[];
+}): ValidationIssue[] {
+  return error.issues.slice(0, MAX_ISSUES).map((issue) => {
+    const code = issue.code === 'custom' ? issue.params?.['code'] : undefined;
     return {
       path: issue.path.map((key) => (typeof key === 'number' ? key : String(key))),
-      code: typeof named === 'string' ? named : issue.code,
+      code: typeof code === 'string' ? code : issue.code,
       message: issue.message,
     };
   });
 }
 
 /**
- * Validations before a schema is compiled: that takes about ten milliseconds, which a program that asks once or twice would
- * pay for nothing, and saves most of the cost of every later one.
+ * How often a schema is used before it is compiled. Compiling takes about ten milliseconds, so it pays only for schemas
+ * that are used often.
  */
-const HOT_AFTER = 50;
+const COMPILE_AFTER = 50;
 
-const heats = new WeakMap<z.ZodType, { uses: number; compiled: z.ZodType | undefined }>();
+const uses = new WeakMap<z.ZodType, { count: number; compiled: z.ZodType | undefined }>();
 
-/** The schema, or its compiled form once it is used often, with the same results; for schemas that live for ever. */
-export function hotSchema<Schema extends z.ZodType>(schema: Schema): Schema {
-  let heat = heats.get(schema);
-  if (heat === undefined) {
-    heat = { uses: 0, compiled: undefined };
-    heats.set(schema, heat);
+/**
+ * Returns the schema, or its compiled form once it is used often; both give the same results.
+ *
+ * @param schema - a schema that lives as long as the program, since each is compiled once
+ */
+export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema {
+  let use = uses.get(schema);
+  if (use === undefined) {
+    use = { count: 0, compiled: undefined };
+    uses.set(schema, use);
   }
-  heat.uses += 1;
-  if (heat.uses > HOT_AFTER) heat.compiled ??= z.compile(schema);
-  // Sound: `compile` gives a clone of the very schema that is the key.
-  return (heat.compiled as Schema | undefined) ?? schema;
+  use.count += 1;
+  if (use.count > COMPILE_AFTER) use.compiled ??= z.compile(schema);
+  // Sound: `compile` returns a clone of the schema that is the key.
+  return (use.compiled as Schema | undefined) ?? schema;
+}
+
+/** A schema of any library that implements Standard Schema v1: zod 3.24 and later, valibot, arktype and others. */
+export interface StandardSchema<Output = unknown> {
+  /** The properties that the standard defines. */
+  readonly '~standard': {
+    /** The version of the standard. */
+    readonly version: 1;
+    /** The name of the library. */
+    readonly vendor: string;
+    /** Checks a value. */
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    /** The types of input and output; never there at run time. */
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+
+type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** What a Standard Schema makes of a value. */
+export type StandardSchemaOutput<Schema extends StandardSchema> = NonNullable<
+  Schema['~standard']['types']
+>['output'];
+
+/** Tells whether a value is a Standard Schema v1; arktype's are functions. */
+export function isStandardSchema(value: unknown): value is StandardSchema {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+  const standard: unknown = Reflect.get(value, '~standard');
+  return typeof standard === 'object' && standard !== null && 'validate' in standard;
+}
+
+/**
+ * Checks a value with a schema of any library, synchronous or not.
+ *
+ * @returns the schema's output, or the first 20 issues
+ * @throws what the schema's own code throws
+ */
+export async function validateWithStandardSchema<Schema extends StandardSchema>(
+  schema: Schema,
+  value: unknown,
+): Promise<{ readonly value: StandardSchemaOutput<Schema> } | { readonly issues: ValidationIssue[] }> {
+  const result = await schema['~standard'].validate(value);
+  if (result.issues === undefined) return { value: result.value };
+  const issues = result.issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
+    const keys = path.map((step) => (typeof step === 'object' ? step.key : step));
+    return {
+      path: keys.map((key) => (typeof key === 'number' ? key : String(key))),
+      code: 'invalid_value',
+      message,
+    };
+  });
+  return { issues };
 }

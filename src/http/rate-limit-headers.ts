@@ -1,5 +1,5 @@
-import { WINDOW_MS } from '../limiter/limiter.ts';
 import type { RateLimitFeedback } from '../limiter/limiter.ts';
+import { WINDOW_MS } from '../limiter/limiter.ts';
 import type { RateLimitInfo } from './api-promise.ts';
 
 /** What these functions read of a response. */

@@ -1,14 +1,12 @@
-// Specification: service.md 7; public contract
-
 import { z } from 'zod';
 import {
-  essential,
   type NamedSchema,
   namedRecord,
+  nullish,
   type OpenEnumSchema,
-  observed,
   openEnum,
   type RecordOf,
+  required,
 } from './record.ts';
 
 /** Every error code that is known today. */
@@ -46,9 +44,9 @@ export type ErrorCode = z.output<typeof errorCodeSchema>;
 
 const apiErrorItemFields = {
   /** Stable; branch on it. */
-  code: essential(errorCodeSchema),
+  code: required(errorCodeSchema),
   /** For people; it may change. */
-  message: observed(z.string()),
+  message: nullish(z.string()),
 };
 export interface ApiErrorItemSchema extends NamedSchema<typeof apiErrorItemFields, ApiErrorItem> {}
 /** The schema of `ApiErrorItem`. */

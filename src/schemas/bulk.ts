@@ -1,16 +1,16 @@
-// Specification: service.md 4, 8; public contract
-
 import { z } from 'zod';
 import { expected, kindOf } from '../common/validation.ts';
 import { apiErrorItemSchema } from './api-error.ts';
 import {
-  essential,
+  booleanOrTexts,
   type NamedSchema,
   namedRecord,
-  observed,
+  nullish,
   openEnum,
   type RecordOf,
   record,
+  required,
+  textOrTexts,
 } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';
 
@@ -21,29 +21,51 @@ function gotItems(input: unknown): string {
   return Array.isArray(input) ? String(input.length) : kindOf(input);
 }
 
-/** Body of a bulk creation: 1 to 100 creation requests. */
+const rightSize = expected(`to have 1 to ${MAX_BULK_ITEMS} items`, gotItems, 'items');
+
+/** Body of a bulk creation: 1 to 100 creation requests; the number is checked before the items. */
 export const bulkInputSchema = z
-  .array(trackerInputSchema, expected('to be an array', kindOf, 'items'))
-  .min(1, expected(`to have 1 to ${MAX_BULK_ITEMS} items`, gotItems, 'items'))
-  .max(MAX_BULK_ITEMS, expected(`to have 1 to ${MAX_BULK_ITEMS} items`, gotItems, 'items'));
+  .array(z.unknown(), expected('to be an array', kindOf, 'items'))
+  .min(1, rightSize)
+  .max(MAX_BULK_ITEMS, rightSize)
+  .pipe(z.array(trackerInputSchema));
+
+const anyText = nullish(z.string());
 
 const bulkInputDataFields = {
   /** The number, as it was sent or in upper case. */
-  trackingNumber: observed(z.string()),
+  trackingNumber: anyText,
   /** Your own identifier. */
-  clientTrackerId: observed(z.string()),
+  clientTrackerId: anyText,
   /** Free text. */
-  shipmentReference: observed(z.string()),
+  shipmentReference: anyText,
   /** One courier code or several. */
-  courierCode: observed(z.union([z.string(), z.array(z.string())])),
+  courierCode: nullish(textOrTexts),
+  /** The courier's name. */
+  courierName: anyText,
   /** ISO 3166-1 code. */
-  originCountryCode: observed(z.string()),
+  originCountryCode: anyText,
   /** ISO 3166-1 code. */
-  destinationCountryCode: observed(z.string()),
+  destinationCountryCode: anyText,
   /** Post code. */
-  destinationPostCode: observed(z.string()),
+  destinationPostCode: anyText,
   /** ISO 8601 date. */
-  shippingDate: observed(z.string()),
+  shippingDate: anyText,
+  /** Where the shipment can be tracked. */
+  trackingUrl: anyText,
+  /** Your order's number. */
+  orderNumber: anyText,
+  /** A title of your own. */
+  title: anyText,
+  /** Who is notified. */
+  recipient: nullish(record({ email: anyText, name: anyText })),
+  /** How the service tracks. */
+  settings: nullish(
+    record({
+      /** A boolean, one courier code or several. */
+      restrictTrackingToCourierCode: nullish(booleanOrTexts),
+    }),
+  ),
 };
 export interface BulkInputDataSchema extends NamedSchema<typeof bulkInputDataFields, BulkInputData> {}
 const bulkInputDataSchema: BulkInputDataSchema = namedRecord(bulkInputDataFields);
@@ -52,13 +74,13 @@ export interface BulkInputData extends RecordOf<typeof bulkInputDataFields> {}
 
 const bulkItemFields = {
   /** What became of it. */
-  itemStatus: observed(openEnum(['created', 'existing', 'error'])),
+  itemStatus: nullish(openEnum(['created', 'existing', 'error'])),
   /** The item as the service read it. */
-  inputData: observed(bulkInputDataSchema),
+  inputData: nullish(bulkInputDataSchema),
   /** The tracker, new or existing. */
-  tracker: observed(trackerSchema),
+  tracker: nullish(trackerSchema),
   /** Why there is none. */
-  errors: observed(z.array(apiErrorItemSchema)),
+  errors: nullish(z.array(apiErrorItemSchema)),
 };
 export interface BulkItemSchema extends NamedSchema<typeof bulkItemFields, BulkItem> {}
 /** The schema of `BulkItem`. */
@@ -70,22 +92,22 @@ const bulkResultFields = {
   /** `success`, `partial` (some items failed) or `error` (none was created). */
   status: openEnum(['success', 'partial', 'error']),
   /** How many items came out how. */
-  summary: observed(
+  summary: nullish(
     record({
       /** All items. */
-      totalInputs: observed(z.number()),
+      totalInputs: nullish(z.number()),
       /** New trackers. */
-      totalCreated: observed(z.number()),
+      totalCreated: nullish(z.number()),
       /** Trackers that matched the same payload. */
-      totalExisting: observed(z.number()),
+      totalExisting: nullish(z.number()),
       /** Items that failed. */
-      totalErrors: observed(z.number()),
+      totalErrors: nullish(z.number()),
     }),
   ),
   /** The items, matched to the inputs by their `inputData`. */
-  data: observed(essential(z.array(bulkItemSchema))),
+  data: nullish(required(z.array(bulkItemSchema))),
   /** Why the whole request failed, when it did. */
-  error: observed(apiErrorItemSchema),
+  error: nullish(apiErrorItemSchema),
 };
 export interface BulkResultSchema extends NamedSchema<typeof bulkResultFields, BulkResult> {}
 /** The schema of `BulkResult`. */

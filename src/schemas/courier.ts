@@ -1,8 +1,6 @@
-// Specification: service.md 2.1, 4, 8; public contract
-
 import { z } from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
-import { essential, type NamedSchema, namedRecord, observed, openEnum, type RecordOf } from './record.ts';
+import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf, required } from './record.ts';
 
 /** The hints a courier may ask for, as known today. */
 export const COURIER_REQUIRED_FIELDS = [
@@ -13,19 +11,19 @@ export const COURIER_REQUIRED_FIELDS = [
 
 const courierFields = {
   /** What requests name it by. */
-  courierCode: essential(z.string()),
+  courierCode: required(z.string()),
   /** What people call it. */
-  courierName: observed(z.string()),
+  courierName: nullish(z.string()),
   /** Its website. */
-  website: observed(z.string()),
+  website: nullish(z.string()),
   /** True for a postal service. */
-  isPost: observed(z.boolean()),
+  isPost: nullish(z.boolean()),
   /** Its country. */
-  countryCode: observed(z.string()),
+  countryCode: nullish(z.string()),
   /** Fields a tracker needs for this courier. */
-  requiredFields: observed(z.array(openEnum(COURIER_REQUIRED_FIELDS))),
+  requiredFields: nullish(z.array(openEnum(COURIER_REQUIRED_FIELDS))),
   /** True when it should no longer be used. */
-  isDeprecated: observed(z.boolean()),
+  isDeprecated: nullish(z.boolean()),
 };
 export interface CourierSchema extends NamedSchema<typeof courierFields, Courier> {}
 /** The schema of `Courier`. */

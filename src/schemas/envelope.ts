@@ -1,11 +1,18 @@
-import type { z } from 'zod';
-import { errorMap, hotSchema, toValidationIssues, type ValidationIssue } from '../common/validation.ts';
-import { isEssential } from './record.ts';
+import { z } from 'zod';
+import {
+  compileWhenHot,
+  errorMap,
+  expected,
+  MAX_ISSUES,
+  toValidationIssues,
+  type ValidationIssue,
+} from '../common/validation.ts';
+import { isRequired } from './record.ts';
 
 /** Marks a response that is well-formed and holds no results yet. */
 export const NO_RESULTS_YET = Symbol('no results yet');
 
-/** Takes the payload out of a response body; or says why it can't, as a rule the reader can check against the body. */
+/** Takes the payload out of a response body, or names what the body lacks. */
 export type Unwrap = (body: unknown) => { readonly payload: unknown } | { readonly mismatch: string };
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -23,11 +30,20 @@ export function inData(key: string): Unwrap {
   };
 }
 
+/** Reads a single record from `data.<key>` or `data`, or takes the whole body when that has the record's id. */
+export function recordInData(key: string, idField: string): Unwrap {
+  const unwrapData = inData(key);
+  return (body) => {
+    const isRecord = isJsonObject(body) && !Object.hasOwn(body, 'data') && Object.hasOwn(body, idField);
+    return isRecord ? { payload: body } : unwrapData(body);
+  };
+}
+
 /**
  * Reads the first item of `data.<key>[]`, or the bare form; an empty array means that there are no results yet.
  *
- * @param recordFields - what a record of the bare form has at least one of, so that an object of another kind is not
- * taken for an empty record
+ * @param recordFields - the bare form has at least one of these fields, so that an object of another kind is not taken for
+ * an empty record
  */
 export function firstInData(key: string, recordFields: readonly string[]): Unwrap {
   const unwrapList = inData(key);
@@ -46,113 +62,207 @@ export function firstInData(key: string, recordFields: readonly string[]): Unwra
 /** Takes the body as it is. */
 export const wholeBody: Unwrap = (body) => ({ payload: body });
 
-/** Takes the body of the bulk endpoint as it is: with its status, or with items that say by themselves what became of them. */
+/** Takes the body of the bulk endpoint as it is, when it has a status or a list of items. */
 export const bulkBody: Unwrap = (body) => {
   const isBulk = isJsonObject(body) && (typeof body['status'] === 'string' || Array.isArray(body['data']));
   return isBulk ? { payload: body } : { mismatch: 'an object with `status` or a list in `data`' };
 };
 
-/** Reads a list with how many items were sent: items that are none are left out later, and a full page is still full. */
-export function pageOf(key: string): Unwrap {
-  const unwrapList = inData(key);
-  return (body) => {
-    const list = unwrapList(body);
-    if ('mismatch' in list) return list;
-    const { payload } = list;
-    if (!Array.isArray(payload)) return { mismatch: `an array in \`data.${key}\`, or as \`data\`` };
-    return { payload: { [key]: payload, sent: payload.length } };
-  };
-}
-
-/** Reads `data.summary` of a resend; without one it is empty, as the status says that the service has taken it. */
+/** Reads `data.summary` of a resend; a missing one counts as empty, since the status already says that the resend was accepted. */
 export const resendSummary: Unwrap = (body) => {
   const data = isJsonObject(body) ? body['data'] : undefined;
   const summary = isJsonObject(data) ? data['summary'] : undefined;
   return { payload: isJsonObject(summary) ? summary : {} };
 };
 
-/** What may differ from its schema: fields nothing depends on, nothing, or everything but the kind of record. */
-export type InvalidResponseMode = 'keep' | 'throw' | 'warn';
+/** What happens to a response with fields that break its schema: they are kept as they came, or the call rejects. */
+export type InvalidResponseMode = 'keep' | 'throw';
 
-/** A payload with what of it is not as it should be; without `data` it can't be used. */
+/** A payload with the fields that break its schema; `data` is missing when the payload cannot be used. */
 export type CheckedResponse<T> = {
-  /** The first of what differs, items that were left out before fields that were kept. */
+  /** The first 20 breaches. */
   readonly mismatched: readonly ValidationIssue[];
-  /** How much differs in all. */
+  /** How many breaches were found; more than `mismatched` has when the check stopped there. */
   readonly total: number;
 } & ({ readonly data: T; readonly isUsable: true } | { readonly data?: undefined; readonly isUsable: false });
 
-type Path = readonly PropertyKey[];
-
-/** A page of records that all lack a field would fill megabytes, in every log. */
-const MOST_MISMATCHES = 20;
-
 /**
- * Checks a payload. A field that is not what it should be is kept as it came: the service promises few of them, and one
- * odd record must not cost the others. An item of a list that has not even its id is left out. A payload of another
- * kind, or a single record without its id, can't be used, in every mode.
+ * Checks a payload part by part, so that a list of a million wrong items costs no more than its first 20 issues.
+ * Nothing is dropped: a field that breaks its schema is kept as it came, with the schema's defaults beside it.
+ *
+ * @param schema - the response schema of an endpoint
+ * @param payload - parsed JSON; not changed
+ * @param mode - `throw` makes every breach unusable. Both modes reject a payload of another kind, a single record
+ * without its id, and an item of a list of records that is no object
  */
 export function checkResponse<T>(
   schema: z.ZodType<T>,
   payload: unknown,
   mode: InvalidResponseMode,
 ): CheckedResponse<T> {
-  const checked = hotSchema(schema).safeParse(payload);
-  if (checked.success) return { data: checked.data, isUsable: true, mismatched: [], total: 0 };
-  // Once more, for the words, and for what the schema makes of the good fields, which a failure withholds.
-  const { error } = schema.safeParse(payload, { error: errorMap('data') });
-  // Sound: a schema with promises has made the first check throw.
-  const part = schema._zod.run({ value: payload, issues: [] }, { async: false }) as z.core.ParsePayload;
-  const broken = part.issues.map(brokenRecord);
-  const named = namedIssues(error?.issues ?? [], broken, mode);
-  // Asked for as it came, a list may be anything: only what is no record of its kind has nothing to hand over.
-  const isNone = part.issues.some(
-    (issue, index) => broken[index]?.length === 0 && !(mode === 'warn' && isInnerList(issue)),
-  );
-  if (isNone || mode === 'throw') return { isUsable: false, ...named };
-  const data = mode === 'warn' ? payload : withoutItems(part.value, broken);
-  // What anything here depends on was checked; of the other fields `mismatched` says which break the type.
-  return { data: data as T, isUsable: true, ...named };
+  const check = new ResponseCheck();
+  const data = check.read(schema, payload, []);
+  const { issues, isRejected } = check;
+  const mismatched = issues.slice(0, MAX_ISSUES);
+  if (isRejected || (mode === 'throw' && issues.length > 0))
+    return { isUsable: false, mismatched, total: issues.length };
+  // Everything that the client itself depends on is checked; `mismatched` names the other fields that break the type.
+  return { data: data as T, isUsable: true, mismatched, total: issues.length };
 }
 
-function namedIssues(
-  issues: readonly z.core.$ZodIssue[],
-  broken: readonly (Path | undefined)[],
-  mode: InvalidResponseMode,
-) {
-  const isLeftOut = (index: number) => mode === 'keep' && typeof broken[index]?.at(-1) === 'number';
-  const kept = issues.filter((_, index) => !isLeftOut(index));
-  const leftOut = issues
-    .filter((_, index) => isLeftOut(index))
-    .map((issue) => ({ ...issue, message: `${issue.message}; the item is left out` }));
-  const mismatched = toValidationIssues({ issues: [...leftOut, ...kept] }, MOST_MISMATCHES);
-  return { mismatched, total: issues.length };
-}
+type Path = readonly (string | number)[];
 
-/** The path of the record that an issue breaks, an item or a part of one: it lacks what makes it a record, or is something else. */
-function brokenRecord({ path = [], inst, ...issue }: z.core.$ZodRawIssue): Path | undefined {
-  if (path.length === 0) return path;
-  if (isEssential(inst)) return path.slice(0, -1);
-  return issue['expected'] === 'object' ? path : undefined;
-}
+/** Reads one payload and collects its issues. */
+class ResponseCheck {
+  /** Holds at most one issue more than are reported, so that the reader learns that there are more. */
+  readonly issues: ValidationIssue[] = [];
+  isRejected = false;
 
-function isInnerList({ path = [], ...issue }: z.core.$ZodRawIssue): boolean {
-  return path.length > 0 && issue['expected'] === 'array';
-}
-
-/** Takes items out of the lists of a value that is ours. */
-function withoutItems(value: unknown, paths: readonly (Path | undefined)[]): unknown {
-  const indexesOf = new Map<unknown[], Set<PropertyKey | undefined>>();
-  for (const path of paths) {
-    const index = path?.at(-1);
-    const list = path?.slice(0, -1).reduce((holder: unknown, key) => Reflect.get(Object(holder), key), value);
-    if (!Array.isArray(list)) continue;
-    indexesOf.set(list, (indexesOf.get(list) ?? new Set()).add(index));
+  /** Returns what the schema makes of a value, or the value as it came when it breaks the schema. */
+  read(schema: z.ZodType, value: unknown, path: Path): unknown {
+    const plan = planOf(schema);
+    if (plan.kind === 'list') return this.#readList(schema, plan, value, path);
+    if (plan.kind === 'record' && isJsonObject(value)) return this.#readRecord(plan, value, path);
+    if (path.length === 0) this.isRejected = true;
+    return this.#parse(schema, value, path);
   }
-  for (const [list, indexes] of indexesOf) {
-    const good = list.filter((_, index) => !indexes.has(index));
-    list.length = 0;
-    for (const item of good) list.push(item);
+
+  #readList(
+    schema: z.ZodType,
+    { item: itemSchema, isRequired }: ListPlan,
+    value: unknown,
+    path: Path,
+  ): unknown {
+    const mustBeRecords = isRequired || path.length === 0;
+    if (!Array.isArray(value)) {
+      const missing = compileWhenHot(schema).safeParse(value);
+      if (missing.success) return missing.data;
+      this.isRejected ||= mustBeRecords;
+      return this.#parse(schema, value, path);
+    }
+    const items: readonly unknown[] = value;
+    const itemPlan = planOf(itemSchema);
+    const strayIndex = mustBeRecords ? items.findIndex((item) => !isOfKind(item, itemPlan)) : -1;
+    if (strayIndex >= 0) {
+      this.isRejected = true;
+      this.issues.push(strayIssue([...path, strayIndex], items[strayIndex], itemPlan));
+      return items;
+    }
+    let copy: unknown[] | undefined;
+    for (let index = 0; index < items.length; index += 1) {
+      // Nothing more is reported, so only the lists of records inside of the other items need to be read.
+      if (this.#isFull && !holdsRequiredLists(itemPlan)) break;
+      const read = this.read(itemSchema, items[index], [...path, index]);
+      if (read === items[index]) continue;
+      copy ??= [...items];
+      copy[index] = read;
+    }
+    return copy ?? items;
   }
-  return value;
+
+  #readRecord({ flat, lists, ids }: RecordPlan, value: JsonObject, path: Path): unknown {
+    const record = this.#parse(flat, value, path);
+    if (path.length === 0 && this.issues.some((issue) => ids.includes(String(issue.path[0]))))
+      this.isRejected = true;
+    if (lists.length === 0) return record;
+    const read = lists.map(
+      ([field, schema]) => [field, this.read(schema, value[field], [...path, field])] as const,
+    );
+    const changed = read.filter(([field, list]) => list !== value[field]);
+    return changed.length === 0 ? record : { ...Object(record), ...Object.fromEntries(changed) };
+  }
+
+  #parse(schema: z.ZodType, value: unknown, path: Path): unknown {
+    if (this.#isFull) return value;
+    const result = compileWhenHot(schema).safeParse(value);
+    if (result.success) return result.data;
+    // Parsed again for the messages, so that a good response never pays for them.
+    const { error } = schema.safeParse(value, { error: errorMapAt(path) });
+    const found = error === undefined ? [] : toValidationIssues(error);
+    for (const issue of found.slice(0, MAX_ISSUES + 1 - this.issues.length))
+      this.issues.push({ ...issue, path: [...path, ...issue.path] });
+    return value;
+  }
+
+  get #isFull(): boolean {
+    return this.issues.length > MAX_ISSUES;
+  }
+}
+
+/** Tells whether an item may be a record: one without an id of its own needs at least one of its fields. */
+function isOfKind(item: unknown, plan: Plan): boolean {
+  if (!isJsonObject(item)) return false;
+  return plan.kind !== 'record' || plan.ids.length > 0 || plan.fields.some((field) => field in item);
+}
+
+function strayIssue(path: Path, item: unknown, plan: Plan): ValidationIssue {
+  const needsField = plan.kind === 'record' && isJsonObject(item);
+  const rule = needsField ? `to have one of ${plan.fields.join(', ')}` : 'to be an object';
+  return { path, code: 'invalid_type', message: expected(rule).error({ path: [...path], input: item }) };
+}
+
+function errorMapAt(path: Path): z.core.$ZodErrorMap {
+  const describe = errorMap('data');
+  return (issue) => describe({ ...issue, path: [...path, ...(issue.path ?? [])] });
+}
+
+interface ListPlan {
+  readonly kind: 'list';
+  readonly item: z.ZodType;
+  readonly isRequired: boolean;
+}
+
+interface RecordPlan {
+  readonly kind: 'record';
+  /** The schema without the fields that hold lists. */
+  readonly flat: z.ZodType;
+  /** The fields that hold lists, perhaps deeper inside. */
+  readonly lists: readonly (readonly [field: string, schema: z.ZodType])[];
+  /** All fields that the schema knows. */
+  readonly fields: readonly string[];
+  /** The required ones of them that are no lists. */
+  readonly ids: readonly string[];
+}
+
+/** How a schema is checked: lists item by item, records apart from their lists, anything else at once. */
+type Plan = ListPlan | RecordPlan | { readonly kind: 'value' };
+
+const plans = new WeakMap<z.ZodType, Plan>();
+
+function planOf(schema: z.ZodType): Plan {
+  const known = plans.get(schema);
+  if (known !== undefined) return known;
+  const plan = makePlan(schema);
+  plans.set(schema, plan);
+  return plan;
+}
+
+function makePlan(schema: z.ZodType): Plan {
+  const inner = withoutWrappers(schema);
+  // Sound: every schema of this package is a classic one, and so are its parts.
+  if (inner instanceof z.ZodArray)
+    return { kind: 'list', item: inner.element as z.ZodType, isRequired: isRequired(inner) };
+  if (!(inner instanceof z.ZodObject)) return { kind: 'value' };
+  const fields = Object.entries(inner.shape as Record<string, z.ZodType>);
+  const lists = fields.filter(([, field]) => holdsLists(planOf(field)));
+  const omitted: Record<string, true> = Object.fromEntries(lists.map(([field]) => [field, true]));
+  const flat = lists.length === 0 ? inner : inner.omit(omitted);
+  const ids = fields.filter(([, field]) => isRequired(field)).map(([field]) => field);
+  return { kind: 'record', flat, lists, fields: Object.keys(inner.shape), ids };
+}
+
+function holdsLists(plan: Plan): boolean {
+  return plan.kind === 'list' || (plan.kind === 'record' && plan.lists.length > 0);
+}
+
+function holdsRequiredLists(plan: Plan): boolean {
+  if (plan.kind === 'list') return plan.isRequired;
+  return plan.kind === 'record' && plan.lists.some(([, field]) => holdsRequiredLists(planOf(field)));
+}
+
+/** Returns the list or record inside of what makes a field optional or fills it in. */
+function withoutWrappers(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return withoutWrappers(schema.unwrap());
+  return schema instanceof z.ZodPipe ? withoutWrappers(schema.in) : schema;
 }

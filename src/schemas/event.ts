@@ -1,14 +1,12 @@
-// Specification: service.md 2.3; public contract
-
 import { z } from 'zod';
 import {
-  essential,
   type NamedSchema,
   namedRecord,
+  nullish,
   type OpenEnumSchema,
-  observed,
   openEnum,
   type RecordOf,
+  required,
 } from './record.ts';
 
 /** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
@@ -72,32 +70,32 @@ export type StatusCode = z.output<typeof statusCodeSchema>;
 
 const eventFields = {
   /** Opaque identifier; deduplicate on it. */
-  eventId: essential(z.string()),
+  eventId: required(z.string()),
   /** The tracker's number. */
-  trackingNumber: observed(z.string()),
+  trackingNumber: nullish(z.string()),
   /** The number under which the courier reported the event. */
-  eventTrackingNumber: observed(z.string()),
+  eventTrackingNumber: nullish(z.string()),
   /** The courier's own words. */
-  status: observed(z.string()),
+  status: nullish(z.string()),
   /**
    * When it happened: local time, local time with offset, UTC, or a date only. Kept as the string that was sent;
    * order events with `sortEvents` of `tracking-client/webhooks`, never with `new Date`.
    */
-  occurrenceDatetime: observed(z.string()),
+  occurrenceDatetime: nullish(z.string()),
   /** Lower is older; breaks ties between events without a time. */
-  order: observed(z.number()),
+  order: nullish(z.number()),
   /** Where it happened, in the courier's own words. */
-  location: observed(z.string()),
+  location: nullish(z.string()),
   /** Where the service has it from. */
-  sourceCode: observed(z.string()),
+  sourceCode: nullish(z.string()),
   /** The courier that reported it. */
-  courierCode: observed(z.string()),
+  courierCode: nullish(z.string()),
   /** What happened, precisely. */
-  statusCode: observed(statusCodeSchema),
+  statusCode: nullish(statusCodeSchema),
   /** What kind of thing happened. */
-  statusCategory: observed(statusCategorySchema),
+  statusCategory: nullish(statusCategorySchema),
   /** How far the shipment was then. */
-  statusMilestone: observed(statusMilestoneSchema),
+  statusMilestone: nullish(statusMilestoneSchema),
   /** @deprecated Use `occurrenceDatetime`. */
   datetime: z.unknown().optional(),
   /** @deprecated Use `occurrenceDatetime`. */

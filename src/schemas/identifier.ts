@@ -1,5 +1,3 @@
-// Specification: service.md 2.1, 2.4
-
 import { z } from 'zod';
 import { expected } from '../common/validation.ts';
 import { text } from './record.ts';

@@ -50,23 +50,40 @@ export function openEnum<const Known extends string>(_known: readonly Known[]): 
   return z.string() as unknown as OpenEnumSchema<Known>;
 }
 
-/** A field that the public contract shows but the specification does not promise: it may be missing or null. */
-export function observed<Schema extends z.ZodType>(schema: Schema): z.ZodOptional<z.ZodNullable<Schema>> {
+/** A field that the specification does not promise: it may be missing or null. */
+export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional<z.ZodNullable<Schema>> {
   return schema.nullish();
 }
 
-const ESSENTIAL = new WeakSet<object>();
+const REQUIRED = new WeakSet<object>();
 
-/** A field without which a record is none: its id, or what makes it one of its kind. */
-export function essential<Schema extends z.ZodType>(schema: Schema): Schema {
-  ESSENTIAL.add(schema);
+/**
+ * Marks what a record cannot be used without: its id, whose absence rejects a single record, or its list of records,
+ * which has to be a list of objects.
+ */
+export function required<Schema extends z.ZodType>(schema: Schema): Schema {
+  REQUIRED.add(schema);
   return schema;
 }
 
-/** True for the schema of an essential field. */
-export function isEssential(schema: object | undefined): boolean {
-  return schema !== undefined && ESSENTIAL.has(schema);
+/** Tells whether a schema is marked as required. */
+export function isRequired(schema: object | undefined): boolean {
+  return schema !== undefined && REQUIRED.has(schema);
 }
+
+function isTextOrTexts(value: unknown): value is string | string[] {
+  return (
+    typeof value === 'string' || (Array.isArray(value) && value.every((item) => typeof item === 'string'))
+  );
+}
+
+/** One text or several; a single check, since a union would report every item of a long list. */
+export const textOrTexts = z.custom<string | string[]>(isTextOrTexts);
+
+/** `textOrTexts`, or true or false. */
+export const booleanOrTexts = z.custom<boolean | string | string[]>(
+  (value) => typeof value === 'boolean' || isTextOrTexts(value),
+);
 
 /** An optional field of an input; null, which a row of a database has where nothing is, counts as left out. */
 export function optionalInput<Schema extends z.ZodType>(schema: Schema) {

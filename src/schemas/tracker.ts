@@ -1,90 +1,48 @@
-// Specification: service.md 2.1, 2.2; public contract
-
 import { z } from 'zod';
 import { expected } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
 import { trackingNumber } from './identifier.ts';
 import {
   countryCode,
-  essential,
   type NamedSchema,
   namedRecord,
-  observed,
+  nullish,
   optionalInput,
   type RecordOf,
   type RecordSchema,
   record,
+  required,
   text,
+  textOrTexts,
 } from './record.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_SHIPPING_AGE_DAYS = 180;
-/** The zone furthest behind UTC is 12 hours behind: only after that is a local date surely over everywhere. */
-const WIDEST_ZONE_MS = 12 * 3_600_000;
-/** ISO 8601, extended (`2026-03-01T10:00:00Z`) or basic (`20260301T100000Z`), by month, by week or by day of the year. */
-const ISO_DATES = [isoDate('-', ':'), isoDate('', '')];
-/** A second lasts until just before the next one, whatever its fraction says. */
-const REST_OF_SECOND_MS = 999;
+/** The offset of the time zone in which a local time ends last. */
+const LAST_ZONE = '-12:00';
 
-function isoDate(dash: string, colon: string): RegExp {
-  const day = `(?:(?<month>\\d{2})${dash}(?<day>\\d{2})|W(?<week>\\d{2})${dash}(?<weekday>[1-7])|(?<dayOfYear>\\d{3}))`;
-  const time = `(?<hours>\\d{2})(?:${colon}(?<minutes>\\d{2})(?:${colon}(?<seconds>\\d{2})(?:[.,]\\d+)?)?)?`;
-  const zone = '(?<zone>Z|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)';
-  return new RegExp(`^(?<year>\\d{4})${dash}${day}(?:T${time}${zone}?)?$`, 'i');
+const isoDate = z.iso.date();
+const isoDateTime = z.iso.datetime({ offset: true, local: true });
+
+/** Returns the last instant that an ISO date or date-time can mean in any time zone. */
+function latestInstant(value: string): number {
+  if (!value.includes('T')) return Date.parse(`${value}T23:59:59.999${LAST_ZONE}`);
+  const hasZone = /(?:Z|[+-]\d{2}:\d{2})$/.test(value);
+  return Date.parse(hasZone ? value : value + LAST_ZONE);
 }
 
-/** The start of a day in UTC; undefined for one that the calendar does not have. */
-function startOfDay({ year, month, day, week, weekday, dayOfYear }: IsoParts): number | undefined {
-  if (week !== undefined) {
-    // Week 1 is the week of January 4th. A week is of the year of its Thursday: there is no week 0, and seldom a week 53.
-    const fourth = Date.UTC(Number(year), 0, 4);
-    const monday = fourth - ((new Date(fourth).getUTCDay() + 6) % 7) * DAY_MS;
-    const thursday = monday + (Number(week) * 7 - 4) * DAY_MS;
-    if (new Date(thursday).getUTCFullYear() !== Number(year)) return undefined;
-    return thursday + (Number(weekday) - 4) * DAY_MS;
-  }
-  if (dayOfYear !== undefined) {
-    const start = Date.UTC(Number(year), 0, Number(dayOfYear));
-    return new Date(start).getUTCFullYear() === Number(year) ? start : undefined;
-  }
-  const start = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  // A day that the month does not have is one of another month.
-  return new Date(start).getUTCMonth() === Number(month) - 1 ? start : undefined;
-}
-
-type IsoParts = Readonly<Record<string, string | undefined>>;
-
-/** The last instant an ISO 8601 date or date-time can mean in any time zone; `undefined` when it is not one. */
-export function latestInstant(value: string): number | undefined {
-  const parts: IsoParts | undefined = ISO_DATES.map((iso) => iso.exec(value)?.groups).find(Boolean);
-  if (parts === undefined) return undefined;
-  const start = startOfDay(parts);
-  const { hours = '23', zone } = parts;
-  // The end of a day, of which nothing is left.
-  const isMidnight = hours === '24';
-  const { minutes = isMidnight ? '00' : '59', seconds = isMidnight ? '00' : '59' } = parts;
-  if (start === undefined || Number(hours) > 24 || Number(minutes) > 59 || Number(seconds) > 60)
-    return undefined;
-  if (isMidnight && Number(minutes) + Number(seconds) > 0) return undefined;
-  const local =
-    start + ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + REST_OF_SECOND_MS;
-  if (zone === undefined) return local + WIDEST_ZONE_MS;
-  const sign = zone.startsWith('-') ? -1 : 1;
-  // A Z has none, and is an offset of 0.
-  const digits = zone.slice(1).replace(':', '').padEnd(4, '0');
-  return local - sign * (Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2))) * 60_000;
-}
-
-/** Whether a shipping date is older than the service takes, wherever its clock stands in it. */
+/** Tells whether a shipping date is more than 180 days old in every time zone that it can mean. */
 export function isSurelyOutdated(value: string): boolean {
-  const latest = latestInstant(value);
-  return latest !== undefined && Date.now() - latest > MAX_SHIPPING_AGE_DAYS * DAY_MS;
+  return Date.now() - latestInstant(value) > MAX_SHIPPING_AGE_DAYS * DAY_MS;
 }
 
-/** An ISO 8601 date that is not surely older than 180 days (service.md 2.1, code `shipping_date_outdated`). */
+/** An ISO 8601 date or date-time that is not surely older than 180 days. */
 const shippingDate = z
   .string(expected('to be a string'))
-  .refine((value) => latestInstant(value) !== undefined, expected('to be an ISO 8601 date'))
+  .refine((value) => isoDate.safeParse(value).success || isoDateTime.safeParse(value).success, {
+    ...expected('to be an ISO 8601 date'),
+    abort: true,
+  })
   .refine((value) => !isSurelyOutdated(value), {
     ...expected(`to be at most ${MAX_SHIPPING_AGE_DAYS} days old`, () => 'an older date'),
     params: { code: 'shipping_date_outdated' },
@@ -150,8 +108,7 @@ export interface TrackerInputSchema extends RecordSchema<typeof trackerInputFiel
 export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields);
 /**
  * What a tracker is created from; only `trackingNumber` is required, and null counts as left out.
- * Unknown fields do not compile, and are sent as given when they get past the compiler; one whose name is close to that of a
- * known field is a slip, and refused.
+ * Unknown fields do not compile, but are sent as given at run time: the service may know them before this package does.
  */
 export interface TrackerInput extends z.input<TrackerInputSchema> {
   // Repeated: where a literal does not fit, TypeScript shows an interface that adds nothing by its structure.
@@ -179,21 +136,21 @@ export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
 
 const trackerFields = {
   /** Allocated by the service: store it. */
-  trackerId: essential(z.string()),
+  trackerId: required(z.string()),
   /** In upper case, whatever was sent. */
   trackingNumber: z.string(),
   /** `false`: the service has stopped tracking the shipment; stop polling. */
   isTracked: z.boolean(),
   /** Your own identifier, if you sent one. */
-  clientTrackerId: observed(z.string()),
+  clientTrackerId: nullish(z.string()),
   /** As you sent it. */
-  shipmentReference: observed(z.string()),
+  shipmentReference: nullish(z.string()),
   /** The couriers that are asked. */
-  courierCode: observed(z.union([z.string(), z.array(z.string())])),
+  courierCode: nullish(textOrTexts),
   /** False once the tracker is archived. */
-  isSubscribed: z.boolean(),
+  isSubscribed: nullish(z.boolean()),
   /** ISO 8601 date-time. */
-  createdAt: z.string(),
+  createdAt: nullish(z.string()),
 };
 export interface TrackerSchema extends NamedSchema<typeof trackerFields, Tracker> {}
 /** The schema of `Tracker`. */

@@ -1,5 +1,3 @@
-// Specification: service.md 1, 2.3, 4; public contract
-
 import { z } from 'zod';
 import {
   eventSchema,
@@ -9,20 +7,20 @@ import {
   type TrackingEvent,
 } from './event.ts';
 import { trackingNumber } from './identifier.ts';
-import { essential, type NamedSchema, namedRecord, observed, type RecordOf, record } from './record.ts';
+import { type NamedSchema, namedRecord, nullish, type RecordOf, record, required } from './record.ts';
 import { courierHints, trackerSchema } from './tracker.ts';
 
 const recipientFields = {
   /** Name. */
-  name: observed(z.string()),
+  name: nullish(z.string()),
   /** Address, without the parts below. */
-  address: observed(z.string()),
+  address: nullish(z.string()),
   /** Post code. */
-  postCode: observed(z.string()),
+  postCode: nullish(z.string()),
   /** City. */
-  city: observed(z.string()),
+  city: nullish(z.string()),
   /** State, province or region. */
-  subdivision: observed(z.string()),
+  subdivision: nullish(z.string()),
 };
 export interface RecipientSchema extends NamedSchema<typeof recipientFields, Recipient> {}
 /** The schema of `Recipient`. */
@@ -32,20 +30,20 @@ export interface Recipient extends RecordOf<typeof recipientFields> {}
 
 const dateRangeSchema = record({
   /** Earliest date. */
-  from: observed(z.string()),
+  from: nullish(z.string()),
   /** Latest date. */
-  to: observed(z.string()),
+  to: nullish(z.string()),
 });
 
 const shipmentDeliveryFields = {
   /** When the delivery is expected. */
-  estimatedDeliveryDate: observed(z.string()),
+  estimatedDeliveryDate: nullish(z.string()),
   /** When the courier expects it. */
-  courierEstimatedDeliveryDate: observed(dateRangeSchema),
+  courierEstimatedDeliveryDate: nullish(dateRangeSchema),
   /** The courier's name for the kind of delivery. */
-  service: observed(z.string()),
+  service: nullish(z.string()),
   /** @deprecated Not to be relied on. */
-  signedBy: observed(z.string()),
+  signedBy: nullish(z.string()),
   /**
    * Add-on: the property is absent when the account lacks the option or there is no value. Its form is
    * not documented: a date, or a range like the courier's own estimate.
@@ -61,30 +59,30 @@ export interface ShipmentDelivery extends RecordOf<typeof shipmentDeliveryFields
 
 const shipmentFields = {
   /** Allocated by the service. */
-  shipmentId: observed(z.string()),
+  shipmentId: nullish(z.string()),
   /** What happened last, precisely. */
-  statusCode: observed(statusCodeSchema),
+  statusCode: nullish(statusCodeSchema),
   /** What kind of thing happened last. */
-  statusCategory: observed(statusCategorySchema),
+  statusCategory: nullish(statusCategorySchema),
   /** How far it is. */
-  statusMilestone: observed(statusMilestoneSchema),
+  statusMilestone: nullish(statusMilestoneSchema),
   /** ISO 3166-1 alpha-2 code of where it comes from. */
-  originCountryCode: observed(z.string()),
+  originCountryCode: nullish(z.string()),
   /** ISO 3166-1 alpha-2 code of where it goes. */
-  destinationCountryCode: observed(z.string()),
+  destinationCountryCode: nullish(z.string()),
   /** Every number the shipment is known by. */
-  trackingNumbers: observed(
+  trackingNumbers: nullish(
     z.array(
       record({
         /** The number. */
-        tn: observed(z.string()),
+        tn: nullish(z.string()),
       }),
     ),
   ),
   /** Who it goes to. */
-  recipient: observed(recipientSchema),
+  recipient: nullish(recipientSchema),
   /** What is known of its delivery. */
-  delivery: observed(shipmentDeliverySchema),
+  delivery: nullish(shipmentDeliverySchema),
 };
 export interface ShipmentSchema extends NamedSchema<typeof shipmentFields, Shipment> {}
 /** The schema of `Shipment`. */
@@ -94,22 +92,22 @@ export interface Shipment extends RecordOf<typeof shipmentFields> {}
 
 const statisticsFields = {
   /** One for each milestone, like `occurrenceDatetime` of events. */
-  timestamps: observed(
+  timestamps: nullish(
     record({
       /** `info_received`. */
-      infoReceivedDatetime: observed(z.string()),
+      infoReceivedDatetime: nullish(z.string()),
       /** `in_transit`. */
-      inTransitDatetime: observed(z.string()),
+      inTransitDatetime: nullish(z.string()),
       /** `out_for_delivery`. */
-      outForDeliveryDatetime: observed(z.string()),
+      outForDeliveryDatetime: nullish(z.string()),
       /** `failed_attempt`. */
-      failedAttemptDatetime: observed(z.string()),
+      failedAttemptDatetime: nullish(z.string()),
       /** `available_for_pickup`. */
-      availableForPickupDatetime: observed(z.string()),
+      availableForPickupDatetime: nullish(z.string()),
       /** `exception`. */
-      exceptionDatetime: observed(z.string()),
+      exceptionDatetime: nullish(z.string()),
       /** `delivered`. */
-      deliveredDatetime: observed(z.string()),
+      deliveredDatetime: nullish(z.string()),
     }),
   ),
 };
@@ -121,23 +119,23 @@ export interface Statistics extends RecordOf<typeof statisticsFields> {}
 
 /** A full event history; one that was not sent is empty. */
 export interface EventHistorySchema extends z.ZodType<TrackingEvent[], TrackingEvent[] | null | undefined> {}
-const eventHistory: EventHistorySchema = essential(z.array(eventSchema))
+const eventHistory: EventHistorySchema = required(z.array(eventSchema))
   .nullish()
   .transform((events) => events ?? []);
 
 /** The parts that tracking results share: a shipment and its full event history. */
 const results = {
   /** The shipment as it is now. */
-  shipment: observed(shipmentSchema),
+  shipment: nullish(shipmentSchema),
   /** The full history; its order is the service's, so sort before you rely on one. Empty when none was sent. */
   events: eventHistory,
   /** When each milestone was reached. */
-  statistics: observed(statisticsSchema),
+  statistics: nullish(statisticsSchema),
 };
 
 const trackingFields = {
   /** The tracker whose results these are. */
-  tracker: observed(trackerSchema),
+  tracker: nullish(trackerSchema),
   ...results,
 };
 export interface TrackingSchema extends NamedSchema<typeof trackingFields, Tracking> {}

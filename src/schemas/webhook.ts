@@ -3,10 +3,10 @@
 import { z } from 'zod';
 import { eventSchema } from './event.ts';
 import {
-  essential,
+  required as essential,
   type NamedSchema,
   namedRecord,
-  observed,
+  nullish as observed,
   openEnum,
   type RecordOf,
   record,

@@ -17,7 +17,6 @@ import type { CallContext } from '../http/execute.ts';
 import type { BulkRequestOptions, RetryOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
-import { misspeltFields } from '../schemas/misspelt-fields.ts';
 import { isSurelyOutdated, type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
 import {
   type BulkOutcome,
@@ -271,11 +270,9 @@ type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (
 /** Checks one input as the service would (service.md 2.1), so that it can't spoil its chunk. */
 function checkInput(index: number, input: TrackerInput): CheckedInput {
   try {
-    const misspelt = misspeltFields(trackerInputSchema, input);
     const result = trackerInputSchema.safeParse(input, { error: errorMap('input') });
-    if (misspelt.length > 0 || !result.success) {
-      const issues = misspelt.length > 0 || result.success ? misspelt : toValidationIssues(result.error);
-      const errors = issues.map((issue) => {
+    if (!result.success) {
+      const errors = toValidationIssues(result.error).map((issue) => {
         const { code } = new RequestValidationError([issue]);
         return { code, message: issue.message };
       });

@@ -71,7 +71,7 @@ export class TrackersResource {
     const page = askedPage ?? DEFAULT_PAGE;
     const limit = askedLimit ?? DEFAULT_PAGE_SIZE;
     const call = callEndpoint(this.#context, 'trackers.list', { query: { page, limit, sort } }, options);
-    return call.map(({ trackers, sent }) => ({ trackers, page, limit, hasMore: mayHaveMore(sent, limit) }));
+    return call.map((trackers) => ({ trackers, page, limit, hasMore: mayHaveMore(trackers.length, limit) }));
   }
 
   /**

@@ -1,8 +1,8 @@
 // Specification: service.md 6; public contract
 import { z } from 'zod';
 import {
+  compileWhenHot,
   errorMap,
-  hotSchema,
   kindOf,
   toValidationIssues,
   type ValidationIssue,
@@ -208,7 +208,7 @@ class ItemReader {
     position?: number,
   ): z.output<Schema> {
     if (!this.#mismatched.isFull(index)) {
-      const result = hotSchema(schema).safeParse(sent);
+      const result = compileWhenHot(schema).safeParse(sent);
       if (result.success) return result.data;
       this.#mismatched.add(index, () => issuesOf(schema, sent, position));
     }

@@ -83,15 +83,11 @@ describe('names of options', () => {
     expect(() => checkOptions(named, { timeoutMs: 1 })).not.toThrow();
   });
 
-  test('another spelling of a known name → the known one is offered', () => {
-    expect(() => checkOptions(named, { timeoutMS: 1 })).toThrow(
-      'Expected `options` to hold known options only, got `timeoutMS`; did you mean `timeoutMs`?',
-    );
-  });
-
-  test('an unknown name → all known ones are offered', () => {
-    expect(() => checkOptions(retry, { times: 1 }, 'retry')).toThrow(
-      'got `times`; did you mean one of retries, minDelayMs?',
+  test.each(['times', 'minDelayMS'])('the unknown name %s → refused with the list of known ones', (name) => {
+    expect(() => checkOptions(retry, { [name]: 1 }, 'retry')).toThrow(
+      new ConfigurationError(
+        `Expected \`retry\` to hold known options only, got \`${name}\`; known are retries, minDelayMs`,
+      ),
     );
   });
 
@@ -171,11 +167,11 @@ describe('checkOptions', () => {
     ],
     [
       { limits: { 'courier.list': 1 } },
-      'Expected `limits` to hold known options only, got `courier.list`; did you mean `couriers.list`?',
+      'Expected `limits` to hold known options only, got `courier.list`; known are couriers.list',
     ],
     [
       { retries: -1, retires: 1 },
-      'Expected `options` to hold known options only, got `retires`; did you mean `retries`?',
+      'Expected `options` to hold known options only, got `retires`; known are retries, limits',
     ],
   ])('%j → ConfigurationError that names the option', (options, message) => {
     expect(() => checkOptions(schema, options)).toThrow(new ConfigurationError(message));

@@ -4,7 +4,7 @@ import {
   firstInData,
   inData,
   NO_RESULTS_YET,
-  pageOf,
+  recordInData,
   resendSummary,
   wholeBody,
 } from '../../src/schemas/envelope.ts';
@@ -86,23 +86,26 @@ describe('bulkBody', () => {
   });
 });
 
-describe('pageOf', () => {
-  const unwrap = pageOf('trackers');
+describe('recordInData', () => {
+  const unwrap = recordInData('tracker', 'trackerId');
 
-  test.each([{ data: { trackers: [1, 2] } }, { data: [1, 2] }])('%j → the list and its length', (body) => {
-    expect(unwrap(body)).toEqual({ payload: { trackers: [1, 2], sent: 2 } });
-  });
-
-  test.each([{ data: { trackers: null } }, { data: { trackerId: 't' } }])(
-    'no list (%j) → a mismatch',
+  test.each([{ data: { tracker: { trackerId: 't' } } }, { data: { trackerId: 't' } }, { trackerId: 't' }])(
+    '%j → the tracker',
     (body) => {
-      expect(unwrap(body)).toEqual({ mismatch: 'an array in `data.trackers`, or as `data`' });
+      expect(unwrap(body)).toEqual({ payload: { trackerId: 't' } });
     },
   );
 
-  test('no data → a mismatch', () => {
-    expect(unwrap({})).toEqual({ mismatch: 'an object with `data`' });
+  test('a body with an id beside null as data → null', () => {
+    expect(unwrap({ data: null, trackerId: 't' })).toEqual({ payload: null });
   });
+
+  test.each([null, [], 'text', {}, { courierCode: 'us-post' }, { errors: [] }])(
+    'a body of another kind (%j) → a mismatch',
+    (body) => {
+      expect(unwrap(body)).toEqual({ mismatch: 'an object with `data`' });
+    },
+  );
 });
 
 describe('resendSummary', () => {

@@ -97,6 +97,12 @@ const BULK_ITEM = {
     destinationCountryCode: 'FR',
     destinationPostCode: '1',
     shippingDate: '2026-01-02',
+    courierName: 'USPS',
+    trackingUrl: 'https://example.test/t',
+    orderNumber: '7',
+    title: 'Shoes',
+    recipient: { email: 'a@example.test', name: 'A' },
+    settings: { restrictTrackingToCourierCode: ['us-post'] },
   },
   tracker: FULL_TRACKER,
   errors: [ERROR],
@@ -124,12 +130,7 @@ const FULL_HISTORY = {
 };
 
 const RECORDS: [name: string, schema: z.ZodObject, full: Record<string, unknown>, required: string[]][] = [
-  [
-    'tracker',
-    trackerSchema,
-    FULL_TRACKER,
-    ['trackerId', 'trackingNumber', 'isTracked', 'isSubscribed', 'createdAt'],
-  ],
+  ['tracker', trackerSchema, FULL_TRACKER, ['trackerId', 'trackingNumber', 'isTracked']],
   ['event', eventSchema, FULL_EVENT, ['eventId']],
   ['event of a push', webhookEventSchema, FULL_EVENT, []],
   ['shipment', shipmentSchema, SHIPMENT, []],

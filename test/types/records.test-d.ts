@@ -1,9 +1,9 @@
 import { expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type {
+  BulkInputData,
   BulkItem,
   BulkResult,
-  bulkItemSchema,
   bulkResultSchema,
   Courier,
   courierSchema,
@@ -14,7 +14,6 @@ import type {
   Shipment,
   ShipmentDelivery,
   StatusMilestone,
-  shipmentDeliverySchema,
   shipmentSchema,
   Tracker,
   TrackerInput,
@@ -66,8 +65,8 @@ test('fields the specification promises → required; the others may be missing 
   expectTypeOf<Tracker['trackerId']>().toEqualTypeOf<string>();
   expectTypeOf<Tracker['trackingNumber']>().toEqualTypeOf<string>();
   expectTypeOf<Tracker['isTracked']>().toEqualTypeOf<boolean>();
-  expectTypeOf<Tracker['isSubscribed']>().toEqualTypeOf<boolean>();
-  expectTypeOf<Tracker['createdAt']>().toEqualTypeOf<string>();
+  expectTypeOf<Tracker['isSubscribed']>().toEqualTypeOf<boolean | null | undefined>();
+  expectTypeOf<Tracker['createdAt']>().toEqualTypeOf<string | null | undefined>();
   expectTypeOf<WebhookTracker>().not.toHaveProperty('isTracked');
   expectTypeOf<WebhookTracker['createdAt']>().toEqualTypeOf<string | null | undefined>();
   expectTypeOf<Tracker['clientTrackerId']>().toEqualTypeOf<string | null | undefined>();
@@ -115,6 +114,9 @@ test('records inside of records → the named types', () => {
   expectTypeOf<NonNullable<BulkItem['inputData']>['trackingNumber']>().toEqualTypeOf<
     string | null | undefined
   >();
+  expectTypeOf<BulkItem['inputData']>().extract<object>().toExtend<Partial<TrackerInput>>();
+  expectTypeOf<Required<TrackerInput>>().toExtend<Record<keyof BulkInputData, unknown>>();
+  expectTypeOf<Required<BulkInputData>>().toExtend<Record<keyof TrackerInput, unknown>>();
   expectTypeOf<WebhookHistory['webhooks'][number]>().toEqualTypeOf<WebhookPush>();
   expectTypeOf<WebhookPush['responseStatusCode']>().toEqualTypeOf<string | null | undefined>();
 });
@@ -124,9 +126,7 @@ test('exported schemas → infer the exported types, by name and field by field'
   expectTypeOf<z.output<typeof trackingSchema>>().toEqualTypeOf<Tracking>();
   expectTypeOf<z.output<typeof perCallTrackingSchema>>().toEqualTypeOf<PerCallTracking>();
   expectTypeOf<z.output<typeof shipmentSchema>>().toEqualTypeOf<Shipment>();
-  expectTypeOf<z.output<typeof shipmentDeliverySchema>>().toEqualTypeOf<ShipmentDelivery>();
   expectTypeOf<z.output<typeof courierSchema>>().toEqualTypeOf<Courier>();
-  expectTypeOf<z.output<typeof bulkItemSchema>>().toEqualTypeOf<BulkItem>();
   expectTypeOf<z.output<typeof bulkResultSchema>>().toEqualTypeOf<BulkResult>();
   expectTypeOf<z.output<typeof webhookHistorySchema>>().toEqualTypeOf<WebhookHistory>();
   expectTypeOf<ShapeOf<typeof trackerSchema.shape>>().toEqualTypeOf<{

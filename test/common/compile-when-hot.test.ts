@@ -8,7 +8,7 @@ import {
 } from 'tracking-client/testing';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { errorMap, hotSchema } from '../../src/common/validation.ts';
+import { compileWhenHot, errorMap } from '../../src/common/validation.ts';
 import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
 import {
   eventsDeliverySchema,
@@ -16,12 +16,12 @@ import {
   proofOfDeliverySchema,
 } from '../../src/schemas/webhook.ts';
 
-/** More uses than any schema stays as it is for. */
+/** More uses than it takes to compile a schema. */
 const MANY_USES = 200;
 
-function heated(schema: z.ZodType): z.ZodType {
-  for (let use = 0; use < MANY_USES; use += 1) hotSchema(schema);
-  return hotSchema(schema);
+function usedOften(schema: z.ZodType): z.ZodType {
+  for (let use = 0; use < MANY_USES; use += 1) compileWhenHot(schema);
+  return compileWhenHot(schema);
 }
 
 const RECEIVED: Readonly<Record<string, z.ZodType>> = {
@@ -65,26 +65,26 @@ const received = fc
     return copy;
   });
 
-describe('hotSchema', () => {
+describe('compileWhenHot', () => {
   it('a schema used once → the schema itself', () => {
     const schema = z.object({ a: z.string() });
-    expect(hotSchema(schema)).toBe(schema);
+    expect(compileWhenHot(schema)).toBe(schema);
   });
 
   it('a schema used often → another one, and always the same', () => {
     const schema = z.object({ a: z.string() });
-    const hot = heated(schema);
-    expect(hot).not.toBe(schema);
-    expect(hotSchema(schema)).toBe(hot);
+    const compiled = usedOften(schema);
+    expect(compiled).not.toBe(schema);
+    expect(compileWhenHot(schema)).toBe(compiled);
   });
 
-  it.each(Object.entries(RECEIVED))('%s: any value → the same result, hot or not', (_, schema) => {
-    const hot = heated(schema);
+  it.each(Object.entries(RECEIVED))('%s: any value → the same result, compiled or not', (_, schema) => {
+    const compiled = usedOften(schema);
     fc.assert(
       fc.property(fc.oneof(received, fc.jsonValue()), (value) => {
         const options = { error: errorMap('data') };
         const expected = schema.safeParse(structuredClone(value), options);
-        const found = hot.safeParse(value, options);
+        const found = compiled.safeParse(value, options);
         expect(found.data).toEqual(expected.data);
         expect(found.error?.issues).toEqual(expected.error?.issues);
       }),
