@@ -146,7 +146,7 @@ export type StandardSchemaOutput<Schema extends StandardSchema> = NonNullable<
 export function isStandardSchema(value: unknown): value is StandardSchema {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const standard: unknown = Reflect.get(value, '~standard');
-  return typeof standard === 'object' && standard !== null && 'validate' in standard;
+  return typeof standard === 'object' && standard !== null && typeof Reflect.get(standard, 'validate') === 'function';
 }
 
 /**
@@ -162,12 +162,10 @@ export async function validateWithStandardSchema<Schema extends StandardSchema>(
   const result = await schema['~standard'].validate(value);
   if (result.issues === undefined) return { value: result.value };
   const issues = result.issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
-    const keys = path.map((step) => (typeof step === 'object' ? step.key : step));
-    return {
-      path: keys.map((key) => (typeof key === 'number' ? key : String(key))),
-      code: 'invalid_value',
-      message,
-    };
+    // A path may be of a subclass of Array, whose `map` would return that subclass.
+    const keys = Array.from(path, (step) => (typeof step === 'object' ? step.key : step));
+    const names = keys.map((key) => (typeof key === 'number' ? key : String(key)));
+    return { path: names, code: 'invalid_value', message };
   });
   return { issues };
 }

@@ -142,7 +142,7 @@ class ResponseCheck {
     }
     const items: readonly unknown[] = value;
     const itemPlan = planOf(itemSchema);
-    const strayIndex = mustBeRecords ? items.findIndex((item) => !isOfKind(item, itemPlan)) : -1;
+    const strayIndex = mustBeRecords ? findStray(items, itemPlan) : -1;
     if (strayIndex >= 0) {
       this.isRejected = true;
       this.issues.push(strayIssue([...path, strayIndex], items[strayIndex], itemPlan));
@@ -187,6 +187,14 @@ class ResponseCheck {
   get #isFull(): boolean {
     return this.issues.length > MAX_ISSUES;
   }
+}
+
+/** Returns the index of the first item that is no record, or -1; a loop, since a list may have millions of items. */
+function findStray(items: readonly unknown[], plan: Plan): number {
+  for (let index = 0; index < items.length; index += 1) {
+    if (!isOfKind(items[index], plan)) return index;
+  }
+  return -1;
 }
 
 /** Tells whether an item may be a record: one without an id of its own needs at least one of its fields. */

@@ -54,10 +54,10 @@ const COLUMNS: Record<Column, { retryClass: RetryClass; retryAmbiguous: boolean 
   safe: { retryClass: 'safe', retryAmbiguous: false },
   bulk: { retryClass: 'bulk', retryAmbiguous: false },
   'bulk with retryAmbiguous': { retryClass: 'bulk', retryAmbiguous: true },
-  billed: { retryClass: 'billed', retryAmbiguous: false },
+  billed: { retryClass: 'unsafe', retryAmbiguous: false },
   // No method of such an endpoint takes it; what is paid for is not left to that alone.
-  'billed with retryAmbiguous': { retryClass: 'billed', retryAmbiguous: true },
-  replay: { retryClass: 'replay', retryAmbiguous: false },
+  'billed with retryAmbiguous': { retryClass: 'unsafe', retryAmbiguous: true },
+  replay: { retryClass: 'unsafe', retryAmbiguous: false },
 };
 const EVERYONE: Column[] = [
   'safe',

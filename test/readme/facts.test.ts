@@ -1,8 +1,9 @@
 import * as main from 'tracking-client';
-import { ENDPOINT_NAMES, endpoints, TrackingClient } from 'tracking-client';
+import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 import { describe, expect, it } from 'vitest';
+import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import { readDocument } from './support/documents.ts';
 
 const readme = readDocument('README.md');

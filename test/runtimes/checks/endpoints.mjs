@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { ENDPOINT_NAMES, VERSION } from 'tracking-client';
+import { VERSION } from 'tracking-client';
 
 const NUMBER = 'LA680658838NL';
 
@@ -24,7 +24,10 @@ export const endpointChecks = {
     assert.ok(Array.isArray((await trackers.webhookHistory(trackerId)).webhooks));
     assert.equal((await tracking.search({ trackingNumber: NUMBER })).length, 1);
     assert.ok((await couriers.list()).length > 0);
-    assert.deepEqual(new Set(fake.requests.map(({ endpoint }) => endpoint)), new Set(ENDPOINT_NAMES));
+    assert.deepEqual(
+      new Set(fake.requests.map(({ endpoint }) => endpoint)),
+      new Set(Object.keys(client.rateLimits())),
+    );
     assert.ok(fake.requests.every(({ status }) => status === 200 || status === 201));
   },
 
