@@ -138,23 +138,8 @@ describe('options that make no sense → ConfigurationError that names them', ()
     expect(() => resolveConfig(options as TrackingClientOptions)).toThrow(ConfigurationError);
   });
 
-  test('a misspelt option → the right spelling is offered', () => {
-    expect(() => resolve({ baseURL: 'https://x.test' })).toThrow('got `baseURL`; did you mean `baseUrl`?');
-  });
-
-  test.each([
-    ['maxRetries', 'retry.retries'],
-    ['timeout', 'timeoutMs'],
-    ['prefixUrl', 'baseUrl'],
-    ['endpoint', 'baseUrl'],
-    ['token', 'apiKey'],
-    ['defaultHeaders', 'headers'],
-  ])('%s, as other SDKs call it → points to %s, in one line', (given, ours) => {
-    expect(() => resolve({ [given]: 1 })).toThrow(
-      new ConfigurationError(
-        `Expected \`options\` to hold known options only, got \`${given}\`; did you mean \`${ours}\`?`,
-      ),
-    );
+  test('an unknown option → refused with the list of known ones', () => {
+    expect(() => resolve({ baseURL: 'https://x.test' })).toThrow(/got `baseURL`; known are baseUrl, /;
   });
 });
 

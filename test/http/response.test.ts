@@ -321,49 +321,6 @@ describe('a success with odd fields', () => {
   });
 });
 
-describe("invalidResponse: 'warn'", () => {
-  const logger = () => ({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() });
-
-  test('a wrong field → handed over as it arrived, with a warning', async () => {
-    const log = logger();
-    const tracker = { ...TRACKER, isTracked: 'yes', extra: 1 };
-    const { client } = makeClient(
-      { body: { data: { tracker } } },
-      { invalidResponse: 'warn', logger: log, logLevel: 'warn' },
-    );
-    expect(await client.trackers.get('t')).toEqual(tracker);
-    expect(log.warn).toHaveBeenCalledExactlyOnceWith(
-      expect.stringMatching(/unexpected `isTracked`.*; handed over as it arrived$/),
-    );
-  });
-
-  test('what breaks a schema of your own → handed over as it arrived, with a warning', async () => {
-    const log = logger();
-    const options = { invalidResponse: 'warn', logger: log, logLevel: 'warn' } as const;
-    const { client } = makeClient({ body: { count: 'many' } }, options);
-    const schema = z.object({ count: z.number() });
-    expect(await client.request({ method: 'GET', path: '/stats', schema })).toEqual({ count: 'many' });
-    expect(log.warn).toHaveBeenCalledOnce();
-  });
-
-  test('a valid answer → no warning', async () => {
-    const log = logger();
-    const options = { invalidResponse: 'warn', logger: log, logLevel: 'debug' } as const;
-    await makeClient({ body: { data: { trackings: [TRACKING] } } }, options).client.trackers.results('t');
-    expect(log.warn).not.toHaveBeenCalled();
-  });
-
-  test.each([
-    ['null', { data: { trackers: null } }],
-    ['an object instead of an array', { data: { trackers: {} } }],
-    ['a number', { data: 5 }],
-    ['no envelope', {}],
-  ])('%s → still a ResponseValidationError: there is nothing to hand over', async (_what, body) => {
-    const { client } = makeClient({ body }, { invalidResponse: 'warn' });
-    expect(await rejectionOf(client.trackers.list())).toBeInstanceOf(ResponseValidationError);
-  });
-});
-
 describe('envelopes', () => {
   test.each([200, 201, 202, 299])('status %d → a success', async (status) => {
     expect(await list({ status, body: COURIERS })).toEqual([]);

@@ -71,7 +71,6 @@ describe.each(ECHOES)('the key echoed in %s', (_what, step) => {
       retry: { retries: 1, minDelayMs: 0 },
       logger: { debug: log, info: log, warn: log, error: log },
       logLevel: 'debug',
-      invalidResponse: 'warn',
       hooks: { onRequest: log, onResponse: log, onRetry: log, onRateLimit: log },
     });
     await client.trackers.get('t').catch(log);
