@@ -146,7 +146,11 @@ export type StandardSchemaOutput<Schema extends StandardSchema> = NonNullable<
 export function isStandardSchema(value: unknown): value is StandardSchema {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const standard: unknown = Reflect.get(value, '~standard');
-  return typeof standard === 'object' && standard !== null && typeof Reflect.get(standard, 'validate') === 'function';
+  return (
+    typeof standard === 'object' &&
+    standard !== null &&
+    typeof Reflect.get(standard, 'validate') === 'function'
+  );
 }
 
 /**

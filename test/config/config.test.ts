@@ -139,7 +139,7 @@ describe('options that make no sense → ConfigurationError that names them', ()
   });
 
   test('an unknown option → refused with the list of known ones', () => {
-    expect(() => resolve({ baseURL: 'https://x.test' })).toThrow(/got `baseURL`; known are baseUrl, /;
+    expect(() => resolve({ baseURL: 'https://x.test' })).toThrow(/got `baseURL`; known are baseUrl, /);
   });
 });
 
