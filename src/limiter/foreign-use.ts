@@ -3,8 +3,8 @@ import { type RateLimitFeedback, reservedTokens, WINDOW_MS } from './limiter.ts'
 /** How long the estimate stands until it may grow: the pause after a refusal, and more than one window of observation. */
 const PERIOD_MS = 2_500;
 
-/** How long a new bucket leaves one token unused in its second window. */
-const GAP_MS = 260;
+/** How long a new bucket leaves one token unused when its first ones come back. */
+const GAP_MS = 250;
 
 /** The part of a window over which grants are spread while others use the account. */
 const SPREAD_OVER = 0.8;
@@ -33,14 +33,10 @@ export class ForeignUse {
   #floor = 0;
   /** The least that a response of this period told of. */
   #least = Number.POSITIVE_INFINITY;
-  readonly #gapStartsAt: number;
+  /** Infinity until the first token comes back. */
+  #gapEndsAt = Number.POSITIVE_INFINITY;
   /** When the number of tokens changes without a response. */
-  changesAt: number;
-
-  constructor(now: number) {
-    this.#gapStartsAt = now + WINDOW_MS;
-    this.changesAt = this.#gapStartsAt + GAP_MS;
-  }
+  changesAt = Number.POSITIVE_INFINITY;
 
   /** A request leaves. The result is for `noteResponse`, which needs to know which tokens were back by then. */
   noteSent(): number {
@@ -49,8 +45,11 @@ export class ForeignUse {
   }
 
   /** The token of a request that was not refused came back. */
-  noteReturn(): void {
+  noteReturn(now: number): void {
     this.#returned += 1;
+    if (this.#gapEndsAt !== Number.POSITIVE_INFINITY) return;
+    this.#gapEndsAt = now + GAP_MS;
+    if (this.#tokens === Number.POSITIVE_INFINITY) this.changesAt = this.#gapEndsAt;
   }
 
   /** @param returnedBefore - what `noteSent` returned for this request */
@@ -77,7 +76,7 @@ export class ForeignUse {
    */
   countTokens(limit: number, now: number, isWaiting: boolean): number {
     if (now < this.changesAt) {
-      const isGap = isWaiting && now >= this.#gapStartsAt && now < this.#gapStartsAt + GAP_MS;
+      const isGap = isWaiting && this.#returned > 0 && now < this.#gapEndsAt;
       return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#tokens);
     }
     if (this.#least >= limit) {

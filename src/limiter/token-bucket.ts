@@ -107,7 +107,7 @@ class Bucket {
   readonly #answered = new Set<Token>();
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
-  readonly #foreignUse = new ForeignUse(systemClock.now());
+  readonly #foreignUse = new ForeignUse();
   #limit: number;
   /** When the request left whose response announced the limit last. */
   #limitKnownSince = Number.NEGATIVE_INFINITY;
@@ -211,7 +211,7 @@ class Bucket {
       for (const token of tokens) {
         if (token.freeAt > now) break;
         tokens.delete(token);
-        if (token.isCounted) this.#foreignUse.noteReturn();
+        if (token.isCounted) this.#foreignUse.noteReturn(now);
       }
     }
   }
