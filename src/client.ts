@@ -1,5 +1,5 @@
 import { checkIsObject } from './common/option-checks.ts';
-import type { StandardSchema, StandardSchemaOutput } from './common/standard-schema.ts';
+import type { StandardSchema, StandardSchemaOutput } from './common/validation.ts';
 import { type Config, resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import type { ApiPromise } from './http/api-promise.ts';

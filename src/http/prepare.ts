@@ -1,13 +1,11 @@
 import type { z } from 'zod';
 import {
-  isStandardSchema,
-  type StandardSchema,
-  type StandardSchemaOutput,
-} from '../common/standard-schema.ts';
-import {
   errorMap,
   expected,
+  isStandardSchema,
   kindOf,
+  type StandardSchema,
+  type StandardSchemaOutput,
   toValidationIssues,
   type ValidationIssue,
 } from '../common/validation.ts';

@@ -1,6 +1,10 @@
 import { maskHeaders, maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
-import { validateWithStandardSchema } from '../common/standard-schema.ts';
-import { formatPath, kindOf, type ValidationIssue } from '../common/validation.ts';
+import {
+  formatPath,
+  kindOf,
+  type ValidationIssue,
+  validateWithStandardSchema,
+} from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { type ApiErrorDetails, ResponseValidationError, ResultsNotReadyError } from '../errors.ts';
 import type { AttemptInfo } from '../observability/hooks.ts';
@@ -165,7 +169,8 @@ async function applyOwnSchema<T>(
   // Sound: without a schema `T` is unknown.
   if (schema === undefined) return { data: payload as T, mismatched: [] };
   const result = await validateWithStandardSchema(schema, payload);
-  if ('value' in result) return { data: result.value, mismatched: [] };
+  // Sound: the schema's output is `T`.
+  if ('value' in result) return { data: result.value as T, mismatched: [] };
   const issues = result.issues.map((issue) => maskIssue(issue, exchange.response.key));
   throw createMismatchError(exchange, payload, issues, issues.length);
 }
