@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
-import { TRACKER, TRACKING } from '../support/calls.ts';
+import { TRACKER } from '../support/calls.ts';
 import { type Answer, API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 
 const COURIERS = JSON.stringify({ data: { couriers: [] } });
