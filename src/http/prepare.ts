@@ -56,9 +56,11 @@ type QueryValue = string | number | boolean | undefined | null;
 
 /** @throws RequestValidationError naming what breaks the schema */
 export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
-  const result = schema.safeParse(value, { error: errorMap(rootName) });
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw new RequestValidationError(toValidationIssues(result.error));
+  // Parsed again for the messages, so that a good input never pays for them.
+  const { error } = schema.safeParse(value, { error: errorMap(rootName) });
+  throw new RequestValidationError(toValidationIssues(error ?? result.error));
 }
 
 function createIssue(path: string, rule: string, value: unknown): ValidationIssue {

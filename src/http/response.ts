@@ -189,7 +189,7 @@ function createMismatchError(
 ): ResponseValidationError {
   const [first] = issues;
   const field = first === undefined ? 'data' : formatPath(first.path, 'data');
-  const more = total > 1 ? ` (and ${total - 1} more)` : '';
+  const more = total > MAX_ISSUES ? ' (and more)' : total > 1 ? ` (and ${total - 1} more)` : '';
   const message = `${exchange.request.title} responded with an unexpected \`${field}\`: ${excerpt(first?.message ?? '')}${more}`;
   return new ResponseValidationError(message, { ...maskFacts(exchange, payload), issues });
 }
