@@ -472,8 +472,8 @@ describe('log lines', () => {
 
   test('warn, the default → one line a retry, with its reason', async () => {
     expect(await lines([{ status: 503 }, networkFailure('ENOTFOUND'), GOT], 'warn')).toEqual([
-      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} was answered with 503; attempt 2 follows in 0 ms',
-      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} got no answer: socket: ENOTFOUND; attempt 3 follows in 0 ms',
+      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} responded with 503; attempt 2 follows in 0 ms',
+      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} got no response: socket: ENOTFOUND; attempt 3 follows in 0 ms',
     ]);
   });
 

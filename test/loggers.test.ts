@@ -9,7 +9,7 @@ import { makeClient } from './support/make-client.ts';
 
 const COURIERS = { body: { data: [] } };
 const LINE =
-  '[tracking-client] GET https://api.example.test/public/v1/couriers was answered with 503; attempt 2 follows in 0 ms';
+  '[tracking-client] GET https://api.example.test/public/v1/couriers responded with 503; attempt 2 follows in 0 ms';
 const FIELDS = { callId: expect.any(String), attempt: 1, delayMs: 0, reason: 'ServerError' };
 
 /** A stream that keeps what a library writes to it. */

@@ -1,214 +1,150 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { redactCause, redactHeaders, redactText, redactValue } from '../../src/common/secrets.ts';
+import { maskCause, maskHeaders, maskText, maskValue, toPrintableLine } from '../../src/common/secrets.ts';
 
 const SECRET = 'sk-live-0123456789';
 
-describe('redactText', () => {
-  test('every occurrence → masked', () => {
-    expect(redactText(`a ${SECRET} b ${SECRET}`, SECRET)).toBe('a [redacted] b [redacted]');
-  });
+/** Everything that a log could show of a value. */
+const shown = (value: unknown) => inspect(value, { depth: 20, showHidden: true, maxStringLength: null });
 
-  test('characters that mean something in a pattern → taken literally', () => {
-    expect(redactText('a.c abc', 'a.c')).toBe('[redacted] abc');
-    expect(redactText('x', '$&')).toBe('x');
-  });
-
-  test('no secret → unchanged', () => {
-    expect(redactText('text', '')).toBe('text');
+describe('maskText', () => {
+  test.each([
+    ['every occurrence', `a ${SECRET} b ${SECRET}`, SECRET, 'a [redacted] b [redacted]'],
+    ['no secret', 'text', '', 'text'],
+    ['no occurrence', 'x', '$&', 'x'],
+    ['8 characters, inside a word', 'x12345678', '12345678', 'x[redacted]'],
+    ['7 characters, inside a word', 'x1234567', '1234567', 'x1234567'],
+    ['characters that mean something in a pattern', 'a.c abc', 'a.c', '[redacted] abc'],
+    ['characters that mean something in a replacement', '$& x', '$&', '[redacted] x'],
+    ['a short secret before an underscore', 'company_x any_x', 'any', 'company_x any_x'],
+    ['a short secret before a hyphen', 'any-thing', 'any', 'any-thing'],
+    ['a short secret as a word', 'the key any is unknown', 'any', 'the key [redacted] is unknown'],
+    ['a short secret in parentheses', '(any)', 'any', '([redacted])'],
+    ['nothing but a short secret', 'any', 'any', '[redacted]'],
+  ])('%s → masked where it counts', (_what, text, secret, masked) => {
+    expect(maskText(text, secret)).toBe(masked);
   });
 });
 
-describe('a secret of fewer than 8 characters', () => {
-  test.each([
-    ['company_x', 'company_x'],
-    ['an any-thing', 'an any-thing'],
-    ['the key any is unknown', 'the key [redacted] is unknown'],
-    ['Bearer any', 'Bearer [redacted]'],
-    ['any', '[redacted]'],
-    ['(any)', '([redacted])'],
-  ])('%j → %j: masked only as a word of its own', (text, clean) => {
-    expect(redactText(text, 'any')).toBe(clean);
-  });
-
-  test.each([
-    ['7 characters', '1234567', 'x1234567'],
-    ['8 characters', '12345678', 'x[redacted]'],
-  ])('%s inside a longer word → masked from 8 on', (_what, secret, clean) => {
-    expect(redactText(`x${secret}`, secret)).toBe(clean);
-  });
-
-  test('letters that mean something in a pattern → taken as they are', () => {
-    expect(redactText('a.c abc', 'a.c')).toBe('[redacted] abc');
-  });
-
-  test('headers that hold it as letters → the headers themselves', () => {
-    const headers = new Headers({ 'x-code': 'company_x' });
-    expect(redactHeaders(headers, 'any')).toBe(headers);
-  });
-
-  test('a cause that holds it as letters → the cause itself', () => {
-    const cause = new Error('the company is unknown');
-    cause.stack = 'Error: the company is unknown';
-    expect(redactCause(cause, 'any')).toBe(cause);
-  });
-});
-
-describe('redactValue', () => {
-  test('strings and names at any depth → masked; the rest as it was', () => {
+describe('maskValue', () => {
+  test('strings and names at any depth → masked in a copy; the rest as it was', () => {
     const value = { a: [`Bearer ${SECRET}`, 5, null, true], [SECRET]: { b: SECRET } };
-    expect(redactValue(value, SECRET)).toEqual({
+    expect(maskValue(value, SECRET)).toEqual({
       a: ['Bearer [redacted]', 5, null, true],
       '[redacted]': { b: '[redacted]' },
     });
+    expect(value.a[0]).toBe(`Bearer ${SECRET}`);
   });
 
-  test('the value it was made from → untouched', () => {
-    const value = { a: SECRET };
-    redactValue(value, SECRET);
-    expect(value).toEqual({ a: SECRET });
-  });
-
-  test('a value nested ten thousand deep → masked without running out of stack', () => {
+  test('nested ten thousand deep → masked without running out of stack', () => {
     const depth = 10_000;
     const value: unknown = JSON.parse(`${'['.repeat(depth)}"${SECRET}"${']'.repeat(depth)}`);
-    expect(() => redactValue(value, SECRET)).not.toThrow();
+    expect(shown(maskValue(value, SECRET))).not.toContain(SECRET);
   });
 });
 
-describe('redactHeaders', () => {
-  test('a value that holds the secret → masked in a copy', () => {
+describe('maskHeaders', () => {
+  test('a value with the secret → masked in a copy, the others as they were', () => {
     const headers = new Headers({ 'x-echo': `Bearer ${SECRET}`, 'x-other': 'a' });
-    const clean = redactHeaders(headers, SECRET);
-    expect(clean.get('x-echo')).toBe('Bearer [redacted]');
-    expect(clean.get('x-other')).toBe('a');
+    expect([...maskHeaders(headers, SECRET)]).toEqual([
+      ['x-echo', 'Bearer [redacted]'],
+      ['x-other', 'a'],
+    ]);
     expect(headers.get('x-echo')).toBe(`Bearer ${SECRET}`);
   });
 
-  test('several cookies, one with the secret → all of them kept, that one masked', () => {
+  test('several cookies, one with the secret → all kept, that one masked', () => {
     const headers = new Headers();
     headers.append('set-cookie', `a=${SECRET}`);
     headers.append('set-cookie', 'b=2');
-    expect(redactHeaders(headers, SECRET).getSetCookie()).toEqual(['a=[redacted]', 'b=2']);
-  });
-
-  test('no secret in them → the same headers', () => {
-    const headers = new Headers({ 'x-other': 'a' });
-    expect(redactHeaders(headers, SECRET)).toBe(headers);
+    expect(maskHeaders(headers, SECRET).getSetCookie()).toEqual(['a=[redacted]', 'b=2']);
   });
 });
 
-describe('redactCause', () => {
-  const shows = (value: unknown) =>
-    inspect(value, { depth: 20, showHidden: true, maxStringLength: null }).includes(SECRET);
-
-  test('a cause without the secret → the original', () => {
-    const cause = new TypeError('fetch failed');
-    expect(redactCause(cause, SECRET)).toBe(cause);
-  });
-
-  test('the secret in the message → a copy with name, code and stack, masked', () => {
+describe('maskCause', () => {
+  test('an error → a copy with name, code, message and stack, masked', () => {
     const cause = Object.assign(new RangeError(`sent ${SECRET}`), { code: 'ECODE' });
-    const clean = redactCause(cause, SECRET);
-    expect(clean).toMatchObject({ name: 'RangeError', message: 'sent [redacted]', code: 'ECODE' });
-    expect(shows(clean)).toBe(false);
-  });
-
-  test('the secret in the cause of the cause → masked there', () => {
-    const clean = redactCause(new Error('outer', { cause: new Error(SECRET) }), SECRET);
-    expect(clean).toMatchObject({ message: 'outer', cause: { message: '[redacted]' } });
-    expect(shows(clean)).toBe(false);
-  });
-
-  test('the secret in a property → gone', () => {
-    const cause = Object.assign(new Error('failed'), {
-      request: { headers: { authorization: `Bearer ${SECRET}` } },
+    const copy = maskCause(cause, SECRET);
+    expect(copy).not.toBe(cause);
+    expect(copy).toMatchObject({
+      name: 'RangeError',
+      message: 'sent [redacted]',
+      code: 'ECODE',
+      stack: cause.stack?.replaceAll(SECRET, '[redacted]'),
     });
-    expect(shows(redactCause(cause, SECRET))).toBe(false);
+    expect(Object.keys(Object(copy))).not.toContain('stack');
   });
 
-  test('the secret at the end of a very long property → gone', () => {
-    const cause = Object.assign(new Error('failed'), { dump: 'x'.repeat(20_000) + SECRET });
-    expect(shows(redactCause(cause, SECRET))).toBe(false);
+  test('an error without the secret → a copy as well, which says the same', () => {
+    const cause = new TypeError('fetch failed');
+    expect(maskCause(cause, SECRET)).not.toBe(cause);
+    expect(maskCause(cause, SECRET)).toMatchObject({ name: 'TypeError', stack: cause.stack });
   });
 
-  test('the secret after many array items → gone', () => {
-    const cause = Object.assign(new Error('failed'), { log: [...Array(200).fill('x'), SECRET] });
-    const clean = redactCause(cause, SECRET);
-    expect(clean).not.toHaveProperty('log');
-  });
-
-  test('a code that holds the secret → masked', () => {
-    const cause = Object.assign(new Error('failed'), { code: SECRET });
-    expect(redactCause(cause, SECRET)).toMatchObject({ code: '[redacted]' });
-  });
-
-  test.each([`text ${SECRET}`, { authorization: SECRET }])(
-    '%j, which is no error → text without the secret',
-    (cause) => {
-      expect(shows(redactCause(cause, SECRET))).toBe(false);
-    },
-  );
-
-  test('a cause that is its own cause → ends', () => {
-    const cause = new Error(SECRET);
-    cause.cause = cause;
-    expect(shows(redactCause(cause, SECRET))).toBe(false);
-  });
-
-  test('the secret in a cyclic cause ten levels down → gone', () => {
-    const deepest: Record<string, unknown> = { key: SECRET };
-    let value: Record<string, unknown> = deepest;
-    for (let depth = 0; depth < 10; depth += 1) value = { value };
-    const cause = Object.assign(new Error('failed'), { value });
-    deepest['cycle'] = cause;
-    expect(redactCause(cause, SECRET)).not.toHaveProperty('value');
+  test('a code or a name with the secret → masked', () => {
+    const cause = Object.assign(new Error('failed'), { code: SECRET, name: SECRET });
+    expect(maskCause(cause, SECRET)).toMatchObject({ code: '[redacted]', name: '[redacted]' });
   });
 
   test.each([
-    ['a map', new Map([['a', { b: SECRET }]])],
-    ['a set', new Set([SECRET])],
-    ['the name of a field', { [SECRET]: 1 }],
-    ['a boxed string', Object(`Bearer ${SECRET}`)],
-    ['a hidden field', Object.defineProperty({}, 'hidden', { value: SECRET, enumerable: false })],
-    ['a field whose name is a symbol', { [Symbol('headers')]: SECRET }],
-    ['headers, which print themselves', new Headers({ authorization: SECRET })],
-    ['a promise, which can not be looked into', Promise.resolve(SECRET)],
+    ['a request', { request: { headers: { authorization: `Bearer ${SECRET}` } } }],
+    ['a map', { held: new Map([['a', { b: SECRET }]]) }],
     ['a JSON form of its own', { toJSON: () => SECRET }],
-  ])('the secret in %s → gone', (_what, held) => {
-    const cause = Object.assign(new Error('failed'), { held });
-    expect(redactCause(cause, SECRET)).not.toHaveProperty('held');
+    ['a body of bytes', { rawBody: new Uint8Array(1_000) }],
+    ['errors of an AggregateError', { errors: [new Error(SECRET)] }],
+  ])('%s on an error → left out', (_what, fields) => {
+    const copy = maskCause(Object.assign(new Error('failed'), fields), SECRET);
+    expect(Object.keys(Object(copy))).toEqual([]);
+    expect(shown(copy)).not.toContain(SECRET);
   });
 
-  test('a getter → a copy without it, and it is not run', () => {
+  test('a getter on an error → left out, and it is not run', () => {
     let runs = 0;
-    const cause = Object.defineProperty(new Error('failed'), 'held', {
-      enumerable: true,
-      get() {
-        runs += 1;
-        return SECRET;
-      },
-    });
-    expect(redactCause(cause, SECRET)).not.toHaveProperty('held');
+    const get = () => {
+      runs += 1;
+    };
+    const cause = Object.defineProperty(new Error('failed'), 'held', { enumerable: true, get });
+    expect(maskCause(cause, SECRET)).not.toHaveProperty('held');
     expect(runs).toBe(0);
   });
 
-  test('twenty megabytes of bytes → not read, the original is kept', () => {
-    const cause = Object.assign(new Error('failed'), { rawBody: new Uint8Array(20_000_000) });
-    expect(redactCause(cause, SECRET)).toBe(cause);
+  test('a chain of seven causes → the first five, each masked', () => {
+    let cause: Error | undefined;
+    for (let level = 7; level >= 1; level -= 1) cause = new Error(`${level} ${SECRET}`, { cause });
+    const messages: string[] = [];
+    for (let copy = Object(maskCause(cause, SECRET)); copy instanceof Error; copy = Object(copy.cause))
+      messages.push(copy.message);
+    expect(messages).toEqual([1, 2, 3, 4, 5].map((level) => `${level} [redacted]`));
+  });
+
+  test('an error that is its own cause → ends', () => {
+    const cause = new Error(SECRET);
+    cause.cause = cause;
+    expect(shown(maskCause(cause, SECRET))).not.toContain(SECRET);
   });
 
   test.each([
-    ['a million numbers', Array.from({ length: 1_000_000 }, () => 1)],
-    ['a text of a hundred megabytes', 'x'.repeat(100_000_000)],
-    ['what can not be printed', new Proxy({}, { ownKeys: () => null } as unknown as ProxyHandler<object>)],
-  ])('%s, too much to be sure → a copy without it', (_what, held) => {
-    const cause = Object.assign(new Error('failed'), { held });
-    expect(redactCause(cause, SECRET)).not.toHaveProperty('held');
+    [`text ${SECRET}`, 'text [redacted]'],
+    [{ authorization: SECRET }, '[object Object]'],
+    [undefined, 'undefined'],
+    [Object.assign(Object.create(null), { key: SECRET }), 'a value of type object'],
+  ])('%j, which is no error → %j', (cause, text) => {
+    expect(maskCause(cause, SECRET)).toBe(text);
   });
+});
 
-  test('an object without a prototype that holds the secret → text without it', () => {
-    const cause = Object.assign(Object.create(null), { key: SECRET });
-    expect(redactCause(cause, SECRET)).toBe('a value of type object');
+describe('toPrintableLine', () => {
+  test.each([
+    ['line breaks and tabs', ' a\n\n  b\tc ', 'a b c'],
+    ['terminal codes of C0', 'a\u001b[2J\u0000b', 'a [2J b'],
+    ['terminal codes of C1', 'a\u009b31m\u0085b', 'a 31m b'],
+    ['line separators', 'a\u2028b\u2029c', 'a b c'],
+    ['characters that turn the direction of text', 'a\u202eb\u2066c\u200fd\u061ce', 'a b c d e'],
+    ['other languages', 'ü 日本 🙂', 'ü 日本 🙂'],
+    ['as long as allowed', 'x'.repeat(20), 'x'.repeat(20)],
+    ['one longer', 'x'.repeat(21), `${'x'.repeat(19)}…`],
+    ['a word behind far too many spaces', `${' '.repeat(80)}x`, ''],
+  ])('%s → one line of at most 20 characters', (_what, text, line) => {
+    expect(toPrintableLine(text, 20)).toBe(line);
   });
 });

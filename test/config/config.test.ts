@@ -225,17 +225,17 @@ describe('switches', () => {
   });
 });
 
-describe('maxAnswerBytes', () => {
+describe('maxResponseBytes', () => {
   test('none → 64 MiB', () => {
-    expect(resolve({}).maxAnswerBytes).toBe(67_108_864);
+    expect(resolve({}).maxResponseBytes).toBe(67_108_864);
   });
 
-  test.each([1, Number.POSITIVE_INFINITY])('%d → taken', (maxAnswerBytes) => {
-    expect(resolve({ maxAnswerBytes }).maxAnswerBytes).toBe(maxAnswerBytes);
+  test.each([1, Number.POSITIVE_INFINITY])('%d → taken', (maxResponseBytes) => {
+    expect(resolve({ maxResponseBytes }).maxResponseBytes).toBe(maxResponseBytes);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, '1'])('%j → ConfigurationError', (maxAnswerBytes) => {
-    expect(() => resolve({ maxAnswerBytes })).toThrow(/^Expected `maxAnswerBytes` to be a whole number/);
+  test.each([0, -1, 1.5, Number.NaN, '1'])('%j → ConfigurationError', (maxResponseBytes) => {
+    expect(() => resolve({ maxResponseBytes })).toThrow(/^Expected `maxResponseBytes` to be a whole number/);
   });
 });
 

@@ -94,8 +94,8 @@ const CLIENT: Options = {
     { onResponse: API_KEY },
     { onRetry: async () => throws() },
   ],
-  invalidResponse: ['keep', 'throw'],
-  maxAnswerBytes: [1, 1_000, Number.POSITIVE_INFINITY],
+  invalidResponse: ['keep', 'throw', 'warn'],
+  maxResponseBytes: [1, 1_000, Number.POSITIVE_INFINITY],
   dangerouslyAllowBrowser: [true],
   allowInsecureHttp: [true],
 };
@@ -393,6 +393,9 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
     Reflect.apply(webhooks.proofOfDeliveryKey, undefined, [
       { tracker: { trackerId: 'a' }, data: asRecord(given) },
     ]),
+  ),
+  unknownFields: entry({ trackerId: ['a'] }, (given) =>
+    Reflect.apply(root.unknownFields, undefined, [asRecord(given)]),
   ),
   createFakeTrackingService: entry(
     {

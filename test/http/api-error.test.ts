@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as errors from '../../src/errors.ts';
-import { apiErrorOf, excerpt, readErrorItems } from '../../src/http/api-error-of.ts';
+import { createApiError, excerpt, readErrorItems } from '../../src/http/api-error.ts';
 import { KNOWN_ERROR_CODES, type KnownErrorCode } from '../../src/schemas/api-error.ts';
 import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 
@@ -17,7 +17,7 @@ function errorOf(status: number, code?: string, rest: Partial<errors.ApiErrorDet
     retryAfterMs: undefined,
     ...rest,
   };
-  return apiErrorOf(details, 'POST https://api.example.test/v1/trackers');
+  return createApiError(details, 'POST https://api.example.test/v1/trackers');
 }
 
 /** Every code of the specification and the public contract, with a status it comes with, and its class. */
@@ -114,7 +114,7 @@ describe('by status', () => {
 describe('message', () => {
   test('code and message → both, and the request id', () => {
     expect(errorOf(404, 'tracker_not_found', { requestId: 'req-1' }).message).toBe(
-      'POST https://api.example.test/v1/trackers was answered with 404: tracker_not_found: words of the service (request req-1)',
+      'POST https://api.example.test/v1/trackers responded with 404: tracker_not_found: words of the service (request req-1)',
     );
   });
 
@@ -128,45 +128,43 @@ describe('message', () => {
 
   test('a code without a message → the code', () => {
     expect(errorOf(404, undefined, { errors: [{ code: 'tracker_not_found' }] }).message).toBe(
-      'POST https://api.example.test/v1/trackers was answered with 404: tracker_not_found',
+      'POST https://api.example.test/v1/trackers responded with 404: tracker_not_found',
     );
   });
 
   test('a 404 that is not of the service → asks about the base URL', () => {
     expect(errorOf(404, undefined, { body: 'Cannot POST /trackers' }).message).toBe(
-      'POST https://api.example.test/v1/trackers was answered with 404: Cannot POST /trackers; is the base URL right?',
+      'POST https://api.example.test/v1/trackers responded with 404: Cannot POST /trackers; is the base URL right?',
     );
   });
 
   test('no errors, an empty body → the status', () => {
     expect(errorOf(503, undefined, { body: '' }).message).toBe(
-      'POST https://api.example.test/v1/trackers was answered with 503',
+      'POST https://api.example.test/v1/trackers responded with 503',
     );
   });
 
   test('no errors, plain text → the text', () => {
     expect(errorOf(429, undefined, { body: 'Too Many Requests\n' }).message).toBe(
-      'POST https://api.example.test/v1/trackers was answered with 429: Too Many Requests',
+      'POST https://api.example.test/v1/trackers responded with 429: Too Many Requests',
     );
   });
 
   test.each(['', '\n', '\r\n '])('a page of HTML after %j → its size only', (start) => {
     expect(errorOf(502, undefined, { body: `${start}<html>${'x'.repeat(50_000)}` }).message).toBe(
-      `POST https://api.example.test/v1/trackers was answered with 502: an HTML page of ${50_006 + start.length} characters`,
+      `POST https://api.example.test/v1/trackers responded with 502: an HTML page of ${50_006 + start.length} characters`,
     );
   });
 
   test('a text with a < in it → the text, which is no page of HTML', () => {
     expect(errorOf(502, undefined, { body: 'weight < 0' }).message).toBe(
-      'POST https://api.example.test/v1/trackers was answered with 502: weight < 0',
+      'POST https://api.example.test/v1/trackers responded with 502: weight < 0',
     );
   });
 
   test('a very long text → cut to 500 characters', () => {
     const { message } = errorOf(500, undefined, { body: 'x'.repeat(50_000) });
-    expect(message).toBe(
-      `POST https://api.example.test/v1/trackers was answered with 500: ${'x'.repeat(499)}…`,
-    );
+    expect(message).toBe(`POST https://api.example.test/v1/trackers responded with 500: ${'x'.repeat(499)}…`);
   });
 
   test('a very long message of the service → cut as well', () => {
@@ -250,7 +248,7 @@ describe('a text of the service with line breaks and terminal codes', () => {
     const { client } = makeClient({ status: 400, body: { errors } });
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       message:
-        'GET https://api.example.test/public/v1/couriers was answered with 400: validation_error: a [ERROR] forged line [2J b',
+        'GET https://api.example.test/public/v1/couriers responded with 400: validation_error: a [ERROR] forged line [2J b',
     });
   });
 });

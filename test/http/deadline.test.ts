@@ -1,10 +1,23 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { TrackingClient } from '../../src/client.ts';
 import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const never: Step = () => new Promise<Response>(() => {});
 const stalled: Step = () =>
   new Response(new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode('{')) }));
 const OK: Step = { body: { data: [] } };
+const input = { trackingNumber: 'LA680658838NL' };
+const TITLE = 'GET https://api.example.test/public/v1/couriers';
+
+/** Responds after a while, whatever its signal says. */
+const late =
+  (delayMs: number, status = 200): Step =>
+  () =>
+    new Promise<Response>((resolve) => {
+      setTimeout(() => resolve(Response.json({ data: [] }, { status })), delayMs);
+    });
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -14,6 +27,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+/** The moment at which a call rejects, in milliseconds from now, and what it rejects with. */
+async function rejectionInVirtualTime(start: () => PromiseLike<unknown>) {
+  const startedAt = performance.now();
+  const error = await settleInVirtualTime(() => rejectionOf(start()));
+  return { error, endedAt: performance.now() - startedAt };
+}
+
 describe('which time ends a call', () => {
   test.each([
     [50, 100, 'timeoutMs', 50],
@@ -21,34 +41,53 @@ describe('which time ends a call', () => {
     [100, 100, 'totalTimeoutMs', 100],
     [100, undefined, 'timeoutMs', 100],
   ] as const)(
-    'timeoutMs %d, totalTimeoutMs %s → %s, not a moment before',
-    async (timeoutMs, totalTimeoutMs, option, endsAfterMs) => {
-      const { client } = makeClient(never);
-      const settled = vi.fn();
-      client.couriers.list({ timeoutMs, totalTimeoutMs, retry: false }).catch(settled);
-      await vi.advanceTimersByTimeAsync(endsAfterMs - 1);
-      expect(settled).not.toHaveBeenCalled();
-      await vi.advanceTimersByTimeAsync(1);
-      expect(settled).toHaveBeenCalledExactlyOnceWith(
-        expect.objectContaining({ name: 'TimeoutError', message: expect.stringContaining(`\`${option}\``) }),
+    'timeoutMs %d, totalTimeoutMs %s → %s, on time',
+    async (timeoutMs, totalTimeoutMs, option, ms) => {
+      const { client } = makeClient(never, { retry: false });
+      const { error, endedAt } = await rejectionInVirtualTime(() =>
+        client.couriers.list({ timeoutMs, totalTimeoutMs }),
       );
+      expect(error).toMatchObject({
+        name: 'TimeoutError',
+        message: expect.stringContaining(`\`${option}\``),
+      });
+      expect(endedAt).toBe(ms);
     },
   );
 
-  test('the wall clock jumps an hour → nothing changes', async () => {
-    const { client } = makeClient(never);
-    const settled = vi.fn();
-    client.couriers.list({ totalTimeoutMs: 100 }).catch(settled);
-    await vi.advanceTimersByTimeAsync(0);
-    vi.setSystemTime(Date.now() + 3_600_000);
-    await vi.advanceTimersByTimeAsync(99);
-    expect(settled).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
-    expect(settled).toHaveBeenCalledOnce();
+  test.each([
+    ['couriers.list', 30_000, (client: TrackingClient) => client.couriers.list()],
+    ['tracking.search', 90_000, (client: TrackingClient) => client.tracking.search(input)],
+    ['trackers.track', 90_000, (client: TrackingClient) => client.trackers.track(input)],
+    [
+      'a raw request to the path of trackers.track',
+      90_000,
+      (client: TrackingClient) => client.request({ method: 'POST', path: '/trackers/track' }),
+    ],
+    [
+      'a raw request to another path',
+      30_000,
+      (client: TrackingClient) => client.request({ method: 'POST', path: '/reports' }),
+    ],
+  ] as const)('%s without options → %d ms', async (_name, timeoutMs, call) => {
+    const { client } = makeClient(never, { retry: false });
+    const { error, endedAt } = await rejectionInVirtualTime(() => call(client));
+    expect(error).toMatchObject({ name: 'TimeoutError', timeoutMs });
+    expect(endedAt).toBe(timeoutMs);
   });
 
-  test('the timer fires while the clock says that time is left → over all the same, no further attempt', async () => {
-    const { client, requests } = makeClient(never, { retry: { minDelayMs: 0 } });
+  test('the wall clock jumps an hour → nothing changes', async () => {
+    const { client } = makeClient(never);
+    const { endedAt } = await rejectionInVirtualTime(() => {
+      const call = client.couriers.list({ totalTimeoutMs: 100 });
+      vi.setSystemTime(Date.now() + 3_600_000);
+      return call;
+    });
+    expect(endedAt).toBe(100);
+  });
+
+  test('the timer of totalTimeoutMs fires while the clock says that time is left → over all the same', async () => {
+    const { client, requests } = makeClient(never);
     const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
     vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     await vi.advanceTimersByTimeAsync(100);
@@ -59,40 +98,83 @@ describe('which time ends a call', () => {
 
 describe('what the error says', () => {
   test.each([
-    ['headers', never],
-    ['body', stalled],
-  ] as const)('out of time in phase %s → phase and time', async (phase, script) => {
+    ['headers', never, 'waiting for a response'],
+    ['body', stalled, 'reading the response'],
+  ] as const)('out of time in phase %s → phase, time and no cause', async (phase, script, activity) => {
     const { client } = makeClient(script, { retry: false });
-    const failing = rejectionOf(client.couriers.list({ timeoutMs: 5 }));
-    await vi.advanceTimersByTimeAsync(5);
-    const error = await failing;
-    expect(error).toMatchObject({ name: 'TimeoutError', phase, timeoutMs: 5 });
+    const { error } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 5 }));
+    const message = `${TITLE} ran out of \`timeoutMs\` (5 ms) while ${activity}`;
+    expect(error).toMatchObject({ name: 'TimeoutError', phase, timeoutMs: 5, message });
     expect(error).not.toHaveProperty('cause');
   });
 
-  test('out of time in the queue → phase and time', async () => {
-    const { client } = makeClient(OK, { rateLimit: {} });
+  test('out of time in the queue → phase and time, nothing is sent', async () => {
+    const { client, requests } = makeClient(OK, { rateLimit: {} });
     await client.couriers.list();
-    const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 5 }));
-    await vi.advanceTimersByTimeAsync(5);
-    expect(await failing).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 5 });
+    const { error, endedAt } = await rejectionInVirtualTime(() =>
+      client.couriers.list({ totalTimeoutMs: 200 }),
+    );
+    const message = `${TITLE} ran out of \`totalTimeoutMs\` (200 ms) while waiting for a rate limit token`;
+    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 200, message });
+    expect(endedAt).toBe(200);
+    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(1);
   });
 });
 
-describe('after an attempt', () => {
-  test('a result in time → no timer is left', async () => {
-    const { client } = makeClient(OK);
-    await client.couriers.list({ totalTimeoutMs: 100, signal: new AbortController().signal });
+describe('a repeat after a timeout', () => {
+  test('→ gets the whole time again', async () => {
+    const { client, requests } = makeClient(never, { retry: { retries: 1 } });
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    const { error, endedAt } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
+    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers', timeoutMs: 2_000 });
+    expect(requests).toHaveLength(2);
+    expect(endedAt).toBe(4_500);
+  });
+
+  test('a fetch that ignores its signal and responds too late → that response counts for nothing', async () => {
+    const seen: number[] = [];
+    const { client } = makeClient([late(4_000, 500), late(1_900)], {
+      hooks: { onResponse: ({ attempt }) => seen.push(attempt) },
+    });
+    const call = () => client.couriers.list({ timeoutMs: 2_000 }).withResponse();
+    expect(await settleInVirtualTime(call)).toMatchObject({ attempts: 2 });
+    expect(seen).toEqual([2]);
+  });
+
+  test('a late response to the first attempt → the second one still waits for its headers', async () => {
+    const { client } = makeClient([late(4_000), never], { retry: { retries: 1 } });
+    const { error } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
+    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers' });
+  });
+});
+
+describe('after a call → no timer and no listener is left', () => {
+  test.each([
+    ['a result', OK, {}],
+    ['a failure of fetch', new Error('x'), { retry: false }],
+    ['a 404', { status: 404 }, {}],
+    ['a second attempt', [{ status: 503, headers: { 'retry-after': '2' } }, OK], {}],
+  ] as [string, Step | Step[], object][])('%s', async (_what, script, options) => {
+    const { client } = makeClient(script, options);
+    const { signal } = new AbortController();
+    await settleInVirtualTime(() => client.couriers.list({ signal, totalTimeoutMs: 60_000 }).catch(() => {}));
+    expect(vi.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test.each(['a Retry-After', 'a back-off'])('an abort in %s', async (wait) => {
+    const headers: Record<string, string> = wait === 'a Retry-After' ? { 'retry-after': '30' } : {};
+    const { client } = makeClient({ status: 503, headers });
+    const controller = new AbortController();
+    const failing = rejectionOf(client.couriers.list({ signal: controller.signal, totalTimeoutMs: 60_000 }));
+    await vi.advanceTimersByTimeAsync(wait === 'a Retry-After' ? 5_000 : 10);
+    controller.abort('stop');
+    expect(await failing).toBe('stop');
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a failure in time → no timer is left', async () => {
-    const { client } = makeClient(new Error('x'), { retry: false });
-    await rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('an abort → the reason, `fetch` learns it, no timer is left', async () => {
+  test('an abort while `fetch` works, which learns of it', async () => {
     const fetch = vi.fn((_request: unknown, _init?: RequestInit) => new Promise<Response>(() => {}));
     const { client } = makeClient({}, { fetch });
     const controller = new AbortController();

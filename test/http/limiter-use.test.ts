@@ -1,39 +1,38 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { TrackingClient } from '../../src/client.ts';
-import { QueueFullError, TimeoutError } from '../../src/errors.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AcquireOptions, Limiter, RateLimitFeedback } from '../../src/limiter/limiter.ts';
-import { LongPauseError } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY, BASE_URL, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK: Step = { body: { data: [] } };
+const LONG_PAUSE: Step = { status: 429, headers: { 'retry-after': '3600' }, body: { errors: [] } };
 
+beforeEach(() => {
+  vi.useFakeTimers();
+});
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
-/** A limiter that writes down what the pipeline does with it. */
+/** A limiter that grants everything and writes down what the pipeline does with it. */
 class Recorder implements Limiter {
+  readonly spansProcesses = false;
   readonly log: string[] = [];
   readonly acquired: AcquireOptions[] = [];
-  readonly settled: RateLimitFeedback[] = [];
-  failure: unknown;
-  failingStep: 'send' | 'settle' | undefined;
+  readonly reported: RateLimitFeedback[] = [];
 
   async acquire(options: AcquireOptions) {
     this.acquired.push(options);
     this.log.push('acquire');
-    if (this.failure !== undefined) throw this.failure;
     return {
       tokensLeft: 4,
       send: () => {
-        if (this.failingStep === 'send') throw new Error('broken');
         this.log.push('send');
       },
       report: (feedback: RateLimitFeedback) => {
-        if (this.failingStep === 'settle') throw new Error('broken');
-        this.settled.push(feedback);
-        this.log.push('settle');
+        this.reported.push(feedback);
+        this.log.push('report');
       },
       cancel: () => {
         this.log.push('cancel');
@@ -48,78 +47,62 @@ class Recorder implements Limiter {
 
 function setUp(script: Step | Step[], options: TrackingClientOptions = {}) {
   const limiter = new Recorder();
-  const made = makeClient(script, { rateLimit: undefined, limiter, ...options });
-  return { ...made, limiter };
+  return { ...makeClient(script, { rateLimit: undefined, limiter, ...options }), limiter };
 }
 
-/** Lists couriers, and moves the time until the pause of a 429 is over. */
-async function listInVirtualTime(client: TrackingClient): Promise<void> {
-  vi.useFakeTimers();
-  const call = client.couriers.list();
-  await vi.advanceTimersByTimeAsync(3_000);
-  await call;
-}
+describe('the permit of an attempt', () => {
+  const broken = () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) }));
 
-describe('the life of a permit', () => {
-  test('a call that succeeds → acquired, sent, settled', async () => {
-    const { client, limiter } = setUp(OK);
-    await client.couriers.list();
-    expect(limiter.log).toEqual(['acquire', 'send', 'settle']);
+  test.each([
+    ['a call that succeeds', OK, ['acquire', 'send', 'report']],
+    [
+      'a 500 and a success',
+      [{ status: 500 }, OK],
+      ['acquire', 'send', 'report', 'acquire', 'send', 'report'],
+    ],
+    ['a body that breaks off, after its headers', broken, ['acquire', 'send', 'report']],
+    ['no response', new TypeError('fetch failed'), ['acquire', 'send']],
+  ] as [string, Step | Step[], string[]][])('%s → %j', async (_what, script, log) => {
+    const retry = Array.isArray(script) ? undefined : (false as const);
+    const { client, limiter } = setUp(script, { retry });
+    await settleInVirtualTime(() => client.couriers.list().catch(() => {}));
+    // A permit that was sent ignores `cancel`.
+    expect(limiter.log.filter((step) => step !== 'cancel')).toEqual(log);
   });
 
-  test('a call that is tried again → a new permit for every attempt', async () => {
-    const { client, limiter } = setUp([{ status: 500 }, OK]);
-    await client.couriers.list();
-    expect(limiter.log).toEqual(['acquire', 'send', 'settle', 'acquire', 'send', 'settle']);
-  });
-
-  test('an answer whose body breaks off → settled when its headers came', async () => {
-    const broken = () =>
-      new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) }), { status: 200 });
-    const { client, limiter } = setUp(broken, { retry: false });
-    await rejectionOf(client.couriers.list());
-    expect(limiter.log.slice(0, 3)).toEqual(['acquire', 'send', 'settle']);
-  });
-
-  test('no answer → sent and never settled', async () => {
-    const { client, limiter } = setUp(new TypeError('fetch failed'), { retry: false });
-    await rejectionOf(client.couriers.list());
-    expect(limiter.log).not.toContain('settle');
-    expect(limiter.log.slice(0, 2)).toEqual(['acquire', 'send']);
-  });
-
-  test('a key function that fails → the token is given back unsent', async () => {
-    const { client, limiter } = setUp(OK, { apiKey: () => Promise.reject(new Error('sealed')) });
+  test.each([
+    ['a key function that fails', () => Promise.reject(new Error('sealed'))],
+    ['a key that is none', () => ''],
+  ])('%s → given back unsent', async (_what, apiKey) => {
+    const { client, limiter } = setUp(OK, { apiKey });
     await rejectionOf(client.couriers.list());
     expect(limiter.log).toEqual(['acquire', 'cancel']);
   });
 
-  test('an abort between grant and send → the token is given back unsent', async () => {
+  test('an abort between grant and send → given back unsent', async () => {
     const controller = new AbortController();
-    const { client, limiter, requests } = setUp(OK, {
-      apiKey: () => {
-        controller.abort('stop');
-        return API_KEY;
-      },
-    });
+    const apiKey = () => {
+      controller.abort('stop');
+      return API_KEY;
+    };
+    const { client, limiter, requests } = setUp(OK, { apiKey });
     expect(await rejectionOf(client.couriers.list({ signal: controller.signal }))).toBe('stop');
     expect(limiter.log).toEqual(['acquire', 'cancel']);
     expect(requests).toHaveLength(0);
   });
 
-  test('an input that breaks a rule → no token is asked for', async () => {
+  test('an input that breaks a rule → none is asked for', async () => {
     const { client, limiter } = setUp(OK);
     await rejectionOf(client.trackers.get('..'));
     expect(limiter.log).toEqual([]);
   });
 });
 
-describe('what is asked', () => {
-  test('a call → its bucket, limit, priority and signal', async () => {
+describe('what the limiter is asked', () => {
+  test('a call → its bucket, limit, priority and longest pause', async () => {
     const { client, limiter } = setUp(OK);
-    const { signal } = new AbortController();
-    await client.couriers.list({ signal, priority: 'background' });
-    expect(limiter.acquired).toEqual([
+    await client.couriers.list({ priority: 'background' });
+    expect(limiter.acquired).toMatchObject([
       {
         bucket: {
           baseUrl: BASE_URL,
@@ -128,211 +111,236 @@ describe('what is asked', () => {
         },
         limit: 1,
         priority: 'background',
-        signal,
-        maxLimit: undefined,
-        maxWaitMs: undefined,
         maxPauseMs: 60_000,
       },
     ]);
   });
 
-  test('rateLimit.limits → instead of the limit of the table', async () => {
-    const { client, limiter } = setUp(OK, { rateLimit: { limits: { 'couriers.list': 25 } } });
-    await client.couriers.list();
-    expect(limiter.acquired[0]?.limit).toBe(25);
+  test('a signal → one that ends with it, and totalTimeoutMs shortens the longest pause', async () => {
+    const { client, limiter } = setUp(OK);
+    const controller = new AbortController();
+    const call = client.couriers.list({ signal: controller.signal, totalTimeoutMs: 5_000 });
+    controller.abort('stop');
+    expect(await rejectionOf(call)).toBe('stop');
+    for (const { signal, maxPauseMs } of limiter.acquired) {
+      expect(signal?.reason).toBe('stop');
+      expect(maxPauseMs).toBe(5_000);
+    }
   });
 
-  test('rateLimit.limits → what the service announces never raises the limit above it', async () => {
-    const { client, limiter } = setUp(OK, { rateLimit: { limits: { 'couriers.list': 25 } } });
-    await client.couriers.list();
-    expect(limiter.acquired[0]?.maxLimit).toBe(25);
-  });
-
+  const ownLimits = { 'couriers.list': 25, 'trackers.createBulk': 7 };
   test.each([
-    ['of an endpoint', '/trackers/bulk', {}, 'trackers.createBulk', 3, undefined],
-    [
-      'of an endpoint with a limit of yours',
-      '/trackers/bulk',
-      { 'trackers.createBulk': 7 },
-      'trackers.createBulk',
-      7,
-      7,
-    ],
-    ['of no endpoint', '/reports', {}, 'request', 10, undefined],
+    ['GET', '/couriers', {}, 'couriers.list', 1, undefined],
+    ['GET', '/couriers', ownLimits, 'couriers.list', 25, 25],
+    ['POST', '/trackers/bulk', {}, 'trackers.createBulk', 3, undefined],
+    ['POST', '/trackers/bulk', ownLimits, 'trackers.createBulk', 7, 7],
+    ['POST', '/reports', ownLimits, 'request', 10, undefined],
   ] as const)(
-    'a raw request to the path %s → %s: its bucket and limits',
-    async (_what, path, limits, endpoint, limit, maxLimit) => {
+    '%s %s with limits %j → %s: its limits',
+    async (method, path, limits, endpoint, limit, maxLimit) => {
       const { client, limiter } = setUp(OK, { rateLimit: { limits } });
-      await client.request({ method: 'POST', path });
+      await client.request({ method, path });
       expect(limiter.acquired).toMatchObject([{ bucket: { endpoint }, limit, maxLimit }]);
     },
   );
-
-  test('totalTimeoutMs → at most so long in the queue', async () => {
-    const { client, limiter } = setUp(OK);
-    await client.couriers.list({ totalTimeoutMs: 5_000 });
-    expect(limiter.acquired[0]?.maxWaitMs).toBeGreaterThan(4_000);
-    expect(limiter.acquired[0]?.maxWaitMs).toBeLessThanOrEqual(5_000);
-  });
-
-  test('two keys → two accounts', async () => {
-    const { client, limiter } = setUp(OK);
-    await client.couriers.list();
-    await client.withOptions({ apiKey: 'other' }).couriers.list();
-    expect(limiter.acquired[0]?.bucket.account).not.toBe(limiter.acquired[1]?.bucket.account);
-  });
 });
 
-describe('what is told', () => {
-  test('an answer → its status and the limit it announced', async () => {
-    const { client, limiter } = setUp({ ...OK, headers: { 'ratelimit-limit': '7' } });
+describe('the account that the limiter is asked for', () => {
+  const key = () => 'key';
+  const accountsOf = async (first: TrackingClientOptions, second: TrackingClientOptions) => {
+    const { client, limiter } = setUp(OK, first);
     await client.couriers.list();
-    expect(limiter.settled).toEqual([{ status: 200, retryAfterMs: undefined, announcedLimit: 7 }]);
-  });
-
-  test('a 429 → how long to pause', async () => {
-    const { client, limiter } = setUp([
-      { status: 429, body: 'slow down', headers: { 'retry-after': '2' } },
-      OK,
-    ]);
-    await listInVirtualTime(client);
-    expect(limiter.settled[0]).toEqual({ status: 429, retryAfterMs: 2_000, announcedLimit: undefined });
-  });
-
-  test('a 429 without headers → one window', async () => {
-    const { client, limiter } = setUp([{ status: 429 }, OK]);
-    await listInVirtualTime(client);
-    expect(limiter.settled[0]?.retryAfterMs).toBe(1_000);
-  });
-
-  test('a 429 with a longer wait than is allowed → told all the same', async () => {
-    const { client, limiter } = setUp({ status: 429, headers: { 'retry-after': '600' } });
-    await rejectionOf(client.couriers.list());
-    expect(limiter.settled[0]?.retryAfterMs).toBe(600_000);
-  });
-
-  test('a 503 with Retry-After → no pause for the others', async () => {
-    const { client, limiter } = setUp([{ status: 503, headers: { 'retry-after': '0' } }, OK]);
-    await client.couriers.list();
-    expect(limiter.settled[0]?.retryAfterMs).toBeUndefined();
-  });
-});
-
-describe('a limiter that refuses', () => {
-  test('QueueFullError → the rejection, nothing is sent, no further attempt', async () => {
-    const { client, limiter, requests } = setUp(OK);
-    limiter.failure = new QueueFullError('full');
-    expect(await rejectionOf(client.couriers.list())).toBe(limiter.failure);
-    expect(limiter.log).toEqual(['acquire']);
-    expect(requests).toHaveLength(0);
-  });
-
-  test('a failure of its own → the rejection, no further attempt', async () => {
-    const { client, limiter } = setUp(OK);
-    limiter.failure = new Error('redis is down');
-    expect(await rejectionOf(client.couriers.list())).toBe(limiter.failure);
-    expect(limiter.log).toEqual(['acquire']);
-  });
-});
-
-describe('a limiter that says the pause is too long', () => {
-  const paused = (hooks = {}) => {
-    const made = setUp(OK, { retry: { maxRetryAfterMs: 5_000 }, hooks });
-    made.limiter.failure = new LongPauseError(60_000);
-    return made;
+    await makeClient(OK, { rateLimit: undefined, limiter, ...second }).client.couriers.list();
+    return limiter.acquired.map(({ bucket }) => bucket.account);
   };
 
-  test('a call → RateLimitError at once, nothing is sent', async () => {
-    const { client, limiter, requests } = paused();
+  test.each([
+    ['one key', { apiKey: 'a' }, { apiKey: ' a\n' }, true],
+    ['two keys', { apiKey: 'a' }, { apiKey: 'b' }, false],
+    ['one function', { apiKey: key }, { apiKey: key }, false],
+    [
+      'two functions with one `account`',
+      { apiKey: key, account: 'x' },
+      { apiKey: () => 'b', account: 'x' },
+      true,
+    ],
+    ['two keys with one `account`', { apiKey: 'a', account: 'x' }, { apiKey: 'b', account: 'x' }, true],
+    ['one key with two accounts', { apiKey: 'a', account: 'x' }, { apiKey: 'a', account: 'y' }, false],
+  ] as [string, TrackingClientOptions, TrackingClientOptions, boolean][])(
+    'two clients with %s → %#: the same or not',
+    async (_what, first, second, isSame) => {
+      const [a, b] = await accountsOf(first, second);
+      expect(a === b).toBe(isSame);
+      expect(a).not.toBe('');
+    },
+  );
+
+  test.each([
+    ['a function as key', { apiKey: key }, {}, 'same'],
+    ['an `account`', { account: 'x' }, { timeoutMs: 5 }, 'same'],
+    ['a function as key, another function', { apiKey: key }, { apiKey: () => 'b' }, 'another'],
+    ['an `account`, another key', { account: 'x' }, { apiKey: 'b' }, 'same'],
+    ['an `account`, another one', { account: 'x' }, { account: 'y' }, 'another'],
+  ] as [string, TrackingClientOptions, TrackingClientOptions, string][])(
+    'withOptions of a client with %s → %#: the account that belongs to it',
+    async (_what, options, changes, expected) => {
+      const { client, limiter } = setUp(OK, options);
+      await client.couriers.list();
+      await client.couriers.list();
+      await client.withOptions(changes).couriers.list();
+      const [first, second, other] = limiter.acquired.map(({ bucket }) => bucket.account);
+      expect(second).toBe(first);
+      expect(other === first ? 'same' : 'another').toBe(expected);
+    },
+  );
+});
+
+describe('what the limiter is told', () => {
+  test('a response → its status and what it announced', async () => {
+    const headers = { 'ratelimit-limit': '7', 'ratelimit-remaining': '3', 'ratelimit-reset': '1' };
+    const { client, limiter } = setUp({ ...OK, headers });
+    await client.couriers.list();
+    const told = { status: 200, retryAfterMs: undefined, announcedLimit: 7, remaining: 3, resetMs: 1_000 };
+    expect(limiter.reported).toEqual([told]);
+  });
+
+  test.each([
+    ['a 429 with a delay', { status: 429, headers: { 'retry-after': '2' } }, 2_000],
+    ['a 429 without headers', { status: 429 }, 1_000],
+    [
+      'a 429 with a longer delay than the call waits',
+      { status: 429, headers: { 'retry-after': '600' } },
+      600_000,
+    ],
+    [
+      'a 503 with a delay, which is no pause for others',
+      { status: 503, headers: { 'retry-after': '2' } },
+      undefined,
+    ],
+  ])('%s → %#: how long to pause', async (_what, step, retryAfterMs) => {
+    const { client, limiter } = setUp([step, OK]);
+    await settleInVirtualTime(() => client.couriers.list().catch(() => {}));
+    expect(limiter.reported[0]?.retryAfterMs).toBe(retryAfterMs);
+  });
+});
+
+describe('a pause of the built-in limiter', () => {
+  const limited = (script: Step | Step[], options: TrackingClientOptions = {}) =>
+    makeClient(script, { rateLimit: undefined, ...options });
+
+  test('a 429 that is tried again → the wait beyond the back-off is one in the queue', async () => {
+    const onDone = vi.fn();
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    const { client } = limited([{ status: 429, headers: { 'retry-after': '30' } }, OK], {
+      hooks: { onDone },
+    });
+    const call = client.couriers.list().then((couriers) => couriers);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(client.rateLimits()['couriers.list'].queued).toBe(1);
+    await vi.advanceTimersByTimeAsync(21_000);
+    expect(await call).toEqual([]);
+    const { queuedMs } = onDone.mock.calls[0]?.[0] ?? {};
+    expect(queuedMs).toBeGreaterThanOrEqual(29_500);
+    expect(queuedMs).toBeLessThan(30_500);
+  });
+
+  test('longer than maxRetryAfterMs → the next call of the endpoint rejects at once, nothing is sent', async () => {
+    const onRateLimit = vi.fn();
+    const { client, requests } = limited([LONG_PAUSE, OK], { hooks: { onRateLimit } });
+    await rejectionOf(client.couriers.list());
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'RateLimitError',
       status: 429,
       attempts: 0,
-      retryAfterMs: 60_000,
-      message: expect.stringMatching(/^GET https:\/\/\S+\/couriers is paused by the service for 60 s more/),
-    });
-    expect(limiter.log).toEqual(['acquire']);
-    expect(requests).toHaveLength(0);
-  });
-
-  test('a call → no hook is told of an answer that never came', async () => {
-    const onRateLimit = vi.fn();
-    const { client } = paused({ onRateLimit });
-    await rejectionOf(client.couriers.list());
-    expect(onRateLimit).not.toHaveBeenCalled();
-  });
-});
-
-describe('a limiter that fails to take note', () => {
-  test.each(['send', 'settle'] as const)(
-    '%s throws → the answer comes all the same, sent once',
-    async (step) => {
-      const { client, limiter, requests } = setUp(OK);
-      limiter.failingStep = step;
-      await expect(client.couriers.list()).resolves.toEqual([]);
-      expect(requests).toHaveLength(1);
-    },
-  );
-
-  test('send throws → a warning', async () => {
-    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-    const { client, limiter } = setUp(OK, { logger, logLevel: 'warn' });
-    limiter.failingStep = 'send';
-    await client.couriers.list();
-    expect(logger.warn).toHaveBeenCalledExactlyOnceWith(
-      '[tracking-client] The limiter failed to take note of a request; the call goes on',
-    );
-  });
-});
-
-describe('the queue and totalTimeoutMs', () => {
-  test('no token in time → TimeoutError of that phase, with the time that was allowed', async () => {
-    vi.useFakeTimers();
-    const { client, requests } = makeClient(OK, { rateLimit: {} });
-    await client.couriers.list();
-    const rejection = rejectionOf(client.couriers.list({ totalTimeoutMs: 200 }));
-    await vi.advanceTimersByTimeAsync(199);
-    expect(client.rateLimits()['couriers.list'].queued).toBe(1);
-    await vi.advanceTimersByTimeAsync(2);
-    const error = await rejection;
-    expect(error).toBeInstanceOf(TimeoutError);
-    expect(error).toMatchObject({
-      phase: 'queue',
-      timeoutMs: 200,
+      retryAfterMs: 3_600_000,
       message:
-        'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (200 ms) while waiting for a rate limit token',
+        'GET https://api.example.test/public/v1/couriers is paused by the service for 3600 s more, longer than `retry.maxRetryAfterMs` allows',
     });
-    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(1);
+    expect(onRateLimit).toHaveBeenCalledOnce();
+  });
+
+  test('longer than maxRetryAfterMs → calls that wait already reject, too', async () => {
+    const { client, requests } = limited([LONG_PAUSE, OK]);
+    const errors = await Promise.all([1, 2, 3].map(() => rejectionOf(client.couriers.list())));
+    expect(errors.map((error) => Object(error).attempts)).toEqual([1, 0, 0]);
     expect(requests).toHaveLength(1);
   });
 
-  test('no token in time for another attempt → TimeoutError with the failure before it as its cause', async () => {
-    vi.useFakeTimers();
-    const { client, requests } = makeClient(
-      { status: 429, headers: { 'retry-after': '0' } },
-      { rateLimit: {} },
-    );
-    const rejection = rejectionOf(client.couriers.list({ totalTimeoutMs: 500 }));
-    await vi.advanceTimersByTimeAsync(501);
-    expect(await rejection).toMatchObject({
-      name: 'TimeoutError',
-      phase: 'queue',
-      timeoutMs: 500,
-      cause: { name: 'RateLimitError' },
-    });
-    expect(requests).toHaveLength(1);
+  test('longer than maxRetryAfterMs → another endpoint is sent as ever', async () => {
+    const { client } = limited([LONG_PAUSE, { body: { data: { trackers: [] } } }]);
+    await rejectionOf(client.couriers.list());
+    await expect(client.trackers.list()).resolves.toMatchObject({ trackers: [] });
   });
 
-  test('a 429 whose pause is longer than what is left → TimeoutError at once, the 429 as its cause', async () => {
-    const { client, requests } = makeClient(
-      { status: 429, headers: { 'retry-after': '30' } },
-      { rateLimit: {} },
-    );
+  test('nearly over → the next call waits for its end and is sent', async () => {
+    const { client, requests } = limited([LONG_PAUSE, OK]);
+    await rejectionOf(client.couriers.list());
+    await vi.advanceTimersByTimeAsync(3_590_000);
+    const waiting = client.couriers.list().then((couriers) => couriers.length);
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(requests).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(2_000);
+    await expect(waiting).resolves.toBe(0);
+  });
+
+  test('longer than what is left of totalTimeoutMs → TimeoutError at once, the 429 as its cause', async () => {
+    const { client, requests } = limited({ status: 429, headers: { 'retry-after': '30' } });
     expect(await rejectionOf(client.couriers.list({ totalTimeoutMs: 5_000 }))).toMatchObject({
       name: 'TimeoutError',
       timeoutMs: 5_000,
       cause: { name: 'RateLimitError' },
     });
+    // The same of a call that meets the pause in the queue.
+    const error = await rejectionOf(client.couriers.list({ totalTimeoutMs: 5_000 }));
+    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 5_000 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('no token in time for another attempt → TimeoutError with the failure before it as its cause', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    const { client, requests } = limited({ status: 429, headers: { 'retry-after': '0' } });
+    const call = () => rejectionOf(client.couriers.list({ totalTimeoutMs: 600 }));
+    expect(await settleInVirtualTime(call)).toMatchObject({
+      name: 'TimeoutError',
+      phase: 'queue',
+      cause: { name: 'RateLimitError' },
+    });
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe('a limit of the caller', () => {
+  test.each([
+    ['more', '10', 5],
+    ['less', '2', 2],
+  ])('the service announces %s → the lower of the two', async (_what, announced, limit) => {
+    const rateLimit = { limits: { 'couriers.list': 5 } };
+    const { client } = makeClient({ ...OK, headers: { 'ratelimit-limit': announced } }, { rateLimit });
+    await client.couriers.list();
+    expect(client.rateLimits()['couriers.list'].limit).toBe(limit);
+  });
+});
+
+describe('a queue that is full', () => {
+  const full = { rateLimit: { maxQueue: 0 } };
+
+  test.each([
+    [503, 'ServerError'],
+    [429, 'RateLimitError'],
+  ])('when a call that met %d is tried again → its %s, as it was', async (status, name) => {
+    // The repeat comes after 500 ms, and the only token of the endpoint after a second.
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    const { client, requests } = makeClient({ status, headers: { 'x-request-id': 'req-1' } }, full);
+    const error = await settleInVirtualTime(() => rejectionOf(client.couriers.list()));
+    expect(error).toMatchObject({ name, requestId: 'req-1', attempts: 1 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('before anything was sent → QueueFullError', async () => {
+    const { client, requests } = makeClient(OK, full);
+    await client.couriers.list();
+    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });
     expect(requests).toHaveLength(1);
   });
 });

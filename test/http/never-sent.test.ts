@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { wasNeverSent } from '../../src/http/ky.ts';
+import { wasNeverSent } from '../../src/http/send.ts';
 import { makeClient, networkFailure, rejectionOf } from '../support/make-client.ts';
 
 /** What Deno 2 rejects with; the sentence is its own. */

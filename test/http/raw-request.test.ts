@@ -1,9 +1,13 @@
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { z as zod3 } from 'zod/v3';
+import type { StandardSchema } from '../../src/common/standard-schema.ts';
 import { RequestValidationError, ResponseValidationError } from '../../src/errors.ts';
-import type { RawRequest } from '../../src/http/request.ts';
+import type { RawRequest } from '../../src/http/prepare.ts';
 import { EVERY_CALL } from '../support/calls.ts';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK = { body: { anything: [1] } };
 
@@ -80,13 +84,10 @@ describe('sending', () => {
 
   test('options of the call → respected', async () => {
     const { client, requests } = makeClient({ status: 500 });
-    const call = client.request({
-      method: 'GET',
-      path: '/reports',
-      headers: { 'x-a': 'b' },
-      retry: { retries: 1 },
-    });
-    await rejectionOf(call);
+    const options = { headers: { 'x-a': 'b' }, retry: { retries: 1 } };
+    await settleInVirtualTime(() =>
+      rejectionOf(client.request({ method: 'GET', path: '/reports', ...options })),
+    );
     expect(requests).toHaveLength(2);
     expect(requests[0]?.headers.get('x-a')).toBe('b');
   });
@@ -206,57 +207,96 @@ describe('other input', () => {
 });
 
 describe('parts that callers without types get wrong', () => {
+  const STANDARD = 'to be a Standard Schema (zod 3.24 or later, valibot, arktype)';
   test.each([
-    ['idempotent', 'false', 'to be true or false, got a string of 5 characters'],
-    ['schema', {}, 'to be a zod schema, got an object'],
-    ['schema', 'Tracker', 'to be a zod schema, got a string of 7 characters'],
-  ])('%s: %j → RequestValidationError, nothing is sent', async (name, value, rule) => {
+    ['idempotent', 'false', 'RequestValidationError', 'to be true or false, got a string of 5 characters'],
+    ['schema', {}, 'ConfigurationError', `${STANDARD}, got an object`],
+    ['schema', 'Tracker', 'ConfigurationError', `${STANDARD}, got a string of 7 characters`],
+    ['schema', null, 'ConfigurationError', `${STANDARD}, got null`],
+    ['schema', { parse: () => 1 }, 'ConfigurationError', `${STANDARD}, got an object`],
+  ])('%s: %j → %s, nothing is sent', async (name, value, error, rule) => {
     const { client, requests } = makeClient(OK);
-    const request = { method: 'POST', path: '/a', [name]: value } as const;
+    // What a caller without types could pass.
+    const request = { method: 'POST', path: '/a', [name]: value } as unknown as RawRequest;
     expect(await rejectionOf(client.request(request))).toMatchObject({
-      name: 'RequestValidationError',
+      name: error,
       message: `Expected \`${name}\` ${rule}`,
     });
     expect(requests).toHaveLength(0);
   });
+});
 
-  test('a schema that checks with a promise → ConfigurationError that says so', async () => {
-    const { client } = makeClient(OK);
-    const schema = z.unknown().refine(async () => true);
-    expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toMatchObject({
-      name: 'ConfigurationError',
-      message: 'Expected `schema` to check without promises, got an asynchronous one',
-      cause: expect.any(z.core.$ZodAsyncError),
-    });
+describe('a schema of the caller', () => {
+  type Validate = StandardSchema<number>['~standard']['validate'];
+  /** A Standard Schema of no library in particular. */
+  const schemaOf = (validate: Validate): StandardSchema<number> => ({
+    '~standard': { version: 1, vendor: 'test', validate },
+  });
+  const requestWith = (schema: StandardSchema, body: unknown = { total: '5' }) =>
+    makeClient({ body }).client.request({ method: 'GET', path: '/a', schema });
+
+  test.each([
+    ['zod', z.object({ total: z.coerce.number() }), { total: 5 }],
+    ['zod, with a promise', z.object({ total: z.string().refine(async () => true) }), { total: '5' }],
+    ['zod 3', zod3.object({ total: zod3.coerce.number() }), { total: 5 }],
+    ['any library', schemaOf((value) => ({ value: Number(Object(value).total) })), 5],
+    ['any library, with a promise', schemaOf(async () => ({ value: 7 })), 7],
+    // arktype's schemas are functions.
+    [
+      'a function',
+      Object.assign(
+        () => {},
+        schemaOf(() => ({ value: 9 })),
+      ),
+      9,
+    ],
+  ])('%s → its output', async (_what, schema, output) => {
+    expect(await requestWith(schema)).toEqual(output);
   });
 
-  test('a schema that throws → what it throws', async () => {
-    const { client } = makeClient(OK);
+  test.each([
+    ['zod', z.object({ total: z.number() }), ['total']],
+    ['zod, with a promise', z.object({ total: z.string().refine(async () => false) }), ['total']],
+    ['zod 3', zod3.object({ total: zod3.number() }), ['total']],
+    [
+      'any library',
+      schemaOf(() => ({ issues: [{ message: 'no', path: ['total', { key: 0 }] }] })),
+      ['total', 0],
+    ],
+    ['any library, without a path', schemaOf(() => ({ issues: [{ message: 'no' }] })), []],
+  ])(
+    '%s, broken by the body → ResponseValidationError, whatever invalidResponse says',
+    async (_what, schema, path) => {
+      const error = await rejectionOf(requestWith(schema));
+      expect(error).toMatchObject({ name: 'ResponseValidationError', status: 200, issues: [{ path }] });
+      const field = path[0] ?? 'data';
+      expect(error).toHaveProperty(
+        'message',
+        expect.stringContaining(
+          `GET https://api.example.test/public/v1/a responded with an unexpected \`${field}`,
+        ),
+      );
+    },
+  );
+
+  test('the key in a message or a path → masked', async () => {
+    const issues = [{ message: `got ${API_KEY}`, path: [API_KEY] }];
+    const error = await rejectionOf(requestWith(schemaOf(() => ({ issues }))));
+    expect(error).toMatchObject({ issues: [{ message: 'got [redacted]', path: ['[redacted]'] }] });
+    expect(inspect(error)).not.toContain(API_KEY);
+  });
+
+  test('one that throws → what it throws', async () => {
     const failure = new Error('no such unit');
-    const schema = z.unknown().refine(() => {
+    const throws = () => {
       throw failure;
-    });
-    expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toBe(failure);
+    };
+    expect(await rejectionOf(requestWith(schemaOf(throws)))).toBe(failure);
+    expect(await rejectionOf(requestWith(z.unknown().refine(throws)))).toBe(failure);
   });
 });
 
-describe('answers', () => {
-  test('a schema → its output', async () => {
-    const { client } = makeClient({ body: { total: '5' } });
-    const schema = z.object({ total: z.coerce.number() });
-    expect(await client.request({ method: 'GET', path: '/a', schema })).toEqual({ total: 5 });
-  });
-
-  test('an answer that breaks the schema → ResponseValidationError', async () => {
-    const { client } = makeClient({ body: {} });
-    const schema = z.object({ total: z.number() });
-    expect(await rejectionOf(client.request({ method: 'GET', path: '/a', schema }))).toMatchObject({
-      name: 'ResponseValidationError',
-      message:
-        'GET https://api.example.test/public/v1/a was answered with an unexpected `total`: Expected `total` to be a number, got undefined',
-    });
-  });
-
+describe('responses', () => {
   test('HEAD → an empty object, the headers come with the response', async () => {
     const { client } = makeClient({ headers: { 'x-total': '7', 'content-type': 'application/json' } });
     const { data, response } = await client.request({ method: 'HEAD', path: '/a' }).withResponse();
@@ -264,8 +304,8 @@ describe('answers', () => {
     expect(response.headers.get('x-total')).toBe('7');
   });
 
-  test('HEAD of what is longer than maxAnswerBytes → an empty object: none of it comes', async () => {
-    const { client } = makeClient({ headers: { 'content-length': '1001' } }, { maxAnswerBytes: 1000 });
+  test('HEAD of what is longer than maxResponseBytes → an empty object: none of it comes', async () => {
+    const { client } = makeClient({ headers: { 'content-length': '1001' } }, { maxResponseBytes: 1000 });
     expect(await client.request({ method: 'HEAD', path: '/a' })).toEqual({});
   });
 
@@ -303,21 +343,21 @@ describe('answers', () => {
 
 describe('retries', () => {
   test.each([
-    ['GET', undefined, 4],
-    ['HEAD', undefined, 4],
+    ['GET', undefined, 5],
+    ['HEAD', undefined, 5],
     ['POST', undefined, 1],
     ['DELETE', undefined, 1],
-    ['POST', true, 4],
+    ['POST', true, 5],
     ['GET', false, 1],
   ] as const)('%s, idempotent %s, answered with 500 → %d requests', async (method, idempotent, count) => {
     const { client, requests } = makeClient({ status: 500 });
-    await rejectionOf(client.request({ method, path: '/a', idempotent }));
+    await settleInVirtualTime(() => rejectionOf(client.request({ method, path: '/a', idempotent })));
     expect(requests).toHaveLength(count);
   });
 
   test('POST, answered with 429 → tried again', async () => {
     const { client, requests } = makeClient([{ status: 429, headers: { 'retry-after': '0' } }, OK]);
-    await client.request({ method: 'POST', path: '/a' });
+    await settleInVirtualTime(() => client.request({ method: 'POST', path: '/a' }));
     expect(requests).toHaveLength(2);
   });
 });

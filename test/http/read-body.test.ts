@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { readBody } from '../../src/http/ky.ts';
+import { readBody } from '../../src/http/send.ts';
 import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -81,15 +81,15 @@ describe('readBody', () => {
   });
 });
 
-describe('an answer longer than maxAnswerBytes', () => {
+describe('an answer longer than maxResponseBytes', () => {
   test.each([200, 429, 500])('status %d → ResponseValidationError, never asked for again', async (status) => {
     const headers = { 'x-request-id': `req-${API_KEY}` };
     const answer = { status, body: { data: ['x'.repeat(200)] }, headers };
-    const { client, requests } = makeClient(answer, { maxAnswerBytes: 100 });
+    const { client, requests } = makeClient(answer, { maxResponseBytes: 100 });
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ResponseValidationError',
       message:
-        'Expected GET https://api.example.test/public/v1/couriers to answer with at most 100 bytes (`maxAnswerBytes`), got more',
+        'Expected GET https://api.example.test/public/v1/couriers to respond with at most 100 bytes (`maxResponseBytes`), got more',
       issues: [{ path: [], code: 'too_big' }],
       status,
       requestId: 'req-[redacted]',

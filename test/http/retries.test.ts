@@ -1,324 +1,215 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { RateLimitError, ServerError } from '../../src/errors.ts';
 import type { RetryInfo } from '../../src/observability/hooks.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import { type Answer, makeClient, networkFailure, rejectionOf, type Step } from '../support/make-client.ts';
+import { TRACKER } from '../support/calls.ts';
+import { type Answer, makeClient, networkFailure, type Step } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK: Answer = { body: { data: { couriers: [] } } };
-const TOO_MANY = (retryAfter: string): Answer => ({
-  status: 429,
+const failing = (status: number, retryAfter?: string): Answer => ({
+  status,
   body: '',
-  headers: { 'retry-after': retryAfter },
+  headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
 });
 
+let draw = vi.spyOn(Math, 'random');
 beforeEach(() => {
-  vi.useFakeTimers({ now: 1_750_000_000_000 });
+  vi.useFakeTimers();
+  // The luckiest draw: p-retry waits 500 ms, then 1, 2, 4 and 8 s.
+  draw = vi.spyOn(Math, 'random').mockReturnValue(0);
 });
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
 
-/** Lists couriers, moves the time until the call is over, and tells how long each wait was. */
-async function run(script: Step[], options: TrackingClientOptions = {}) {
+/** Lists couriers in virtual time; tells when each request left and what `onRetry` was told. */
+async function run(script: Step | Step[], options: TrackingClientOptions = {}) {
   const sentAt: number[] = [];
-  const delays: number[] = [];
+  const toldMs: (number | undefined)[] = [];
+  const startedAt = performance.now();
   const { client, requests } = makeClient(script, {
-    retry: { minDelayMs: 100, maxDelayMs: 1_000 },
     hooks: {
-      onRequest: () => sentAt.push(performance.now()),
-      onRetry: (info: RetryInfo) => delays.push(info.delayMs),
+      onRequest: () => sentAt.push(performance.now() - startedAt),
+      onRetry: ({ retryAfterMs }: RetryInfo) => toldMs.push(retryAfterMs),
     },
     ...options,
   });
-  const startedAt = performance.now();
-  const call = client.couriers.list().withResponse();
-  const settled = call.then(
-    ({ attempts }) => ({ attempts, error: undefined }),
-    (error: unknown) => ({ attempts: undefined, error }),
+  const outcome = await settleInVirtualTime(() =>
+    client.couriers
+      .list()
+      .withResponse()
+      .then(
+        ({ attempts }) => ({ attempts, error: undefined }),
+        (error: unknown) => ({ attempts: undefined, error }),
+      ),
   );
-  await vi.runAllTimersAsync();
-  const { attempts, error } = await settled;
-  return { attempts, error, requests, delays, sentAt: sentAt.map((at) => at - startedAt) };
+  return { ...outcome, requests, toldMs, sentAt, endedAt: performance.now() - startedAt };
 }
 
-describe('back-off', () => {
-  test('failures → each wait up to twice the one before, with full jitter', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    const { sentAt, attempts } = await run([
-      { status: 500 },
-      networkFailure('ECONNRESET'),
-      { status: 503 },
-      OK,
-    ]);
-    expect(attempts).toBe(4);
-    expect(sentAt).toEqual([0, 50, 150, 350]);
+describe('the wait before a repeat', () => {
+  test.each([
+    [0, [0, 500, 1_500, 3_500, 7_500, 15_500, 23_500]],
+    [0.5, [0, 750, 2_250, 5_250, 11_250, 19_250, 27_250]],
+  ])('a draw of %d → doubles each time, up to 8 s', async (drawn, moments) => {
+    draw.mockReturnValue(drawn);
+    const { sentAt } = await run({ status: 500 }, { retry: { retries: 6 } });
+    expect(sentAt).toEqual(moments);
   });
 
-  test('more failures than retries → the last error, after 1 + retries requests', async () => {
-    const { error, requests } = await run([{ status: 500 }], { retry: { retries: 2, minDelayMs: 1 } });
-    expect(error).toMatchObject({ name: 'ServerError', attempts: 3 });
+  const waits: [what: string, step: Step, options: TrackingClientOptions, sentAt: number[]][] = [
+    ['503 with 3 s', failing(503, '3'), {}, [0, 3_000]],
+    ['503 with less than the back-off', failing(503, '0.2'), {}, [0, 500]],
+    [
+      '503 with reset headers, which ask nothing',
+      { status: 503, headers: { 'ratelimit-reset': '9' } },
+      {},
+      [0, 500],
+    ],
+    ['429 with 2 s', failing(429, '2'), {}, [0, 2_000]],
+    ['429 with 0', failing(429, '0'), {}, [0, 500]],
+    ['429 without any header', { status: 429, body: 'Too Many Requests' }, {}, [0, 1_000]],
+    ['429 with exactly maxRetryAfterMs', failing(429, '60'), {}, [0, 60_000]],
+    [
+      '429 with half an hour, which is allowed',
+      failing(429, '1800'),
+      { retry: { maxRetryAfterMs: 3_600_000 } },
+      [0, 1_800_000],
+    ],
+    ['a failure of the network', networkFailure('ECONNRESET'), {}, [0, 500]],
+  ];
+  test.each(waits)('%s → the longer of back-off and Retry-After', async (_what, step, options, sentAt) => {
+    expect((await run([step, OK], options)).sentAt).toEqual(sentAt);
+  });
+
+  test('a Retry-After of the first failure → does not hold up the repeat after the second', async () => {
+    const { sentAt } = await run([failing(503, '3'), networkFailure('ECONNRESET'), OK]);
+    expect(sentAt).toEqual([0, 3_000, 4_000]);
+  });
+
+  test('what the service asks for → in onRetry, undefined without', async () => {
+    const { toldMs } = await run([failing(503), failing(503, '3'), failing(429), OK]);
+    expect(toldMs).toEqual([undefined, 3_000, 1_000]);
+  });
+});
+
+describe('what ends the repeats', () => {
+  test.each([
+    ['nothing', undefined, 5],
+    ['retries: 2', { retries: 2 }, 3],
+    ['retries: 0', { retries: 0 }, 1],
+    ['false', false, 1],
+  ] as const)('retry option %s → %#: the last error after its requests', async (_what, retry, requests) => {
+    const result = await run({ status: 500 }, { retry });
+    expect(result.error).toMatchObject({ name: 'ServerError', attempts: requests });
+    expect(result.requests).toHaveLength(requests);
+  });
+
+  test('5xx and 429 in turns → one budget for both', async () => {
+    const { error, requests } = await run([failing(500), failing(429, '0'), failing(502), failing(503)], {
+      retry: { retries: 2 },
+    });
+    expect(error).toMatchObject({ name: 'ServerError', status: 502, attempts: 3 });
     expect(requests).toHaveLength(3);
   });
 
-  test('retry: false → one request', async () => {
-    const { error, requests } = await run([{ status: 500 }], { retry: false });
-    expect(error).toMatchObject({ name: 'ServerError', attempts: 1 });
+  test('429s only → RateLimitError with the last delay, nothing waits after the last one', async () => {
+    const { error, sentAt, endedAt, toldMs } = await run(failing(429, '5'), { retry: { retries: 2 } });
+    expect(error).toMatchObject({ name: 'RateLimitError', attempts: 3, retryAfterMs: 5_000 });
+    expect(sentAt).toEqual([0, 5_000, 10_000]);
+    expect(endedAt).toBe(10_000);
+    expect(toldMs).toEqual([5_000, 5_000]);
+  });
+
+  test.each([
+    [429, 'RateLimitError'],
+    [503, 'ServerError'],
+  ])('%d with more than maxRetryAfterMs → %s at once, no onRetry', async (status, name) => {
+    const { error, endedAt, requests, toldMs } = await run([failing(status, '61'), OK]);
+    expect(error).toMatchObject({ name, retryAfterMs: 61_000, attempts: 1 });
     expect(requests).toHaveLength(1);
+    expect(endedAt).toBe(0);
+    expect(toldMs).toEqual([]);
   });
 
-  test('every request of a call → the same body and headers', async () => {
-    vi.useRealTimers();
-    const { client, requests } = makeClient([
-      { status: 500 },
-      { body: { data: { tracker: { trackerId: 't', trackingNumber: 'A', isTracked: true } } } },
-    ]);
-    await client.trackers.create({ trackingNumber: 'LA680658838NL' }, { headers: { 'x-tenant': 'a' } });
-    const [first, second] = requests;
-    expect(first?.body).toBe('{"trackingNumber":"LA680658838NL"}');
-    expect(second?.body).toBe(first?.body);
-    expect([...(second?.headers ?? [])]).toEqual([...(first?.headers ?? [])]);
-  });
-});
-
-describe('Retry-After', () => {
-  test('429 with 2 s → the next attempt after 2 s', async () => {
-    const { sentAt, delays } = await run([TOO_MANY('2'), OK]);
-    expect(sentAt).toEqual([0, 2_000]);
-    expect(delays).toEqual([2_000]);
+  test.each([404, 409])('%d → at once, no onRetry', async (status) => {
+    const { error, endedAt, toldMs } = await run([{ status }, OK]);
+    expect(error).toMatchObject({ status, attempts: 1 });
+    expect(endedAt).toBe(0);
+    expect(toldMs).toEqual([]);
   });
 
-  test('429 with 0 → the next attempt at once', async () => {
-    expect((await run([TOO_MANY('0'), OK])).sentAt).toEqual([0, 0]);
-  });
-
-  test('429 without any header → one window', async () => {
-    expect((await run([{ status: 429, body: 'Too Many Requests' }, OK])).sentAt).toEqual([0, 1_000]);
-  });
-
-  test('503 with 3 s → the next attempt after 3 s, not after the back-off', async () => {
-    expect((await run([{ status: 503, headers: { 'retry-after': '3' } }, OK])).sentAt).toEqual([0, 3_000]);
-  });
-
-  test('503 with reset headers only, which say nothing about it → the back-off', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    const headers = { 'ratelimit-reset': '9' };
-    expect((await run([{ status: 503, headers }, OK])).sentAt).toEqual([0, 50]);
-  });
-
-  test('429 with exactly maxRetryAfterMs → waited for', async () => {
-    expect((await run([TOO_MANY('60'), OK])).sentAt).toEqual([0, 60_000]);
-  });
-
-  test.each([429, 503])(
-    '%d with more than maxRetryAfterMs → rejects at once with the delay',
-    async (status) => {
-      const { error, requests, sentAt } = await run([{ status, headers: { 'retry-after': '61' } }, OK]);
-      expect(error).toBeInstanceOf(status === 429 ? RateLimitError : ServerError);
-      expect(error).toMatchObject({ retryAfterMs: 61_000, attempts: 1 });
-      expect(requests).toHaveLength(1);
-      expect(sentAt).toEqual([0]);
-    },
-  );
-});
-
-describe('the cap of 429s', () => {
-  test('429s → use up no back-off', async () => {
-    const script = [TOO_MANY('0'), { status: 500 }, TOO_MANY('0'), { status: 500 }, TOO_MANY('0'), OK];
-    const { attempts } = await run(script, { retry: { retries: 2, minDelayMs: 0 } });
-    expect(attempts).toBe(6);
-  });
-
-  test('back-offs → use up no 429', async () => {
-    const script = [{ status: 500 }, { status: 500 }, TOO_MANY('0'), OK];
-    const { attempts } = await run(script, { retry: { maxRateLimitRetries: 1, minDelayMs: 0 } });
-    expect(attempts).toBe(4);
-  });
-
-  test('5xx and 429 mixed, back-offs used up → the last error', async () => {
-    const script = [{ status: 500 }, TOO_MANY('0'), { status: 502 }, TOO_MANY('0'), { status: 503 }];
-    const { error, requests } = await run(script, { retry: { retries: 2, minDelayMs: 0 } });
-    expect(error).toMatchObject({ name: 'ServerError', status: 503, attempts: 5 });
-    expect(requests).toHaveLength(5);
-  });
-
-  test('more 429s than maxRateLimitRetries → RateLimitError', async () => {
-    const { error, requests } = await run([TOO_MANY('0')], { retry: { maxRateLimitRetries: 4 } });
-    expect(error).toMatchObject({ name: 'RateLimitError', attempts: 5, retryAfterMs: 0 });
-    expect(requests).toHaveLength(5);
-  });
-
-  test('20 of them by default → the 21st request succeeds', async () => {
-    const { attempts } = await run([...Array(20).fill(TOO_MANY('0')), OK]);
-    expect(attempts).toBe(21);
-  });
-
-  test('retry: false → a 429 rejects at once', async () => {
-    const { error, requests } = await run([TOO_MANY('0')], { retry: false });
-    expect(error).toBeInstanceOf(RateLimitError);
+  test('429 quota_limit_reached → QuotaExceededError, not sent again', async () => {
+    const { error, requests } = await run({
+      status: 429,
+      body: { errors: [{ code: 'quota_limit_reached' }] },
+    });
+    expect(error).toMatchObject({ name: 'QuotaExceededError' });
     expect(requests).toHaveLength(1);
   });
 });
 
 describe('totalTimeoutMs', () => {
-  test('a wait longer than what is left → TimeoutError at once, the failure as its cause', async () => {
-    const { error, requests } = await run([{ status: 503, headers: { 'retry-after': '5' } }], {
+  test.each(['5', '4'])(
+    'a Retry-After of %s s, with 4 s left → TimeoutError at once, the failure as its cause, no onRetry',
+    async (retryAfter) => {
+      const { error, requests, endedAt, toldMs } = await run(failing(503, retryAfter), {
+        totalTimeoutMs: 4_000,
+      });
+      expect(error).toMatchObject({
+        name: 'TimeoutError',
+        phase: 'backoff',
+        timeoutMs: 4_000,
+        message:
+          'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (4000 ms) while waiting to try again',
+        cause: { name: 'ServerError', status: 503 },
+      });
+      expect(requests).toHaveLength(1);
+      expect(endedAt).toBe(0);
+      expect(toldMs).toEqual([]);
+    },
+  );
+
+  test('a Retry-After shorter than what is left → waited for', async () => {
+    expect(await run([failing(503, '3'), OK], { totalTimeoutMs: 4_000 })).toMatchObject({ attempts: 2 });
+  });
+
+  test('it ends in a back-off → TimeoutError then, the failure as its cause', async () => {
+    const { error, requests, endedAt } = await run({ status: 500 }, { totalTimeoutMs: 1_200 });
+    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'backoff', cause: { status: 500 } });
+    expect(requests).toHaveLength(2);
+    expect(endedAt).toBe(1_200);
+  });
+
+  test('it ends in a later attempt → TimeoutError then, without a cause', async () => {
+    const { error, sentAt, endedAt } = await run([failing(503, '3'), () => new Promise(() => {})], {
       totalTimeoutMs: 4_000,
     });
-    expect(error).toMatchObject({
-      name: 'TimeoutError',
-      phase: 'backoff',
-      timeoutMs: 4_000,
-      message:
-        'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (4000 ms) while waiting to try again',
-      cause: { name: 'ServerError', status: 503 },
-    });
-    expect(requests).toHaveLength(1);
-  });
-
-  test('a wait exactly as long as what is left → TimeoutError at once', async () => {
-    const { error, delays } = await run([{ status: 503, headers: { 'retry-after': '4' } }], {
-      totalTimeoutMs: 4_000,
-    });
-    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'backoff' });
-    expect(delays).toEqual([]);
-  });
-
-  test('a wait shorter than what is left → waited for', async () => {
-    const { attempts } = await run([{ status: 503, headers: { 'retry-after': '3' } }, OK], {
-      totalTimeoutMs: 4_000,
-    });
-    expect(attempts).toBe(2);
-  });
-
-  test('it ends in an attempt → TimeoutError, and no further attempt', async () => {
-    const { error, requests } = await run([() => new Promise(() => {})], { totalTimeoutMs: 4_000 });
-    expect(error).toMatchObject({
-      name: 'TimeoutError',
-      phase: 'headers',
-      timeoutMs: 4_000,
-      message:
-        'GET https://api.example.test/public/v1/couriers ran out of `totalTimeoutMs` (4000 ms) while waiting for an answer',
-    });
-    expect(requests).toHaveLength(1);
-  });
-
-  test('it ends in a later attempt → the attempt gets only what is left', async () => {
-    const slow = () => new Promise<Response>(() => {});
-    const { error, sentAt } = await run([{ status: 503, headers: { 'retry-after': '3' } }, slow], {
-      totalTimeoutMs: 4_000,
-    });
-    expect(error).toMatchObject({ name: 'TimeoutError', timeoutMs: 4_000 });
-    expect(sentAt).toEqual([0, 3_000]);
-  });
-
-  test('it ends in a later attempt → no cause: the failure before it was answered', async () => {
-    const slow = () => new Promise<Response>(() => {});
-    const { error } = await run([{ status: 503 }, slow], { totalTimeoutMs: 4_000 });
-    expect(error).toMatchObject({ name: 'TimeoutError' });
+    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers', timeoutMs: 4_000 });
     expect(error).not.toHaveProperty('cause');
-  });
-
-  test('its timer fires a moment early → still no further attempt', async () => {
-    const { client, requests } = makeClient(() => new Promise<Response>(() => {}), { totalTimeoutMs: 4_000 });
-    const rejection = rejectionOf(client.couriers.list());
-    const realNow = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => realNow() - 2);
-    await vi.runAllTimersAsync();
-    expect(await rejection).toMatchObject({ name: 'TimeoutError', timeoutMs: 4_000 });
-    expect(requests).toHaveLength(1);
+    expect(sentAt).toEqual([0, 3_000]);
+    expect(endedAt).toBe(4_000);
   });
 });
 
-describe('timeoutMs', () => {
-  const never = () => new Promise<Response>(() => {});
-
-  test('no answer in time → a new attempt, each with the whole time', async () => {
-    const { error, requests } = await run([never], {
-      timeoutMs: 2_000,
-      retry: { retries: 1, minDelayMs: 0 },
-    });
-    expect(error).toMatchObject({
-      name: 'TimeoutError',
-      phase: 'headers',
-      timeoutMs: 2_000,
-      message:
-        'GET https://api.example.test/public/v1/couriers ran out of `timeoutMs` (2000 ms) while waiting for an answer',
-    });
-    expect(requests).toHaveLength(2);
+describe('a repeat', () => {
+  test('the same body and headers as the first request', async () => {
+    const { client, requests } = makeClient([{ status: 500 }, { body: { data: { tracker: TRACKER } } }]);
+    const options = { headers: { 'x-tenant': 'a' } };
+    await settleInVirtualTime(() => client.trackers.create({ trackingNumber: 'LA680658838NL' }, options));
+    const [first, second] = requests;
+    expect(second?.body).toBe('{"trackingNumber":"LA680658838NL"}');
+    expect(second?.body).toBe(first?.body);
+    expect([...(second?.headers ?? [])]).toEqual([...(first?.headers ?? [])]);
   });
 
   test.each([
-    ['couriers.list', 30_000],
-    ['tracking.search', 90_000],
-    ['trackers.track', 90_000],
-    ['a raw request to the path of trackers.track', 90_000],
-    ['a raw request to another path', 30_000],
-  ])('%s without options → %d ms', async (name, ms) => {
-    const { client } = makeClient(never, { retry: false });
+    ['a refused connection to the paid endpoint', networkFailure('ECONNREFUSED'), 2],
+    ['a reset connection to the paid endpoint', networkFailure('ECONNRESET'), 1],
+  ])('%s → %#: as often as nothing can have been carried out', async (_what, failure, count) => {
+    const { client, requests } = makeClient([failure, { body: { data: [] } }]);
     const input = { trackingNumber: 'LA680658838NL' };
-    const call = {
-      'couriers.list': () => client.couriers.list(),
-      'tracking.search': () => client.tracking.search(input),
-      'trackers.track': () => client.trackers.track(input),
-      'a raw request to the path of trackers.track': () =>
-        client.request({ method: 'POST', path: '/trackers/track' }),
-      'a raw request to another path': () => client.request({ method: 'POST', path: '/reports' }),
-    }[name];
-    const settled = vi.fn();
-    call?.().catch(settled);
-    await vi.advanceTimersByTimeAsync(ms - 1);
-    expect(settled).not.toHaveBeenCalled();
-    await vi.advanceTimersByTimeAsync(1);
-    expect(settled).toHaveBeenCalledExactlyOnceWith(
-      expect.objectContaining({ name: 'TimeoutError', timeoutMs: ms }),
-    );
-  });
-
-  test('the body takes too long → TimeoutError of that phase', async () => {
-    const stalled = () =>
-      new Response(new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode('{')) }), {
-        headers: { 'content-type': 'application/json' },
-      });
-    const { error } = await run([stalled], { timeoutMs: 2_000, retry: false });
-    expect(error).toMatchObject({
-      name: 'TimeoutError',
-      phase: 'body',
-      message: expect.stringContaining('reading the answer'),
-    });
-  });
-
-  test('a fetch that ignores its signal and answers too late → that answer counts for nothing', async () => {
-    const answered: number[] = [];
-    const late = () =>
-      new Promise<Response>((resolve) => {
-        setTimeout(() => resolve(new Response('{}', { status: 500 })), 3_000);
-      });
-    const { attempts } = await run(
-      [late, () => new Promise((resolve) => setTimeout(() => resolve(Response.json({ data: [] })), 1_500))],
-      {
-        timeoutMs: 2_000,
-        retry: { minDelayMs: 0 },
-        hooks: { onResponse: (info) => answered.push(info.attempt) },
-      },
-    );
-    expect(attempts).toBe(2);
-    expect(answered).toEqual([2]);
-  });
-
-  test('a fetch that ignores its signal and answers too late → the next attempt still waits for its headers', async () => {
-    const late = () =>
-      new Promise<Response>((resolve) => {
-        setTimeout(() => resolve(Response.json({ data: [] })), 3_000);
-      });
-    const script = [late, () => new Promise<Response>(() => {})];
-    const { error } = await run(script, { timeoutMs: 2_000, retry: { retries: 1, minDelayMs: 0 } });
-    expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers' });
-  });
-
-  test('after any outcome → no timer is left', async () => {
-    await run([OK]);
-    await run([{ status: 404 }]);
-    expect(vi.getTimerCount()).toBe(0);
+    await settleInVirtualTime(() => client.tracking.search(input).catch(() => {}));
+    expect(requests).toHaveLength(count);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TRACKER } from '../support/calls.ts';
 import { type Answer, API_KEY, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 /** Everything a log could show of a value, and more. */
 function everything(value: unknown): string {
@@ -68,12 +69,12 @@ describe.each(ECHOES)('the key echoed in %s', (_what, step) => {
     const lines: unknown[] = [];
     const log = (...args: unknown[]) => lines.push(args);
     const { client } = makeClient(step, {
-      retry: { retries: 1, minDelayMs: 0 },
+      retry: { retries: 1 },
       logger: { debug: log, info: log, warn: log, error: log },
       logLevel: 'debug',
-      hooks: { onRequest: log, onResponse: log, onRetry: log, onRateLimit: log },
+      hooks: { onRequest: log, onResponse: log, onError: log, onRetry: log, onMismatch: log, onDone: log },
     });
-    await client.trackers.get('t').catch(log);
+    await settleInVirtualTime(() => client.trackers.get('t').catch(log));
     expect(lines.length).toBeGreaterThan(1);
     expect(lines.map(everything).join()).not.toContain(API_KEY);
   });
@@ -101,8 +102,7 @@ test('a field named like the key breaks its schema → shown nowhere', async () 
 test('an echo → masked where it stood, the rest as it was', async () => {
   const { client } = makeClient({ status: 400, body: { errors: [{ code: 'c', message: `got ${bearer}` }] } });
   expect(await rejectionOf(client.couriers.list())).toMatchObject({
-    message:
-      'GET https://api.example.test/public/v1/couriers was answered with 400: c: got Bearer [redacted]',
+    message: 'GET https://api.example.test/public/v1/couriers responded with 400: c: got Bearer [redacted]',
     errors: [{ code: 'c', message: 'got Bearer [redacted]' }],
     body: { errors: [{ code: 'c', message: 'got Bearer [redacted]' }] },
   });
@@ -184,7 +184,7 @@ describe('the key on the wire', () => {
     const keys = ['old', 'new'];
     const apiKey = vi.fn(() => keys.shift() ?? '');
     const { client, requests } = makeClient([{ status: 500 }, { body: { data: [] } }], { apiKey });
-    await client.couriers.list();
+    await settleInVirtualTime(() => client.couriers.list());
     expect(requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer old', 'Bearer new']);
     expect(apiKey).toHaveBeenCalledTimes(2);
   });
@@ -194,6 +194,7 @@ describe('the key on the wire', () => {
     const { client, requests } = makeClient({}, { apiKey });
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ConfigurationError',
+      message: 'Expected the `apiKey` function to give a key, got an error',
       cause: { message: 'vault is sealed' },
     });
     expect(apiKey).toHaveBeenCalledOnce();

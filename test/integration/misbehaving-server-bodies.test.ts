@@ -40,7 +40,7 @@ describe('bodies', () => {
         response.writeHead(200, { ...type, 'content-length': String(bomb.length) });
         response.end(bomb);
       },
-      { maxAnswerBytes: 1_000_000, retry: { minDelayMs: 0 } },
+      { maxResponseBytes: 1_000_000, retry: { minDelayMs: 0 } },
     );
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'ResponseValidationError',
@@ -55,7 +55,7 @@ describe('bodies', () => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': '2000000' });
         response.write('{');
       },
-      { maxAnswerBytes: 1_000_000 },
+      { maxResponseBytes: 1_000_000 },
     );
     expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ResponseValidationError' });
   });

@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { parseRateLimit, parseRetryDelayMs, requestedDelayMs } from '../../src/http/response.ts';
+import { readRateLimit, readRetryAfterMs } from '../../src/http/rate-limit-headers.ts';
 
 const DATE = 'Wed, 21 Oct 2026 07:28:00 GMT';
 const DATE_SECONDS = Date.parse(DATE) / 1_000;
-const delay = (headers: Record<string, string>) => parseRetryDelayMs(new Headers(headers));
+const ONE_WINDOW_MS = 1_000;
+/** How long a 429 with these headers asks to wait; one window where they say nothing that can be used. */
+const delay = (headers: Record<string, string>) =>
+  readRetryAfterMs({ status: 429, headers: new Headers(headers) });
 const httpDate = (offsetSeconds: number) => new Date((DATE_SECONDS + offsetSeconds) * 1_000).toUTCString();
 
 afterEach(() => {
@@ -30,9 +33,9 @@ describe('Retry-After in seconds', () => {
   });
 
   test.each(['-1', '', ' ', '5s', '1e3', '0x10', 'NaN', 'Infinity', '5,', '5, soon', 'undefined'])(
-    '%j and nothing else → unknown',
+    '%j and nothing else → one window',
     (value) => {
-      expect(delay({ 'retry-after': value, date: DATE })).toBeUndefined();
+      expect(delay({ 'retry-after': value, date: DATE })).toBe(ONE_WINDOW_MS);
     },
   );
 
@@ -50,9 +53,9 @@ describe('Retry-After as a date', () => {
     expect(delay({ 'retry-after': httpDate(30), date: DATE })).toBe(30_000);
   });
 
-  test('without a Date header → unknown: our own clock is not asked', () => {
+  test('without a Date header → one window: our own clock is not asked', () => {
     vi.useFakeTimers({ now: Date.parse(DATE) });
-    expect(delay({ 'retry-after': httpDate(30) })).toBeUndefined();
+    expect(delay({ 'retry-after': httpDate(30) })).toBe(ONE_WINDOW_MS);
   });
 
   test('without a Date header, with a RateLimit-Reset → the latter', () => {
@@ -68,14 +71,14 @@ describe('Retry-After as a date', () => {
   });
 
   test.each(['Wed, 99 Foo 2026 07:28:00 GMT', 'Someday', 'GMT', '2026-10-21T07:28:30Z'])(
-    'malformed (%s) → unknown',
+    'malformed (%s) → one window',
     (value) => {
-      expect(delay({ 'retry-after': value, date: DATE })).toBeUndefined();
+      expect(delay({ 'retry-after': value, date: DATE })).toBe(ONE_WINDOW_MS);
     },
   );
 
-  test('next to a malformed Date header → unknown', () => {
-    expect(delay({ 'retry-after': httpDate(30), date: 'yesterday' })).toBeUndefined();
+  test('beside a malformed Date header → one window', () => {
+    expect(delay({ 'retry-after': httpDate(30), date: 'yesterday' })).toBe(ONE_WINDOW_MS);
   });
 
   test.each([
@@ -149,9 +152,9 @@ describe('X-RateLimit-Reset', () => {
     expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS * 1_000 + 250), date: DATE })).toBe(250);
   });
 
-  test('a timestamp without a Date header → unknown: our own clock is not asked', () => {
+  test('a timestamp without a Date header → one window: our own clock is not asked', () => {
     vi.useFakeTimers({ now: Date.parse(DATE) });
-    expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS + 3) })).toBeUndefined();
+    expect(delay({ 'x-ratelimit-reset': String(DATE_SECONDS + 3) })).toBe(ONE_WINDOW_MS);
   });
 
   test('a number too small for a timestamp → a delay in seconds', () => {
@@ -168,24 +171,28 @@ describe('X-RateLimit-Reset', () => {
   });
 });
 
-test('no header at all → unknown', () => {
-  expect(delay({})).toBeUndefined();
+test('no header at all → one window', () => {
+  expect(delay({})).toBe(ONE_WINDOW_MS);
 });
 
-describe('requestedDelayMs', () => {
+describe('a response other than 429', () => {
+  const requested = (headers: Record<string, string>) =>
+    readRetryAfterMs({ status: 503, headers: new Headers(headers) });
+
   test('Retry-After → its delay', () => {
-    expect(requestedDelayMs(new Headers({ 'retry-after': '3' }))).toBe(3_000);
+    expect(requested({ 'retry-after': '3' })).toBe(3_000);
   });
 
-  test('only reset headers, which every answer has → nothing was asked', () => {
-    expect(
-      requestedDelayMs(new Headers({ 'ratelimit-reset': '1', 'x-ratelimit-reset': '1' })),
-    ).toBeUndefined();
-  });
+  test.each([{}, { 'retry-after': 'soon' }, { 'ratelimit-reset': '1', 'x-ratelimit-reset': '1' }])(
+    '%j → nothing is asked for: every response has reset headers',
+    (headers) => {
+      expect(requested(headers)).toBeUndefined();
+    },
+  );
 });
 
-describe('parseRateLimit', () => {
-  const parse = (headers: Record<string, string>) => parseRateLimit(new Headers(headers));
+describe('readRateLimit', () => {
+  const parse = (headers: Record<string, string>) => readRateLimit(new Headers(headers));
 
   test('the standard set → all of it', () => {
     expect(parse({ 'ratelimit-limit': '10', 'ratelimit-remaining': '0', 'ratelimit-reset': '1' })).toEqual({

@@ -1,0 +1,29 @@
+import { vi } from 'vitest';
+
+// Taken now, because fake timers may replace it later.
+const { setImmediate } = globalThis;
+
+/**
+ * Runs a call under fake timers until it settles, however long it waits, and gives its outcome.
+ *
+ * Between two timers the work that needs no timer goes on, so no timer overtakes a response.
+ */
+export async function settleInVirtualTime<T>(start: () => PromiseLike<T>): Promise<T> {
+  const isInstalledHere = !vi.isFakeTimers();
+  if (isInstalledHere) vi.useFakeTimers();
+  try {
+    let isSettled = false;
+    const settle = () => {
+      isSettled = true;
+    };
+    const outcome = Promise.resolve(start());
+    outcome.then(settle, settle);
+    for (;;) {
+      for (let turn = 0; turn < 3; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+      if (isSettled) return await outcome;
+      await vi.advanceTimersToNextTimerAsync();
+    }
+  } finally {
+    if (isInstalledHere) vi.useRealTimers();
+  }
+}
