@@ -5,6 +5,7 @@ import { ConfigurationError } from '../src/errors.ts';
 import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
 import { CALLS, EVERY_CALL, TRACKER } from './support/calls.ts';
 import { API_KEY, BASE_URL, makeClient, rejectionOf } from './support/make-client.ts';
+import { settleInVirtualTime } from './support/virtual-time.ts';
 
 const COURIERS = { body: { data: [] } };
 
@@ -80,7 +81,7 @@ describe('a call', () => {
       'ratelimit-reset': '1',
     };
     const { client } = makeClient([{ status: 500 }, { ...COURIERS, status: 201, headers }]);
-    const result = await client.couriers.list().withResponse();
+    const result = await settleInVirtualTime(() => client.couriers.list().withResponse());
     expect(result).toMatchObject({
       data: [],
       requestId: 'req-1',
@@ -147,10 +148,12 @@ describe('a call', () => {
         ? new Response('', { status: 500 })
         : Response.json({ data: { tracker: TRACKER } }),
     );
-    const [bad, good] = await Promise.all([
-      rejectionOf(client.trackers.get('bad', { retry: { retries: 2 } })),
-      client.trackers.get('good').withResponse(),
-    ]);
+    const [bad, good] = await settleInVirtualTime(() =>
+      Promise.all([
+        rejectionOf(client.trackers.get('bad', { retry: { retries: 2 } })),
+        client.trackers.get('good').withResponse(),
+      ]),
+    );
     expect(bad).toMatchObject({ name: 'ServerError', attempts: 3 });
     expect(good.attempts).toBe(1);
   });

@@ -117,11 +117,30 @@ describe('TRACKING_LOG', () => {
     expect(linesAt('debug', 'error')).toEqual(['error']);
   });
 
-  test('another word → ConfigurationError that lists the levels', () => {
-    expect(() => linesAt('verbose')).toThrow(
-      new ConfigurationError(
-        'Expected TRACKING_LOG to be one of debug, info, warn, error, silent, got a string of 7 characters',
-      ),
-    );
+  test('another word → one warning that lists the levels, then the default level', () => {
+    vi.stubEnv('TRACKING_LOG', 'verbose');
+    const logger = makeLogger();
+    const lines = resolveLogger(logger);
+    for (const method of METHODS) lines[method]('line');
+    expect(logger.warn.mock.calls).toEqual([
+      [
+        '[tracking-client] Expected TRACKING_LOG to be one of debug, info, warn, error, silent, got a string of 7 characters; logging from "warn" on',
+      ],
+      ['[tracking-client] line'],
+    ]);
+    expect(logger.error).toHaveBeenCalledOnce();
+    expect(logger.info).not.toHaveBeenCalled();
   });
+
+  test('another word beside a level in the options → no warning', () => {
+    expect(linesAt('verbose', 'error')).toEqual(['error']);
+  });
+});
+
+test('warnOnce → a warning for the first line with a key, `debug` for the later ones', () => {
+  const logger = makeLogger();
+  const lines = resolveLogger(logger, 'debug');
+  for (const key of ['a', 'a', 'b']) lines.warnOnce(key, key);
+  expect(logger.warn.mock.calls).toEqual([['[tracking-client] a'], ['[tracking-client] b']]);
+  expect(logger.debug.mock.calls).toEqual([['[tracking-client] a']]);
 });

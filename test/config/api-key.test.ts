@@ -1,29 +1,31 @@
 import { describe, expect, test } from 'vitest';
-import { accountOf, keySource } from '../../src/config/config.ts';
+import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { rejectionOf } from '../support/make-client.ts';
 
+/** What a client makes of a key, as a caller without types could give it. */
+const resolveKey = (apiKey: unknown) =>
+  resolveConfig({ baseUrl: 'https://host.test/v1', apiKey: apiKey as string }).apiKey;
+
 /** What asks a function for the key of one attempt. */
 function sourceOf(apiKey: () => unknown): () => Promise<string> {
-  const source = keySource(apiKey);
+  const source = resolveKey(apiKey);
   if (typeof source === 'string') throw new TypeError('Expected a function');
   return source;
 }
 
 describe('a fixed key', () => {
   test.each(['key', ' key', 'key\n', '\t key \r\n'])('%j → trimmed', (given) => {
-    expect(keySource(given)).toBe('key');
+    expect(resolveKey(given)).toBe('key');
   });
 
   test.each([
-    [undefined, 'undefined'],
-    [null, 'null'],
     ['', 'an empty string'],
     ['  \n', 'a string of 3 characters'],
     [5, 'a number'],
     [{}, 'an object'],
   ])('%j → ConfigurationError that names kind and ways out', (given, kind) => {
-    expect(() => keySource(given)).toThrow(
+    expect(() => resolveKey(given)).toThrow(
       new ConfigurationError(
         `Expected \`apiKey\` to be a non-empty string, got ${kind}; pass it, or set TRACKING_API_KEY`,
       ),
@@ -40,7 +42,7 @@ describe('a fixed key', () => {
     'sec"ret',
     'sec\\ret',
   ])('%j → ConfigurationError that does not print it', (given) => {
-    expect(() => keySource(given)).toThrow(
+    expect(() => resolveKey(given)).toThrow(
       new ConfigurationError(
         'Expected `apiKey` to hold visible ASCII characters without quotes and backslashes, got others among them',
       ),
@@ -83,20 +85,5 @@ describe('a function', () => {
       message: 'Expected the `apiKey` function to give a key, got an error',
       cause,
     });
-  });
-});
-
-describe('accountOf', () => {
-  test('the same key with and without spaces → the same account, and not the key', () => {
-    expect(accountOf(' key-1 ')).toBe(accountOf('key-1'));
-    expect(accountOf('key-1')).toMatch(/^[0-9a-f]{64}$/);
-  });
-
-  test('different keys → different accounts', () => {
-    expect(accountOf('key-1')).not.toBe(accountOf('key-2'));
-  });
-
-  test('a function → one account for all of them', () => {
-    expect(accountOf(() => 'a')).toBe('dynamic');
   });
 });

@@ -8,17 +8,16 @@ import { makeClient, rejectionOf } from '../support/make-client.ts';
 const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
 /** Options as a caller without types could give them. */
 const callOptions = (options: unknown, client: TrackingClientOptions = {}) =>
-  resolveCallOptions(resolveConfig({ ...base, ...client }), options as RequestOptions);
+  resolveCallOptions(resolveConfig({ ...base, ...client }), 'couriers.list', options as RequestOptions);
 const untyped = (options: unknown) => options as RequestOptions;
 
 describe('options of one call', () => {
-  test('none → what the client has', () => {
-    const config = resolveConfig({ ...base, totalTimeoutMs: 5_000, retry: { retries: 1 } });
-    expect(resolveCallOptions(config)).toEqual({
+  test('none → what the client has, and the defaults', () => {
+    expect(callOptions({}, { totalTimeoutMs: 5_000, retry: { retries: 1 } })).toEqual({
       signal: undefined,
       timeoutMs: undefined,
       totalTimeoutMs: 5_000,
-      retry: config.retry,
+      retry: { retries: 1, maxRetryAfterMs: 60_000 },
       headers: undefined,
       priority: 'interactive',
       retryAmbiguous: false,
@@ -45,16 +44,13 @@ describe('options of one call', () => {
     expect(callOptions({ signal: foreign }).signal).toBe(foreign);
   });
 
-  test("retry fields of the call → over the client's", () => {
-    const { retry } = callOptions({ retry: { retries: 1 } }, { retry: { minDelayMs: 7 } });
-    expect(retry).toMatchObject({ retries: 1, minDelayMs: 7 });
-  });
-
-  test('a client without retries, a call with → also those after a 429', () => {
-    expect(callOptions({ retry: { retries: 2 } }, { retry: false }).retry).toMatchObject({
-      retries: 2,
-      maxRateLimitRetries: 20,
-    });
+  test.each([
+    [undefined, {}, { retries: 4, maxRetryAfterMs: 60_000 }],
+    [{ retries: 1 }, { retry: { maxRetryAfterMs: 7 } }, { retries: 1, maxRetryAfterMs: 7 }],
+    [{ retries: 2 }, { retry: false }, { retries: 2, maxRetryAfterMs: 60_000 }],
+    [false, { retry: { retries: 3 } }, { retries: 0, maxRetryAfterMs: 60_000 }],
+  ] as const)('retry %j of a call, client %j → %j', (retry, client, resolved) => {
+    expect(callOptions({ retry }, client).retry).toEqual(resolved);
   });
 });
 
@@ -70,19 +66,17 @@ describe('names of options', () => {
   });
 
   test.each([
-    ['timeout', () => client.couriers.list(untyped({ timeout: 5000 })), 'timeoutMs'],
-    ['searchby', () => client.trackers.get('id', untyped({ searchby: 'clientTrackerId' })), 'searchBy'],
-    ['pge', () => client.trackers.list(untyped({ pge: 2 })), 'page'],
-    ['Limit', () => client.trackers.list(untyped({ Limit: 10 })), 'limit'],
-    [
-      'idempotant',
-      () => client.request({ method: 'POST', path: '/a', ...untyped({ idempotant: true }) }),
-      'idempotent',
-    ],
-  ])('%s → refused with the list of known ones', async (given, call, meant) => {
+    ['timeout', () => client.couriers.list(untyped({ timeout: 5000 }))],
+    ['minDelayMs', () => client.couriers.list(untyped({ retry: { minDelayMs: 1 } }))],
+    ['searchby', () => client.trackers.get('id', untyped({ searchby: 'clientTrackerId' }))],
+    ['Limit', () => client.trackers.list(untyped({ Limit: 10 }))],
+    ['idempotant', () => client.request({ method: 'POST', path: '/a', ...untyped({ idempotant: true }) })],
+  ])('%s, which is no option → ConfigurationError that names it', async (name, call) => {
     expect(await rejectionOf(call())).toMatchObject({
       name: 'ConfigurationError',
-      message: expect.stringMatching(`got \`${given}\`; known are .*${meant}`),
+      message: expect.stringMatching(
+        new RegExp(`^Expected \`\\w+\` to hold known options only, got \`${name}\``),
+      ),
     });
   });
 

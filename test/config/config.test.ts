@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { resolveConfig, VERSION } from '../../src/config/config.ts';
+import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
+import { VERSION } from '../../src/version.ts';
 
 const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
 /** Options as a caller without types could give them. */
@@ -19,13 +20,8 @@ describe('defaults', () => {
     expect(resolveConfig(base)).toMatchObject({
       timeoutMs: { standard: 30_000, synchronous: 90_000 },
       totalTimeoutMs: undefined,
-      retry: {
-        retries: 3,
-        minDelayMs: 500,
-        maxDelayMs: 30_000,
-        maxRetryAfterMs: 60_000,
-        maxRateLimitRetries: 20,
-      },
+      retry: {},
+      maxResponseBytes: 67_108_864,
       limits: {},
       hooks: {},
       invalidResponse: 'keep',
@@ -100,10 +96,9 @@ describe('options that make no sense → ConfigurationError that names them', ()
     [{ retry: null }, '`retry`'],
     [{ retry: { retries: -1 } }, '`retry.retries`'],
     [{ retry: { retries: 1.5 } }, '`retry.retries`'],
-    [{ retry: { minDelayMs: -1 } }, '`retry.minDelayMs`'],
-    [{ retry: { maxDelayMs: Number.NaN } }, '`retry.maxDelayMs`'],
     [{ retry: { maxRetryAfterMs: 2 ** 31 } }, '`retry.maxRetryAfterMs`'],
-    [{ retry: { maxRateLimitRetries: '3' } }, '`retry.maxRateLimitRetries`'],
+    [{ retry: { maxRateLimitRetries: 3 } }, '`retry`'],
+    [{ retry: { minDelayMs: 1 } }, '`retry`'],
     [{ retry: { limit: 3 } }, '`retry`'],
     [{ rateLimit: true }, '`rateLimit`'],
     [{ rateLimit: { limit: 5 } }, '`rateLimit`'],
@@ -111,22 +106,24 @@ describe('options that make no sense → ConfigurationError that names them', ()
     [{ rateLimit: { limits: { 'trackers.create': 0 } } }, '`rateLimit.limits["trackers.create"]`'],
     [{ rateLimit: { limits: { 'trackers.create': 2.5 } } }, '`rateLimit.limits["trackers.create"]`'],
     [{ rateLimit: { maxQueue: -1 } }, '`maxQueue`'],
-    [{ rateLimit: { maxUplinkMs: Number.NaN } }, '`maxUplinkMs`'],
-    [{ rateLimit: { reserve: 0.5 } }, '`reserve`'],
+    [{ rateLimit: { reserve: 1 } }, '`rateLimit`'],
+    [{ account: '' }, '`account`'],
+    [{ account: 5 }, '`account`'],
     [{ limiter: {} }, '`limiter`'],
     [{ limiter: new TokenBucketLimiter(), rateLimit: false }, '`rateLimit`'],
     [{ fetch: 'fetch' }, '`fetch`'],
     [{ headers: [] }, '`headers`'],
     [{ headers: { Authorization: 'x' } }, '`headers`'],
     [{ headers: { 'x-a': 'a\nb' } }, '`headers.x-a`'],
-    [{ userAgent: 'a\nb' }, '`userAgent.user-agent`'],
-    [{ userAgent: 5 }, '`userAgent.user-agent`'],
     [{ logLevel: 'verbose' }, '`logLevel`'],
     [{ hooks: { onRequest: 5 } }, '`hooks.onRequest`'],
     [{ hooks: 5 }, '`hooks`'],
     [{ logger: {} }, '`logger.debug`'],
     [{ logger: null }, '`logger.debug`'],
-    [{ invalidResponse: 'ignore' }, '`invalidResponse`'],
+    [{ invalidResponse: 'warn' }, '`invalidResponse`'],
+    [{ maxAnswerBytes: 5 }, '`options`'],
+    [{ userAgent: 'shop/1' }, '`options`'],
+    [{ dangerouslyAllowBrowser: true }, '`options`'],
     [{ apikey: 'x' }, '`options`'],
     [{ baseURL: 'x' }, '`options`'],
   ])('%j', (options, name) => {
@@ -137,29 +134,11 @@ describe('options that make no sense → ConfigurationError that names them', ()
   test.each([null, 'https://host.test', 5])('%j instead of options', (options) => {
     expect(() => resolveConfig(options as TrackingClientOptions)).toThrow(ConfigurationError);
   });
-
-  test('an unknown option → refused with the list of known ones', () => {
-    expect(() => resolve({ baseURL: 'https://x.test' })).toThrow(/got `baseURL`; known are baseUrl, /);
-  });
 });
 
 describe('timeouts', () => {
   test('timeoutMs → for every endpoint, also the synchronous ones', () => {
     expect(resolve({ timeoutMs: 5_000 }).timeoutMs).toEqual({ standard: 5_000, synchronous: 5_000 });
-  });
-});
-
-describe('retry', () => {
-  test('some fields → the others keep their defaults', () => {
-    expect(resolve({ retry: { retries: 1, maxDelayMs: undefined } }).retry).toMatchObject({
-      retries: 1,
-      minDelayMs: 500,
-      maxDelayMs: 30_000,
-    });
-  });
-
-  test('false → no retries', () => {
-    expect(resolve({ retry: false }).retry.retries).toBe(0);
   });
 });
 
@@ -171,10 +150,8 @@ describe('headers', () => {
     });
   });
 
-  test('userAgent → replaces the default and a header of that name', () => {
-    expect(resolve({ userAgent: 'shop/1', headers: { 'User-Agent': 'other' } }).headers['user-agent']).toBe(
-      'shop/1',
-    );
+  test('a user agent of your own → instead of the default', () => {
+    expect(resolve({ headers: { 'User-Agent': 'shop/1' } }).headers['user-agent']).toBe('shop/1');
   });
 
   test('headers that change later → the client keeps what it was given', () => {
@@ -203,10 +180,9 @@ describe('limiter', () => {
 });
 
 describe('a limiter that is set up on its own', () => {
-  test.each(['maxQueue', 'maxUplinkMs', 'reserve'])('rateLimit.%s beside it → ConfigurationError', (name) => {
-    const rateLimit = { [name]: 1 };
-    expect(() => resolve({ limiter: new TokenBucketLimiter(), rateLimit })).toThrow(
-      `Expected \`rateLimit.${name}\` to be left out where the \`limiter\` is given or shared`,
+  test('rateLimit.maxQueue beside it → ConfigurationError', () => {
+    expect(() => resolve({ limiter: new TokenBucketLimiter(), rateLimit: { maxQueue: 1 } })).toThrow(
+      'Expected `rateLimit.maxQueue` to be left out where the `limiter` is given or shared',
     );
   });
 
@@ -217,19 +193,31 @@ describe('a limiter that is set up on its own', () => {
   });
 });
 
-describe('switches', () => {
-  test.each(['allowInsecureHttp', 'dangerouslyAllowBrowser'])('%s: "true" → ConfigurationError', (name) => {
-    expect(() => resolve({ [name]: 'true' })).toThrow(
-      `Expected \`${name}\` to be true or false, got a string of 4 characters`,
+test('allowInsecureHttp: "true" → ConfigurationError', () => {
+  expect(() => resolve({ allowInsecureHttp: 'true' })).toThrow(
+    'Expected `allowInsecureHttp` to be true or false, got a string of 4 characters',
+  );
+});
+
+describe('a limiter that spans processes', () => {
+  const limiter = Object.assign(new TokenBucketLimiter(), { spansProcesses: true });
+  const apiKey = () => 'key';
+
+  test('beside a function as key → ConfigurationError that asks for `account`', () => {
+    expect(() => resolve({ limiter, apiKey })).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringMatching(/^Expected `account` to name the account, got undefined: /),
+      }),
     );
+  });
+
+  test.each([{ apiKey, account: 'shop' }, { apiKey: 'key' }])('beside %j → accepted', (options) => {
+    expect(() => resolve({ limiter, ...options })).not.toThrow();
   });
 });
 
 describe('maxResponseBytes', () => {
-  test('none → 64 MiB', () => {
-    expect(resolve({}).maxResponseBytes).toBe(67_108_864);
-  });
-
   test.each([1, Number.POSITIVE_INFINITY])('%d → taken', (maxResponseBytes) => {
     expect(resolve({ maxResponseBytes }).maxResponseBytes).toBe(maxResponseBytes);
   });
@@ -240,22 +228,34 @@ describe('maxResponseBytes', () => {
 });
 
 describe('browser globals', () => {
-  test('window and document → ConfigurationError that says why', () => {
-    vi.stubGlobal('window', {});
+  const withoutRuntime = () => vi.stubGlobal('process', { env: {} });
+
+  test('a document, and no server runtime → ConfigurationError that says why', () => {
     vi.stubGlobal('document', {});
+    withoutRuntime();
     expect(() => resolveConfig(base)).toThrow(
-      /^Expected to run on a server, got browser globals: every visitor could read the API key/,
+      /^Expected to run on a server, got a browser, where every visitor could read the API key/,
     );
   });
 
-  test('with dangerouslyAllowBrowser → allowed', () => {
+  test('a document in Node, as of jsdom → accepted', () => {
     vi.stubGlobal('window', {});
     vi.stubGlobal('document', {});
-    expect(() => resolve({ dangerouslyAllowBrowser: true })).not.toThrow();
+    expect(() => resolveConfig(base)).not.toThrow();
   });
 
-  test('only one of them, as some server runtimes have → allowed', () => {
-    vi.stubGlobal('window', {});
-    expect(() => resolveConfig(base)).not.toThrow();
+  test('no document, as in a worker of another platform → accepted, a user agent without a runtime', () => {
+    withoutRuntime();
+    expect(resolveConfig(base).headers['user-agent']).toBe(`tracking-client/${VERSION}`);
+  });
+
+  test.each([
+    ['bun', { bun: '1.2.3', node: '24.0.0' }],
+    ['deno', { deno: '2.1.0', node: '24.0.0' }],
+    ['node', { node: '24.0.0' }],
+  ])('%s with a document → accepted, named in the user agent', (name, versions) => {
+    vi.stubGlobal('document', {});
+    vi.stubGlobal('process', { env: {}, versions });
+    expect(resolveConfig(base).headers['user-agent']).toContain(` ${name}/`);
   });
 });
