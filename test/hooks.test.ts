@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
 import { TRACKER } from './support/calls.ts';
 import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
+import { settleInVirtualTime } from './support/virtual-time.ts';
 
 const GOT = { body: { data: { tracker: TRACKER } }, headers: { 'x-request-id': 'req-1' } };
 const UUID = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
@@ -32,7 +33,7 @@ function spies() {
 
 async function get(script: Step | Step[], hooks: Hooks, options = {}) {
   const { client } = makeClient(script, { hooks, ...options });
-  return await client.trackers.get('secret-id').catch((error: unknown) => error);
+  return await settleInVirtualTime(() => client.trackers.get('secret-id').catch((error: unknown) => error));
 }
 
 describe('a call that succeeds', () => {
@@ -75,14 +76,14 @@ describe('a call that succeeds', () => {
 });
 
 describe('a call that is tried again', () => {
-  test('after a 503 → onRetry tells error, wait and attempt', async () => {
+  test('after a 503 → onRetry tells error and attempt; nothing was asked for', async () => {
     const hooks = spies();
     await get([{ status: 503 }, GOT], hooks);
     expect(hooks.onRetry).toHaveBeenCalledExactlyOnceWith({
       ...ATTEMPT,
       attempt: 1,
       error: expect.objectContaining({ name: 'ServerError', status: 503 }),
-      delayMs: 0,
+      retryAfterMs: undefined,
     });
     expect(hooks.onRequest.mock.calls.map(([info]) => info.attempt)).toEqual([1, 2]);
     expect(hooks.onResponse.mock.calls.map(([info]) => info.status)).toEqual([503, 200]);
@@ -95,7 +96,7 @@ describe('a call that is tried again', () => {
     expect(hooks.onRetry).toHaveBeenCalledExactlyOnceWith(
       expect.objectContaining({
         attempt: 1,
-        delayMs: 10,
+        retryAfterMs: 10,
         error: expect.objectContaining({ name: 'RateLimitError' }),
       }),
     );
@@ -112,6 +113,21 @@ describe('a call that is tried again', () => {
     const hooks = spies();
     await get([{ status: 503 }, GOT], hooks);
     expect(hooks.onRateLimit).not.toHaveBeenCalled();
+  });
+
+  test('the last failure → no onRetry', async () => {
+    const hooks = spies();
+    await get({ status: 503 }, hooks, { retry: { retries: 1 } });
+    expect(hooks.onResponse).toHaveBeenCalledTimes(2);
+    expect(hooks.onRetry).toHaveBeenCalledOnce();
+  });
+
+  test('an abort by onResponse of a failure → no onRetry', async () => {
+    const controller = new AbortController();
+    const hooks = { ...spies(), onResponse: () => controller.abort('enough') };
+    const { client } = makeClient({ status: 503 }, { hooks });
+    expect(await rejectionOf(client.trackers.get('t', { signal: controller.signal }))).toBe('enough');
+    expect(hooks.onRetry).not.toHaveBeenCalled();
   });
 
   test('a failure that is not tried again → no onRetry', async () => {
@@ -255,7 +271,9 @@ describe('the beginning and the end of a call', () => {
     };
     const hooks = { onStart: note, onRequest: note, onResponse: note, onRetry: note, onDone: note };
     const { client } = makeClient({ status: 503 }, { hooks });
-    await Promise.all([rejectionOf(client.trackers.get('t')), rejectionOf(client.couriers.list())]);
+    await settleInVirtualTime(() =>
+      Promise.all([rejectionOf(client.trackers.get('t')), rejectionOf(client.couriers.list())]),
+    );
     const [one, other] = Object.values(ids).map((found) => [...found]);
     expect(one).toHaveLength(1);
     expect(other).toHaveLength(1);
@@ -356,11 +374,13 @@ describe('any course of a call', () => {
           if (name === abortIn || told.length === abortAfter) controller.abort('enough');
         };
         const hooks = Object.fromEntries(HOOKS.map((name) => [name, note(name)]));
-        const { client } = makeClient(script, { hooks, retry: { retries, minDelayMs: 0 } });
+        const { client } = makeClient(script, { hooks, retry: { retries } });
         const options = { signal: controller.signal, timeoutMs: 5 };
-        const error = await client.trackers.get('t', options).then(
-          () => undefined,
-          (reason: unknown) => reason,
+        const error = await settleInVirtualTime(() =>
+          client.trackers.get('t', options).then(
+            () => undefined,
+            (reason: unknown) => reason,
+          ),
         );
         // What a late response still does.
         await new Promise((resolve) => setImmediate(resolve));
@@ -462,18 +482,21 @@ describe('log lines', () => {
     expect(await lines(GOT, 'debug')).toEqual(['debug [tracking-client] GET /trackers/{trackerId} → 200']);
   });
 
-  test('debug → call, attempt, duration and request id as fields', async () => {
+  test('debug → call, endpoint, attempt, status, duration and request id as fields', async () => {
     const debug = vi.fn();
     const logger = { debug, info: vi.fn(), warn: vi.fn(), error: vi.fn() };
     await get(GOT, {}, { logger, logLevel: 'debug' });
-    const fields = { callId: UUID, attempt: 1, durationMs: expect.any(Number), requestId: 'req-1' };
+    const { endpoint, method, path } = CALL;
+    const request = { callId: UUID, endpoint, method, path, attempt: 1 };
+    const fields = { ...request, status: 200, durationMs: expect.any(Number), requestId: 'req-1' };
     expect(debug).toHaveBeenCalledExactlyOnceWith(expect.any(String), fields);
   });
 
   test('warn, the default → one line a retry, with its reason', async () => {
-    expect(await lines([{ status: 503 }, networkFailure('ENOTFOUND'), GOT], 'warn')).toEqual([
-      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} responded with 503; attempt 2 follows in 0 ms',
-      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} got no response: socket: ENOTFOUND; attempt 3 follows in 0 ms',
+    const script = [{ status: 503 }, networkFailure('ENOTFOUND'), GOT];
+    expect(await lines(script, 'warn')).toEqual([
+      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} responded with 503; attempt 2 follows',
+      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} got no response: socket: ENOTFOUND; attempt 3 follows',
     ]);
   });
 

@@ -251,8 +251,10 @@ class CallReport {
     this.#totalQueuedMs += this.#queuedMs;
   }
 
-  /** @throws the signal's reason when the hook has ended the call */
+  /** @throws the signal's reason when the call is over, or the hook has ended it */
   noteSend(signal: AbortSignal): void {
+    // A key function may give its key when the call is over.
+    signal.throwIfAborted();
     this.#openSince = systemClock.now();
     this.#config.hooks.onRequest?.(this.#request);
     signal.throwIfAborted();
