@@ -96,7 +96,8 @@ export async function execute<T>(
     if (resumeAt > 0) await deadline.sleepUntil(resumeAt);
     deadline.phase = 'queue';
     report.startAttempt(attemptNumber);
-    const permit = await takePermit(config, request, options, deadline, attemptNumber - 1);
+    const waiting = takePermit(config, request, options, deadline, attemptNumber - 1);
+    const permit = await waiting.finally(() => report.noteQueueLeft());
     report.notePermit(permit);
     try {
       const response = await deadline.withTimeout(timeoutMs, (signal) => {
@@ -245,10 +246,14 @@ class CallReport {
     this.wasSent = false;
   }
 
-  notePermit(permit: Permit | undefined): void {
-    this.#tokensLeft = permit?.tokensLeft;
+  /** Also called where a call gives up in the queue. */
+  noteQueueLeft(): void {
     this.#queuedMs = systemClock.now() - this.#attemptStartedAt;
     this.#totalQueuedMs += this.#queuedMs;
+  }
+
+  notePermit(permit: Permit | undefined): void {
+    this.#tokensLeft = permit?.tokensLeft;
   }
 
   /** @throws the signal's reason when the call is over, or the hook has ended it */
