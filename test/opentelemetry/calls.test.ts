@@ -6,6 +6,7 @@ import { telemetryHooks } from '../../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { rejectionOf } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
 import { makeRecorder, type Recorder } from './recorder.ts';
 
 const KEY = 'sk-live-0123456789abcdef';
@@ -35,7 +36,6 @@ function makeClient(options: TrackingClientOptions = {}) {
     baseUrl: server.url,
     apiKey: KEY,
     hooks: telemetryHooks(recorder.telemetry),
-    retry: { minDelayMs: 0 },
     logLevel: 'silent',
     ...options,
   });
@@ -45,14 +45,7 @@ const create = (client: TrackingClient, signal?: AbortSignal) =>
   client.trackers.create({ trackingNumber: NUMBER }, { signal });
 
 /** Creates a tracker in virtual time, and so without the server, whose sockets need real time. */
-async function createInVirtualTime(): Promise<void> {
-  vi.useFakeTimers();
-  const call = create(makeClient({ fetch: fake.fetch }));
-  await vi.advanceTimersByTimeAsync(3_000);
-  await call;
-  // The exporter of the metrics works with timers.
-  vi.useRealTimers();
-}
+const createInVirtualTime = () => settleInVirtualTime(() => create(makeClient({ fetch: fake.fetch })));
 
 /** The call's span and those of its attempts, first attempt first. */
 function readTrace(): { readonly call: ReadableSpan; readonly attempts: readonly ReadableSpan[] } {
@@ -157,7 +150,7 @@ describe('the spans of', () => {
 
   test('a 500 and then a success → two attempts, the first an error, the second a resend', async () => {
     fake.fail('trackers.create', { status: 500, times: 1 });
-    await create(makeClient());
+    await createInVirtualTime();
     const { call, attempts } = readTrace();
     expect(
       attempts.map(({ attributes, status }) => [
@@ -176,14 +169,11 @@ describe('the spans of', () => {
       'tracking_client.retry',
       'tracking_client.queued',
     ]);
-    expect(call.events[1]?.attributes).toEqual({
-      'error.type': 'ServerError',
-      'tracking_client.delay_ms': expect.any(Number),
-    });
+    expect(call.events[1]?.attributes).toEqual({ 'error.type': 'ServerError' });
   });
 
   test('a 429 → the pause and the wait for it as events', async () => {
-    fake.fail('trackers.create', { status: 429, retryAfter: '0.05', times: 1 });
+    fake.fail('trackers.create', { status: 429, retryAfter: '30', times: 1 });
     await createInVirtualTime();
     const { call } = readTrace();
     expect(eventsOf(call)).toEqual([
@@ -192,8 +182,13 @@ describe('the spans of', () => {
       'tracking_client.retry',
       'tracking_client.queued',
     ]);
-    expect(call.events[1]?.attributes).toEqual({ 'tracking_client.delay_ms': 50 });
-    expect(call.events[3]?.attributes?.['tracking_client.queued_ms']).toBe(1_010);
+    expect(call.events[1]?.attributes).toEqual({ 'tracking_client.delay_ms': 30_000 });
+    expect(call.events[2]?.attributes).toEqual({
+      'error.type': 'RateLimitError',
+      'tracking_client.retry_after_ms': 30_000,
+    });
+    // The back-off before it takes 0.5 to 1 s.
+    expect(call.events[3]?.attributes?.['tracking_client.queued_ms']).toBeGreaterThanOrEqual(29_000);
   });
 
   test('an abort while it is under way → both end, with the type of the reason and not its words', async () => {

@@ -1,5 +1,6 @@
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
+import { z as zod3 } from 'zod/v3';
 import type {
   ApiPromise,
   BucketSnapshot,
@@ -54,6 +55,12 @@ test('request without a schema → unknown; with one → its output', () => {
   expectTypeOf(client.request({ method: 'GET', path: '/a', schema })).resolves.toEqualTypeOf<{
     total: number;
   }>();
+  const old = zod3.object({ total: zod3.coerce.number() });
+  expectTypeOf(client.request({ method: 'GET', path: '/a', schema: old })).resolves.toEqualTypeOf<{
+    total: number;
+  }>();
+  // @ts-expect-error -- no Standard Schema
+  void client.request({ method: 'GET', path: '/a', schema: { parse: () => 1 } });
 });
 
 test('misspelt input fields → do not compile', () => {
@@ -139,6 +146,10 @@ test('options → misspelt names and impossible values do not compile', () => {
   void new TrackingClient({ rateLimit: { limits: { 'trackers.remove': 5 } } });
   // @ts-expect-error -- another word
   void new TrackingClient({ logLevel: 'trace' });
+  // @ts-expect-error -- one budget: `retries`
+  void new TrackingClient({ retry: { maxRateLimitRetries: 5 } });
+  // @ts-expect-error -- two modes
+  void new TrackingClient({ invalidResponse: 'warn' });
   // @ts-expect-error -- `timeout` of a call
   void client.couriers.list({ timeout: 5 });
 });

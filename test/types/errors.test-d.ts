@@ -43,10 +43,15 @@ test('isTrackingError with a code → the errors that have it', () => {
   if (isTrackingError(caught, code)) expectTypeOf(caught.code).toEqualTypeOf<string>();
 });
 
-test('instanceof ShippingDateOutdatedError → of the service, or from before anything was sent', () => {
+test('instanceof ShippingDateOutdatedError → the error of the service, with a status', () => {
   if (!(caught instanceof ShippingDateOutdatedError)) return;
-  expectTypeOf(caught.message).toEqualTypeOf<string>();
-  if (caught instanceof ApiError) expectTypeOf(caught.status).toEqualTypeOf<number>();
+  expectTypeOf(caught).toExtend<ApiError>();
+  expectTypeOf(caught.status).toEqualTypeOf<number>();
+});
+
+test('isTrackingError with shipping_date_outdated → of the service, or from before anything was sent', () => {
+  if (!isTrackingError(caught, 'shipping_date_outdated')) return;
+  expectTypeOf(caught).toExtend<ApiError | RequestValidationError>();
   // @ts-expect-error -- nothing was sent when it is a RequestValidationError
   void caught.status;
 });
@@ -105,9 +110,9 @@ test('hooks → all optional, told what the documentation says', () => {
       expectTypeOf(attempt).toEqualTypeOf<number>();
       expectTypeOf(tokensLeft).toEqualTypeOf<number | undefined>();
     },
-    onRetry: ({ error, delayMs }) => {
+    onRetry: ({ error, retryAfterMs }) => {
       expectTypeOf(error).toEqualTypeOf<TrackingError>();
-      expectTypeOf(delayMs).toEqualTypeOf<number>();
+      expectTypeOf(retryAfterMs).toEqualTypeOf<number | undefined>();
     },
   };
   expectTypeOf(hooks).toEqualTypeOf<Hooks>();
