@@ -58,7 +58,7 @@ describe('connections', () => {
       response.on('finish', () => response.socket?.end());
       couriers(response, { method: '', url: '', headers: {}, body: '', connection: 0 });
     };
-    const { client, server } = await wireClientFor(closing, { retry: { minDelayMs: 1 } });
+    const { client, server } = await wireClientFor(closing, { retry: {} });
     for (let call = 0; call < 5; call += 1) expect(await client.couriers.list()).toEqual([]);
     expect(server.requests).toHaveLength(5);
   });
@@ -113,8 +113,7 @@ describe('connections', () => {
 describe('headers on the wire', () => {
   test('own headers and user agent → sent, the key as bearer', async () => {
     const { client, server } = await wireClientFor(answer(200, { data: [] }), {
-      headers: { 'X-Tenant': 'a' },
-      userAgent: 'shop/1.0',
+      headers: { 'X-Tenant': 'a', 'User-Agent': 'shop/1.0' },
     });
     await client.couriers.list();
     expect(server.requests[0]?.headers).toMatchObject({

@@ -16,7 +16,6 @@ async function makeService(
     baseUrl: server.url,
     apiKey: fake.apiKey,
     logLevel: 'silent',
-    retry: { minDelayMs: 0 },
     ...clientOptions,
   });
   const create = (trackingNumber: string, clientTrackerId?: string) =>

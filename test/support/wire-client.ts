@@ -66,23 +66,32 @@ export async function stoppedClientFor(
   };
 }
 
-/** Runs out of the time of every attempt that reached the server, until the call is over. */
-export async function timeOutEveryAttempt(server: ScriptedServer, call: PromiseLike<unknown>): Promise<void> {
+/** Small, so that a response over a loopback connection comes long before an attempt would run out of time. */
+const STEP_MS = 5;
+
+/** Moves stopped timers on, one step a turn of the event loop, until a call is over, and gives its outcome. */
+export async function settleWithStoppedTimers<T>(
+  call: PromiseLike<T>,
+  chooseStepMs: () => number = () => STEP_MS,
+): Promise<T> {
   let isOver = false;
-  let timedOut = 0;
-  call.then(
-    () => {
-      isOver = true;
-    },
-    () => {
-      isOver = true;
-    },
-  );
+  const end = () => {
+    isOver = true;
+  };
+  call.then(end, end);
   while (!isOver) {
     await turn();
-    const isNew = server.requests.length > timedOut;
-    if (isNew) timedOut += 1;
-    // A millisecond at a time for the waits between attempts, which are no longer than that.
-    vi.advanceTimersByTime(isNew ? 90_000 : 1);
+    vi.advanceTimersByTime(chooseStepMs());
   }
+  return await call;
+}
+
+/** Runs out of the time of every attempt that reached the server, until the call is over, and gives its outcome. */
+export function timeOutEveryAttempt<T>(server: ScriptedServer, call: PromiseLike<T>): Promise<T> {
+  let timedOut = 0;
+  return settleWithStoppedTimers(call, () => {
+    if (server.requests.length === timedOut) return STEP_MS;
+    timedOut += 1;
+    return 90_000;
+  });
 }
