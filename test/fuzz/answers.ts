@@ -14,7 +14,7 @@ import { type RawAnswer, startRawServer } from './raw-server.ts';
 
 const TIMEOUT_MS = 150;
 /** The call's own deadline, and what a busy machine adds. */
-const TOTAL_TIMEOUT_MS = 400;
+const TOTAL_TIMEOUT_MS = 1_500;
 const SLACK_MS = 10_000;
 
 const CALLS = [
@@ -178,7 +178,8 @@ const input = fc.nat(CALLS.length - 1).chain((index) => {
       { weight: 8, arbitrary: brokenBody('answers', fc.oneof(fc.constant(good), failure)) },
     ),
     mode: fc.constantFrom('keep', 'keep', 'throw'),
-    retries: fc.constantFrom(0, 0, 1),
+    // Seldom, because a repeat waits half a second or more.
+    retries: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) }),
   } as const);
 });
 
@@ -220,7 +221,7 @@ export const answers = property(
         const startedAt = performance.now();
         // Sound: every method that asks once gives an `ApiPromise`.
         const call = sample.call(modes[mode], {
-          retry: { retries, minDelayMs: 0, maxRetryAfterMs: 50 },
+          retry: { retries, maxRetryAfterMs: 50 },
         }) as ApiPromise<unknown>;
         const outcome = await call.withResponse().then(
           (value) => ({ value, error: undefined }),

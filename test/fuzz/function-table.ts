@@ -28,13 +28,7 @@ const CALL: Options = {
   signal: [undefined, new AbortController().signal, AbortSignal.abort(REASON)],
   timeoutMs: [50, 1, 0.5],
   totalTimeoutMs: [undefined, 50, 1],
-  retry: [
-    false,
-    { retries: 1, minDelayMs: 0, maxDelayMs: 1 },
-    { maxRetryAfterMs: 0 },
-    { retires: 1 },
-    { retries: API_KEY },
-  ],
+  retry: [false, { retries: 1 }, { maxRetryAfterMs: 0 }, { retires: 1 }, { retries: API_KEY }],
   headers: [
     undefined,
     { 'x-a': 'b' },
@@ -80,12 +74,12 @@ const CLIENT: Options = {
     false,
     { limits: { 'couriers.list': 1 } },
     { maxQueue: 0 },
-    { reserve: 99 },
+    { maxQueue: -1 },
     { limits: { other: 1 } },
   ],
   limiter: [undefined, new root.TokenBucketLimiter(), { acquire: nothing }],
+  account: [undefined, 'shop', ''],
   headers: CALL['headers'] ?? [],
-  userAgent: ['shop/1', 'é', 'a\r\nb'],
   logger: [console, { debug: throws, info: throws, warn: throws, error: throws }, { debug: nothing }],
   logLevel: ['silent', 'debug', 'verbose'],
   hooks: [
@@ -94,15 +88,12 @@ const CLIENT: Options = {
     { onResponse: API_KEY },
     { onRetry: async () => throws() },
   ],
-  invalidResponse: ['keep', 'throw', 'warn'],
+  invalidResponse: ['keep', 'throw', 'ignore'],
   maxResponseBytes: [1, 1_000, Number.POSITIVE_INFINITY],
-  dangerouslyAllowBrowser: [true],
   allowInsecureHttp: [true],
 };
 const LIMITER: Options = {
   maxQueue: [0, 1, Number.POSITIVE_INFINITY],
-  maxUplinkMs: [0, 500],
-  reserve: [0, 5],
   clock: [undefined, { now: nothing }],
 };
 const rejects = async () => throws();
