@@ -95,7 +95,7 @@ describe('a call', () => {
     expect(await result.response.json()).toEqual({ data: [] });
   });
 
-  test('withResponse of an answer without a body → the response with its status', async () => {
+  test('withResponse of a response without a body → the response with its status', async () => {
     const { client } = makeClient({ status: 204 });
     const { data, response } = await client.trackers.resendWebhookEvents('tracker-1').withResponse();
     expect(data).toEqual({});
@@ -131,7 +131,7 @@ describe('a call', () => {
     expect(requests[1]?.headers.get('x-a')).toBe('client');
   });
 
-  test('a hundred at once, answered in reverse order → each gets its own answer', async () => {
+  test('a hundred at once, responses in reverse order → each gets its own', async () => {
     const { client } = makeClient((request) => {
       const id = new URL(request.url).pathname.split('/').at(-1) ?? '';
       const answer = Response.json({ data: { tracker: { ...TRACKER, trackerId: id } } });

@@ -172,7 +172,7 @@ describe('RequestValidationError', () => {
     expect(new RequestValidationError([outdated, tooBig]).message).toBe('too old; too long');
   });
 
-  test('an outdated date only → the code the service would answer with', () => {
+  test('an outdated date only → the code that the service would give', () => {
     expect(new RequestValidationError([outdated, outdated]).code).toBe('shipping_date_outdated');
   });
 

@@ -289,7 +289,7 @@ describe('the time a request takes', () => {
     vi.useRealTimers();
   });
 
-  test('an answer after 50 ms → in onResponse', async () => {
+  test('a response after 50 ms → in onResponse', async () => {
     const onResponse = vi.fn();
     const answer = () =>
       new Promise<Response>((resolve) => {
@@ -301,7 +301,7 @@ describe('the time a request takes', () => {
     expect(onResponse).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ durationMs: 50 }));
   });
 
-  test('no answer for 50 ms → in onError', async () => {
+  test('no response for 50 ms → in onError', async () => {
     const onError = vi.fn();
     const call = get(() => new Promise(() => {}), { onError }, { timeoutMs: 50, retry: false });
     await vi.advanceTimersByTimeAsync(50);
@@ -391,7 +391,7 @@ describe('any course of a call', () => {
         expect(pairs).toMatch(/^(onRequest (onResponse|onError) ?)*$/);
         if (error === undefined) expect(pairs).toMatch(/onResponse$/);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });
@@ -478,7 +478,7 @@ describe('log lines', () => {
     return found;
   };
 
-  test('debug → one line an answer, with the path template', async () => {
+  test('debug → one line a response, with the path template', async () => {
     expect(await lines(GOT, 'debug')).toEqual(['debug [tracking-client] GET /trackers/{trackerId} → 200']);
   });
 

@@ -349,13 +349,13 @@ describe('retries', () => {
     ['DELETE', undefined, 1],
     ['POST', true, 5],
     ['GET', false, 1],
-  ] as const)('%s, idempotent %s, answered with 500 → %d requests', async (method, idempotent, count) => {
+  ] as const)('%s, idempotent %s, always 500 → %d requests', async (method, idempotent, count) => {
     const { client, requests } = makeClient({ status: 500 });
     await settleInVirtualTime(() => rejectionOf(client.request({ method, path: '/a', idempotent })));
     expect(requests).toHaveLength(count);
   });
 
-  test('POST, answered with 429 → tried again', async () => {
+  test('POST, 429 and a success → tried again', async () => {
     const { client, requests } = makeClient([{ status: 429, headers: { 'retry-after': '0' } }, OK]);
     await settleInVirtualTime(() => client.request({ method: 'POST', path: '/a' }));
     expect(requests).toHaveLength(2);

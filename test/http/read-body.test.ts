@@ -73,7 +73,7 @@ describe('readBody', () => {
     [5, 'abcde'],
     [4, undefined],
   ])('a stub without a stream, %d allowed → %j', async (maxBytes, expected) => {
-    // What a consumer's own stub of `fetch` may answer with.
+    // What a consumer's own stub of `fetch` may respond with.
     const stub = { headers: new Headers(), text: async () => 'abcde' } as Response;
     expect(await readBody(stub, maxBytes)).toBe(expected);
     stub.headers.set('content-length', '5');
@@ -81,7 +81,7 @@ describe('readBody', () => {
   });
 });
 
-describe('an answer longer than maxResponseBytes', () => {
+describe('a response longer than maxResponseBytes', () => {
   test.each([200, 429, 500])('status %d → ResponseValidationError, never asked for again', async (status) => {
     const headers = { 'x-request-id': `req-${API_KEY}` };
     const answer = { status, body: { data: ['x'.repeat(200)] }, headers };

@@ -95,12 +95,12 @@ describe('messages', () => {
     });
   });
 
-  test('an invalid answer → status, request id and body are kept', async () => {
+  test('an invalid response → status, request id and body are kept', async () => {
     const answer = { status: 201, body: { data: null }, headers: { 'x-request-id': 'req-1' } };
     expect(await rejectionOf(list(answer))).toMatchObject({ status: 201, requestId: 'req-1', body: null });
   });
 
-  test('an answer that is no JSON → the text is kept', async () => {
+  test('a response that is no JSON → the text is kept', async () => {
     expect(await rejectionOf(list({ body: 'oops' }))).toMatchObject({ body: 'oops' });
   });
 

@@ -139,7 +139,7 @@ describe('a key that is an ordinary word', () => {
   });
 });
 
-describe('hostile answers', () => {
+describe('hostile responses', () => {
   const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 
   test.each([400, 500, 200])(

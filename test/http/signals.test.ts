@@ -120,7 +120,7 @@ test('AbortSignal.timeout → the TimeoutError of the platform, not ours', async
   expect(error).toBeInstanceOf(DOMException);
 });
 
-test('an abort after the answer → changes nothing', async () => {
+test('an abort after the response → changes nothing', async () => {
   const controller = new AbortController();
   const { client } = makeClient({ body: { data: [] } });
   const call = client.couriers.list({ signal: controller.signal });

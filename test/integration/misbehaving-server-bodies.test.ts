@@ -76,7 +76,7 @@ describe('bodies', () => {
     expect((await client.couriers.list())[0]?.courierCode).toBe('é'.repeat(2_000));
   });
 
-  test('a body that trickles in longer than timeoutMs → TimeoutError: the deadline is over the whole answer', async () => {
+  test('a body that trickles in longer than timeoutMs → TimeoutError: the deadline is over the whole response', async () => {
     const { client, untilHeaders } = await stoppedClientFor((response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       const trickle = setInterval(() => response.write(' '), 5);
@@ -96,7 +96,7 @@ describe('bodies', () => {
     expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
   });
 
-  test('early hints before the answer → the answer', async () => {
+  test('early hints before the response → the response', async () => {
     const { client } = await wireClientFor((response) => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.writeHead(200, { 'content-type': 'application/json' });
@@ -116,7 +116,7 @@ describe('a header name that no server may send', () => {
       );
     };
 
-  test('in a good answer → withResponse resolves, its response has the other headers', async () => {
+  test('in a good response → withResponse resolves, its response has the other headers', async () => {
     const { client } = await wireClientFor(raw(200, '{"data":[]}'));
     const { response } = await client.couriers.list().withResponse();
     expect([...response.headers.keys()]).toEqual(['connection', 'content-length', 'content-type', 'x-echo']);

@@ -103,7 +103,7 @@ describe('connections', () => {
     });
   });
 
-  test('an answer that is an error → its connection is used again', async () => {
+  test('a response that is an error → its connection is used again', async () => {
     const { client, server } = await wireClientFor(answer(404, { errors: [] }));
     for (let call = 0; call < 10; call += 1) await rejectionOf(client.couriers.list());
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);

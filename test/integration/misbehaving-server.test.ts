@@ -82,7 +82,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
     expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body', timeoutMs: 5_000 });
   });
 
-  test('no answer → TimeoutError of that phase', async () => {
+  test('no response → TimeoutError of that phase', async () => {
     const { client, untilRequested } = await stoppedClientFor(silence);
     const rejection = rejectionOf(call(client, { timeoutMs: 5_000 }));
     await untilRequested();

@@ -4,14 +4,14 @@ import type { TrackingClientOptions } from '../../src/options.ts';
 export const BASE_URL = 'https://api.example.test/public/v1';
 export const API_KEY = 'sk-live-0123456789abcdef';
 
-/** What the stubbed service answers: an object is sent as JSON, a string as it is. */
+/** What the stubbed service responds with: an object is sent as JSON, a string as it is. */
 export interface Answer {
   readonly status?: number;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
 }
 
-/** One step of the script: an answer, a failure of `fetch`, or a function that makes either. */
+/** One step of the script: a response, a failure of `fetch`, or a function that makes either. */
 export type Step = Answer | Error | ((request: Request) => Promise<Response> | Response);
 
 /** A request as the stub saw it. */

@@ -27,7 +27,7 @@ export interface ScriptedServer {
 
 export const BASE_PATH = '/public/v1';
 
-/** A whole answer; an object is sent as JSON, a string as it is. */
+/** A whole response; an object is sent as JSON, a string as it is. */
 export function answer(status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
   return (response) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -36,7 +36,7 @@ export function answer(status: number, body: unknown, headers: Record<string, st
   };
 }
 
-/** An answer without a body or a content type. */
+/** A response without a body or a content type. */
 export function emptyAnswer(status: number, headers: Record<string, string> = {}): Behaviour {
   return (response) => {
     response.writeHead(status, { 'content-length': '0', ...headers });
@@ -44,12 +44,12 @@ export function emptyAnswer(status: number, headers: Record<string, string> = {}
   };
 }
 
-/** Ends the connection before any answer. */
+/** Ends the connection before any response. */
 export const reset: Behaviour = (response) => {
   response.socket?.resetAndDestroy();
 };
 
-/** Never answers. */
+/** Never responds. */
 export const silence: Behaviour = () => {};
 
 /** Sends headers and half a body, and then nothing. */
