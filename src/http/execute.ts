@@ -118,7 +118,10 @@ export async function execute<T>(
         });
       });
       report.noteResponse(response);
-      return await readOutcome(config, request, response, report.attempt);
+      const outcome = await readOutcome(config, request, response, report.attempt);
+      // An abort at this moment still rejects the call.
+      isPerhapsDone = true;
+      return outcome;
     } catch (error) {
       permit?.cancel();
       report.noteFailure(error);
