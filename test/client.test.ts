@@ -11,6 +11,7 @@ const COURIERS = { body: { data: [] } };
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.unstubAllEnvs();
 });
 
 describe('every endpoint of the table', () => {
@@ -250,6 +251,15 @@ describe('the limiter of a client', () => {
     await first.client.couriers.list();
     expect(second.client.rateLimits()['couriers.list'].inUse).toBe(0);
   });
+});
+
+test('TRACKING_LOG with another word → a client all the same, with one warning', async () => {
+  vi.stubEnv('TRACKING_LOG', 'verbose');
+  const warn = vi.fn();
+  const logger = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
+  const { client } = makeClient(COURIERS, { logger, logLevel: undefined });
+  expect(await client.couriers.list()).toEqual([]);
+  expect(warn).toHaveBeenCalledOnce();
 });
 
 describe('the client in a log', () => {

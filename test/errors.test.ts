@@ -21,6 +21,7 @@ import {
   TrackingError,
 } from '../src/errors.ts';
 import { TRACKER } from './support/calls.ts';
+import { makeClient, rejectionOf } from './support/make-client.ts';
 
 const details: ApiErrorDetails = {
   status: 429,
@@ -190,6 +191,15 @@ describe('a shipping date that is too old', () => {
     expect(error).toBeInstanceOf(RequestValidationError);
     expect(error).not.toBeInstanceOf(ShippingDateOutdatedError);
     expect(error).not.toBeInstanceOf(ApiError);
+  });
+
+  test('in a call → RequestValidationError, nothing is sent', async () => {
+    const { client, requests } = makeClient();
+    const input = { trackingNumber: 'LA680658838NL', shippingDate: '2001-01-01T00:00' };
+    const error = await rejectionOf(client.trackers.create(input));
+    expect(error).toMatchObject({ name: 'RequestValidationError', code: 'shipping_date_outdated' });
+    expect(error).not.toBeInstanceOf(ShippingDateOutdatedError);
+    expect(requests).toHaveLength(0);
   });
 
   test('rejected by the service → a ShippingDateOutdatedError with a status, of no RequestValidationError', () => {
