@@ -57,7 +57,7 @@ describe('a failed call → whether the service may have carried a request of it
     ['500, then a refused connection', [{ status: 500 }, refused], { retry: { retries: 1 } }, true],
     ['a refused connection, then 400', [refused, { status: 400 }], {}, false],
   ] as [string, Step | Step[], TrackingClientOptions, boolean][])(
-    '%s → %#: %j',
+    '%s → as the table says',
     async (_what, script, options, isPerhapsDone) => {
       expect(await failureOf(script, options)).toMatchObject({ mayHaveBeenCarriedOut: isPerhapsDone });
     },

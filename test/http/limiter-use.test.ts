@@ -167,7 +167,7 @@ describe('the account that the limiter is asked for', () => {
     ['two keys with one `account`', { apiKey: 'a', account: 'x' }, { apiKey: 'b', account: 'x' }, true],
     ['one key with two accounts', { apiKey: 'a', account: 'x' }, { apiKey: 'a', account: 'y' }, false],
   ] as [string, TrackingClientOptions, TrackingClientOptions, boolean][])(
-    'two clients with %s → %#: the same or not',
+    'two clients with %s → one account or two',
     async (_what, first, second, isSame) => {
       const [a, b] = await accountsOf(first, second);
       expect(a === b).toBe(isSame);
@@ -182,7 +182,7 @@ describe('the account that the limiter is asked for', () => {
     ['an `account`, another key', { account: 'x' }, { apiKey: 'b' }, 'same'],
     ['an `account`, another one', { account: 'x' }, { account: 'y' }, 'another'],
   ] as [string, TrackingClientOptions, TrackingClientOptions, string][])(
-    'withOptions of a client with %s → %#: the account that belongs to it',
+    'withOptions of a client with %s → the account that belongs to it',
     async (_what, options, changes, expected) => {
       const { client, limiter } = setUp(OK, options);
       await client.couriers.list();
@@ -217,7 +217,7 @@ describe('what the limiter is told', () => {
       { status: 503, headers: { 'retry-after': '2' } },
       undefined,
     ],
-  ])('%s → %#: how long to pause', async (_what, step, retryAfterMs) => {
+  ])('%s → how long to pause', async (_what, step, retryAfterMs) => {
     const { client, limiter } = setUp([step, OK]);
     await settleInVirtualTime(() => client.couriers.list().catch(() => {}));
     expect(limiter.reported[0]?.retryAfterMs).toBe(retryAfterMs);

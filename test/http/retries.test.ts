@@ -99,7 +99,7 @@ describe('what ends the repeats', () => {
     ['retries: 2', { retries: 2 }, 3],
     ['retries: 0', { retries: 0 }, 1],
     ['false', false, 1],
-  ] as const)('retry option %s → %#: the last error after its requests', async (_what, retry, requests) => {
+  ] as const)('retry option %s → the last error after its requests', async (_what, retry, requests) => {
     const result = await run({ status: 500 }, { retry });
     expect(result.error).toMatchObject({ name: 'ServerError', attempts: requests });
     expect(result.requests).toHaveLength(requests);
@@ -206,7 +206,7 @@ describe('a repeat', () => {
   test.each([
     ['a refused connection to the paid endpoint', networkFailure('ECONNREFUSED'), 2],
     ['a reset connection to the paid endpoint', networkFailure('ECONNRESET'), 1],
-  ])('%s → %#: as often as nothing can have been carried out', async (_what, failure, count) => {
+  ])('%s → as often as nothing can have been carried out', async (_what, failure, count) => {
     const { client, requests } = makeClient([failure, { body: { data: [] } }]);
     const input = { trackingNumber: 'LA680658838NL' };
     await settleInVirtualTime(() => client.tracking.search(input).catch(() => {}));

@@ -140,7 +140,7 @@ describe('recovery', () => {
     // `COLUMNS` holds the entries of `CALLS`, so its names are columns.
     const script = [answer(429, 'slow down', now), OK[column as Column]];
     const { client, server } = await stoppedClientFor(script, OPTIONS);
-    await expect(settleWithStoppedTimers(call(client))).resolves.toBeDefined();
+    await expect(settleWithStoppedTimers<unknown>(call(client))).resolves.toBeDefined();
     expect(server.requests).toHaveLength(2);
   });
 
