@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import manifest from '../package.json' with { type: 'json' };
-import { VERSION } from '../src/config/config.ts';
+import { VERSION } from '../src/version.ts';
 
 function must(isSo: boolean, why: string): void {
   if (isSo) return;

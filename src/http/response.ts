@@ -2,6 +2,7 @@ import { maskHeaders, maskText, maskValue, toPrintableLine } from '../common/sec
 import {
   formatPath,
   kindOf,
+  MAX_ISSUES,
   type ValidationIssue,
   validateWithStandardSchema,
 } from '../common/validation.ts';

@@ -1,7 +1,7 @@
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
-import { VERSION } from '../../src/config/config.ts';
+import { VERSION } from '../../src/version.ts';
 import { makeTerminal } from './make-terminal.ts';
 import { parsed } from './parsed.ts';
 

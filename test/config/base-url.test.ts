@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { resolveBaseUrl } from '../../src/config/config.ts';
+import type { TrackingClient } from '../../src/client.ts';
+import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
+
+function resolveBaseUrl(baseUrl: unknown, allowInsecureHttp: boolean): string {
+  // Callers without types pass anything.
+  const options = { baseUrl, apiKey: 'key', allowInsecureHttp } as ConstructorParameters<
+    typeof TrackingClient
+  >[0];
+  return resolveConfig({ ...options }).baseUrl;
+}
 
 describe('accepted', () => {
   test.each([

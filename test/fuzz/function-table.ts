@@ -385,9 +385,6 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
       { tracker: { trackerId: 'a' }, data: asRecord(given) },
     ]),
   ),
-  unknownFields: entry({ trackerId: ['a'] }, (given) =>
-    Reflect.apply(root.unknownFields, undefined, [asRecord(given)]),
-  ),
   createFakeTrackingService: entry(
     {
       seed: ['a', 1],

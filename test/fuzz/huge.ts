@@ -130,7 +130,7 @@ export const huge = property(
       retry: false,
       logLevel: 'silent',
       timeoutMs: TIMEOUT_MS,
-      maxAnswerBytes: MAX_ANSWER_BYTES,
+      maxResponseBytes: MAX_ANSWER_BYTES,
     });
     let handled = 0;
     const receiver = createWebhookHandler({

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { z as zod3 } from 'zod/v3';
-import type { StandardSchema } from '../../src/common/standard-schema.ts';
+import type { StandardSchema } from '../../src/common/validation.ts';
 import { RequestValidationError, ResponseValidationError } from '../../src/errors.ts';
 import type { RawRequest } from '../../src/http/prepare.ts';
 import { EVERY_CALL } from '../support/calls.ts';

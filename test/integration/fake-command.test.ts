@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { VERSION } from '../../src/config/config.ts';
+import { VERSION } from '../../src/version.ts';
 import { bundleCommands, type Commands, printed, type StartedCommand } from './command.ts';
 
 const NUMBER = 'RR123456785CN';
