@@ -133,18 +133,17 @@ export {
   type WebhookPush,
   webhookHistorySchema,
 } from './schemas/webhook.ts';
-export type { BulkOutcome, BulkStatus } from './trackers/bulk-request.ts';
+export type { BulkOutcome, BulkStatus } from './trackers/bulk-results.ts';
 export type { BulkCreation, BulkSummary, CreateManyOptions, TrackerInputs } from './trackers/create-many.ts';
 export type { CouriersResource, TrackingResource } from './trackers/lookups.ts';
-export type { PollOptions } from './trackers/poll.ts';
 export type {
-  PollManyOptions,
   PollManyUpdate,
   TrackerIds,
   TrackerPollFailure,
   TrackerPolls,
   TrackerPollUpdate,
 } from './trackers/poll-many.ts';
+export type { PollManyOptions, PollOptions } from './trackers/poll-options.ts';
 export type { PollContext, PollUpdate } from './trackers/polled-tracker.ts';
 export type { TrackersResource } from './trackers/trackers.ts';
 export { VERSION } from './version.ts';

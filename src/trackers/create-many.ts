@@ -1,6 +1,5 @@
-// Specification: service.md 2.1, 2.4, 4, 8
-
 import { z } from 'zod';
+import { linkedController } from '../common/abort.ts';
 import { callGuarded } from '../common/guarded-call.ts';
 import {
   checkOptions,
@@ -10,49 +9,51 @@ import {
   option,
 } from '../common/option-checks.ts';
 import { errorMap, toValidationIssues } from '../common/validation.ts';
-import { BULK_SHAPE, CALL_SHAPE } from '../config/call-options.ts';
+import {
+  BULK_SHAPE,
+  CALL_SHAPE,
+  type CallOptions,
+  completeRetry,
+  PATIENT_RETRY,
+  resolveCallOptions,
+} from '../config/call-options.ts';
 import { RequestValidationError } from '../errors.ts';
 import { CallFailure } from '../http/api-promise.ts';
-import type { CallContext } from '../http/execute.ts';
-import type { BulkRequestOptions, RetryOptions } from '../options.ts';
+import { type CallContext, execute } from '../http/execute.ts';
+import { prepareRequest } from '../http/prepare.ts';
+import { mayHaveBeenCarriedOut } from '../http/retry.ts';
+import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';
-import { isSurelyOutdated, type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
+import { type TrackerInput, trackerInputSchema } from '../schemas/tracker.ts';
 import {
   type BulkOutcome,
-  BulkRequest,
   type BulkStatus,
-  errorItemsOf,
+  findRequestError,
   type InputResult,
-} from './bulk-request.ts';
-import { concernsEveryRequest } from './polled-tracker.ts';
+  readResults,
+  toErrorItems,
+} from './bulk-results.ts';
+import { isAccountError } from './failures.ts';
 import { checkIterable, PullStream, SourceReader } from './streams.ts';
 
 const DEFAULT_CONCURRENCY = 3;
-/** An import can wait; rows that fail because of a pause have to be fed in again. */
 const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
 
 /** Any number of creation requests, known now or later. */
 export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>;
 
-/** Options of `trackers.createMany`; those of a request hold for each chunk. */
+/** Options of `trackers.createMany`; those of a request apply to each chunk. */
 export interface CreateManyOptions extends BulkRequestOptions {
   /** Inputs a request, 1 to 100. Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Chunks that are under way or wait to be read, 1 or more. Default 3, as many as go in a second. */
+  /** Most chunks that are under way or wait to be read, 1 or more. Default 3, as many as the service takes in a second. */
   readonly concurrency?: number | undefined;
-  /**
-   * Retries of each request: `false` for none, or what differs from the client's. A run sits out a pause of up to an hour
-   * that the service asks for (`maxRetryAfterMs` 3,600,000), and so do its later chunks; of a longer one the chunk that met
-   * it comes out as `error`, and the next asks again after that hour. Set `maxRetryAfterMs` to have them all come out at
-   * once. Default: the client's, with that hour where the client has the usual minute.
-   */
-  readonly retry?: false | RetryOptions | undefined;
-  /** Called after every chunk with the counts so far. One that throws never breaks the run. */
+  /** Called after every chunk with the counts so far. An error of it is logged, and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
 }
 
-/** How many inputs came out how. */
+/** How many inputs have which outcome. */
 export interface BulkSummary {
   /** Inputs whose outcome is known, read by you or not. */
   readonly total: number;
@@ -62,9 +63,9 @@ export interface BulkSummary {
   readonly existing: number;
   /** Inputs that were rejected, or not sent before the run ended. */
   readonly error: number;
-  /** Inputs that broke a rule and were not sent. */
+  /** Inputs that break a rule and were not sent. */
   readonly invalid: number;
-  /** Inputs of which it is not known what became of them. */
+  /** Inputs of which it is not known whether they were carried out. */
   readonly unknown: number;
 }
 
@@ -73,39 +74,35 @@ const chunkSizeOption = option<number>(
   (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS,
 );
 
-const createManyOptions = z
-  .strictObject({
-    chunkSize: chunkSizeOption.default(MAX_BULK_ITEMS),
-    concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
-    onProgress: functionOption<(summary: BulkSummary) => void>().default(() => () => {}),
-    ...BULK_SHAPE,
-    ...CALL_SHAPE,
-  } satisfies OptionShape<CreateManyOptions>)
-  .transform(({ chunkSize, concurrency, onProgress, ...request }) => ({
-    chunkSize,
-    concurrency,
-    onProgress,
-    request,
-  }));
+const createManyOptions = z.strictObject({
+  chunkSize: chunkSizeOption.default(MAX_BULK_ITEMS),
+  concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
+  onProgress: functionOption<(summary: BulkSummary) => void>().default(() => () => {}),
+  ...BULK_SHAPE,
+  ...CALL_SHAPE,
+} satisfies OptionShape<CreateManyOptions>);
 
-/**
- * Creates any number of trackers, chunk by chunk, and yields one outcome for each input, in the order of the inputs.
- *
- * A chunk is read and sent only while somebody reads, and at most `concurrency` chunks are under way or wait to be read.
- */
+/** One input: what is sent of it, or why it is invalid. */
+type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (
+  | { readonly body: TrackerInput; readonly errors?: undefined }
+  | { readonly body?: undefined; readonly errors: readonly ApiErrorItem[] }
+);
+
+/** The stream of `trackers.createMany`: the outcomes of all inputs, in the order of the inputs. */
 export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #context: CallContext;
+  readonly #inputs: TrackerInputs;
   readonly #settings: z.output<typeof createManyOptions>;
-  readonly #source: SourceReader<TrackerInput>;
-  readonly #runs: ChunkRun[] = [];
-  readonly #requests = new Set<BulkRequest>();
+  readonly #callOptions: CallOptions;
+  /** The chunks that are read, under way, or done and not yet yielded; an empty one is the end of the inputs. */
+  readonly #chunks: Promise<BulkOutcome[]>[] = [];
+  #isReading = false;
   #inputsRead = 0;
-  #reading: Promise<void> | undefined;
-  #read: readonly CheckedInput[] | undefined;
-  #isAtEnd = false;
-  /** What ended the reading early: the source's own error, or the signal's reason. */
+  /** What ended the reading early: an error of the inputs, or the signal's reason. */
   #readingFailure: { readonly error: unknown } | undefined;
-  /** Why nothing more is sent. */
+  /** Controllers of the requests that have not left. */
+  readonly #unsent = new Set<AbortController>();
+  /** The errors of the failure after which nothing more is sent. */
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
@@ -115,8 +112,11 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const settings = checkOptions(createManyOptions, options);
     super(options.signal);
     this.#context = context;
+    this.#inputs = inputs;
     this.#settings = settings;
-    this.#source = new SourceReader(inputs);
+    const { chunkSize, concurrency, onProgress, ...request } = settings;
+    const retry = completeRetry(request.retry, context.config.retry, PATIENT_RETRY);
+    this.#callOptions = resolveCallOptions(context.config, 'trackers.createBulk', { ...request, retry });
   }
 
   /**
@@ -129,121 +129,109 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<BulkOutcome, void, undefined> {
+    const source = new SourceReader(this.#inputs);
     try {
       for (;;) {
-        this.#advance(signal);
-        const [first] = this.#runs;
-        if (first?.outcomes !== undefined) {
-          this.#runs.shift();
-          for (const outcome of first.outcomes) {
-            yield outcome;
-            this.#advance(signal);
-          }
-        } else if (first === undefined && this.#reading === undefined) {
-          break;
-        } else {
-          await Promise.race([first?.done, this.#reading].filter((promise) => promise !== undefined));
-        }
+        this.#startNextChunk(source, signal);
+        const outcomes = await this.#chunks[0];
+        if (outcomes === undefined || outcomes.length === 0) break;
+        yield* outcomes;
+        this.#chunks.shift();
       }
       if (this.#readingFailure !== undefined) throw this.#readingFailure.error;
-      signal.throwIfAborted();
     } finally {
-      this.#source.close();
+      source.close();
     }
   }
 
-  /** Sends the chunk that was read, and reads the next one if there is room for it. */
-  #advance(signal: AbortSignal): void {
-    if (this.#read !== undefined) {
-      this.#runs.push(this.#start(this.#read, signal));
-      this.#read = undefined;
-    }
-    const hasRoom = this.#runs.length < this.#settings.concurrency;
-    if (this.#isAtEnd || this.#reading !== undefined || !hasRoom) return;
-    this.#reading = this.#readChunk(signal).then((chunk) => {
-      this.#reading = undefined;
-      if (chunk.length === 0) this.#isAtEnd = true;
-      else this.#read = chunk;
+  /** Reads and sends chunks, one reading after the other, until `concurrency` of them are there. */
+  #startNextChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): void {
+    if (this.#isReading || this.#chunks.length >= this.#settings.concurrency) return;
+    this.#isReading = true;
+    const outcomes = this.#readChunk(source, signal).then(async (chunk) => {
+      this.#isReading = false;
+      if (chunk.length === 0) return [];
+      this.#startNextChunk(source, signal);
+      return await this.#createChunk(chunk, signal);
     });
+    this.#chunks.push(outcomes);
   }
 
-  /** The next chunk; empty at the end. What was read before a failure is still a chunk; after it there is none. */
-  async #readChunk(signal: AbortSignal): Promise<readonly CheckedInput[]> {
-    const { chunkSize } = this.#settings;
+  /** Reads up to `chunkSize` inputs; none at the end. After a failure, what was read before is a last chunk. */
+  async #readChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): Promise<CheckedInput[]> {
     const chunk: CheckedInput[] = [];
-    let valid = 0;
-    // Invalid inputs take up no place in a request, but they take up memory.
-    while (this.#readingFailure === undefined && valid < chunkSize && chunk.length < 2 * chunkSize) {
-      try {
-        const next = this.#source.next(signal);
-        const read = next instanceof Promise ? await next : next;
-        if (read === undefined) break;
-        const checked = checkInput(this.#inputsRead, read.item);
+    if (this.#readingFailure !== undefined) return chunk;
+    try {
+      while (chunk.length < this.#settings.chunkSize) {
+        const next = source.next(signal);
+        const result = next instanceof Promise ? await next : next;
+        if (result.done) break;
+        chunk.push(checkInput(this.#inputsRead, result.value));
         this.#inputsRead += 1;
-        chunk.push(checked);
-        if (checked.item !== undefined) valid += 1;
-      } catch (error) {
-        this.#readingFailure = { error };
       }
+    } catch (error) {
+      this.#readingFailure = { error };
     }
     return chunk;
   }
 
-  #start(chunk: readonly CheckedInput[], signal: AbortSignal): ChunkRun {
-    const run: ChunkRun = {
-      outcomes: undefined,
-      done: this.#carryOut(chunk, signal).then((outcomes) => {
-        run.outcomes = outcomes;
-        this.#report(outcomes);
-      }),
-    };
-    return run;
-  }
-
-  async #carryOut(checkedInputs: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
-    // A date may have grown too old since it was read, if that took long.
-    const chunk = checkedInputs.map((checked) => {
-      const { index, input, item } = checked;
-      const isOutdated = typeof item?.shippingDate === 'string' && isSurelyOutdated(item.shippingDate);
-      return isOutdated ? { ...checkInput(index, item), input } : checked;
-    });
-    const valid = chunk.flatMap(({ item }) => item ?? []);
-    const results = (valid.length === 0 ? [] : await this.#create(valid, signal)).values();
-    return chunk.map(({ index, input, errors }) => {
+  async #createChunk(chunk: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
+    const bodies = chunk.flatMap(({ body }) => body ?? []);
+    const results = (bodies.length === 0 ? [] : await this.#create(bodies, signal)).values();
+    const outcomes = chunk.map(({ index, input, errors }): BulkOutcome => {
       const result = errors === undefined ? results.next().value : undefined;
       return { index, input, ...(result ?? { status: 'invalid', errors: errors ?? [] }) };
     });
+    this.#report(outcomes);
+    return outcomes;
   }
 
   /** Sends one request; never rejects. */
-  async #create(inputs: readonly TrackerInput[], signal: AbortSignal): Promise<InputResult[]> {
+  async #create(bodies: readonly TrackerInput[], signal: AbortSignal): Promise<InputResult[]> {
     const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
-      inputs.map(() => ({ status, errors }));
+      bodies.map(() => ({ status, errors }));
     if (this.#stopErrors !== undefined) return all('error', this.#stopErrors);
-    const request = new BulkRequest(signal);
-    this.#requests.add(request);
+    const { controller, unsubscribe } = linkedController(signal);
+    this.#unsent.add(controller);
     try {
-      return await request.send(this.#context, inputs, this.#settings.request);
+      const options = { ...this.#callOptions, signal: controller.signal };
+      return await this.#send(bodies, options, () => this.#unsent.delete(controller));
     } catch (failure) {
-      if (this.#stopErrors !== undefined && !request.wasSent) return all('error', this.#stopErrors);
-      const { error, mayHaveBeenCarriedOut } =
-        failure instanceof CallFailure ? failure : new CallFailure(failure, false);
-      const status = mayHaveBeenCarriedOut ? 'unknown' : 'error';
+      if (this.#stopErrors !== undefined && this.#unsent.has(controller)) {
+        return all('error', this.#stopErrors);
+      }
+      const isCallFailure = failure instanceof CallFailure;
+      const status = isCallFailure && failure.mayHaveBeenCarriedOut ? 'unknown' : 'error';
       if (signal.aborted) return all(status, ABORTED);
-      const errors = errorItemsOf(error);
-      if (concernsEveryRequest(error)) this.#stopRun(errors);
+      const error = isCallFailure ? failure.error : failure;
+      const errors = toErrorItems(error);
+      if (isAccountError(error)) this.#stop(errors);
       return all(status, errors);
     } finally {
-      this.#requests.delete(request);
+      unsubscribe();
+      this.#unsent.delete(controller);
     }
   }
 
-  /** Every later request would fail alike: those that wait for their turn are not sent any more. */
-  #stopRun(errors: readonly ApiErrorItem[]): void {
+  async #send(
+    bodies: readonly TrackerInput[],
+    options: CallOptions,
+    onSend: () => void,
+  ): Promise<InputResult[]> {
+    const request = prepareRequest(this.#context.config, 'trackers.createBulk', { body: bodies });
+    const outcome = await execute(this.#context, request, options, onSend);
+    const details = outcome.details();
+    const error = findRequestError(details);
+    if (error === undefined) return readResults(bodies, details.data);
+    // With `retryAmbiguous` an earlier attempt may have been carried out, whatever the last one was told.
+    const isPerhapsDone = options.retryAmbiguous && details.attempts > 1;
+    throw new CallFailure(error, isPerhapsDone || mayHaveBeenCarriedOut(error));
+  }
+
+  /** Every later request would fail in the same way, so those that wait for their turn are cancelled. */
+  #stop(errors: readonly ApiErrorItem[]): void {
     this.#stopErrors ??= errors;
-    for (const request of this.#requests) {
-      if (!request.wasSent) request.cancel();
-    }
+    for (const controller of this.#unsent) controller.abort(new Error('The run was stopped'));
   }
 
   #report(outcomes: readonly BulkOutcome[]): void {
@@ -255,19 +243,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 }
 
-interface ChunkRun {
-  readonly done: Promise<void>;
-  /** Undefined until it is done. */
-  outcomes: BulkOutcome[] | undefined;
-}
-
-/** One input: what to send of it, or why it is invalid. */
-type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (
-  | { readonly item: TrackerInput; readonly errors?: undefined }
-  | { readonly item?: undefined; readonly errors: readonly ApiErrorItem[] }
-);
-
-/** Checks one input as the service would (service.md 2.1), so that it can't spoil its chunk. */
+/** Checks one input as the service would, so that it cannot spoil its chunk. */
 function checkInput(index: number, input: TrackerInput): CheckedInput {
   try {
     const result = trackerInputSchema.safeParse(input, { error: errorMap('input') });
@@ -278,10 +254,10 @@ function checkInput(index: number, input: TrackerInput): CheckedInput {
       });
       return { index, input, errors };
     }
-    if (typeof JSON.stringify(result.data) === 'string') return { index, input, item: result.data };
+    if (typeof JSON.stringify(result.data) === 'string') return { index, input, body: result.data };
   } catch {
-    // An input may hold itself, or run code of its own, as a row of a database does that loads its fields when read.
+    // The input holds itself, or a getter of it throws.
   }
-  const message = 'Expected `input` to be a JSON value, got one that can not be read or written as JSON';
+  const message = 'Expected `input` to be a JSON value, got a value without a JSON form';
   return { index, input, errors: [{ code: 'validation_error', message }] };
 }

@@ -1,31 +1,14 @@
-// Specification: service.md 1, 3, 4, 8
-
-import { z } from 'zod';
-import { MAX_TIMER_MS } from '../common/clock.ts';
-import { checkOptions, countOption, type OptionShape, option } from '../common/option-checks.ts';
-import { isTrackingError, TrackingError } from '../errors.ts';
+import pThrottle from 'p-throttle';
+import { onAbort, sleep } from '../common/abort.ts';
+import { ReschedulableTimer, systemClock } from '../common/clock.ts';
+import { checkOptions } from '../common/option-checks.ts';
+import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
+import { isTrackingError, type ResultsNotReadyError, TrackingError } from '../errors.ts';
 import type { CallContext } from '../http/execute.ts';
-import { POLL_SHAPE, type PollOptions, pollSettings } from './poll.ts';
-import { PollEngine } from './poll-engine.ts';
-import type { PollUpdate } from './polled-tracker.ts';
-import { checkIterable, PullStream } from './streams.ts';
-
-const DEFAULT_CONCURRENCY = 10;
-/** Slower than this, the time between two polls is longer than a timer can hold. */
-const SMALLEST_RATE = 1000 / MAX_TIMER_MS;
-
-/** Options of `trackers.pollMany`: those of `trackers.poll` hold for each tracker. */
-export interface PollManyOptions extends PollOptions {
-  /**
-   * A budget of requests per second, evenly spread, for all trackers together; above 0. Default: none, so that only the
-   * limiter bounds them.
-   */
-  readonly maxPerSecond?: number | undefined;
-  /** Most polls that are under way or wait to be read, 1 or more. Default 10. */
-  readonly concurrency?: number | undefined;
-  /** Longest time to poll, in milliseconds, for all trackers together. Default: no bound. */
-  readonly maxDurationMs?: number | undefined;
-}
+import { MinHeap } from './min-heap.ts';
+import { intervalOption, type PollSettings } from './poll-options.ts';
+import { PolledTracker, type PollRequests, type PollUpdate } from './polled-tracker.ts';
+import { checkIterable, PullStream, SourceReader } from './streams.ts';
 
 /** An update of one of many trackers. */
 export interface TrackerPollUpdate extends PollUpdate {
@@ -35,79 +18,315 @@ export interface TrackerPollUpdate extends PollUpdate {
   readonly error?: undefined;
 }
 
-/** One of many trackers failed, and is polled no more; what an update has it has not. */
+/** One of many trackers failed and is polled no more; the fields of an update are undefined. */
 export interface TrackerPollFailure extends Readonly<Partial<Record<keyof PollUpdate, undefined>>> {
   /** The id as it was given. */
   readonly id: string;
-  /** Why: what `trackers.poll` would have thrown. */
+  /** Why: the error that `trackers.poll` would have thrown. */
   readonly error: TrackingError;
 }
 
-/** What `trackers.pollMany` yields; only a failure has an `error`. */
+/** An item of `trackers.pollMany`; only a failure has an `error`. */
 export type PollManyUpdate = TrackerPollUpdate | TrackerPollFailure;
 
 /** Any number of ids, known now or later. */
 export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 
-const pollManyOptions = z.strictObject({
-  ...POLL_SHAPE,
-  maxPerSecond: option<number>(
-    'a finite number above 0',
-    (value) => Number.isFinite(value) && Number(value) >= SMALLEST_RATE,
-  ).optional(),
-  concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
-} satisfies OptionShape<PollManyOptions>);
+/** An update of a tracker, or why it is polled no more. */
+export interface PollResult {
+  readonly id: string;
+  readonly update: PollUpdate;
+  /** Why the update has no results; undefined when it has. */
+  readonly notReady: ResultsNotReadyError | undefined;
+  /** True when the tracker is polled no more, because the service has stopped tracking or `until` is true. */
+  readonly isLast: boolean;
+  readonly failure?: undefined;
+}
 
-/** Many trackers polled as one stream; what `trackers.pollMany` returns. */
+interface PollFailure
+  extends Readonly<Partial<Record<Exclude<keyof PollResult, 'id' | 'failure'>, undefined>>> {
+  readonly id: string;
+  readonly failure: { readonly error: unknown };
+}
+
+/**
+ * Ids that are read at a time, so that a long list does not block the event loop. No more are read while as many trackers
+ * wait for their first poll and polls are late.
+ */
+const ID_BATCH_SIZE = 500;
+
+/** A poll that starts later than this was held up by a slow reader or a process that slept. */
+const MAX_JITTER_MS = 1000;
+const MAX_JITTER_SHARE = 0.1;
+
+/**
+ * The stream of `trackers.pollMany`. It polls with one timer, and the tracker that is due first is polled first.
+ *
+ * A poll starts only while somebody reads, and at most `concurrency` polls are under way or wait to be read, so a slow
+ * reader holds the polls back.
+ */
 export class TrackerPolls extends PullStream<PollManyUpdate> {
+  readonly #context: CallContext;
   readonly #ids: TrackerIds;
-  readonly #engine: PollEngine;
+  readonly #settings: PollSettings;
+  readonly #trackers = new Map<string, PolledTracker>();
+  readonly #waiting = new MinHeap<PolledTracker>();
+  /** Trackers whose first poll has not begun. */
+  readonly #unpolled = new Set<PolledTracker>();
+  readonly #timer = new ReschedulableTimer(() => this.#wake());
+  #unread: (PollResult | PollFailure)[] = [];
+  #underWay = 0;
+  #isStarting = false;
+  #idSource: 'ready' | 'reading' | 'ended' = 'ready';
+  #sourceFailure: { readonly error: unknown } | undefined;
+  /** Ends the wait of `run`. */
+  #wake = () => {};
 
   /** @internal */
-  constructor(context: CallContext, ids: TrackerIds, options: PollManyOptions) {
+  constructor(context: CallContext, ids: TrackerIds, settings: PollSettings) {
     checkIterable('ids', ids);
-    const given = checkOptions(pollManyOptions, options);
-    const { maxPerSecond, concurrency } = given;
-    const settings = { ...pollSettings(given), maxPerSecond, concurrency, canGrow: true };
-    super(options.signal);
+    super(settings.signal);
+    this.#context = context;
     this.#ids = ids;
-    this.#engine = new PollEngine(context, settings);
+    this.#settings = settings;
   }
 
   /** How many trackers are polled. */
   get size(): number {
-    return this.#engine.size;
+    return this.#trackers.size;
   }
 
   /**
-   * Polls one more tracker, in O(log n); its first poll comes after `initialDelayMs`.
+   * Polls one more tracker; its first poll comes after `initialDelayMs`.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @returns false when it is polled already
-   * @throws RequestValidationError for an id that can't be one; TrackingError when the stream has ended
+   * @throws RequestValidationError for an id that cannot be one; TrackingError when the stream has ended
    */
   add(id: string): boolean {
     if (this.hasEnded)
-      throw new TrackingError('Expected a stream that goes on to add an id to, got one that has ended');
-    return this.#engine.add(id);
+      throw new TrackingError('Expected the stream to be open when an id is added, got one that has ended');
+    if (this.#trackers.has(id)) return false;
+    const tracker = new PolledTracker(id);
+    const delayMs = this.#settings.initialDelayMs ?? this.#askInterval(tracker);
+    this.#trackers.set(id, tracker);
+    this.#unpolled.add(tracker);
+    this.#schedule(tracker, systemClock.now() + delayMs);
+    this.#wake();
+    return true;
   }
 
   /**
-   * Polls a tracker no more, in O(log n); no update of it comes after this, also when its poll is under way.
+   * Stops polling a tracker; no update of it comes after this, even when its poll is under way.
    *
    * @param id - the id as it was given
    * @returns false when it was not polled
    */
   delete(id: string): boolean {
-    return this.#engine.delete(id);
+    const tracker = this.#trackers.get(id);
+    if (tracker === undefined) return false;
+    this.#remove(tracker);
+    this.#unread = this.#unread.filter((result) => result.id !== id);
+    this.#wake();
+    return true;
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<PollManyUpdate, void, undefined> {
-    for await (const { id, update, failure } of this.#engine.run(this.#ids, signal)) {
+    for await (const { id, update, failure } of this.run(signal)) {
       if (update !== undefined) yield { id, ...update };
-      else yield { id, error: toTrackingError(id, failure.error) };
+      else yield { id, error: toTrackingError(id, failure?.error) };
     }
   }
+
+  /**
+   * Polls until no tracker is left or the time is over; rejects with what the ids throw, or the signal's reason.
+   *
+   * @internal
+   */
+  async *run(signal: AbortSignal): AsyncGenerator<PollResult | PollFailure, void, undefined> {
+    const requests = this.#buildRequests(signal);
+    const endsAt = systemClock.now() + this.#settings.maxDurationMs;
+    const source = new SourceReader(this.#ids);
+    const unsubscribe = onAbort(signal, () => {
+      this.#timer.clear();
+      this.#wake();
+    });
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        void this.#readIds(source, signal);
+        const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
+        if (!isOver) void this.#startDuePoll(requests, signal);
+        const result = this.#unread.shift();
+        if (result !== undefined) yield result;
+        else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
+        else if (isOver || (this.#trackers.size === 0 && this.#idSource === 'ended')) return;
+        else await this.#waitForChange(endsAt);
+      }
+    } finally {
+      unsubscribe();
+      source.close();
+      this.#trackers.clear();
+      this.#waiting.clear();
+    }
+  }
+
+  #buildRequests(signal: AbortSignal): PollRequests {
+    const { maxPerSecond, maxConsecutiveErrors } = this.#settings;
+    const { searchBy, timeoutMs, totalTimeoutMs, headers, retry } = this.#settings;
+    const throttled =
+      maxPerSecond === undefined
+        ? undefined
+        : pThrottle({ limit: 1, interval: 1000 / maxPerSecond, strict: true, signal })(() => {});
+    return {
+      context: this.#context,
+      options: {
+        searchBy,
+        timeoutMs,
+        totalTimeoutMs,
+        headers,
+        retry: completeRetry(retry, this.#context.config.retry, PATIENT_RETRY),
+        priority: 'background',
+      },
+      maxConsecutiveErrors,
+      takeTurn: async () => await throttled?.(),
+    };
+  }
+
+  /** Reads the next batch of ids, unless one is being read or the reader or the polls are behind. */
+  async #readIds(source: SourceReader<string>, signal: AbortSignal): Promise<void> {
+    const arePollsLate = this.#unpolled.size >= ID_BATCH_SIZE && this.#isPollDue();
+    if (this.#idSource !== 'ready' || arePollsLate || !this.#hasRoom()) return;
+    this.#idSource = 'reading';
+    try {
+      for (let count = 0; count < ID_BATCH_SIZE; count += 1) {
+        const next = source.next(signal);
+        const result = next instanceof Promise ? await next : next;
+        if (result.done) {
+          this.#idSource = 'ended';
+          return;
+        }
+        this.#addFromSource(result.value);
+      }
+      // Lets timers and sockets have their turn.
+      await sleep(0, signal);
+      this.#idSource = 'ready';
+    } catch (error) {
+      this.#sourceFailure = { error };
+    } finally {
+      this.#wake();
+    }
+  }
+
+  /** Adds an id of the source; a wrong id, or an interval function that throws for it, ends that tracker only. */
+  #addFromSource(id: string): void {
+    try {
+      this.add(id);
+    } catch (error) {
+      this.#unread.push({ id, failure: { error } });
+      this.#wake();
+    }
+  }
+
+  #hasRoom(): boolean {
+    return this.#underWay + this.#unread.length < this.#settings.concurrency;
+  }
+
+  #isPollDue(): boolean {
+    const { first } = this.#waiting;
+    return first !== undefined && first.dueAt <= systemClock.now();
+  }
+
+  /**
+   * Starts the poll that is due first, when `maxPerSecond` allows it. Only one waits for its turn at a time, so that one
+   * timer is enough, and that a tracker which is deleted meanwhile uses up no turn.
+   */
+  async #startDuePoll(requests: PollRequests, signal: AbortSignal): Promise<void> {
+    if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
+    this.#isStarting = true;
+    try {
+      await requests.takeTurn();
+      const { first } = this.#waiting;
+      if (first === undefined || !this.#isPollDue()) return;
+      this.#waiting.remove(first);
+      this.#unpolled.delete(first);
+      this.#underWay += 1;
+      void this.#poll(first, requests, signal);
+    } catch {
+      // The stream was left.
+    } finally {
+      this.#isStarting = false;
+      this.#wake();
+    }
+  }
+
+  async #poll(tracker: PolledTracker, requests: PollRequests, signal: AbortSignal): Promise<void> {
+    const { id, dueAt } = tracker;
+    try {
+      const startedAt = systemClock.now();
+      this.#context.config.hooks.onPoll?.({ id, lagMs: startedAt - dueAt });
+      const outcome = await tracker.poll(requests, signal);
+      const update = outcome?.update;
+      const isLast =
+        update !== undefined &&
+        (update.stopped || (update.tracking !== undefined && this.#settings.until(update.tracking)));
+      const intervalMs = isLast ? 0 : this.#askInterval(tracker, update);
+      // Checked last, because the caller's own functions above may have deleted it.
+      if (tracker.hasLeft) return;
+      if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
+      if (isLast) this.#remove(tracker);
+      else this.#schedule(tracker, nextPollAt({ dueAt, startedAt, intervalMs }));
+    } catch (error) {
+      if (tracker.hasLeft) return;
+      this.#remove(tracker);
+      this.#unread.push({ id, failure: { error } });
+    } finally {
+      this.#underWay -= 1;
+      this.#wake();
+    }
+  }
+
+  #askInterval(tracker: PolledTracker, update?: PollUpdate): number {
+    const { intervalMs } = this.#settings;
+    if (typeof intervalMs === 'number') return intervalMs;
+    return checkOptions(intervalOption, intervalMs(tracker.buildContext(update)), 'intervalMs()');
+  }
+
+  #schedule(tracker: PolledTracker, dueAt: number): void {
+    tracker.dueAt = dueAt;
+    this.#waiting.push(tracker);
+  }
+
+  #remove(tracker: PolledTracker): void {
+    this.#trackers.delete(tracker.id);
+    this.#waiting.remove(tracker);
+    this.#unpolled.delete(tracker);
+    tracker.leave();
+  }
+
+  /** Waits until a poll is due or has ended, ids come or go, the time is over, or the signal aborts. */
+  async #waitForChange(endsAt: number): Promise<void> {
+    const nextDueAt = this.#hasRoom() && !this.#isStarting ? this.#waiting.first?.dueAt : undefined;
+    this.#timer.set(Math.min(nextDueAt ?? endsAt, endsAt));
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#timer.clear();
+  }
+}
+
+/**
+ * When the next poll of a tracker is due, in milliseconds of the monotonic clock.
+ *
+ * Counts from when this poll was due, so small delays do not add up. A poll that was held up counts from its start, so the
+ * next one does not follow at once. Times that passed while the service was responding are left out.
+ */
+function nextPollAt(poll: { dueAt: number; startedAt: number; intervalMs: number }): number {
+  const { dueAt, startedAt, intervalMs } = poll;
+  const wasHeldUp = startedAt - dueAt > Math.min(MAX_JITTER_MS, intervalMs * MAX_JITTER_SHARE);
+  const countedFrom = wasHeldUp ? startedAt : dueAt;
+  const intervals = Math.max(1, Math.ceil((systemClock.now() - countedFrom) / intervalMs));
+  return countedFrom + intervals * intervalMs;
 }
 
 function toTrackingError(id: string, cause: unknown): TrackingError {

@@ -1,6 +1,5 @@
-// Specification: service.md 1, 2.1, 2.3, 2.4, 3, 4, 6, 8; public contract
-
-import { checkIsObject } from '../common/option-checks.ts';
+import { canonicalJson } from '../common/canonical-json.ts';
+import { checkIsObject, checkOptions } from '../common/option-checks.ts';
 import type { ApiPromise } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
@@ -17,20 +16,21 @@ import {
 import type { Tracking } from '../schemas/tracking.ts';
 import type { ResendResult, WebhookHistory } from '../schemas/webhook.ts';
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './create-many.ts';
-import { type PollOptions, TrackerPoll, waitUntilStopped } from './poll.ts';
-import { type PollManyOptions, type TrackerIds, TrackerPolls } from './poll-many.ts';
+import { TrackerPoll, waitUntilStopped } from './poll.ts';
+import { type TrackerIds, TrackerPolls } from './poll-many.ts';
+import { type PollManyOptions, type PollOptions, pollManyOptions } from './poll-options.ts';
 import type { PollUpdate } from './polled-tracker.ts';
 
-const LARGEST_PAGE = 500;
+const MAX_PAGE_SIZE = 500;
 
 /** The input of a call that addresses one tracker. */
-function addressOf(id: string, options: TrackerRequestOptions | undefined) {
+function toInput(id: string, options: TrackerRequestOptions | undefined) {
   return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
 }
 
-/** Full, so that another page may follow; a service that gives no more than the usual size also has full pages of that. */
-function mayHaveMore(sent: number, limit: number): boolean {
-  return sent >= limit || sent === DEFAULT_PAGE_SIZE;
+/** Identifies a tracker of a list; one without an id, which `invalidResponse: 'keep'` lets through, by its content. */
+function identify(tracker: Tracker): string {
+  return typeof tracker?.trackerId === 'string' ? tracker.trackerId : canonicalJson(tracker);
 }
 
 /** Trackers: one for each shipment the service follows. */
@@ -67,15 +67,18 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    const { page: askedPage, limit: askedLimit, sort, ...options } = query;
-    const page = askedPage ?? DEFAULT_PAGE;
-    const limit = askedLimit ?? DEFAULT_PAGE_SIZE;
-    const call = callEndpoint(this.#context, 'trackers.list', { query: { page, limit, sort } }, options);
-    return call.map((trackers) => ({ trackers, page, limit, hasMore: mayHaveMore(trackers.length, limit) }));
+    const page = query.page ?? DEFAULT_PAGE;
+    const limit = query.limit ?? DEFAULT_PAGE_SIZE;
+    const input = { query: { page, limit, sort: query.sort } };
+    return callEndpoint(this.#context, 'trackers.list', input, query).map((trackers) => {
+      // Some services cap their pages at the default size, whatever was asked for.
+      const isFull = trackers.length >= limit || trackers.length === DEFAULT_PAGE_SIZE;
+      return { trackers, page, limit, hasMore: isFull };
+    });
   }
 
   /**
-   * Walks through all trackers, page by page, reading the next page only when you get there.
+   * Lists all trackers, page by page until a page is empty or adds nothing new. The next page is read when you get there.
    *
    * @param query - `limit` trackers a page (1 to 500, default 500), `sort` (default 1, oldest first, so that trackers
    * created meanwhile do not shift the pages); and the options of each call
@@ -88,17 +91,15 @@ export class TrackersResource {
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
   ): AsyncGenerator<Tracker, void, undefined> {
     checkIsObject('options', query);
-    let lastIds: ReadonlySet<string> | undefined;
-    for (let page = 1; ; page += 1) {
-      const limit = query.limit ?? LARGEST_PAGE;
-      const { trackers, hasMore } = await this.list({ ...query, limit, sort: query.sort ?? 1, page });
-      // Paging is observed, not guaranteed: a service without it gives the same page for ever.
-      // One whose records were all left out is no such page by itself: good ones may follow it.
-      const isComparable = trackers.length > 0 || lastIds?.size === 0;
-      if (isComparable && trackers.every(({ trackerId }) => lastIds?.has(trackerId))) return;
+    let lastPage: ReadonlySet<string> = new Set();
+    for (let page = DEFAULT_PAGE; ; page += 1) {
+      const limit = query.limit ?? MAX_PAGE_SIZE;
+      const { trackers } = await this.list({ ...query, limit, sort: query.sort ?? 1, page });
+      const ids = trackers.map(identify);
+      // True of an empty page, and of the same page again, which a service without paging sends for ever.
+      if (ids.every((id) => lastPage.has(id))) return;
       yield* trackers;
-      if (!hasMore) return;
-      lastIds = new Set(trackers.map(({ trackerId }) => trackerId));
+      lastPage = new Set(ids);
     }
   }
 
@@ -157,7 +158,7 @@ export class TrackersResource {
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
   get(id: string, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return callEndpoint(this.#context, 'trackers.get', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.get', toInput(id, options), options);
   }
 
   /**
@@ -170,12 +171,7 @@ export class TrackersResource {
    * @throws InvalidRequestError (`tracker_not_updatable`); RequestValidationError for a wrong `patch`; else like `get`
    */
   update(id: string, patch: TrackerUpdate, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return callEndpoint(
-      this.#context,
-      'trackers.update',
-      { ...addressOf(id, options), body: patch },
-      options,
-    );
+    return callEndpoint(this.#context, 'trackers.update', { ...toInput(id, options), body: patch }, options);
   }
 
   /**
@@ -204,7 +200,7 @@ export class TrackersResource {
    * @throws ResultsNotReadyError while there are none; NotFoundError; else like `get`
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
-    return callEndpoint(this.#context, 'trackers.results', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.results', toInput(id, options), options);
   }
 
   /**
@@ -239,7 +235,7 @@ export class TrackersResource {
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
   pollMany(ids: TrackerIds, options: PollManyOptions = {}): TrackerPolls {
-    return new TrackerPolls(this.#context, ids, options);
+    return new TrackerPolls(this.#context, ids, checkOptions(pollManyOptions, options));
   }
 
   /**
@@ -266,7 +262,7 @@ export class TrackersResource {
    * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
-    return callEndpoint(this.#context, 'trackers.resendWebhookEvents', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.resendWebhookEvents', toInput(id, options), options);
   }
 
   /**
@@ -278,6 +274,6 @@ export class TrackersResource {
    * @throws NotFoundError; else like `get`
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
-    return callEndpoint(this.#context, 'trackers.webhookHistory', addressOf(id, options), options);
+    return callEndpoint(this.#context, 'trackers.webhookHistory', toInput(id, options), options);
   }
 }

@@ -1,0 +1,162 @@
+import { endpoints } from '../endpoints.ts';
+import {
+  ApiError,
+  ConnectionError,
+  isTrackingError,
+  QueueFullError,
+  RequestValidationError,
+  ResponseValidationError,
+  TimeoutError,
+} from '../errors.ts';
+import { createApiError } from '../http/api-error.ts';
+import type { WithResponse } from '../http/api-promise.ts';
+import { type ApiErrorItem, apiErrorItemSchema } from '../schemas/api-error.ts';
+import type { BulkItem, BulkResult } from '../schemas/bulk.ts';
+import { isJsonObject } from '../schemas/envelope.ts';
+import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
+
+/**
+ * The outcome of one input.
+ * - `created`: a new tracker
+ * - `existing`: the tracker that matches the same payload
+ * - `error`: rejected, or never sent because the run ended before
+ * - `invalid`: breaks a rule for creation requests and was never sent
+ * - `unknown`: sent, and it is not known whether it was carried out; sending it again is safe, because the service reuses
+ *   what exists
+ */
+export type BulkStatus = 'created' | 'existing' | 'error' | 'invalid' | 'unknown';
+
+/** The outcome of one input of `trackers.createMany`. */
+export interface BulkOutcome {
+  /** Position of the input among all inputs, from 0. */
+  readonly index: number;
+  /** The input as it was given. */
+  readonly input: TrackerInput;
+  /** What became of it. */
+  readonly status: BulkStatus;
+  /** The tracker, when the service sent one. */
+  readonly tracker?: Tracker;
+  /**
+   * Why there is no tracker. The codes are the service's; where it sent none they are `http_<status>`,
+   * `connection_failed`, `timeout`, `invalid_response` (a success that cannot be read), `not_in_response` (the response
+   * does not mention the input), `queue_full`, `aborted` or `request_failed`.
+   */
+  readonly errors?: readonly ApiErrorItem[];
+}
+
+/** The part of an outcome that does not depend on the input. */
+export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
+
+/** Reads the results of a bulk response, one for each input. */
+export function readResults(inputs: readonly TrackerInput[], result: BulkResult): InputResult[] {
+  return matchItems(inputs, result.data ?? []).map(toResult);
+}
+
+/** The error of a bulk response that rejects the request as a whole; undefined when it reports on items. */
+export function findRequestError(details: WithResponse<BulkResult>): ApiError | undefined {
+  const { data: result, response, requestId, attempts } = details;
+  const hasItems = Array.isArray(result.data) && result.data.length > 0;
+  if (hasItems || !result.error) return undefined;
+  const { data: error } = apiErrorItemSchema.safeParse(result.error);
+  const errors = error === undefined ? [] : [error];
+  const { method, path } = endpoints['trackers.createBulk'];
+  const { status, headers } = response;
+  const facts = { status, errors, requestId, method, path, headers, attempts, body: result };
+  return createApiError({ ...facts, retryAfterMs: undefined }, `${method} ${response.url}`);
+}
+
+/** Turns the failure of a request into the errors of its inputs. */
+export function toErrorItems(error: unknown): readonly ApiErrorItem[] {
+  if (error instanceof ApiError && error.errors.length > 0) return error.errors;
+  const message = isTrackingError(error) ? error.message : 'The request failed';
+  return [{ code: toErrorCode(error), message }];
+}
+
+function toErrorCode(error: unknown): string {
+  if (error instanceof ApiError) return `http_${error.status}`;
+  if (error instanceof ConnectionError) return 'connection_failed';
+  if (error instanceof TimeoutError) return 'timeout';
+  if (error instanceof ResponseValidationError) return 'invalid_response';
+  if (error instanceof RequestValidationError) return error.code;
+  if (error instanceof QueueFullError) return 'queue_full';
+  return 'request_failed';
+}
+
+const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
+
+function toResult(item: BulkItem | undefined): InputResult {
+  if (item === undefined) {
+    const error = { code: 'not_in_response', message: 'The response does not mention this input' };
+    return { status: 'unknown', errors: [error] };
+  }
+  const { itemStatus, tracker, errors } = item;
+  return {
+    status: ITEM_STATUSES.find((status) => status === itemStatus) ?? 'unknown',
+    // With `invalidResponse: 'keep'` a field may hold anything.
+    ...(typeof tracker?.trackerId === 'string' ? { tracker } : {}),
+    ...(Array.isArray(errors) && errors.length > 0 ? { errors } : {}),
+  };
+}
+
+/** The fields that name an input. Undefined, null and an empty string all mean that a field was left out. */
+interface Identity {
+  readonly trackingNumber: string | undefined;
+  readonly clientTrackerId: string | undefined;
+}
+
+function readIdentity(record: unknown): Identity {
+  const { trackingNumber, clientTrackerId } = isJsonObject(record) ? record : {};
+  return {
+    // The service returns numbers in upper case.
+    trackingNumber: readText(trackingNumber)?.toUpperCase(),
+    clientTrackerId: readText(clientTrackerId),
+  };
+}
+
+function readText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value.trim() || undefined : undefined;
+}
+
+/** Reads which input an item is about: from its echo or, where it has none, from its tracker. */
+function readItemIdentity(item: BulkItem | null): Identity {
+  const inputData: unknown = item?.inputData;
+  const echo = readIdentity(typeof inputData === 'string' ? { trackingNumber: inputData } : inputData);
+  const hasEcho = echo.trackingNumber !== undefined || echo.clientTrackerId !== undefined;
+  return hasEcho ? echo : readIdentity(item?.tracker);
+}
+
+function isSame(a: Identity, b: Identity): boolean {
+  return a.trackingNumber === b.trackingNumber && a.clientTrackerId === b.clientTrackerId;
+}
+
+/** True when both share a field, and no field that both have differs. */
+function isCompatible(a: Identity, b: Identity): boolean {
+  const fields = ['trackingNumber', 'clientTrackerId'] as const;
+  const shared = fields.filter((field) => a[field] !== undefined && b[field] !== undefined);
+  return shared.length > 0 && shared.every((field) => a[field] === b[field]);
+}
+
+/**
+ * Finds the item of a bulk response that is about each input. The service may list items in another order, or leave some
+ * out, so only what an item repeats of its input counts. Inputs that look the same get their items in order.
+ *
+ * An item that repeats all of an input goes first; one that repeats less takes an input that is left, so that it cannot take
+ * the input of another item.
+ */
+function matchItems(
+  inputs: readonly TrackerInput[],
+  items: readonly BulkItem[],
+): readonly (BulkItem | undefined)[] {
+  const matched: (BulkItem | undefined)[] = inputs.map(() => undefined);
+  const open = inputs.map((input, index) => ({ index, identity: readIdentity(input) }));
+  let rest = items.map((item) => ({ item, identity: readItemIdentity(item) }));
+  for (const isAbout of [isSame, isCompatible]) {
+    rest = rest.filter(({ item, identity }) => {
+      const position = open.findIndex((input) => isAbout(identity, input.identity));
+      const [input] = position === -1 ? [] : open.splice(position, 1);
+      if (input !== undefined) matched[input.index] = item;
+      return input === undefined;
+    });
+  }
+  return matched;
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { MAX_TIMER_MS } from '../common/clock.ts';
+import {
+  choiceOption,
+  countOption,
+  delayOption,
+  functionOption,
+  type OptionShape,
+  option,
+} from '../common/option-checks.ts';
+import { CALL_SHAPE } from '../config/call-options.ts';
+import type { TrackerRequestOptions } from '../options.ts';
+import { searchBySchema } from '../schemas/identifier.ts';
+import type { Tracking } from '../schemas/tracking.ts';
+import type { PollContext } from './polled-tracker.ts';
+
+/** The service updates every few minutes, so shorter intervals only add load. */
+const MIN_INTERVAL_MS = 1000;
+const DEFAULT_INTERVAL_MS = 15 * 60_000;
+const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
+const DEFAULT_CONCURRENCY = 10;
+/** At a lower rate the time between two polls is longer than a timer can hold. */
+const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
+
+/** Options of `trackers.poll` and `trackers.waitUntilStopped`; those of a request apply to each poll. */
+export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
+  /**
+   * Time from one poll to the next, in milliseconds, or a function that is called after every poll; 1,000 or more.
+   * Default 900,000 (15 minutes).
+   * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
+   */
+  readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
+  /** Time until the first poll, in milliseconds. Default: the interval, because a new tracker has no results yet. */
+  readonly initialDelayMs?: number | undefined;
+  /** Longest time that the stream goes on, in milliseconds; a request under way is then given up. Default: no bound. */
+  readonly maxDurationMs?: number | undefined;
+  /**
+   * Failed polls in a row, after the retries of each, that end the polling with an error. A refused key, plan or quota
+   * ends it at once while no poll has succeeded yet. Default 5.
+   */
+  readonly maxConsecutiveErrors?: number | undefined;
+  /**
+   * Ends the polling after the update for which this is true. Default: never.
+   * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
+   */
+  readonly until?: ((tracking: Tracking) => boolean) | undefined;
+}
+
+/** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
+export interface PollManyOptions extends PollOptions {
+  /** Budget of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
+  readonly maxPerSecond?: number | undefined;
+  /** Most polls that are under way or wait to be read, 1 or more. Default 10. */
+  readonly concurrency?: number | undefined;
+}
+
+const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX_TIMER_MS}`;
+const isInterval = (value: unknown) =>
+  typeof value === 'number' && value >= MIN_INTERVAL_MS && value <= MAX_TIMER_MS;
+
+/** The check of what an interval function returns. */
+export const intervalOption = option<number>(INTERVAL_RULE, isInterval);
+
+const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
+
+const POLL_SHAPE = {
+  intervalMs: option<NonNullable<PollOptions['intervalMs']>>(
+    `${INTERVAL_RULE}, or a function`,
+    (value) => typeof value === 'function' || isInterval(value),
+  ).default(DEFAULT_INTERVAL_MS),
+  initialDelayMs: delayOption.optional(),
+  maxDurationMs: option<number>(
+    'a number of milliseconds above 0',
+    (value) => typeof value === 'number' && value > 0,
+  ).default(Number.POSITIVE_INFINITY),
+  maxConsecutiveErrors: countOption(1, true).default(DEFAULT_MAX_CONSECUTIVE_ERRORS),
+  until: functionOption<NonNullable<PollOptions['until']>>().default(() => () => false),
+  searchBy: choiceOption(searchBySchema.options).optional(),
+  ...REQUEST_SHAPE,
+} satisfies OptionShape<PollOptions>;
+
+/** The checks of `PollOptions`. */
+export const pollOptions = z.strictObject(POLL_SHAPE);
+
+/** The checks of `PollManyOptions`. */
+export const pollManyOptions = z.strictObject({
+  ...POLL_SHAPE,
+  maxPerSecond: option<number>(
+    'a finite number above 0',
+    (value) => Number.isFinite(value) && Number(value) >= MIN_PER_SECOND,
+  ).optional(),
+  concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
+} satisfies OptionShape<PollManyOptions>);
+
+/** The options of polls, checked and completed. */
+export type PollSettings = z.output<typeof pollManyOptions>;
