@@ -26,12 +26,13 @@ export class MinHeap<Item extends HeapItem> {
     this.#insertAt(this.#items.length, item);
   }
 
-  /** Removes an item; does nothing when it is not in the heap. */
-  remove(item: Item): void {
+  /** Removes an item; false when it is not in the heap. */
+  remove(item: Item): boolean {
     const index = item.heapIndex;
-    if (this.#items[index] !== item) return;
+    if (this.#items[index] !== item) return false;
     const last = this.#items.pop();
     if (last !== undefined && last !== item) this.#insertAt(index, last);
+    return true;
   }
 
   clear(): void {

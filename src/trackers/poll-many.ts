@@ -71,11 +71,11 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   readonly #settings: PollSettings;
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new MinHeap<PolledTracker>();
-  /** Trackers whose first poll has not begun. */
-  readonly #unpolled = new Set<PolledTracker>();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
   #unread: (PollResult | PollFailure)[] = [];
   #underWay = 0;
+  /** Trackers whose first poll has not begun. */
+  #unpolled = 0;
   #isStarting = false;
   #idSource: 'ready' | 'reading' | 'ended' = 'ready';
   #sourceFailure: { readonly error: unknown } | undefined;
@@ -110,7 +110,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     const tracker = new PolledTracker(id);
     const delayMs = this.#settings.initialDelayMs ?? this.#askInterval(tracker);
     this.#trackers.set(id, tracker);
-    this.#unpolled.add(tracker);
+    this.#unpolled += 1;
     this.#schedule(tracker, systemClock.now() + delayMs);
     this.#wake();
     return true;
@@ -195,7 +195,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
 
   /** Reads the next batch of ids, unless one is being read or the reader or the polls are behind. */
   async #readIds(source: SourceReader<string>, signal: AbortSignal): Promise<void> {
-    const arePollsLate = this.#unpolled.size >= ID_BATCH_SIZE && this.#isPollDue();
+    const arePollsLate = this.#unpolled >= ID_BATCH_SIZE && this.#isPollDue();
     if (this.#idSource !== 'ready' || arePollsLate || !this.#hasRoom()) return;
     this.#idSource = 'reading';
     try {
@@ -248,8 +248,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       await requests.takeTurn();
       const { first } = this.#waiting;
       if (first === undefined || !this.#isPollDue()) return;
-      this.#waiting.remove(first);
-      this.#unpolled.delete(first);
+      this.#unschedule(first);
       this.#underWay += 1;
       void this.#poll(first, requests, signal);
     } catch {
@@ -297,10 +296,13 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     this.#waiting.push(tracker);
   }
 
+  #unschedule(tracker: PolledTracker): void {
+    if (this.#waiting.remove(tracker) && tracker.polls === 0) this.#unpolled -= 1;
+  }
+
   #remove(tracker: PolledTracker): void {
     this.#trackers.delete(tracker.id);
-    this.#waiting.remove(tracker);
-    this.#unpolled.delete(tracker);
+    this.#unschedule(tracker);
     tracker.leave();
   }
 

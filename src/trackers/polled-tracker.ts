@@ -55,8 +55,6 @@ export interface PollRequests {
 /** A tracker without results carries no `isTracked`, so every second empty poll reads the tracker itself. */
 const EMPTY_POLLS_PER_RECORD = 2;
 
-const idParams = z.object({ id: trackerIdentifier });
-
 /** One tracker that is polled. Between its polls it holds no promise, timer or listener. */
 export class PolledTracker implements HeapItem {
   readonly id: string;
@@ -70,12 +68,16 @@ export class PolledTracker implements HeapItem {
   #errorsInARow = 0;
   /** Polls in a row that did not say whether the service still tracks the shipment. */
   #emptyInARow = 0;
-  readonly #seenEvents = new Set<string>();
+  /** Identities of the events that were yielded; made by the first results, because there may be very many trackers. */
+  #seenEvents: Set<string> | undefined;
   #controller: AbortController | undefined;
 
   /** @throws RequestValidationError for an id that cannot be one: a poll would say so only after the interval */
   constructor(id: string) {
-    this.id = checkInput(idParams, { id }, 'id').id;
+    // Built for wrong ids only, because the schema that names the field costs more than the check.
+    if (!trackerIdentifier.safeParse(id).success)
+      checkInput(z.object({ id: trackerIdentifier }), { id }, 'id');
+    this.id = id;
   }
 
   /** Ends the poll that is under way. */
@@ -161,11 +163,12 @@ export class PolledTracker implements HeapItem {
   #takeNewEvents(events: readonly TrackingEvent[] | undefined): TrackingEvent[] {
     // With `invalidResponse: 'keep'` the events may be anything.
     if (!Array.isArray(events)) return [];
+    const seen = (this.#seenEvents ??= new Set());
     return events.filter((event) => {
       const id: unknown = event?.eventId;
       const identity = typeof id === 'string' ? id : canonicalJson(event);
-      const isNew = !this.#seenEvents.has(identity);
-      this.#seenEvents.add(identity);
+      const isNew = !seen.has(identity);
+      seen.add(identity);
       return isNew;
     });
   }

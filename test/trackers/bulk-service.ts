@@ -1,3 +1,4 @@
+import { onTestFinished, vi } from 'vitest';
 import type { BulkItem, BulkOutcome, TrackerInput } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
@@ -89,6 +90,21 @@ export async function collect(
     return { outcomes, error };
   }
   return { outcomes, error: undefined };
+}
+
+/** Reads a run to its end in virtual time, so that the waits between attempts take no real time. */
+export async function collectInVirtualTime(run: AsyncIterable<BulkOutcome>, ms = 600_000) {
+  const collecting = collect(run);
+  await vi.advanceTimersByTimeAsync(ms);
+  return await collecting;
+}
+
+/** Makes time virtual until the end of the test; `settled` goes on to work. */
+export function useVirtualTime(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
 }
 
 /** How many outcomes have each status. */

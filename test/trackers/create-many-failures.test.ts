@@ -1,9 +1,10 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { networkFailure } from '../support/make-client.ts';
 import {
   bulkAnswer,
   bulkService,
   collect,
+  collectInVirtualTime,
   countsOf,
   created,
   gate,
@@ -11,6 +12,7 @@ import {
   itemOf,
   refused,
   settled,
+  useVirtualTime,
 } from './bulk-service.ts';
 
 describe('a response with odd items', () => {
@@ -153,89 +155,72 @@ describe('a chunk that fails', () => {
     expect(sent.flat()).not.toContainEqual(outcomes[1]?.input);
   });
 
-  test('a shipping date that grows too old while its chunk is read → invalid, and the others are sent', async () => {
-    vi.useFakeTimers({ now: new Date('2026-03-01T00:00:00Z') });
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
-    const { client, sent } = bulkService();
-    const old = { trackingNumber: 'LA680658838NL', shippingDate: '2025-09-02T00:00:00Z' };
-    async function* inputs() {
-      yield old;
-      yield { trackingNumber: 'LA680658839NL', shippingDate: '2026-02-01' };
-      vi.setSystemTime(new Date('2026-03-02T00:00:00Z'));
-    }
-    const { outcomes } = await collect(client.trackers.createMany(inputs()));
-    expect(outcomes).toMatchObject([
-      { index: 0, status: 'invalid', errors: [{ code: 'shipping_date_outdated' }] },
-      { index: 1, status: 'created' },
-    ]);
-    expect(outcomes[0]?.input).toBe(old);
-    expect(sent).toHaveLength(1);
-  });
-
   test('429, then a success, with retries on → created', async () => {
+    useVirtualTime();
     const { client } = bulkService(
       (inputs, request) =>
         request === 1 ? { status: 429, headers: { 'retry-after': '0' }, body: '' } : created(inputs),
-      { retry: { minDelayMs: 0 } },
+      { retry: undefined },
     );
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2)));
+    const { outcomes } = await collectInVirtualTime(client.trackers.createMany(inputsOf(2)));
     expect(countsOf(outcomes)).toEqual({ created: 2 });
   });
 });
 
 describe('a request that may have been carried out', () => {
-  const existing = (inputs: Parameters<typeof created>[0]) =>
-    bulkAnswer(inputs.map((input) => itemOf(input, 'existing')));
-
-  test('reset after it was carried out → unknown, sent once', async () => {
-    const { client, sent } = bulkService(() => networkFailure('ECONNRESET'), { retry: { minDelayMs: 0 } });
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2)));
-    expect(countsOf(outcomes)).toEqual({ unknown: 2 });
-    expect(sent).toHaveLength(1);
-  });
-
-  test('the same with retryAmbiguous → existing', async () => {
-    const { client } = bulkService(
-      (inputs, request) => (request === 1 ? networkFailure('ECONNRESET') : existing(inputs)),
-      { retry: { minDelayMs: 0 } },
-    );
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { retryAmbiguous: true }));
-    expect(countsOf(outcomes)).toEqual({ existing: 2 });
-  });
+  beforeEach(useVirtualTime);
+  const reset = networkFailure('ECONNRESET');
+  const refusedConnection = networkFailure('ECONNREFUSED');
 
   test.each([
-    ['refused connections', networkFailure('ECONNREFUSED')],
-    ['a refusal', refused(400, 'processing_error')],
-    ['a used-up quota', refused(403, 'quota_limit_reached')],
-  ])('retryAmbiguous, a reset and then %s → still unknown', async (_, later) => {
-    const { client } = bulkService(
-      (_inputs, request) => (request === 1 ? networkFailure('ECONNRESET') : later),
-      {
-        retry: { retries: 1, minDelayMs: 0 },
-      },
-    );
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { retryAmbiguous: true }));
-    expect(countsOf(outcomes)).toEqual({ unknown: 2 });
-  });
-
-  test('refused connections, time after time → error, for it never left', async () => {
-    const { client, sent } = bulkService(() => networkFailure('ECONNREFUSED'), {
-      retry: { retries: 2, minDelayMs: 0 },
-    });
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { retryAmbiguous: true }));
-    expect(sent).toHaveLength(3);
-    expect(countsOf(outcomes)).toEqual({ error: 2 });
-  });
+    ['a reset', [reset], {}, 'unknown', 1],
+    ['the same with retryAmbiguous', [reset], { retryAmbiguous: true }, 'created', 2],
+    ['refused connections', [refusedConnection, refusedConnection], {}, 'created', 3],
+    [
+      'refused connections until the retries are used up',
+      [refusedConnection, refusedConnection, refusedConnection],
+      {},
+      'error',
+      3,
+    ],
+    [
+      'retryAmbiguous, a reset and refused connections',
+      [reset, refusedConnection, refusedConnection],
+      { retryAmbiguous: true },
+      'unknown',
+      3,
+    ],
+    [
+      'retryAmbiguous, a reset and a refusal',
+      [reset, refused(400, 'processing_error')],
+      { retryAmbiguous: true },
+      'unknown',
+      2,
+    ],
+    [
+      'retryAmbiguous, a reset and a used-up quota',
+      [reset, refused(403, 'quota_limit_reached')],
+      { retryAmbiguous: true },
+      'unknown',
+      2,
+    ],
+  ])(
+    '%s, two retries → the input is as certain as the failures allow',
+    async (_, failures, options, status, requests) => {
+      const { client, sent } = bulkService((inputs, request) => failures[request - 1] ?? created(inputs), {
+        retry: { retries: 2 },
+      });
+      const { outcomes } = await collectInVirtualTime(client.trackers.createMany(inputsOf(1), options));
+      expect(outcomes[0]?.status).toBe(status);
+      expect(sent).toHaveLength(requests);
+    },
+  );
 
   test('refused connections, and an abort before the next attempt → error, for it never left', async () => {
     const controller = new AbortController();
-    const { client, sent } = bulkService(() => networkFailure('ECONNREFUSED'), {
-      retry: { minDelayMs: 60_000 },
-    });
+    const { client, sent } = bulkService(() => refusedConnection, { retry: undefined });
     const collecting = collect(client.trackers.createMany(inputsOf(1), { signal: controller.signal }));
-    await settled();
+    await vi.advanceTimersByTimeAsync(10);
     controller.abort('enough');
     const { outcomes } = await collecting;
     expect(sent).toHaveLength(1);
@@ -246,15 +231,18 @@ describe('a request that may have been carried out', () => {
     const onRequest = vi.fn();
     const onRetry = vi.fn();
     const { client } = bulkService(
-      (inputs, request) => (request === 1 ? networkFailure('ECONNREFUSED') : created(inputs)),
-      {
-        retry: { minDelayMs: 0 },
-        hooks: { onRequest, onRetry },
-      },
+      (inputs, request) => (request === 1 ? refusedConnection : created(inputs)),
+      { retry: undefined, hooks: { onRequest, onRetry } },
     );
-    await collect(client.trackers.createMany(inputsOf(1)));
+    await collectInVirtualTime(client.trackers.createMany(inputsOf(1)));
     expect(onRequest).toHaveBeenCalledTimes(2);
     expect(onRetry).toHaveBeenCalledOnce();
+  });
+
+  test('no retries set → a request is repeated 20 times', async () => {
+    const { client, sent } = bulkService(() => refusedConnection, { retry: undefined });
+    await collectInVirtualTime(client.trackers.createMany(inputsOf(1)));
+    expect(sent).toHaveLength(21);
   });
 });
 

@@ -14,7 +14,7 @@ function pausingService(retryAfterSeconds: number, options: TrackingClientOption
   const pause = { status: 429, headers: { 'retry-after': `${retryAfterSeconds}` }, body: '' };
   return bulkService((inputs, request) => (request === 2 ? pause : created(inputs)), {
     rateLimit: undefined,
-    retry: { minDelayMs: 0 },
+    retry: undefined,
     ...options,
   });
 }

@@ -2,7 +2,17 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { TrackerInput } from '../../src/index.ts';
 import { networkFailure } from '../support/make-client.ts';
-import { bulkAnswer, bulkService, collect, created, inputsOf, itemOf, refused } from './bulk-service.ts';
+import {
+  bulkAnswer,
+  bulkService,
+  collect,
+  collectInVirtualTime,
+  created,
+  inputsOf,
+  itemOf,
+  refused,
+  useVirtualTime,
+} from './bulk-service.ts';
 
 /** What can happen to a request. */
 const FATES = {
@@ -37,6 +47,7 @@ const scenario = fc.record({
 });
 
 test('any failures, sources and chunks → every input that was read comes out exactly once, in its place', async () => {
+  useVirtualTime();
   await fc.assert(
     fc.asyncProperty(scenario, async ({ count, invalidEvery, fates, isAsync, breaksAt, ...options }) => {
       const inputs = inputsOf(count).map((input, index) =>
@@ -58,10 +69,10 @@ test('any failures, sources and chunks → every input that was read comes out e
           }
           return FATES[fates[request % fates.length] ?? 'created'](chunk);
         },
-        { retry: { retries: 2, minDelayMs: 0, maxRateLimitRetries: 2 } },
+        { retry: { retries: 2 } },
       );
       const run = client.trackers.createMany(isAsync ? asyncSource() : source(), options);
-      const { outcomes, error } = await collect(run);
+      const { outcomes, error } = await collectInVirtualTime(run);
 
       expect(error).toEqual(breaksAt === null ? undefined : new Error('source'));
       expect(outcomes.map(({ index }) => index)).toEqual([...inputs.slice(0, end).keys()]);

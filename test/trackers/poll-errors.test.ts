@@ -103,14 +103,35 @@ describe('errors', () => {
     ]);
   });
 
-  test('retries are on → one poll with a success after retries is no error', async () => {
-    const { client, polls } = polledService((poll) => (poll === 1 ? BROKEN : results([])), 0, {
-      retry: { minDelayMs: 0 },
+  test('20 failures in one poll, then a success → no failed poll, because polls repeat 20 times', async () => {
+    const { client, polls } = polledService((poll) => (poll <= 20 ? BROKEN : results([])), 0, {
+      retry: undefined,
     });
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxConsecutiveErrors: 1 }));
-    await pass(1500);
-    expect(polls).toHaveLength(2);
+    const reading = read(
+      client.trackers.poll('tracker-1', { intervalMs: 3_600_000, maxConsecutiveErrors: 1 }),
+    );
+    await pass(3_600_000 + 180_000);
+    expect(polls).toHaveLength(21);
     expect(reading.items).toHaveLength(1);
+  });
+
+  test.each([
+    ['of the client', { retry: { retries: 1 } }, {}],
+    ['of the poll', {}, { retry: { retries: 1 } }],
+  ])('retries %s → count instead', async (_, client, poll) => {
+    const service = polledService(() => BROKEN, 0, { retry: undefined, ...client });
+    read(service.client.trackers.poll('tracker-1', { intervalMs: 60_000, maxConsecutiveErrors: 1, ...poll }));
+    await pass(120_000);
+    expect(service.polls).toHaveLength(2);
+  });
+
+  test('a Retry-After of an hour → the poll waits, and is no failed one', async () => {
+    const busy = { status: 503, body: '', headers: { 'retry-after': '3600' } };
+    const { client } = polledService((poll) => (poll === 1 ? busy : results([])), 0, { retry: undefined });
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxConsecutiveErrors: 1 }));
+    await pass(3_602_000);
+    expect(reading.items[0]).toMatchObject({ poll: 1 });
+    expect(reading.end).toBeUndefined();
   });
 });
 

@@ -63,41 +63,6 @@ describe('who is polled when the budget allows it', () => {
   });
 });
 
-describe('a wall clock that is set back', () => {
-  test('while the budget is idle → polls go on as evenly as before', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    read(client.trackers.pollMany(idsOf(2), { initialDelayMs: 0, intervalMs: 4000, maxPerSecond: 2 }));
-    await pass(2000);
-    vi.setSystemTime(Date.now() - 3_600_000);
-    await pass(7000);
-    expect(startsOf()).toEqual([0, 500, 4000, 4500, 8000, 8500]);
-  });
-
-  test('just when the budget allows the next poll → it comes at once', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(['tracker-1'], { initialDelayMs: 0, maxPerSecond: 2 });
-    read(stream);
-    await pass(500);
-    vi.setSystemTime(Date.now() - 3_600_000);
-    stream.add('tracker-2');
-    await pass(400);
-    expect(startsOf()).toEqual([0, 500]);
-  });
-
-  test('right after a poll → the next one comes no earlier than the budget allows', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(['tracker-1'], { initialDelayMs: 0, maxPerSecond: 0.1 });
-    read(stream);
-    await pass(1000);
-    vi.setSystemTime(Date.now() - 3_600_000);
-    stream.add('tracker-2');
-    await pass(8000);
-    expect(startsOf()).toHaveLength(1);
-    await pass(4000);
-    expect(startsOf()).toHaveLength(2);
-  });
-});
-
 test('a wall clock that is set forward while a poll waits for the budget → the one after it keeps its distance', async () => {
   const { client, startsOf } = polledService(() => results([]));
   read(client.trackers.pollMany(idsOf(3), { initialDelayMs: 0, maxPerSecond: 2 }));

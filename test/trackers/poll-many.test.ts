@@ -17,7 +17,7 @@ describe('when polls happen', () => {
     const { client } = polledService(() => results([]));
     const stream = client.trackers.pollMany(idsOf(10_000));
     read(stream);
-    await pass(0);
+    await pass(100);
     expect(stream.size).toBe(10_000);
     expect(vi.getTimerCount()).toBe(1);
     await stream.return();

@@ -15,7 +15,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     (intervalMs) => {
       expect(() => METHODS[method]({ intervalMs })).toThrow(ConfigurationError);
       expect(() => METHODS[method]({ intervalMs })).toThrow(
-        /^Expected `intervalMs` to be a number of milliseconds from 1000 to 2147483647, got /,
+        /^Expected `intervalMs` to be a number of milliseconds from 1000 to 2147483647, or a function, got /,
       );
     },
   );

@@ -1,6 +1,8 @@
+import { getEventListeners } from 'node:events';
+import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { PollContext } from '../../src/index.ts';
-import { EMPTY, NOT_READY, pass, polledService, read, results } from './polled-service.ts';
+import { BROKEN, EMPTY, NOT_READY, pass, polledService, read, results } from './polled-service.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -98,14 +100,6 @@ describe('when polls happen', () => {
       expect(polls).toHaveLength(expected);
     }
   });
-
-  test('timers are faked, the monotonic clock is not, a first poll after 3 ms → comes then', async () => {
-    const { client, polls } = polledService(() => results([]));
-    vi.spyOn(performance, 'now').mockReturnValue(5);
-    read(client.trackers.poll('tracker-1', { initialDelayMs: 3 }));
-    await pass(3);
-    expect(polls).toHaveLength(1);
-  });
 });
 
 describe('what updates hold', () => {
@@ -161,12 +155,43 @@ describe('what updates hold', () => {
     ]);
   });
 
-  test('events without an id → new once, by their content', async () => {
-    const odd = { body: { data: { trackings: [{ events: [{ x: 1 }, { x: 1 }] }] } } };
-    const { client } = polledService(() => odd, 0);
+  test('an event without an id, in two polls → is new once, by its content', async () => {
+    const events = [{ status: 'a' }, { status: 'b' }, { status: 'a' }];
+    const { client } = polledService((poll) => ({
+      body: { data: { trackings: [{ events: poll === 1 ? events.slice(0, 1) : events }] } },
+    }));
     const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
-    await pass(2000);
-    expect(reading.items.map(({ newEvents }) => newEvents)).toEqual([[{ x: 1 }], []]);
+    await pass(3000);
+    expect(reading.items.map(({ newEvents }) => newEvents)).toEqual([
+      [{ status: 'a' }],
+      [{ status: 'b' }],
+      [],
+    ]);
+  });
+
+  test('two events of one id in a response → the first one is new', async () => {
+    const events = [
+      { eventId: 'a', status: 'first' },
+      { eventId: 'a', status: 'second' },
+    ];
+    const { client } = polledService(() => ({ body: { data: { trackings: [{ events }] } } }));
+    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    await pass(1000);
+    expect(reading.items[0]?.newEvents).toEqual([{ eventId: 'a', status: 'first' }]);
+  });
+
+  test('any responses in any order → every event is new exactly once', async () => {
+    const histories = fc.array(fc.array(fc.string({ maxLength: 3 }), { maxLength: 12 }), { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(histories, async (all) => {
+        const { client } = polledService((poll) => results(all[poll - 1] ?? []));
+        const reading = read(client.trackers.poll('tracker-1', { initialDelayMs: 0, intervalMs: 1000 }));
+        await pass(all.length * 1000);
+        const yielded = reading.items.flatMap(({ newEvents }) => newEvents.map(({ eventId }) => eventId));
+        expect(yielded).toEqual([...new Set(all.flat())]);
+      }),
+      { numRuns: 30 },
+    );
   });
 
   test('a poll → waits behind interactive calls', async () => {
@@ -182,5 +207,17 @@ describe('what updates hold', () => {
     read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
     await pass(1000);
     expect(priorities).toEqual(['background']);
+  });
+
+  test.each([
+    ['polls', results([])],
+    ['polls that fail', BROKEN],
+  ])('%s → add no listeners to the signal of a stream that may go on for months', async (_, answer) => {
+    const { signal } = new AbortController();
+    const { client } = polledService(() => answer);
+    const options = { intervalMs: 1000, maxConsecutiveErrors: Number.POSITIVE_INFINITY, signal };
+    read(client.trackers.poll('tracker-1', options));
+    await pass(10_000);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   });
 });

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest';
+import type { BulkItem, TrackerInput } from '../../src/index.ts';
+import { bulkAnswer, bulkService, collect, echoOf } from './bulk-service.ts';
+
+const A = { trackingNumber: 'aaaa1111x' };
+const B = { trackingNumber: 'bbbb2222x' };
+const A1 = { ...A, clientTrackerId: 'order-1' };
+const A2 = { ...A, clientTrackerId: 'order-2' };
+
+/** The tracker that the item at a position of the response tells about. */
+function trackerAt(position: number, fields: object) {
+  const dates = { isTracked: true, isSubscribed: true, createdAt: '2021-03-01T11:09:00.000Z' };
+  return { trackerId: `item-${position}`, trackingNumber: 'ZZZZ9999X', ...dates, ...fields };
+}
+
+/** An item that repeats its input. */
+const echo = (inputData: unknown) => (position: number) => ({
+  itemStatus: 'created',
+  inputData: echoOf(inputData),
+  tracker: trackerAt(position, {}),
+});
+/** An item without an echo, whose tracker has these fields. */
+const tracker = (fields: object) => (position: number) => ({
+  itemStatus: 'existing',
+  tracker: trackerAt(position, fields),
+});
+
+/** For each input, the position of its item in the response; -1 without one. */
+async function positionsOf(
+  inputs: readonly TrackerInput[],
+  items: readonly ((position: number) => BulkItem)[],
+): Promise<number[]> {
+  const { client } = bulkService(() => bulkAnswer(items.map((item, position) => item(position))));
+  const { outcomes } = await collect(client.trackers.createMany(inputs));
+  return outcomes.map((outcome) => Number(outcome.tracker?.trackerId.replace('item-', '') ?? -1));
+}
+
+describe('items are matched to inputs by what they repeat', () => {
+  test.each([
+    ['another order', [A, B], [echo(B), echo(A)], [1, 0]],
+    ['a number in upper case', [A, B], [echo({ trackingNumber: 'BBBB2222X' }), echo(A)], [1, 0]],
+    ['an echo that is a bare number', [A, B], [echo('bbbb2222x'), echo('aaaa1111x')], [1, 0]],
+    ['an item is missing', [A, B], [echo(B)], [-1, 0]],
+    ['an item comes twice', [A, B], [echo(A), echo(A)], [0, -1]],
+    ['items about nothing or something else', [A], [echo(null), echo(7), echo('cccc3333x'), echo(A)], [3]],
+    [
+      'null and empty fields in the echo',
+      [A, B],
+      [echo({ ...B, clientTrackerId: '' }), echo({ ...A, clientTrackerId: null })],
+      [1, 0],
+    ],
+    [
+      'only trackers',
+      [A, B],
+      [tracker({ trackingNumber: 'BBBB2222X' }), tracker({ trackingNumber: 'AAAA1111X' })],
+      [1, 0],
+    ],
+    [
+      'only the clientTrackerId',
+      [A1, A2],
+      [echo({ clientTrackerId: 'order-2' }), echo({ clientTrackerId: 'order-1' })],
+      [1, 0],
+    ],
+    [
+      'clientTrackerIds that differ by case',
+      [
+        { ...A, clientTrackerId: 'X' },
+        { ...A, clientTrackerId: 'x' },
+      ],
+      [echo({ ...A, clientTrackerId: 'x' }), echo({ ...A, clientTrackerId: 'X' })],
+      [1, 0],
+    ],
+    ['one number with and without a clientTrackerId', [A1, A], [echo(A), echo(A1)], [1, 0]],
+    ['the item with the clientTrackerId is missing', [A1, A], [echo(A)], [-1, 0]],
+    ['an echo of another clientTrackerId', [A1], [echo({ ...A, clientTrackerId: 'order-9' })], [-1]],
+    [
+      'an older clientTrackerId of an existing tracker',
+      [A],
+      [tracker({ ...A, clientTrackerId: 'older' })],
+      [0],
+    ],
+    ['inputs that look the same', [A, { ...A }], [echo(A), echo(A)], [0, 1]],
+    [
+      'inputs that differ in other fields only',
+      [
+        { ...A, title: 'x' },
+        { ...A, title: 'y' },
+      ],
+      [echo(A), echo(A)],
+      [0, 1],
+    ],
+  ])('%s → each input has its own item', async (_, inputs, items, positions) => {
+    expect(await positionsOf(inputs, items)).toEqual(positions);
+  });
+});
