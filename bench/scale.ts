@@ -10,6 +10,7 @@ import { writeReadmeSection } from './readme-section.ts';
 import { measureBulk } from './scale/bulk.ts';
 import type { Figure } from './scale/case.ts';
 import { measureIdleHeap } from './scale/idle-heap.ts';
+import { measureManyIds } from './scale/many-ids.ts';
 import { measureMembership } from './scale/membership.ts';
 import { measurePolling } from './scale/polling.ts';
 import { machine, table } from './scale/report.ts';
@@ -17,9 +18,6 @@ import { VirtualClock } from './scale/virtual-clock.ts';
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const place = machine(new Date());
-const clock = new VirtualClock();
-clock.install();
-
 const figures: Figure[] = [];
 const add = (...more: readonly Figure[]) => {
   figures.push(...more);
@@ -28,6 +26,10 @@ const add = (...more: readonly Figure[]) => {
   }
 };
 
+// In real time, so before the clock is virtual.
+add(await measureManyIds());
+const clock = new VirtualClock();
+clock.install();
 add(await measureMembership(clock));
 add(await measureIdleHeap(clock));
 add(await measureBulk(clock, 10_000, 10));

@@ -47,11 +47,6 @@ export interface BulkOutcome {
 /** The part of an outcome that does not depend on the input. */
 export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
-/** Reads the results of a bulk response, one for each input. */
-export function readResults(inputs: readonly TrackerInput[], result: BulkResult): InputResult[] {
-  return matchItems(inputs, result.data ?? []).map(toResult);
-}
-
 /** The error of a bulk response that rejects the request as a whole; undefined when it reports on items. */
 export function findRequestError(details: WithResponse<BulkResult>): ApiError | undefined {
   const { data: result, response, requestId, attempts } = details;
@@ -137,26 +132,27 @@ function isCompatible(a: Identity, b: Identity): boolean {
 }
 
 /**
- * Finds the item of a bulk response that is about each input. The service may list items in another order, or leave some
- * out, so only what an item repeats of its input counts. Inputs that look the same get their items in order.
+ * Reads the result of each input from a bulk response. The service may list items in another order, or leave some out, so
+ * only what an item repeats of its input counts. Inputs that look the same get their items in order.
  *
  * An item that repeats all of an input goes first; one that repeats less takes an input that is left, so that it cannot take
  * the input of another item.
  */
-function matchItems(
-  inputs: readonly TrackerInput[],
-  items: readonly BulkItem[],
-): readonly (BulkItem | undefined)[] {
-  const matched: (BulkItem | undefined)[] = inputs.map(() => undefined);
-  const open = inputs.map((input, index) => ({ index, identity: readIdentity(input) }));
-  let rest = items.map((item) => ({ item, identity: readItemIdentity(item) }));
+export function readResults(inputs: readonly TrackerInput[], { data }: BulkResult): InputResult[] {
+  const matches = inputs.map((input): Match => ({ identity: readIdentity(input), item: undefined }));
+  let rest = (data ?? []).map((item) => ({ item, identity: readItemIdentity(item) }));
   for (const isAbout of [isSame, isCompatible]) {
     rest = rest.filter(({ item, identity }) => {
-      const position = open.findIndex((input) => isAbout(identity, input.identity));
-      const [input] = position === -1 ? [] : open.splice(position, 1);
-      if (input !== undefined) matched[input.index] = item;
-      return input === undefined;
+      const match = matches.find((input) => input.item === undefined && isAbout(identity, input.identity));
+      if (match !== undefined) match.item = item;
+      return match === undefined;
     });
   }
-  return matched;
+  return matches.map(({ item }) => toResult(item));
+}
+
+/** An input, and the item that was found for it. */
+interface Match {
+  readonly identity: Identity;
+  item: BulkItem | undefined;
 }

@@ -1,5 +1,3 @@
-// Specification: service.md 1, 4; public contract
-
 import type { ApiPromise } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { RequestOptions } from '../options.ts';

@@ -173,24 +173,15 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
 
   #buildRequests(signal: AbortSignal): PollRequests {
     const { maxPerSecond, maxConsecutiveErrors } = this.#settings;
-    const { searchBy, timeoutMs, totalTimeoutMs, headers, retry } = this.#settings;
+    const { searchBy, timeoutMs, totalTimeoutMs, headers } = this.#settings;
     const throttled =
       maxPerSecond === undefined
         ? undefined
         : pThrottle({ limit: 1, interval: 1000 / maxPerSecond, strict: true, signal })(() => {});
-    return {
-      context: this.#context,
-      options: {
-        searchBy,
-        timeoutMs,
-        totalTimeoutMs,
-        headers,
-        retry: completeRetry(retry, this.#context.config.retry, PATIENT_RETRY),
-        priority: 'background',
-      },
-      maxConsecutiveErrors,
-      takeTurn: async () => await throttled?.(),
-    };
+    const retry = completeRetry(this.#settings.retry, this.#context.config.retry, PATIENT_RETRY);
+    const options = { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' } as const;
+    const takeTurn = async () => await throttled?.();
+    return { context: this.#context, options, maxConsecutiveErrors, takeTurn };
   }
 
   /** Reads the next batch of ids, unless one is being read or the reader or the polls are behind. */

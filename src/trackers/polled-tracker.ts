@@ -163,7 +163,8 @@ export class PolledTracker implements HeapItem {
   #takeNewEvents(events: readonly TrackingEvent[] | undefined): TrackingEvent[] {
     // With `invalidResponse: 'keep'` the events may be anything.
     if (!Array.isArray(events)) return [];
-    const seen = (this.#seenEvents ??= new Set());
+    this.#seenEvents ??= new Set();
+    const seen = this.#seenEvents;
     return events.filter((event) => {
       const id: unknown = event?.eventId;
       const identity = typeof id === 'string' ? id : canonicalJson(event);

@@ -183,12 +183,8 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent; ResultsNotReadyError; and like every call (see `TrackingClient`)
    */
   resultsByTrackingNumber(trackingNumber: string, options?: RequestOptions): ApiPromise<Tracking[]> {
-    return callEndpoint(
-      this.#context,
-      'trackers.resultsByTrackingNumber',
-      { params: { trackingNumber } },
-      options,
-    );
+    const input = { params: { trackingNumber } };
+    return callEndpoint(this.#context, 'trackers.resultsByTrackingNumber', input, options);
   }
 
   /**
@@ -204,15 +200,14 @@ export class TrackersResource {
   }
 
   /**
-   * Polls one tracker until the service stops tracking it, at background priority. Every response is an update, also one
-   * without results; while there are none, every second poll asks for the tracker's record as well, which says when the
-   * service has given it up.
+   * Polls one tracker until the service stops tracking it, at background priority. A response without results is an
+   * update, too; at every second one the tracker's record tells whether the service still tracks.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `intervalMs` and when to end; see each option
    * @returns the updates
-   * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError
-   * (`tracker_not_found`), TrackingError after `maxConsecutiveErrors` failed polls, with the last failure as its cause
+   * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError, and TrackingError
+   * after `maxConsecutiveErrors` failed polls, with the last failure as its cause
    * @example
    * for await (const { newEvents } of client.trackers.poll(trackerId, { intervalMs: 600_000 })) {
    *   for (const event of newEvents) console.log(event.occurrenceDatetime, event.status);
@@ -224,9 +219,9 @@ export class TrackersResource {
 
   /**
    * Polls any number of trackers as one stream; see `poll`. A tracker that fails yields `{ id, error }`, and the others
-   * go on. Its `add` and `delete` change which are polled; it ends when none is left.
+   * go on. `add` and `delete` change which trackers are polled; the stream ends when none is left.
    *
-   * @param ids - an iterable or async iterable of ids
+   * @param ids - an iterable or async iterable of ids, read as far as they can be polled
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
    * @returns the updates of all trackers as they come
    * @throws ConfigurationError at once; while you read, what `ids` throws, and the signal's reason on abort

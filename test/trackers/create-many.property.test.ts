@@ -87,7 +87,7 @@ test('any failures, sources and chunks → every input that was read comes out e
       }
       expect(run.summary().total).toBe(end);
     }),
-    { numRuns: 100 },
+    { numRuns: 40 },
   );
 });
 
@@ -119,6 +119,6 @@ test('an abort at any moment → everything that was sent comes out exactly once
         if (!wasSent.has(input.trackingNumber)) expect(status).toBe('error');
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
 });

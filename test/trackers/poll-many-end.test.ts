@@ -17,6 +17,44 @@ describe('where ids come from', () => {
     expect(reading.end).toEqual({});
   });
 
+  test('100,000 ids of an array → are read in batches, and timers have their turn in between', async () => {
+    const { client } = polledService(() => results([]));
+    const stream = client.trackers.pollMany(idsOf(100_000));
+    read(stream);
+    await pass(1);
+    expect(stream.size).toBeLessThan(5000);
+    await pass(1000);
+    expect(stream.size).toBe(100_000);
+    await stream.return();
+  });
+
+  test('ids without end that are due at once → no more are read than are polled soon', async () => {
+    const { client, polls } = polledService(() => results([]));
+    let taken = 0;
+    function* ids() {
+      for (;;) {
+        taken += 1;
+        yield `tracker-${taken}`;
+      }
+    }
+    const stream = client.trackers.pollMany(ids(), { initialDelayMs: 0, maxPerSecond: 10 });
+    read(stream);
+    await pass(60_000);
+    expect(polls).toHaveLength(601);
+    expect(taken).toBeLessThanOrEqual(polls.length + 1000);
+    await stream.return();
+  });
+
+  test('more ids than can be polled in an interval → each is polled, those read late as well', async () => {
+    const { client, polls } = polledService(() => results([]));
+    const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 20 };
+    const stream = client.trackers.pollMany(idsOf(520), options);
+    read(stream);
+    await pass(40_000);
+    expect(new Set(polls.map(({ id }) => id)).size).toBe(520);
+    await stream.return();
+  });
+
   test('ids that throw → the reader gets their error, and nothing is sent', async () => {
     const { client, polls } = polledService(() => results([]));
     function* ids() {

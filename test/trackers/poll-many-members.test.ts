@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { PollManyUpdate } from '../../src/index.ts';
 import { idsIn, idsOf, pass, polledService, read, results } from './polled-service.ts';
@@ -135,6 +136,39 @@ describe('add and delete', () => {
     expect(() => stream.add('tracker-1')).toThrow(/has ended/);
     expect(stream.delete('tracker-1')).toBe(false);
   });
+});
+
+test('any intervals, additions and deletions → every tracker is polled exactly at its times', async () => {
+  const trackers = fc.array(
+    fc.record({
+      intervalMs: fc.integer({ min: 1000, max: 9000 }),
+      addedAt: fc.integer({ min: 0, max: 10_000 }),
+      deletedAt: fc.integer({ min: 0, max: 20_000 }),
+    }),
+    { maxLength: 25 },
+  );
+  await fc.assert(
+    fc.asyncProperty(trackers, async (all) => {
+      const { client, startsOf } = polledService(() => results([]));
+      const stream = client.trackers.pollMany(['first'], {
+        intervalMs: ({ id }) => all[Number(id)]?.intervalMs ?? 60_000,
+        concurrency: 100,
+      });
+      read(stream);
+      for (const [index, { addedAt, deletedAt }] of all.entries()) {
+        setTimeout(() => stream.add(String(index)), addedAt);
+        setTimeout(() => stream.delete(String(index)), addedAt + deletedAt + 0.5);
+      }
+      await pass(30_000);
+      for (const [index, { intervalMs, addedAt, deletedAt }] of all.entries()) {
+        const count = Math.floor(Math.min(deletedAt, 30_000 - addedAt) / intervalMs);
+        const times = Array.from({ length: count }, (_, poll) => addedAt + (poll + 1) * intervalMs);
+        expect(startsOf(String(index))).toEqual(times);
+      }
+      await stream.return();
+    }),
+    { numRuns: 30 },
+  );
 });
 
 describe('a stream without a tracker yet', () => {

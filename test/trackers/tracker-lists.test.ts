@@ -151,6 +151,17 @@ describe('listAll', () => {
     expect(requests).toHaveLength(2);
   });
 
+  test('records without an id, of a service that knows no pages → come through once, then it ends', async () => {
+    const odd = {
+      data: { trackers: [{ trackingNumber: 'LA680658838NL' }, { trackingNumber: 'LA680658839NL' }] },
+    };
+    const { client, requests } = makeClient({ body: odd });
+    const numbers: string[] = [];
+    for await (const { trackingNumber } of client.trackers.listAll()) numbers.push(trackingNumber);
+    expect(numbers).toEqual(['LA680658838NL', 'LA680658839NL']);
+    expect(requests).toHaveLength(2);
+  });
+
   test('a page that shares trackers with the one before, as when some were deleted meanwhile → goes on', async () => {
     const { client } = makeClient([
       { body: page('a', 'b') },
