@@ -43,8 +43,7 @@ export interface PollResult {
   readonly failure?: undefined;
 }
 
-interface PollFailure
-  extends Readonly<Partial<Record<Exclude<keyof PollResult, 'id' | 'failure'>, undefined>>> {
+interface PollFailure {
   readonly id: string;
   readonly failure: { readonly error: unknown };
 }
@@ -132,9 +131,10 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<PollManyUpdate, void, undefined> {
-    for await (const { id, update, failure } of this.run(signal)) {
-      if (update !== undefined) yield { id, ...update };
-      else yield { id, error: toTrackingError(id, failure?.error) };
+    for await (const result of this.run(signal)) {
+      const { id, failure } = result;
+      if (failure === undefined) yield { id, ...result.update };
+      else yield { id, error: toTrackingError(id, failure.error) };
     }
   }
 

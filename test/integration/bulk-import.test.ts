@@ -3,7 +3,7 @@ import { TrackingClient } from '../../src/client.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
-import type { BulkOutcome } from '../../src/trackers/bulk-request.ts';
+import type { BulkOutcome } from '../../src/trackers/bulk-results.ts';
 
 /** A client and a fake service that enforces its limits, with real HTTP between them. */
 async function makeService(
@@ -17,7 +17,6 @@ async function makeService(
     baseUrl: server.url,
     apiKey: fake.apiKey,
     logLevel: 'silent',
-    retry: { minDelayMs: 0 },
     ...clientOptions,
   });
   return { fake, client };
