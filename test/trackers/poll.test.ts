@@ -197,6 +197,7 @@ describe('what updates hold', () => {
   test('a poll → waits behind interactive calls', async () => {
     const priorities: unknown[] = [];
     const limiter = {
+      spansProcesses: false,
       acquire: async ({ priority }: { priority: unknown }) => {
         priorities.push(priority);
         return { tokensLeft: 1, send() {}, report() {}, cancel() {} };
