@@ -26,12 +26,12 @@ const RUNTIMES: Readonly<Record<string, readonly [string, string, ...string[]]>>
 
 type CommandLine = readonly string[];
 
-const COMMAND = 'tracking-client-fake';
+const COMMAND = 'tracking-client fake';
 const PROGRAMS: Readonly<Record<string, (start: CommandLine) => CommandLine>> = {
   ESM: (start) => [...start, 'smoke.mjs'],
   CommonJS: (start) => [...start, 'smoke.cjs'],
   'MSW handlers': (start) => [...start, 'msw.mjs'],
-  [COMMAND]: (start) => [process.execPath, 'command.mjs', ...start, `node_modules/.bin/${COMMAND}`],
+  [COMMAND]: (start) => [process.execPath, 'command.mjs', ...start, 'node_modules/.bin/tracking-client'],
 };
 
 /** Runs every program on one runtime. Returns what each said it checked, in its last line. */

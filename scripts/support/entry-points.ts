@@ -9,8 +9,7 @@ export const ENTRY_POINTS = {
   'testing/msw': 'src/testing/msw.ts',
 };
 
-/** Every program of the package, likewise. */
+/** The program of the package, likewise. */
 export const COMMANDS = {
   'tracking-client': 'src/cli/main.ts',
-  'tracking-client-fake': 'src/cli/main-fake.ts',
 };

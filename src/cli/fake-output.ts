@@ -1,7 +1,8 @@
 import { VERSION } from 'tracking-client';
 import type { RecordedRequest, SentWebhook, WebhookPush } from 'tracking-client/testing';
 import type { FakeOptions } from './fake-options.ts';
-import { type Colours, plain } from './terminal.ts';
+import type { Colours } from './terminal.ts';
+import { plain } from './text.ts';
 
 /** What a person needs to use the fake, ready to copy. */
 export function greeting(url: string, options: FakeOptions, colours: Colours): string {
@@ -13,7 +14,7 @@ export function greeting(url: string, options: FakeOptions, colours: Colours): s
   const key = apiKeys.length === 0 ? 'any' : '$TRACKING_API_KEY';
   const hint = apiKeys.length === 0 ? ' TRACKING_API_KEY=any' : '';
   return [
-    colours.bold(`tracking-client-fake ${VERSION}`),
+    colours.bold(`tracking-client fake ${VERSION}`),
     `  Base URL  ${colours.green(url)}`,
     `  API key   ${apiKeys.length === 0 ? 'any key is' : keys} accepted`,
     `  Webhooks  ${webhookUrl === undefined ? 'none; --webhook-url turns them on' : `${webhookUrl}, ${secret}`}`,
@@ -48,7 +49,7 @@ export function requestLine(request: RecordedRequest, colours: Colours): string 
   const { method, path, query, body, receivedAtMs, status, failure, error } = request;
   const search = new URLSearchParams(query).toString();
   const note = bodyNote(body);
-  const text = path + (search && `?${search}`) + (note === undefined ? '' : ` ${colours.dim(note)}`);
+  const text = plain(path) + (search && `?${search}`) + (note === undefined ? '' : ` ${colours.dim(note)}`);
   const isGood = status !== null && status < 300;
   const why = error === undefined ? failure : `${error.code}${error.message ? `: ${error.message}` : ''}`;
   const end = why === undefined ? '' : ` ${plain(why)}`;
@@ -58,7 +59,7 @@ export function requestLine(request: RecordedRequest, colours: Colours): string 
 function contentOf({ item }: WebhookPush): string {
   if (!('events' in item)) return 'proof of delivery';
   const [newest] = item.events;
-  const text = newest?.status ?? newest?.statusMilestone ?? 'no status';
+  const text = plain(newest?.status ?? newest?.statusMilestone ?? 'no status');
   return item.events.length > 1 ? `${text} (${item.events.length} events)` : text;
 }
 
@@ -71,7 +72,7 @@ export function pushLine(
   const { atMs, maxAttempts, colours } = options;
   const text = pushes.map((push) => {
     const resent = push.isReplay ? colours.dim(' (resent)') : '';
-    return `${push.item.tracker.trackingNumber} ${contentOf(push)}${resent}`;
+    return `${plain(push.item.tracker.trackingNumber ?? '')} ${contentOf(push)}${resent}`;
   });
   const saidNo = status !== null && status < 300 ? ' but success: false' : '';
   const next = attempt >= maxAttempts ? 'given up' : `attempt ${attempt} of ${maxAttempts}`;

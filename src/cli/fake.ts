@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { type FakeFlags, fakeOptions } from './fake-options.ts';
 import { greeting, pushLine, requestLine } from './fake-output.ts';
-import { EXIT, print, type Terminal, untilAborted, whyNotListening } from './terminal.ts';
+import { EXIT, explainListenFailure, print, type Terminal, untilAborted } from './terminal.ts';
 
-/** What is remembered of requests and pushes, so that a run of days stays small. */
+/** How many requests and pushes are remembered, so that a run of days stays small. */
 const HISTORY_LIMIT = 1000;
 /** The six days of the service's attempts take half a minute: long enough for a receiver that is being restarted. */
 const RETRY_SPEED = 16_000;
 const MAX_ATTEMPTS = 20;
 const PUSHES_AT_ONCE = 4;
-/** What a push under way gets to end well. */
+/** How long a push under way may take to end well. */
 const STOP_GRACE_MS = 1000;
 
 /** Serves a fake tracking service over HTTP until Ctrl-C. */
@@ -32,7 +32,7 @@ export async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<n
   });
   for (const { endpoint, failure } of options.failures) fake.fail(endpoint, failure);
   const server = await fake.listen({ host, port, control: true }).catch((error: unknown) => {
-    throw whyNotListening(error, host, port);
+    throw explainListenFailure(error, host, port);
   });
   let stopSender = async () => {};
   if (webhookUrl !== undefined)

@@ -9,16 +9,14 @@ import {
 } from 'tracking-client/webhooks';
 import {
   EXIT,
-  eventText,
-  milestoneText,
-  plain,
+  explainListenFailure,
   print,
   printJson,
   type Terminal,
   untilAborted,
   warn,
-  whyNotListening,
 } from './terminal.ts';
+import { eventText, milestoneText, plain } from './text.ts';
 
 export interface ListenOptions {
   readonly host: string;
@@ -54,7 +52,7 @@ export async function listen({ host, port, secret, json, terminal }: ListenOptio
     onUnhandled: (delivery) => {
       const topic = delivery.metadata?.topic ?? 'unknown';
       if (json) printJson(terminal, delivery);
-      else print(terminal, `${time()} a delivery of the topic ${plain(topic)}`);
+      else print(terminal, `${time()} a webhook of the topic ${plain(topic)}`);
     },
     onReport: ({ handled, duplicates }) => {
       if (handled === 0 && duplicates > 0 && !json)
@@ -65,7 +63,7 @@ export async function listen({ host, port, secret, json, terminal }: ListenOptio
   });
   const server = createServer(toNodeHandler(handler));
   await new Promise<void>((done, fail) => {
-    server.once('error', (error) => fail(whyNotListening(error, host, port)));
+    server.once('error', (error) => fail(explainListenFailure(error, host, port)));
     server.listen(port, host, done);
   });
   // `address()` is an object for every server that listens on a port.

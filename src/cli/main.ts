@@ -1,4 +1,30 @@
 #!/usr/bin/env node
-import { start } from './process.ts';
+import { run } from './program.ts';
+import { coloursFor, OutputError } from './terminal.ts';
 
-start('tracking-client');
+/** One Ctrl-C reaches a program twice, from the terminal and from npx; a second Ctrl-C comes later than this. */
+const SAME_SIGNAL_MS = 500;
+
+const { stdout, stderr, env } = process;
+const controller = new AbortController();
+let stoppedAtMs = Number.POSITIVE_INFINITY;
+const stop = (signal: NodeJS.Signals) => {
+  if (performance.now() - stoppedAtMs > SAME_SIGNAL_MS) {
+    // The default action of the signal ends the process even while a read blocks a thread; `process.exit` waits for it.
+    process.off(signal, stop).kill(process.pid, signal);
+  }
+  stoppedAtMs = Math.min(stoppedAtMs, performance.now());
+  controller.abort();
+};
+process.on('SIGINT', stop);
+process.on('SIGTERM', stop);
+stdout.on('error', (error) => controller.abort(new OutputError(error)));
+// Nobody is left to be told.
+stderr.on('error', () => {});
+
+const colours = coloursFor(stdout.isTTY === true, env);
+const terminal = { stdout, stderr, colours, signal: controller.signal };
+void run(process.argv.slice(2), terminal).then((exitCode) => {
+  // Not `exitCode`: connections that are kept alive would hold the process for seconds.
+  stdout.write('', () => process.exit(exitCode));
+});

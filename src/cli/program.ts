@@ -1,13 +1,12 @@
 import { Command, CommanderError, Option } from 'commander';
 import {
   ConfigurationError,
-  type Logger,
   RequestValidationError,
   type TrackerInput,
-  TrackingClient,
   TrackingError,
   VERSION,
 } from 'tracking-client';
+import { FIELDS } from './columns.ts';
 import {
   FAILURE_KINDS,
   type FakeFlags,
@@ -16,16 +15,10 @@ import {
   secretOf,
   wholeNumber,
 } from './fake-options.ts';
-import { CommandError, EXIT, loggerTo, plain, type Terminal, warn } from './terminal.ts';
-
-/** The bin that is the subcommand `fake` alone. */
-export const FAKE_BIN = 'tracking-client-fake';
-
-interface ServiceFlags {
-  readonly baseUrl?: string;
-  readonly apiKey?: string;
-  readonly json?: boolean;
-}
+import { NAMES, type NamedTrackersOptions } from './named-trackers.ts';
+import { addServiceFlags, makeClient, makeLogger, type ServiceFlags } from './service.ts';
+import { CommandError, EXIT, OutputError, type Terminal, warn } from './terminal.ts';
+import { plain } from './text.ts';
 
 interface HintFlags {
   readonly courier?: readonly string[];
@@ -33,11 +26,21 @@ interface HintFlags {
   readonly postCode?: string;
 }
 
+interface ImportFlags {
+  readonly failures?: string;
+  readonly overwrite?: boolean;
+  readonly delimiter?: string;
+  readonly encoding: string;
+}
+
+/** More trackers than these are no list for a person; the client reads any number. */
+const MAX_LISTED = 100_000;
+
 const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
-function durationMsOf(flag: string, text: string): number {
+function parseDurationMs(flag: string, text: string): number {
   const [, count = '', unit = 's'] = /^(\d{1,5})([smh])?$/.exec(text) ?? [];
   const durationMs = Number(count) * (UNITS_MS[unit] ?? 0);
   if (durationMs >= 1000 && durationMs <= 24 * 3_600_000) return durationMs;
@@ -46,29 +49,13 @@ function durationMsOf(flag: string, text: string): number {
   );
 }
 
-/** The client of the flags and the environment; without a key one sentence says what to set. */
-function clientOf({ baseUrl, apiKey }: ServiceFlags, logger: Logger): TrackingClient {
-  const ways = 'To try it without any: `npx tracking-client fake` in another terminal';
-  if (!baseUrl)
-    throw new CommandError(`Set TRACKING_BASE_URL to the service's URL, or give --base-url. ${ways}`);
-  if (!apiKey) throw new CommandError(`Set TRACKING_API_KEY to your API key. ${ways}`);
-  return new TrackingClient({ baseUrl, apiKey, logger });
-}
-
-function inputOf(trackingNumber: string, { courier, destination, postCode }: HintFlags): TrackerInput {
+function buildInput(trackingNumber: string, { courier, destination, postCode }: HintFlags): TrackerInput {
   return {
     trackingNumber,
     ...(courier !== undefined && { courierCode: [...courier] }),
     ...(destination !== undefined && { destinationCountryCode: destination }),
     ...(postCode !== undefined && { destinationPostCode: postCode }),
   };
-}
-
-function addService(command: Command): Command {
-  return command
-    .option('--json', 'print JSON, one value a line')
-    .addOption(new Option('--base-url <url>', 'where the service is').env('TRACKING_BASE_URL'))
-    .addOption(new Option('--api-key <key>', 'better set by').env('TRACKING_API_KEY'));
 }
 
 function addHints(command: Command): Command {
@@ -78,9 +65,151 @@ function addHints(command: Command): Command {
     .option('--post-code <code>', 'of the destination, which some couriers need');
 }
 
-/** The command `fake`, by either of its names. */
-function fakeCommand(name: string, terminal: Terminal, end: (exitCode: number) => void): Command {
-  return new Command(name)
+/** Breaks names into lines for help on a screen of 80 columns. */
+function wrapNames(names: readonly string[]): string {
+  return names
+    .join(', ')
+    .replace(/(.{1,78})(?: |$)/g, '$1\n')
+    .trimEnd();
+}
+
+/** Reads which character stands between two fields. */
+function parseDelimiter(text: string): string {
+  const delimiter = text === 'tab' ? '\t' : text;
+  if (delimiter.length === 1 && !/["\r\n]/.test(delimiter)) return delimiter;
+  throw new CommandError(`Expected \`--delimiter\` to be one character, or tab, got ${JSON.stringify(text)}`);
+}
+
+/** Reads the name of an encoding. */
+function parseEncoding(text: string): string {
+  try {
+    return new TextDecoder(text).encoding;
+  } catch {
+    throw new CommandError(
+      `Expected \`--encoding\` to be one such as utf-8, latin1 or utf-16le, got ${JSON.stringify(text)}`,
+    );
+  }
+}
+
+/** The whole command; each part is loaded when it is asked for. */
+export function createProgram(terminal: Terminal, end: (exitCode: number) => void): Command {
+  const logger = makeLogger((line) => warn(terminal, line));
+  const program = new Command('tracking-client')
+    .description('track shipments from a terminal')
+    .version(VERSION, '-v, --version', 'print the version')
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      `
+Set TRACKING_BASE_URL and TRACKING_API_KEY; without a key, run "fake" to try it.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
+    );
+
+  const track = program.command('track <number>').description('print the timeline of one shipment');
+  addServiceFlags(addHints(track)).action(async (number: string, flags: ServiceFlags & HintFlags) => {
+    const module = await import('./track.ts');
+    const options = { json: flags.json ?? false, terminal };
+    end(await module.track(makeClient(flags, logger), buildInput(number, flags), options));
+  });
+
+  const watch = program
+    .command('watch [numbers...]')
+    .description('show shipments until none is tracked any more')
+    .option('--all', 'all trackers of the account that are still tracked')
+    .option('--interval <time>', 'time between two polls: 30s, 15m, 2h', '15m');
+  addServiceFlags(addHints(watch)).action(
+    async (numbers: string[], flags: ServiceFlags & HintFlags & { all?: boolean; interval: string }) => {
+      if (numbers.length > 0 === (flags.all ?? false))
+        throw new CommandError('Expected either tracking numbers or `--all`');
+      const watched = flags.all ? 'all' : { inputs: numbers.map((number) => buildInput(number, flags)) };
+      const intervalMs = parseDurationMs('interval', flags.interval);
+      const module = await import('./watch.ts');
+      const options = { intervalMs, json: flags.json ?? false, terminal };
+      end(await module.watch((watchLogger) => makeClient(flags, watchLogger), watched, options));
+    },
+  );
+
+  const importing = program
+    .command('import <file>')
+    .description('create a tracker for each row of a CSV file, or of a pipe: -')
+    .option('--failures <file>', 'where rows go that fail (default: beside the file)')
+    .option('--overwrite', 'replace a file of failures that exists')
+    .option('--delimiter <character>', 'between two fields, or tab (default: detected)')
+    .option('--encoding <name>', 'latin1, utf-16le, ...', 'utf-8')
+    .addHelpText(
+      'after',
+      `
+The first line names the columns: trackingNumber, and any of
+${wrapNames(FIELDS.filter((name) => name !== 'trackingNumber'))}.
+tracking_number and "Tracking number" are the same name. Other columns are not
+sent, and named.`,
+    );
+  addServiceFlags(importing).action(async (file: string, flags: ServiceFlags & ImportFlags) => {
+    const module = await import('./import.ts');
+    const { failures, overwrite, json = false } = flags;
+    const delimiter = flags.delimiter === undefined ? undefined : parseDelimiter(flags.delimiter);
+    const encoding = parseEncoding(flags.encoding);
+    const options = { failures, overwrite, delimiter, encoding, json, terminal };
+    end(await module.importFile(makeClient(flags, logger), file, options));
+  });
+
+  const list = program
+    .command('list')
+    .description('list the trackers of the account, newest first')
+    .option('--tracked', 'only those that are still tracked')
+    .option('--limit <number>', 'how many at most', '100');
+  addServiceFlags(list).action(async (flags: ServiceFlags & { tracked?: boolean; limit: string }) => {
+    const module = await import('./list.ts');
+    const limit = wholeNumber('limit', flags.limit, MAX_LISTED);
+    const { tracked = false, json = false } = flags;
+    end(await module.list(makeClient(flags, logger), { limit, tracked, json, terminal }));
+  });
+
+  const addNamed = (name: 'stop' | 'resend', description: string) => {
+    const command = program
+      .command(`${name} <trackers...>`)
+      .description(description)
+      .addOption(new Option('--by <name>', 'what they are named by').choices(NAMES).default('id'));
+    addServiceFlags(command).action(
+      async (names: string[], flags: ServiceFlags & Pick<NamedTrackersOptions, 'by'>) => {
+        const { by, json = false } = flags;
+        const options = { by, json, terminal };
+        const client = makeClient(flags, logger);
+        if (name === 'stop') end(await (await import('./stop.ts')).stop(client, names, options));
+        else end(await (await import('./resend.ts')).resend(client, names, options));
+      },
+    );
+  };
+  addNamed('stop', 'stop tracking shipments, for good');
+  addNamed('resend', 'send the webhooks of trackers again');
+
+  const couriers = program
+    .command('couriers [text]')
+    .description('list couriers: all, or those with a text in code, name or country');
+  addServiceFlags(couriers).action(async (text: string | undefined, flags: ServiceFlags) => {
+    const module = await import('./couriers.ts');
+    const options = { json: flags.json ?? false, terminal };
+    end(await module.couriers(makeClient(flags, logger), text ?? '', options));
+  });
+
+  program
+    .command('listen')
+    .description('receive webhooks and print them')
+    .option('-p, --port <number>', 'port; 0 for any free one', '3000')
+    .option('--host <address>', 'address to bind', '127.0.0.1')
+    .addOption(
+      new Option('--secret <secret>', 'of the webhooks, better set by').env('TRACKING_WEBHOOK_SECRET'),
+    )
+    .option('--json', 'print JSON, one value a line')
+    .action(async (flags: { port: string; host: string; secret?: string; json?: boolean }) => {
+      const module = await import('./listen.ts');
+      const secret = flags.secret ? secretOf('secret', flags.secret) : undefined;
+      const [host, port] = [hostOf(flags.host), wholeNumber('port', flags.port, 65_535)];
+      end(await module.listen({ host, port, secret, json: flags.json ?? false, terminal }));
+    });
+
+  program
+    .command('fake')
     .description('serve a fake service, to try things and to test against')
     .option('-p, --port <number>', 'port; 0 for any free one', '4010')
     .option('--host <address>', 'address to bind', '127.0.0.1')
@@ -105,11 +234,8 @@ function fakeCommand(name: string, terminal: Terminal, end: (exitCode: number) =
       const { serveFake } = await import('./fake.ts');
       end(await serveFake(flags, terminal));
     });
-}
 
-/** The whole command; each part is loaded when it is asked for. */
-export function createProgram(name: string, terminal: Terminal, end: (exitCode: number) => void): Command {
-  const settings = (command: Command) =>
+  for (const command of [program, ...program.commands])
     command
       .exitOverride()
       .helpOption('-h, --help', 'print this')
@@ -118,101 +244,24 @@ export function createProgram(name: string, terminal: Terminal, end: (exitCode: 
         writeErr: (text) => terminal.stderr.write(text),
         outputError: () => {},
       });
-  if (name === FAKE_BIN)
-    return settings(fakeCommand(name, terminal, end).version(VERSION, '-v, --version', 'print the version'));
-
-  const stderrLogger = loggerTo((line) => warn(terminal, line));
-  const program = settings(new Command(name))
-    .description('track shipments from a terminal')
-    .version(VERSION, '-v, --version', 'print the version')
-    .helpCommand(false)
-    .addHelpText(
-      'after',
-      `
-Set TRACKING_BASE_URL and TRACKING_API_KEY; without a key, run "fake" to try it.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing known yet, 130 Ctrl-C.`,
-    );
-
-  const track = program.command('track <number>').description('print the timeline of one shipment');
-  addService(addHints(track)).action(async (number: string, flags: ServiceFlags & HintFlags) => {
-    const module = await import('./track.ts');
-    const options = { json: flags.json ?? false, terminal };
-    end(await module.track(clientOf(flags, stderrLogger), inputOf(number, flags), options));
-  });
-
-  const watch = program
-    .command('watch [numbers...]')
-    .description('show shipments until none is tracked any more')
-    .option('--all', 'all trackers of the account that are still tracked')
-    .option('--interval <time>', 'time between two polls: 30s, 15m, 2h', '15m');
-  addService(addHints(watch)).action(
-    async (numbers: string[], flags: ServiceFlags & HintFlags & { all?: boolean; interval: string }) => {
-      if (numbers.length > 0 === (flags.all ?? false))
-        throw new CommandError('Expected either tracking numbers or `--all`');
-      const watched = flags.all ? 'all' : { inputs: numbers.map((number) => inputOf(number, flags)) };
-      const intervalMs = durationMsOf('interval', flags.interval);
-      const module = await import('./watch.ts');
-      const options = { intervalMs, json: flags.json ?? false, terminal };
-      end(await module.watch((logger) => clientOf(flags, logger), watched, options));
-    },
-  );
-
-  const importing = program
-    .command('import <file>')
-    .description('create a tracker for each row of a CSV file')
-    .option('--failures <file>', 'where the rows go that fail (default: NAME.failures.csv)')
-    .addHelpText(
-      'after',
-      `
-The first line names the columns: trackingNumber, and any of clientTrackerId,
-courierCode, originCountryCode, destinationCountryCode, destinationPostCode,
-shippingDate, shipmentReference, orderNumber, title, recipientEmail and
-recipientName. tracking_number and "Tracking number" are the same name; other
-columns are left out.`,
-    );
-  addService(importing).action(async (file: string, flags: ServiceFlags & { failures?: string }) => {
-    const module = await import('./import.ts');
-    const options = { failures: flags.failures, json: flags.json ?? false, terminal };
-    end(await module.importFile(clientOf(flags, stderrLogger), file, options));
-  });
-
-  program
-    .command('listen')
-    .description('receive webhooks and print them')
-    .option('-p, --port <number>', 'port; 0 for any free one', '3000')
-    .option('--host <address>', 'address to bind', '127.0.0.1')
-    .addOption(
-      new Option('--secret <secret>', 'of the webhooks, better set by').env('TRACKING_WEBHOOK_SECRET'),
-    )
-    .option('--json', 'print JSON, one value a line')
-    .action(async (flags: { port: string; host: string; secret?: string; json?: boolean }) => {
-      const module = await import('./listen.ts');
-      const secret = flags.secret ? secretOf('secret', flags.secret) : undefined;
-      const [host, port] = [hostOf(flags.host), wholeNumber('port', flags.port, 65_535)];
-      end(await module.listen({ host, port, secret, json: flags.json ?? false, terminal }));
-    });
-
-  program.addCommand(fakeCommand('fake', terminal, end));
-  for (const command of program.commands) settings(command);
   return program;
 }
 
 /**
  * Runs the command.
  *
- * @param name - by which name it was called, `tracking-client` or `tracking-client-fake`
- * @param args - what follows the name
+ * @param args - what follows the name of the command
  * @param terminal - where to print, and what ends it
  * @returns the exit code; what goes wrong is one line on stderr
  * @throws only what is a mistake of this package
  */
-export async function run(name: string, args: readonly string[], terminal: Terminal): Promise<number> {
+export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   let exitCode: number = EXIT.done;
-  const program = createProgram(name, terminal, (code) => {
+  const program = createProgram(terminal, (code) => {
     exitCode = code;
   });
   const fail = (message: string, code: number) => {
-    terminal.stderr.write(`${name}: ${plain(message)}\n`);
+    if (message !== '') terminal.stderr.write(`tracking-client: ${plain(message)}\n`);
     return code;
   };
   try {
@@ -225,7 +274,9 @@ export async function run(name: string, args: readonly string[], terminal: Termi
       if (error.code === 'commander.help') return EXIT.usage;
       return fail(`${error.message.replace(/^error: /, '')}; --help tells all`, EXIT.usage);
     }
-    if (terminal.signal.aborted) return EXIT.interrupted;
+    const { aborted, reason } = terminal.signal;
+    if (aborted && reason instanceof OutputError) return fail(reason.message, reason.exitCode);
+    if (aborted) return EXIT.interrupted;
     if (error instanceof CommandError) return fail(error.message, error.exitCode);
     const isUsage = error instanceof ConfigurationError || error instanceof RequestValidationError;
     if (error instanceof TrackingError) return fail(error.message, isUsage ? EXIT.usage : EXIT.failed);

@@ -1,15 +1,7 @@
 import { ResultsNotReadyError, type TrackerInput, type TrackingClient } from 'tracking-client';
 import { sortEvents } from 'tracking-client/webhooks';
-import {
-  EXIT,
-  milestoneText,
-  plain,
-  print,
-  printJson,
-  type Terminal,
-  timelineLine,
-  warn,
-} from './terminal.ts';
+import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
+import { milestoneText, plain, timelineLine, timeText } from './text.ts';
 
 /** Prints what is known of one shipment, oldest first. */
 export async function track(
@@ -34,7 +26,7 @@ export async function track(
   const title = colours.bold(plain(tracker?.trackingNumber ?? input.trackingNumber));
   print(terminal, `${title}  ${milestoneText(shipment?.statusMilestone, colours)}`);
   const expected = shipment?.delivery?.estimatedDeliveryDate;
-  if (expected) print(terminal, `  expected ${plain(expected)}`);
+  if (expected) print(terminal, `  expected ${timeText(expected).trim()}`);
   for (const event of events) print(terminal, timelineLine(event, colours));
   return EXIT.done;
 }

@@ -1,39 +1,27 @@
 import { clearScreenDown, moveCursor } from 'node:readline';
-import Table from 'cli-table3';
-import {
-  ConflictError,
-  InvalidRequestError,
-  type Logger,
-  type PollContext,
-  type PollManyUpdate,
-  RequestValidationError,
-  type TrackerInput,
-  type TrackerPollUpdate,
-  type TrackingClient,
-  type TrackingEvent,
+import { stripVTControlCharacters } from 'node:util';
+import type {
+  Logger,
+  PollContext,
+  PollManyUpdate,
+  TrackerInput,
+  TrackerPollUpdate,
+  TrackingClient,
+  TrackingEvent,
 } from 'tracking-client';
-import { sortEvents } from 'tracking-client/webhooks';
-import {
-  EXIT,
-  eventText,
-  loggerTo,
-  milestoneText,
-  plain,
-  print,
-  printJson,
-  type Terminal,
-  timelineLine,
-  warn,
-} from './terminal.ts';
+import { latestEvent, sortEvents } from 'tracking-client/webhooks';
+import { isAboutOneTracker } from './named-trackers.ts';
+import { makeLogger } from './service.ts';
+import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
+import { eventText, milestoneText, plain, tableText, timelineLine, timeText } from './text.ts';
 
 /** A new tracker has its first results within minutes, whatever the interval is. */
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
 const REDRAW_MS = 1000;
-/** LogAdapter of the screen that are no rows: the head and the foot of the table, a notice, the cursor. */
+/** Lines of the screen that are no rows: the head and the foot of the table, a notice, the cursor. */
 const OTHER_LINES = 5;
-const STATUS_WIDTH = 'available_for_pickup'.length + 2;
-const NEXT_WIDTH = 'no longer tracked'.length + 2;
+const MIN_EVENT_WIDTH = 20;
 
 /** What to watch: numbers, or every tracker that the service still tracks. */
 export type Watched = { readonly inputs: readonly TrackerInput[] } | 'all';
@@ -70,11 +58,11 @@ class Watch {
   /** By the id of the tracker, or by the number where there is none. */
   readonly #rows = new Map<string, Row>();
   readonly #isLive: boolean;
-  /** LogAdapter of the table on the screen. */
+  /** Lines of the table on the screen. */
   #drawnLines = 0;
 
   constructor(clientWith: (logger: Logger) => TrackingClient, options: WatchOptions) {
-    this.#client = clientWith(loggerTo((line) => this.#warn(line)));
+    this.#client = clientWith(makeLogger((line) => this.#warn(line)));
     this.#options = options;
     this.#terminal = options.terminal;
     this.#isLive = options.terminal.stdout.isTTY === true && !options.json;
@@ -114,7 +102,7 @@ class Watch {
         if (!this.#rows.has(trackerId)) this.#add(trackerId, input.trackingNumber);
         yield trackerId;
       } catch (error) {
-        if (!isOfItsInput(error)) throw error;
+        if (!isAboutOneTracker(error)) throw error;
         this.#fail(this.#add(input.trackingNumber, input.trackingNumber), error);
       }
     }
@@ -136,10 +124,10 @@ class Watch {
   #intervalOf({ id, tracking, poll }: PollContext): number {
     const { intervalMs } = this.#options;
     const isFirst = tracking === undefined && poll <= FIRST_RESULTS_POLLS;
-    const ownMs = isFirst ? Math.min(intervalMs, FIRST_RESULTS_INTERVAL_MS) : intervalMs;
+    const waitMs = isFirst ? Math.min(intervalMs, FIRST_RESULTS_INTERVAL_MS) : intervalMs;
     const row = this.#rows.get(id);
-    if (row !== undefined) row.nextPollAtMs = Date.now() + ownMs;
-    return ownMs;
+    if (row !== undefined) row.nextPollAtMs = Date.now() + waitMs;
+    return waitMs;
   }
 
   #show(update: PollManyUpdate): void {
@@ -152,7 +140,7 @@ class Watch {
   #update(row: Row, update: TrackerPollUpdate): void {
     const { tracking, newEvents, stopped, poll } = update;
     row.status = tracking?.shipment?.statusMilestone ?? undefined;
-    row.event = sortEvents(tracking?.events ?? []).at(-1);
+    row.event = latestEvent(tracking?.events ?? []);
     if (stopped) {
       row.end = 'stopped';
       row.nextPollAtMs = undefined;
@@ -212,17 +200,16 @@ class Watch {
     const { stdout, colours } = this.#terminal;
     const room = Math.max(1, (stdout.rows ?? 24) - OTHER_LINES);
     const rows = [...this.#rows.values()].sort(
-      (one, other) => Number(one.end !== undefined) - Number(other.end !== undefined),
+      (a, b) => Number(a.end !== undefined) - Number(b.end !== undefined),
     );
-    const widest = Math.max(...rows.map(({ trackingNumber }) => trackingNumber.length), 'Number'.length);
-    const eventWidth = Math.max(20, (stdout.columns ?? 80) - widest - STATUS_WIDTH - NEXT_WIDTH - 4);
-    const table = new Table({
-      colWidths: [widest + 2, STATUS_WIDTH, eventWidth, NEXT_WIDTH],
-      head: ['Number', 'Status', 'Last event', 'Next poll'],
-      chars: NO_LINES,
-      style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 2 },
-    });
-    for (const row of rows.slice(0, room)) table.push(this.#cells(row));
+    const shown = rows.slice(0, room).map((row) => this.#cells(row));
+    const head = ['Number', 'Status', 'Last event', 'Next poll'];
+    const widths = head.map((_, index) =>
+      Math.max(...[head, ...shown].map((cells) => widthOf(cells[index]))),
+    );
+    const [number = 0, status = 0, , next = 0] = widths.map((width) => width + 2);
+    const event = Math.max(MIN_EVENT_WIDTH, (stdout.columns ?? 80) - number - status - next);
+    const table = tableText(head, shown, [number, status, event, next]);
     const hidden = rows.length - room;
     const ended = rows.filter(({ end }) => end !== undefined).length;
     const more = hidden > 0 ? `, ${hidden} of them not shown` : '';
@@ -235,32 +222,20 @@ class Watch {
     const what =
       event === undefined
         ? ''
-        : `${colours.dim(plain(event.occurrenceDatetime ?? ''))} ${eventText(event, colours)}`;
+        : `${colours.dim(timeText(event.occurrenceDatetime))} ${eventText(event, colours)}`.trim();
     const state = status === undefined ? colours.dim('no results yet') : milestoneText(status, colours);
     if (end === 'failed') return [trackingNumber, colours.red('failed'), failure ?? '', ''];
-    const next =
-      nextPollAtMs === undefined ? colours.dim('no longer tracked') : inText(nextPollAtMs - Date.now());
+    const next = nextPollAtMs === undefined ? colours.dim('ended') : formatWait(nextPollAtMs - Date.now());
     return [trackingNumber, state, what, next];
   }
 }
 
-/** A table of spaces: what is copied out of a terminal should hold no lines. */
-const NO_LINES = Object.fromEntries(
-  ['top', 'bottom', 'left', 'mid', 'right', 'middle'].flatMap((side) =>
-    ['', '-mid', '-left', '-right'].map((part) => [side + part, '']),
-  ),
-);
-
-/** True where the next number may do better: this one's input is what is wrong. */
-function isOfItsInput(error: unknown): boolean {
-  return (
-    error instanceof RequestValidationError ||
-    error instanceof InvalidRequestError ||
-    error instanceof ConflictError
-  );
+/** The width of a cell, colours not counted. */
+function widthOf(cell = ''): number {
+  return stripVTControlCharacters(cell).length;
 }
 
-function inText(ms: number): string {
+function formatWait(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   if (seconds < 60) return seconds === 0 ? 'now' : `in ${seconds} s`;
   return `in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;

@@ -4,7 +4,7 @@ import { CommandError } from '../../src/cli/terminal.ts';
 import { parsed } from './parsed.ts';
 
 function optionsOf(...args: string[]): FakeOptions {
-  return fakeOptions(parsed('tracking-client-fake', args));
+  return fakeOptions(parsed(['fake', ...args]));
 }
 
 function usageErrorOf(...args: string[]): string {

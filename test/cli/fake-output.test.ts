@@ -128,7 +128,7 @@ describe('pushLine', () => {
 const URL = 'http://127.0.0.1:4010/public/v1';
 
 function greet(...args: string[]): string {
-  return greeting(URL, fakeOptions(parsed('tracking-client-fake', args)), colours);
+  return greeting(URL, fakeOptions(parsed(['fake', ...args])), colours);
 }
 
 describe('greeting', () => {

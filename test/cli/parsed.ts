@@ -4,16 +4,15 @@ import { makeTerminal } from './make-terminal.ts';
 /**
  * Reads a command line without running it.
  *
- * @param name - the name of the program
- * @param args - what follows it
- * @returns the flags of the command, or of the subcommand that is named
+ * @param args - a subcommand and what follows it
+ * @returns the flags of the subcommand
  * @throws CommanderError where it is no command line
  */
-export function parsed<Flags>(name: string, args: readonly string[]): Flags {
-  const program = createProgram(name, makeTerminal().terminal, () => {});
-  for (const command of program.commands.length > 0 ? program.commands : [program]) command.action(() => {});
+export function parsed<Flags>(args: readonly string[]): Flags {
+  const program = createProgram(makeTerminal().terminal, () => {});
+  for (const command of program.commands) command.action(() => {});
   program.parse([...args], { from: 'user' });
-  const command = program.commands.find((one) => one.name() === args[0]) ?? program;
+  const command = program.commands.find((candidate) => candidate.name() === args[0]) ?? program;
   // The caller names the flags that the command has.
   return command.opts() as Flags;
 }

@@ -3,12 +3,11 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { VERSION } from '../../src/version.ts';
 import { makeTerminal } from './make-terminal.ts';
-import { parsed } from './parsed.ts';
 
-async function ran(line: string, name = 'tracking-client') {
+async function ran(line: string) {
   const { terminal, output } = makeTerminal();
   const args = line.split(' ').filter((arg) => arg !== '');
-  const exitCode = await run(name, args, terminal);
+  const exitCode = await run(args, terminal);
   return { exitCode, ...output };
 }
 
@@ -22,7 +21,7 @@ function setEnvironment(baseUrl: string | undefined, apiKey: string | undefined)
 }
 
 describe('the command', () => {
-  it.each(['', 'track', 'watch', 'import', 'listen', 'fake'])(
+  it.each(['', 'track', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'])(
     '%s --help → fits a screen of 80 by 24, exit code 0',
     async (command) => {
       const { exitCode, stdout, stderr } = await ran(`${command} --help`);
@@ -43,8 +42,8 @@ describe('the command', () => {
     });
   });
 
-  it.each(['tracking-client', 'tracking-client-fake'])('%s --version → the version', async (name) => {
-    expect(await ran('--version', name)).toEqual({ exitCode: 0, stdout: `${VERSION}\n`, stderr: '' });
+  it('--version → the version', async () => {
+    expect(await ran('--version')).toEqual({ exitCode: 0, stdout: `${VERSION}\n`, stderr: '' });
   });
 
   it.each([
@@ -67,19 +66,24 @@ describe('the command', () => {
     expect(stderr).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
   });
 
-  it.each(['track RR123456785CN', 'watch --all', 'import rows.csv'])(
-    '%s without a key → one sentence that says what to set, exit code 2',
-    async (line) => {
-      setEnvironment('https://api.example.com/public/v1', undefined);
-      expect(await ran(line)).toEqual({
-        exitCode: 2,
-        stdout: '',
-        stderr:
-          'tracking-client: Set TRACKING_API_KEY to your API key. ' +
-          'To try it without any: `npx tracking-client fake` in another terminal\n',
-      });
-    },
-  );
+  it.each([
+    'track RR123456785CN',
+    'watch --all',
+    'import rows.csv',
+    'list',
+    'stop an-id',
+    'resend an-id',
+    'couriers',
+  ])('%s without a key → one sentence that says what to set, exit code 2', async (line) => {
+    setEnvironment('https://api.example.com/public/v1', undefined);
+    expect(await ran(line)).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr:
+        'tracking-client: Set TRACKING_API_KEY to your API key. ' +
+        'To try it without any: `npx tracking-client fake` in another terminal\n',
+    });
+  });
 
   it('no base URL → one sentence, exit code 2', async () => {
     setEnvironment('', 'a-key');
@@ -120,10 +124,5 @@ describe('the command', () => {
       destinationCountryCode: 'US',
       destinationPostCode: '94901',
     });
-  });
-
-  it('fake, by both of its names → the same flags', () => {
-    const args = ['--port', '0', '--fail', '500'];
-    expect(parsed('tracking-client', ['fake', ...args])).toEqual(parsed('tracking-client-fake', args));
   });
 });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { COMMANDS } from '../../scripts/support/entry-points.ts';
@@ -15,18 +16,23 @@ export interface StartedCommand {
   readonly exitCode: Promise<number | null>;
 }
 
-/** Programs of this package, bundled once from the sources. */
-export interface Commands extends AsyncDisposable {
-  /** Starts one of them; without the variables of this process that say where the service is. */
-  start(
-    name: keyof typeof COMMANDS,
-    args: readonly string[],
-    environment?: NodeJS.ProcessEnv,
-  ): StartedCommand;
+/** How a command is started. */
+export interface StartOptions {
+  readonly cwd?: string;
+  /** What it reads from standard input; a function keeps the pipe open and gets it. Default: nothing. */
+  readonly stdin?: string | Buffer | ((pipe: Writable) => void);
 }
 
-/** Bundles the programs: to compile the sources anew for every process would take most of a test's time. */
-export async function bundleCommands(): Promise<Commands> {
+/** The command of this package, bundled once from the sources. */
+export interface BundledCommand extends AsyncDisposable {
+  /** Starts it, without the variables of this process that say where the service is. */
+  start(args: readonly string[], environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;
+  /** Runs a line of bash in which `cli` is the command, with a failing part of a pipe failing the whole. */
+  shell(line: string, environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;
+}
+
+/** Bundles the command: to compile the sources anew for every process would take most of a test's time. */
+export async function bundleCommand(): Promise<BundledCommand> {
   await mkdir(join(ROOT, '.tmp'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, '.tmp', 'commands-'));
   await build({
@@ -40,28 +46,37 @@ export async function bundleCommands(): Promise<Commands> {
     logLevel: 'error',
   });
   const children: ChildProcess[] = [];
+  const file = join(folder, 'tracking-client.cjs');
+  function spawned(
+    program: string,
+    args: readonly string[],
+    environment: NodeJS.ProcessEnv = {},
+    { cwd, stdin }: StartOptions = {},
+  ): StartedCommand {
+    const own = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKING_'));
+    const child = spawn(program, args, {
+      cwd,
+      env: { ...Object.fromEntries(own), ...environment },
+      stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+    children.push(child);
+    const output = { stdout: '', stderr: '' };
+    child.stdout?.on('data', (chunk: Buffer) => {
+      output.stdout += chunk.toString();
+    });
+    child.stderr?.on('data', (chunk: Buffer) => {
+      output.stderr += chunk.toString();
+    });
+    if (typeof stdin === 'function') child.stdin && stdin(child.stdin);
+    else child.stdin?.end(stdin);
+    const exitCode = new Promise<number | null>((resolve) => child.on('close', resolve));
+    return { child, output, exitCode };
+  }
   return {
-    start(name, args, environment = {}) {
-      const {
-        TRACKING_BASE_URL: _url,
-        TRACKING_API_KEY: _key,
-        TRACKING_WEBHOOK_SECRET: _secret,
-        ...env
-      } = process.env;
-      const child = spawn(process.execPath, [join(folder, `${name}.cjs`), ...args], {
-        env: { ...env, ...environment },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      children.push(child);
-      const output = { stdout: '', stderr: '' };
-      child.stdout.on('data', (chunk: Buffer) => {
-        output.stdout += chunk.toString();
-      });
-      child.stderr.on('data', (chunk: Buffer) => {
-        output.stderr += chunk.toString();
-      });
-      const exitCode = new Promise<number | null>((resolve) => child.on('close', resolve));
-      return { child, output, exitCode };
+    start: (args, environment, options) => spawned(process.execPath, [file, ...args], environment, options),
+    shell: (line, environment, options) => {
+      const script = `set -o pipefail; cli() { "${process.execPath}" "${file}" "$@"; }; ${line}`;
+      return spawned('bash', ['-c', script], environment, options);
     },
     async [Symbol.asyncDispose]() {
       for (const child of children) child.kill('SIGKILL');

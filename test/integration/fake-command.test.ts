@@ -1,24 +1,24 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { VERSION } from '../../src/version.ts';
-import { bundleCommands, type Commands, printed, type StartedCommand } from './command.ts';
+import { VERSION } from '../../src/config/config.ts';
+import { type BundledCommand, bundleCommand, printed, type StartedCommand } from './command.ts';
 
 const NUMBER = 'RR123456785CN';
 const headers = { authorization: 'Bearer any-key', 'content-type': 'application/json' };
 
-describe('tracking-client-fake', () => {
+describe('tracking-client fake', () => {
   const closers: (() => void)[] = [];
-  let commands: Commands;
+  let cli: BundledCommand;
   beforeAll(async () => {
-    commands = await bundleCommands();
+    cli = await bundleCommand();
   });
-  afterAll(() => commands[Symbol.asyncDispose]());
+  afterAll(() => cli[Symbol.asyncDispose]());
   afterEach(() => {
     for (const close of closers.splice(0)) close();
   });
 
-  const start = (...args: string[]) => commands.start('tracking-client-fake', args);
+  const start = (...args: string[]) => cli.start(['fake', ...args]);
 
   async function baseUrlOf(command: StartedCommand): Promise<string> {
     const [, url = ''] = await printed(command, /Base URL +(\S+)/);
@@ -94,7 +94,7 @@ describe('tracking-client-fake', () => {
     expect(await second.exitCode).toBe(1);
     expect(second.output).toEqual({
       stdout: '',
-      stderr: `tracking-client-fake: Port ${port} of 127.0.0.1 is in use; choose another with --port\n`,
+      stderr: `tracking-client: Port ${port} of 127.0.0.1 is in use; choose another with --port\n`,
     });
   });
 
@@ -103,7 +103,7 @@ describe('tracking-client-fake', () => {
     expect(await command.exitCode).toBe(2);
     expect(command.output).toEqual({
       stdout: '',
-      stderr: 'tracking-client-fake: Expected `--speed` to be a number of at least 1, got "0"\n',
+      stderr: 'tracking-client: Expected `--speed` to be a number of at least 1, got "0"\n',
     });
   });
 
@@ -138,7 +138,7 @@ describe('tracking-client-fake', () => {
     const baseUrl = await baseUrlOf(command);
     const control = async (path: string, body: object) => {
       const url = new URL(`/__fake/${path}`, baseUrl);
-      return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+      return (await fetch(url, { method: 'POST', body: JSON.stringify(body) })).status;
     };
     expect(await control('failures', { endpoint: 'trackers.create', status: 500 })).toBe(200);
     expect((await create(baseUrl)).status).toBe(500);

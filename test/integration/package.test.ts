@@ -317,7 +317,7 @@ describe('the package', () => {
     const readme = readDocument('README.md');
     const [start, variables, program] = parseMarkdown(readme).blocks;
     expect([start?.language, variables?.language, program?.language]).toEqual(['sh', 'sh', 'ts']);
-    expect(start?.code).toBe('npx tracking-client-fake --speed 3600\n');
+    expect(start?.code).toBe('npx tracking-client fake --speed 3600\n');
     expect(readme).toContain('save this as `timeline.mjs`, and run `node timeline.mjs`');
     await installPacked(join(scratch, 'tracking-client.tgz'), scratch);
     await writeFile(join(scratch, 'timeline.mjs'), program?.code ?? '');

@@ -3,28 +3,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundleCommands, type Commands, printed } from './command.ts';
+import { type BundledCommand, bundleCommand, printed } from './command.ts';
 
 const NUMBER = 'RR123456785CN';
 
 describe('tracking-client', () => {
-  let commands: Commands;
+  let cli: BundledCommand;
   beforeAll(async () => {
-    commands = await bundleCommands();
+    cli = await bundleCommand();
   });
-  afterAll(() => commands[Symbol.asyncDispose]());
+  afterAll(() => cli[Symbol.asyncDispose]());
 
   it('fake, then watch until the end → the whole journey, exit code 0', async () => {
-    const fake = commands.start('tracking-client', ['fake', '--port', '0', '--speed', '400000']);
+    const fake = cli.start(['fake', '--port', '0', '--speed', '400000']);
     const [, baseUrl = ''] = await printed(fake, /export TRACKING_BASE_URL=(\S+)/);
     const environment = { TRACKING_BASE_URL: baseUrl, TRACKING_API_KEY: 'any' };
-    const watch = commands.start('tracking-client', ['watch', NUMBER, '--interval', '1s'], environment);
+    const watch = cli.start(['watch', NUMBER, '--interval', '1s'], environment);
     expect(await watch.exitCode).toBe(0);
     expect(watch.output.stderr).toBe('');
     const lines = watch.output.stdout.trimEnd().split('\n');
     expect(lines.filter((line) => / [○●] /.test(line))).toHaveLength(6);
     expect(lines.at(-1)).toBe(`${NUMBER}  delivered, and no longer tracked`);
-    const track = commands.start('tracking-client', ['track', NUMBER], environment);
+    const track = cli.start(['track', NUMBER], environment);
     expect(await track.exitCode).toBe(0);
     expect(track.output.stdout).toMatch(/^RR123456785CN {2}delivered\n( {2}[○●] .*\n){6}$/);
   });
@@ -35,7 +35,7 @@ describe('tracking-client', () => {
     await using server = await service.listen();
     await writeFile(join(folder, 'rows.csv'), `tracking number\n${NUMBER}\nx\n`);
     const environment = { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'hush-hush', CI: 'true' };
-    const command = commands.start('tracking-client', ['import', join(folder, 'rows.csv')], environment);
+    const command = cli.start(['import', join(folder, 'rows.csv')], environment);
     expect(await command.exitCode).toBe(1);
     expect(service.trackers).toMatchObject([{ trackingNumber: NUMBER }]);
     expect(await readFile(join(folder, 'rows.failures.csv'), 'utf8')).toMatch(
@@ -50,7 +50,7 @@ describe('tracking-client', () => {
     'listen and %s → the event is printed, exit code 0',
     async (signal) => {
       const service = createFakeTrackingService({ resultsDelayMs: 0 });
-      const listen = commands.start('tracking-client', ['listen', '--port', '0'], {
+      const listen = cli.start(['listen', '--port', '0'], {
         TRACKING_WEBHOOK_SECRET: 'hush',
       });
       const [target] = await printed(listen, /http:\S+/);
@@ -72,7 +72,7 @@ describe('tracking-client', () => {
     const service = createFakeTrackingService();
     await using server = await service.listen();
     const environment = { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'any' };
-    const watch = commands.start('tracking-client', ['watch', NUMBER], environment);
+    const watch = cli.start(['watch', NUMBER], environment);
     await printed(watch, /no results yet/);
     watch.child.kill('SIGINT');
     expect(await watch.exitCode).toBe(130);
@@ -83,7 +83,7 @@ describe('tracking-client', () => {
     const gone = await createFakeTrackingService().listen();
     await gone.close();
     const environment = { TRACKING_BASE_URL: gone.url, TRACKING_API_KEY: 'hush-hush' };
-    const track = commands.start('tracking-client', ['track', NUMBER], environment);
+    const track = cli.start(['track', NUMBER], environment);
     expect(await track.exitCode).toBe(1);
     const lines = track.output.stderr.trimEnd().split('\n');
     expect(lines.at(-1)).toMatch(/^tracking-client: .*ECONNREFUSED/);

@@ -32,11 +32,10 @@ function complaintAbout(command: string): string | undefined {
   }
   if (name === 'tsx')
     return existsSync(new URL(rest[0] ?? '', ROOT)) ? undefined : `${command}: no such file`;
-  const isFake = name === 'tracking-client-fake' || rest[0] === 'fake';
-  if (!isFake && name !== 'tracking-client') return `${command}: nobody checks this command`;
+  if (name !== 'tracking-client') return `${command}: nobody checks this command`;
   try {
-    const flags = parsed<Parameters<typeof fakeOptions>[0]>(name, rest);
-    if (isFake) fakeOptions(flags);
+    const flags = parsed<Parameters<typeof fakeOptions>[0]>(rest);
+    if (rest[0] === 'fake') fakeOptions(flags);
     return undefined;
   } catch (error) {
     return `${command}: ${error}`;
@@ -57,7 +56,7 @@ describe('the commands of', () => {
   it.each([
     ['npm run nothing', 'package.json has no script "nothing"'],
     ['npx tsx bench/nothing.ts', 'no such file'],
-    ['npx tracking-client-fake --prot 4010', "unknown option '--prot'"],
+    ['npx tracking-client fake --prot 4010', "unknown option '--prot'"],
     ['npx tracking-client fake --speed 0', 'Expected `--speed` to be'],
     ['npx tracking-client trak RR123456785CN', "unknown command 'trak'"],
     ['npx something', 'nobody checks'],

@@ -1,4 +1,4 @@
-// Starts `tracking-client-fake` with the runtime that the arguments tell, asks it over HTTP, and stops it.
+// Starts `tracking-client fake` with the runtime that the arguments tell, asks it over HTTP, and stops it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,9 @@ const [program, ...args] = process.argv.slice(2);
 
 await runChecks({
   'the command → serves, and stops with 0': async () => {
-    const command = spawn(program, [...args, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const command = spawn(program, [...args, 'fake', '--port', '0'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     try {
       let baseUrl;
       for await (const line of createInterface({ input: command.stdout })) {

@@ -12,6 +12,7 @@ after(() => command?.kill('SIGKILL'));
 test('the installed command → serves the client, pushes to the receiver, and stops with 0', async () => {
   const receiver = await startReceiver('whsec');
   const args = [
+    'fake',
     '--port',
     '0',
     '--speed',
@@ -21,7 +22,7 @@ test('the installed command → serves the client, pushes to the receiver, and s
     '--webhook-secret',
     'whsec',
   ];
-  command = spawn('node_modules/.bin/tracking-client-fake', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  command = spawn('node_modules/.bin/tracking-client', args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let baseUrl;
   for await (const line of createInterface({ input: command.stdout })) {
     baseUrl ??= /Base URL +(\S+)/.exec(line)?.[1];

@@ -1,0 +1,97 @@
+import { constants, rmSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { stringify } from 'csv-stringify/sync';
+import type { BulkOutcome } from 'tracking-client';
+import { FAILURE_COLUMNS, ownColumns } from './columns.ts';
+import type { CsvInput, Row } from './csv-input.ts';
+import { CommandError, formatReason } from './terminal.ts';
+import { plain } from './text.ts';
+
+/** Only its owner may read it, as it holds names and addresses. */
+const MODE = 0o600;
+
+/** Formats why there is no tracker, in the service's words. */
+function formatErrors({ errors = [] }: BulkOutcome): string {
+  return plain(errors.map(({ code, message }) => (message ? `${code}: ${message}` : code)).join('; '));
+}
+
+/** How often something went wrong, and where first. */
+export interface FailureReason {
+  readonly text: string;
+  readonly line: number;
+  readonly count: number;
+}
+
+/** The rows that failed, as they were, and why. It is opened before anything is sent. */
+export class FailuresFile {
+  readonly path: string;
+  readonly #handle: FileHandle;
+  readonly #input: CsvInput;
+  /** False for a file that this run did not make. */
+  readonly #isNew: boolean;
+  /** By code, for messages differ from row to row. */
+  readonly reasons = new Map<string, FailureReason>();
+  /** Rows in the file. */
+  count = 0;
+
+  private constructor(path: string, handle: FileHandle, input: CsvInput, isNew: boolean) {
+    this.path = path;
+    this.#handle = handle;
+    this.#input = input;
+    this.#isNew = isNew;
+  }
+
+  /** Makes the file; takes one that exists only with `overwrite`, and never the input by another name. */
+  static async open(path: string, input: CsvInput, overwrite: boolean): Promise<FailuresFile> {
+    try {
+      // Exclusive, so no link that somebody planted is followed.
+      return new FailuresFile(path, await open(path, 'wx', MODE), input, true);
+    } catch (error) {
+      const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+      if (!exists) throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
+      if (!overwrite)
+        throw new CommandError(`${path} exists; name another file, or give --overwrite to replace it`);
+    }
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(path, constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0));
+      const stats = await handle.stat();
+      if (stats.dev === input.identity.dev && stats.ino === input.identity.ino)
+        throw new CommandError('Expected `--failures` to be another file than the one to import');
+      if (stats.isFile()) {
+        await handle.truncate();
+        await handle.chmod(MODE);
+      }
+      return new FailuresFile(path, handle, input, false);
+    } catch (error) {
+      await handle?.close();
+      if (error instanceof CommandError) throw error;
+      throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
+    }
+  }
+
+  /** Adds a row; rejects when the disk is full. */
+  async add(outcome: BulkOutcome, { line, cells }: Row): Promise<void> {
+    const { columns, delimiter, needsBom } = this.#input;
+    const own = ownColumns(columns);
+    const reason = formatErrors(outcome);
+    const code = outcome.errors?.[0]?.code ?? outcome.status;
+    const known = this.reasons.get(code) ?? { text: reason, line, count: 0 };
+    this.reasons.set(code, { ...known, count: known.count + 1 });
+    // A spreadsheet would run it. The user's own cells stay as they are, for the file is made to be imported again.
+    const safeReason = /^[=+\-@＝＋－＠]/.test(reason) ? `'${reason}` : reason;
+    const record = [...own.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
+    const isFirst = this.count === 0;
+    const records = isFirst ? [[...own, ...FAILURE_COLUMNS], record] : [record];
+    // Spaces inside quotes belong to the cell.
+    const text = stringify(records, { delimiter, bom: isFirst && needsBom, quoted_match: /^\s|\s$/ });
+    await this.#handle.writeFile(text);
+    this.count += 1;
+  }
+
+  /** Closes the file, and removes one that this run made and did not need. */
+  async close(): Promise<void> {
+    await this.#handle.close();
+    if (this.count === 0 && this.#isNew) rmSync(this.path, { force: true });
+  }
+}

@@ -1,0 +1,51 @@
+import type { Tracker, TrackingClient } from 'tracking-client';
+import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
+import { plain, tableText, timeText } from './text.ts';
+
+export interface ListOptions {
+  /** Trackers to print at most. */
+  readonly limit: number;
+  /** True to leave out what the service tracks no more. */
+  readonly tracked: boolean;
+  readonly json: boolean;
+  readonly terminal: Terminal;
+}
+
+const MAX_PAGE_SIZE = 500;
+
+/** Prints the trackers of the account, newest first. */
+export async function list(
+  client: TrackingClient,
+  { limit, tracked, json, terminal }: ListOptions,
+): Promise<number> {
+  const found: Tracker[] = [];
+  let count = 0;
+  let hasMore = false;
+  // With a filter, nobody knows how many have to be looked at.
+  const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
+  const all = client.trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal });
+  for await (const tracker of all) {
+    if (tracked && !tracker.isTracked) continue;
+    hasMore = count >= limit;
+    if (hasMore) break;
+    count += 1;
+    if (json) printJson(terminal, tracker);
+    else found.push(tracker);
+  }
+  if (found.length > 0) print(terminal, trackersTable(found, terminal));
+  if (count === 0)
+    warn(terminal, tracked ? 'The service tracks none of your trackers' : 'There are no trackers');
+  if (hasMore) warn(terminal, `The newest ${limit}; --limit shows more`);
+  return EXIT.done;
+}
+
+function trackersTable(trackers: readonly Tracker[], { colours }: Terminal): string {
+  const rows = trackers.map(({ trackingNumber, isTracked, createdAt, trackerId, clientTrackerId }) => [
+    plain(trackingNumber),
+    isTracked ? colours.green('tracked') : colours.dim('stopped'),
+    timeText(createdAt),
+    plain(trackerId),
+    plain(clientTrackerId ?? ''),
+  ]);
+  return tableText(['Number', 'State', 'Created', 'Id', 'Client id'], rows);
+}

@@ -1,0 +1,66 @@
+import {
+  ConflictError,
+  InvalidRequestError,
+  NotFoundError,
+  RequestValidationError,
+  ResultsNotReadyError,
+  type TrackerRequestOptions,
+  type TrackingClient,
+} from 'tracking-client';
+import { CommandError, EXIT, printJson, type Terminal, warn } from './terminal.ts';
+import { plain } from './text.ts';
+
+/** What `--by` takes: which name of a tracker is given. */
+export const NAMES = ['id', 'client-id', 'number'] as const;
+
+export interface NamedTrackersOptions {
+  readonly by: (typeof NAMES)[number];
+  readonly json: boolean;
+  readonly terminal: Terminal;
+}
+
+/** True for an error that the next name may not meet. */
+export function isAboutOneTracker(error: unknown): boolean {
+  return [
+    RequestValidationError,
+    InvalidRequestError,
+    ConflictError,
+    NotFoundError,
+    ResultsNotReadyError,
+    CommandError,
+  ].some((type) => error instanceof type);
+}
+
+/** Runs an action for one tracker after the other; one that fails is a line of its own, and the others go on. */
+export async function forEachNamed(
+  client: TrackingClient,
+  names: readonly string[],
+  { by, json, terminal }: NamedTrackersOptions,
+  action: (id: string, options: TrackerRequestOptions) => Promise<void>,
+): Promise<number> {
+  const { signal } = terminal;
+  let exitCode: number = EXIT.done;
+  for (const name of names) {
+    try {
+      const id = by === 'number' ? await findByNumber(client, name, signal) : name;
+      await action(id, { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' }) });
+    } catch (error) {
+      if (!isAboutOneTracker(error)) throw error;
+      const message = plain(error instanceof Error ? error.message : String(error));
+      if (json) printJson(terminal, { name, error: message });
+      else warn(terminal, `${plain(name)}  ${message}`);
+      exitCode = EXIT.failed;
+    }
+  }
+  return exitCode;
+}
+
+/** Numbers are not unique: of several trackers it is not for us to choose. */
+async function findByNumber(client: TrackingClient, number: string, signal: AbortSignal): Promise<string> {
+  const trackings = await client.trackers.resultsByTrackingNumber(number, { signal });
+  const ids = [...new Set(trackings.flatMap(({ tracker }) => tracker?.trackerId ?? []))];
+  const [id] = ids;
+  if (id === undefined) throw new CommandError('No tracker with results has this number; `list` shows ids');
+  if (ids.length > 1) throw new CommandError(`${ids.length} trackers have this number: ${ids.join(', ')}`);
+  return id;
+}

@@ -1,0 +1,363 @@
+import {
+  chmod,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFakeTrackingService, type FakeTrackingServiceOptions } from 'tracking-client/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type BundledCommand, bundleCommand, type StartOptions } from './command.ts';
+
+const NUMBER = 'RR123456785CN';
+
+function csvOf(count: number): string {
+  const numbers = Array.from({ length: count }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
+  return `trackingNumber\n${numbers.join('\n')}\n`;
+}
+
+describe('tracking-client import', () => {
+  let cli: BundledCommand;
+  beforeAll(async () => {
+    cli = await bundleCommand();
+  });
+  afterAll(() => cli[Symbol.asyncDispose]());
+
+  /** A folder with `rows.csv`, a temporary folder of its own, and a service to import into. */
+  async function setUp(csv: string | Buffer, options: FakeTrackingServiceOptions = {}) {
+    const folder = await mkdtemp(join(tmpdir(), 'tracking-client-import-'));
+    const temporary = join(folder, 'tmp');
+    await mkdir(temporary);
+    const fake = createFakeTrackingService(options);
+    const server = await fake.listen();
+    onTestFinished(async () => {
+      await server.close();
+      await rm(folder, { recursive: true });
+    });
+    await writeFile(join(folder, 'rows.csv'), csv);
+    const environment = { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'hush-hush', TMPDIR: temporary };
+    const start = (args: string[], started: StartOptions = {}) =>
+      cli.start(['import', ...args], environment, { cwd: folder, ...started });
+    const shell = (line: string) => cli.shell(line, environment, { cwd: folder });
+    const files = async () => (await readdir(folder)).filter((name) => name !== 'tmp').sort();
+    const failures = async () => {
+      const name = (await files()).find((file) => file.startsWith('rows.failures-')) ?? 'none';
+      return { name, text: await readFile(join(folder, name), 'utf8') };
+    };
+    const path = (name: string) => join(folder, name);
+    return { fake, folder, temporary, start, shell, files, failures, path };
+  }
+
+  describe('the file of failures', () => {
+    it.each(['nowhere/failures.csv', 'rows.csv/failures.csv'])(
+      '--failures %s, which cannot be written → one line, nothing sent, exit code 2',
+      async (failures) => {
+        const { fake, start } = await setUp(csvOf(3));
+        const { output, exitCode } = start(['rows.csv', '--failures', failures]);
+        expect(await exitCode).toBe(2);
+        expect(output.stderr).toMatch(/^tracking-client: Could not write \S+failures\.csv: .+\n$/);
+        expect(fake.requests).toEqual([]);
+      },
+    );
+
+    it('a disk that fills up → ends with the summary and the line where to go on, exit code 1', async () => {
+      const { start } = await setUp(`trackingNumber\n${NUMBER}\nx\n`);
+      const { output, exitCode } = start(['rows.csv', '--failures', '/dev/full', '--overwrite']);
+      expect(await exitCode).toBe(1);
+      expect(output.stdout).toMatch(/^2 of 2 rows\n {2}created +1 /);
+      expect(output.stderr).toMatch(/Stopped at line 3 of rows\.csv: .*\/dev\/full.*no space left on device/);
+      expect(output.stderr).toContain('Run the same command again');
+      expect(output.stderr).not.toMatch(/^ +at /m);
+    });
+
+    it('the default → its name has the time of the run, and it is readable by its owner only', async () => {
+      const { start, failures, path } = await setUp('trackingNumber\nx\n');
+      expect(await start(['rows.csv']).exitCode).toBe(1);
+      const { name, text } = await failures();
+      expect(name).toMatch(/^rows\.failures-\d{8}-\d{6}\.csv$/);
+      expect(text).toMatch(/^trackingNumber,line,status,reason\nx,2,invalid,/);
+      expect((await stat(path(name))).mode & 0o777).toBe(0o600);
+    });
+
+    it('no failing row → no file is left, and that of an earlier run stays', async () => {
+      const { start, files, path } = await setUp(csvOf(2));
+      await writeFile(path('rows.failures.csv'), 'earlier');
+      expect(await start(['rows.csv']).exitCode).toBe(0);
+      expect(await files()).toEqual(['rows.csv', 'rows.failures.csv']);
+    });
+
+    it('--failures that exists → refused, unchanged, nothing sent, exit code 2', async () => {
+      const { fake, start, path } = await setUp(csvOf(2));
+      await writeFile(path('mine.csv'), 'earlier');
+      const { output, exitCode } = start(['rows.csv', '--failures', 'mine.csv']);
+      expect(await exitCode).toBe(2);
+      expect(output.stderr).toBe(
+        'tracking-client: mine.csv exists; name another file, or give --overwrite to replace it\n',
+      );
+      expect(await readFile(path('mine.csv'), 'utf8')).toBe('earlier');
+      expect(fake.requests).toEqual([]);
+    });
+
+    it('--overwrite → replaced, readable by its owner only', async () => {
+      const { start, path } = await setUp('trackingNumber\nx\n');
+      await writeFile(path('mine.csv'), 'earlier '.repeat(100));
+      expect(await start(['rows.csv', '--failures', 'mine.csv', '--overwrite']).exitCode).toBe(1);
+      expect(await readFile(path('mine.csv'), 'utf8')).toMatch(
+        /^trackingNumber,line,status,reason\nx,2,.*\n$/,
+      );
+      expect((await stat(path('mine.csv'))).mode & 0o777).toBe(0o600);
+    });
+
+    it('--overwrite and a symbolic link → refused, what it points to is unchanged', async () => {
+      const { start, path } = await setUp('trackingNumber\nx\n');
+      await writeFile(path('other.csv'), 'precious');
+      await symlink(path('other.csv'), path('mine.csv'));
+      expect(await start(['rows.csv', '--failures', 'mine.csv', '--overwrite']).exitCode).toBe(2);
+      expect(await readFile(path('other.csv'), 'utf8')).toBe('precious');
+    });
+
+    it.each(['hard link', 'symbolic link', 'linked folder', 'same name'])(
+      '--overwrite and the input by another name (%s) → refused, unchanged, nothing sent',
+      async (kind) => {
+        const { fake, start, folder, path } = await setUp(csvOf(2));
+        if (kind === 'hard link') await link(path('rows.csv'), path('other.csv'));
+        if (kind === 'symbolic link') await symlink('rows.csv', path('other.csv'));
+        if (kind === 'linked folder') await symlink(folder, path('again'));
+        const name = { 'linked folder': 'again/rows.csv', 'same name': './rows.csv' }[kind] ?? 'other.csv';
+        const { output, exitCode } = start(['rows.csv', '--failures', name, '--overwrite']);
+        expect(await exitCode).toBe(2);
+        if (kind !== 'symbolic link')
+          expect(output.stderr).toBe(
+            'tracking-client: Expected `--failures` to be another file than the one to import\n',
+          );
+        expect(await readFile(path('rows.csv'), 'utf8')).toBe(csvOf(2));
+        expect(fake.requests).toEqual([]);
+      },
+    );
+
+    it('--failures that is the file on standard input → refused, unchanged', async () => {
+      const { shell, path } = await setUp(csvOf(2));
+      const { exitCode } = shell('cli import - --failures rows.csv --overwrite < rows.csv');
+      expect(await exitCode).toBe(2);
+      expect(await readFile(path('rows.csv'), 'utf8')).toBe(csvOf(2));
+    });
+  });
+
+  describe('where rows come from', () => {
+    it.each(['-', '/dev/stdin'])('%s → what is piped in is imported', async (name) => {
+      const { fake, start, files, temporary } = await setUp('');
+      const { output, exitCode } = start([name], { stdin: `trackingNumber\n${NUMBER}\nx\n` });
+      expect(await exitCode).toBe(1);
+      expect(fake.trackers).toMatchObject([{ trackingNumber: NUMBER }]);
+      expect(output.stdout).toContain('2 of 2 rows\n');
+      expect(await files()).toEqual([
+        expect.stringMatching(/^import\.failures-\d{8}-\d{6}\.csv$/),
+        'rows.csv',
+      ]);
+      expect(await readdir(temporary)).toEqual([]);
+    });
+
+    it('a process substitution and a redirected file → imported', async () => {
+      const { fake, shell } = await setUp(csvOf(2));
+      expect(await shell(`cli import <(echo trackingNumber; echo ${NUMBER})`).exitCode).toBe(0);
+      expect(await shell('cli import - < rows.csv').exitCode).toBe(0);
+      expect(fake.trackers).toHaveLength(3);
+    });
+
+    it('a pipe that says nothing, and SIGINT → exit code 130 at once, nothing left behind', async () => {
+      const { start, temporary } = await setUp('');
+      let pipe = { end: () => {} };
+      const { child, exitCode } = start(['-'], {
+        stdin: (stdin) => {
+          pipe = stdin;
+          stdin.write('trackingNumber\n');
+        },
+      });
+      setTimeout(() => child.kill('SIGINT'), 500);
+      expect(await exitCode).toBe(130);
+      pipe.end();
+      expect(await readdir(temporary)).toEqual([]);
+    });
+
+    it('a FIFO that nobody writes to, and SIGINT → exit code 130 at once', async () => {
+      const { start, shell } = await setUp('');
+      expect(await shell('mkfifo fifo').exitCode).toBe(0);
+      const { child, exitCode } = start(['fifo']);
+      setTimeout(() => child.kill('SIGINT'), 500);
+      expect(await exitCode).toBe(130);
+    });
+
+    it('a mistake in the last line of a pipe → nothing is sent, exit code 2', async () => {
+      const { fake, start } = await setUp('');
+      const { output, exitCode } = start(['-'], { stdin: `trackingNumber\n${NUMBER}\n"open` });
+      expect(await exitCode).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: Standard input is no CSV: Quote Not Closed.*\n$/);
+      expect(fake.requests).toEqual([]);
+    });
+
+    it.each([
+      ['a folder', 'folder', 'Expected folder to be a file, got a folder'],
+      ['a file below a file', 'rows.csv/x', 'Could not read rows.csv/x: not a directory (ENOTDIR)'],
+      ['no file', 'gone.csv', 'There is no file gone.csv'],
+      ['a link to itself', 'loop', /^Could not read loop: too many symbolic links encountered \(ELOOP\)$/],
+    ])('%s → one line, exit code 2', async (_, name, message) => {
+      const { start, path } = await setUp('trackingNumber\n');
+      await mkdir(path('folder'));
+      await symlink('loop', path('loop'));
+      const { output, exitCode } = start([name]);
+      expect(await exitCode).toBe(2);
+      const [line = '', ...rest] = output.stderr.replace('tracking-client: ', '').split('\n');
+      expect(line).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+      expect(rest).toEqual(['']);
+    });
+
+    it('a temporary folder that cannot be written → one line, nothing sent, exit code 2', async () => {
+      const { fake, start, temporary } = await setUp(csvOf(1));
+      await rm(temporary, { recursive: true });
+      await writeFile(temporary, '');
+      const { output, exitCode } = start(['rows.csv']);
+      expect(await exitCode).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: .*ENOTDIR.*\n$/);
+      expect(fake.requests).toEqual([]);
+      await chmod(temporary, 0o600);
+    });
+  });
+
+  describe('what rows hold', () => {
+    it('more fields than columns → refused with the lines, nothing sent', async () => {
+      const { fake, start } = await setUp(
+        `trackingNumber,title,recipientName\n${NUMBER},Box, red,Smith\nLA680658838NL,Box,Smith\nLA680658839NL,a,b,c\n`,
+      );
+      const { output, exitCode } = start(['rows.csv']);
+      expect(await exitCode).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: Expected .* 3 fields.* lines 2, 4\. .*quotes.*\n$/);
+      expect(fake.requests).toEqual([]);
+    });
+
+    it('empty fields beyond the columns, and rows of nothing but delimiters → as if they were not there', async () => {
+      const { fake, start } = await setUp(`trackingNumber;title\n${NUMBER};Box;;\n;;;\n`);
+      expect(await start(['rows.csv']).exitCode).toBe(0);
+      expect(fake.requests[0]?.body).toEqual([{ trackingNumber: NUMBER, title: 'Box' }]);
+    });
+
+    it('a Latin-1 file → refused with its line, nothing sent; --encoding latin1 reads it', async () => {
+      const csv = Buffer.from(
+        `trackingNumber,recipientName\nLA680658838NL,Meier\n${NUMBER},Müller\n`,
+        'latin1',
+      );
+      const { fake, start } = await setUp(csv);
+      const refused = start(['rows.csv']);
+      expect(await refused.exitCode).toBe(2);
+      expect(refused.output.stderr).toMatch(
+        /^tracking-client: Expected rows\.csv to be UTF-8.* line 3.*--encoding latin1.*\n$/,
+      );
+      expect(fake.requests).toEqual([]);
+      expect(await start(['rows.csv', '--encoding', 'latin1']).exitCode).toBe(0);
+      expect(fake.requests[0]?.body).toMatchObject([{}, { recipient: { name: 'Müller' } }]);
+    });
+
+    it('a UTF-16 file of a spreadsheet → --encoding utf-16le reads it', async () => {
+      const { fake, start } = await setUp(
+        Buffer.from(`\ufefftrackingNumber\ttitle\r\n${NUMBER}\tTüte\r\n`, 'utf16le'),
+      );
+      expect(await start(['rows.csv']).exitCode).toBe(2);
+      expect(await start(['rows.csv', '--encoding', 'utf-16le']).exitCode).toBe(0);
+      expect(fake.requests[0]?.body).toEqual([{ trackingNumber: NUMBER, title: 'Tüte' }]);
+    });
+
+    it.each([
+      'trackingNumber,title,title',
+      'trackingNumber,order_number,Order Number',
+      'trackingNumber,tracking_number',
+    ])('the columns %s → refused, nothing sent', async (header) => {
+      const { fake, start } = await setUp(`${header}\n${NUMBER},a\n`);
+      const { output, exitCode } = start(['rows.csv']);
+      expect(await exitCode).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: Expected each column .* once, got .* twice\n$/);
+      expect(fake.requests).toEqual([]);
+    });
+
+    it.each([
+      [';', []],
+      ['\t', []],
+      ['|', ['--delimiter', '|']],
+      ['\t', ['--delimiter', 'tab']],
+    ])('fields between %j and the flags %j → read', async (delimiter, flags) => {
+      const { fake, start } = await setUp(
+        [`trackingNumber,title`, `${NUMBER},"a, b"`].join('\n').replace(/,(?! )/g, delimiter),
+      );
+      expect(await start(['rows.csv', ...flags]).exitCode).toBe(0);
+      expect(fake.requests[0]?.body).toEqual([{ trackingNumber: NUMBER, title: 'a, b' }]);
+    });
+
+    it('a file of failures → imported again without a word about its own columns, with its delimiter', async () => {
+      const { start, failures, files, path } = await setUp(
+        `trackingNumber;status;note\nx;"open; paid";=1+1\n`,
+      );
+      expect(await start(['rows.csv']).exitCode).toBe(1);
+      const { name, text } = await failures();
+      expect(text).toMatch(
+        /^trackingNumber;status;note;line;status;reason\nx;"open; paid";=1\+1;2;invalid;validation_error: /,
+      );
+      await writeFile(path('mended.csv'), text.replace('\nx;', `\n${NUMBER};`));
+      const again = start(['mended.csv']);
+      expect(await again.exitCode).toBe(0);
+      expect(again.output.stderr).toBe('Columns that are not sent: status, note\n');
+      expect(await files()).toEqual(['mended.csv', 'rows.csv', name]);
+    });
+
+    it('a reason of the service that is a formula with escape codes → neither is left; cells of the user stay', async () => {
+      const { fake, start, failures } = await setUp(`trackingNumber,title\n${NUMBER},=SUM(A1)\n`);
+      const code = '=HYPERLINK("http://evil.example")\u001b[2J\u009b31m\u2028';
+      fake.fail('trackers.createBulk', { status: 400, code, message: '\u202egnp' });
+      expect(await start(['rows.csv']).exitCode).toBe(1);
+      const { text } = await failures();
+      expect(text.split('\n')[1]).toBe(
+        `${NUMBER},=SUM(A1),2,error,"'=HYPERLINK(""http://evil.example"") : gnp"`,
+      );
+    });
+  });
+
+  describe('what is said at the end', () => {
+    it('a wrong key → the reason and its count in the summary', async () => {
+      const { start } = await setUp(csvOf(250), { apiKeys: ['another'] });
+      const { output, exitCode } = start(['rows.csv']);
+      expect(await exitCode).toBe(1);
+      expect(output.stdout).toMatch(/\nWhy\n +250 +auth_invalid_api_key: .*\(first in line 2\)\n/);
+    });
+
+    it('SIGINT in the middle → says that the same command goes on; which finds what exists', async () => {
+      const { fake, start, files } = await setUp(csvOf(900), { latencyMs: 100 });
+      const { child, output, exitCode } = start(['rows.csv']);
+      const stop = setInterval(() => fake.trackers.length > 0 && child.kill('SIGINT'), 20);
+      expect(await exitCode).toBe(130);
+      clearInterval(stop);
+      expect(output.stderr).toContain(
+        'Stopped. Run the same command again to go on: what exists is found again, not created twice.\n',
+      );
+      const created = fake.trackers.length;
+      expect(created).toBeLessThan(900);
+      const again = start(['rows.csv']);
+      expect(await again.exitCode).toBe(0);
+      expect(again.output.stdout).toContain(`existing ${String(created).padStart(6)}`);
+      expect(fake.trackers).toHaveLength(900);
+      expect((await files()).length).toBeLessThanOrEqual(2);
+    });
+
+    it('--json and `| head -1` → stops, says so, exit code 1', async () => {
+      const { shell } = await setUp(csvOf(900));
+      const { output, exitCode } = shell('cli import rows.csv --json | head -1');
+      expect(await exitCode).toBe(1);
+      expect(output.stdout.split('\n')).toHaveLength(2);
+      expect(output.stderr).toContain('Run the same command again');
+      expect(output.stderr).not.toMatch(/^ +at /m);
+    });
+  });
+});
