@@ -6,7 +6,7 @@ import { plain, tableText } from './text.ts';
 export async function couriers(
   client: TrackingClient,
   text: string,
-  { json, terminal }: { readonly json: boolean; readonly terminal: Terminal },
+  { json, terminal }: { readonly json?: boolean | undefined; readonly terminal: Terminal },
 ): Promise<number> {
   const all = await client.couriers.list({ signal: terminal.signal });
   const wanted = text.toLowerCase();

@@ -1,22 +1,23 @@
 import { VERSION } from 'tracking-client';
 import type { RecordedRequest, SentWebhook, WebhookPush } from 'tracking-client/testing';
-import type { FakeOptions } from './fake-options.ts';
+import type { FakeFlags } from './fake-flags.ts';
 import type { Colours } from './terminal.ts';
 import { plain } from './text.ts';
 
 /** What a person needs to use the fake, ready to copy. */
-export function greeting(url: string, options: FakeOptions, colours: Colours): string {
-  const { apiKeys, webhookUrl, webhookSecret, plays, speed } = options;
-  const keys = apiKeys.length === 1 ? 'one key is' : `${apiKeys.length} keys are`;
+export function greeting(url: string, flags: FakeFlags, colours: Colours): string {
+  const { apiKey = [], webhookUrl, webhookSecret, speed } = flags;
+  const plays = (flags.play ?? ['delivered']).filter((name) => name !== 'none');
+  const keys = apiKey.length === 1 ? 'one key is' : `${apiKey.length} keys are`;
   const secret = webhookSecret === undefined ? 'without a secret' : 'with the secret';
   const pace = speed === 1 ? 'in real time' : `${speed} times faster than real time`;
   const play = `${plays.join(', then ')}, ${speed === Number.POSITIVE_INFINITY ? 'all at once' : pace}`;
-  const key = apiKeys.length === 0 ? 'any' : '$TRACKING_API_KEY';
-  const hint = apiKeys.length === 0 ? ' TRACKING_API_KEY=any' : '';
+  const key = apiKey.length === 0 ? 'any' : '$TRACKING_API_KEY';
+  const hint = apiKey.length === 0 ? ' TRACKING_API_KEY=any' : '';
   return [
     colours.bold(`tracking-client fake ${VERSION}`),
     `  Base URL  ${colours.green(url)}`,
-    `  API key   ${apiKeys.length === 0 ? 'any key is' : keys} accepted`,
+    `  API key   ${apiKey.length === 0 ? 'any key is' : keys} accepted`,
     `  Webhooks  ${webhookUrl === undefined ? 'none; --webhook-url turns them on' : `${webhookUrl}, ${secret}`}`,
     `  Play      ${plays.length === 0 ? 'none; events come from POST /__fake/events' : play}`,
     `  For apps  export TRACKING_BASE_URL=${url}${hint}`,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import { type FakeFlags, fakeOptions } from './fake-options.ts';
+import type { FakeFlags } from './fake-flags.ts';
 import { greeting, pushLine, requestLine } from './fake-output.ts';
 import { EXIT, explainListenFailure, print, type Terminal, untilAborted } from './terminal.ts';
 
@@ -15,22 +15,21 @@ const STOP_GRACE_MS = 1000;
 
 /** Serves a fake tracking service over HTTP until Ctrl-C. */
 export async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<number> {
-  const options = fakeOptions(flags);
-  const { host, port, apiKeys, plays, speed, seed, quota, webhookUrl, webhookSecret } = options;
+  const { host, port, apiKey, play = ['delivered'], speed, seed, quota, limit = [], webhookUrl } = flags;
   const { colours } = terminal;
   const fake = createFakeTrackingService({
-    ...(apiKeys.length > 0 && { apiKeys }),
-    play: plays,
+    ...(apiKey !== undefined && { apiKeys: apiKey }),
+    play: play.filter((name) => name !== 'none'),
     speed,
     seed,
-    limits: options.limits,
-    latencyMs: options.latencyMs,
-    plans: { perShipment: quota === undefined ? true : { quota }, perCall: options.hasPerCallPlan },
+    limits: limit.includes('off') ? false : Object.assign({}, ...limit),
+    latencyMs: flags.latency,
+    plans: { perShipment: quota === undefined ? true : { quota }, perCall: flags.perCall ?? false },
     webhooks: webhookUrl !== undefined,
     historyLimit: HISTORY_LIMIT,
     onRequest: (request) => print(terminal, requestLine(request, colours)),
   });
-  for (const { endpoint, failure } of options.failures) fake.fail(endpoint, failure);
+  for (const { endpoint, failure } of flags.fail ?? []) fake.fail(endpoint, failure);
   const server = await fake.listen({ host, port, control: true }).catch((error: unknown) => {
     throw explainListenFailure(error, host, port);
   });
@@ -39,18 +38,16 @@ export async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<n
     stopSender = createWebhookSender({
       target: webhookUrl,
       fake,
-      ...(webhookSecret !== undefined && { secret: webhookSecret }),
-      duplicates: options.duplicates,
-      shuffle: options.shuffle,
+      ...(flags.webhookSecret !== undefined && { secret: flags.webhookSecret }),
+      duplicates: flags.duplicates,
+      shuffle: flags.shuffle ?? false,
       seed,
       concurrency: PUSHES_AT_ONCE,
       until2xx: { maxAttempts: MAX_ATTEMPTS, speed: RETRY_SPEED },
-      onSent: (sent, pushes) => {
-        const line = pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, colours });
-        print(terminal, line);
-      },
+      onSent: (sent, pushes) =>
+        print(terminal, pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, colours })),
     }).start();
-  print(terminal, greeting(server.url, options, colours));
+  print(terminal, greeting(server.url, flags, colours));
   await untilAborted(terminal.signal);
   await server.close();
   await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);

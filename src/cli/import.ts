@@ -14,7 +14,7 @@ export interface ImportOptions {
   readonly overwrite?: boolean | undefined;
   readonly delimiter?: string | undefined;
   readonly encoding?: string | undefined;
-  readonly json: boolean;
+  readonly json?: boolean | undefined;
   readonly terminal: Terminal;
 }
 

@@ -3,20 +3,21 @@ import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
 import { plain, tableText, timeText } from './text.ts';
 
 export interface ListOptions {
-  /** Trackers to print at most. */
-  readonly limit: number;
+  /** Trackers to print at most. Default 100. */
+  readonly limit?: number | undefined;
   /** True to leave out what the service tracks no more. */
-  readonly tracked: boolean;
-  readonly json: boolean;
+  readonly tracked?: boolean | undefined;
+  readonly json?: boolean | undefined;
   readonly terminal: Terminal;
 }
 
+const DEFAULT_LIMIT = 100;
 const MAX_PAGE_SIZE = 500;
 
 /** Prints the trackers of the account, newest first. */
 export async function list(
   client: TrackingClient,
-  { limit, tracked, json, terminal }: ListOptions,
+  { limit = DEFAULT_LIMIT, tracked = false, json, terminal }: ListOptions,
 ): Promise<number> {
   const found: Tracker[] = [];
   let count = 0;

@@ -21,8 +21,8 @@ import { eventText, milestoneText, plain } from './text.ts';
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  readonly secret: string | undefined;
-  readonly json: boolean;
+  readonly secret?: string | undefined;
+  readonly json?: boolean | undefined;
   readonly terminal: Terminal;
 }
 

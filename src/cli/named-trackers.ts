@@ -15,7 +15,7 @@ export const NAMES = ['id', 'client-id', 'number'] as const;
 
 export interface NamedTrackersOptions {
   readonly by: (typeof NAMES)[number];
-  readonly json: boolean;
+  readonly json?: boolean | undefined;
   readonly terminal: Terminal;
 }
 

@@ -7,14 +7,19 @@ import {
   VERSION,
 } from 'tracking-client';
 import { FIELDS } from './columns.ts';
+import { addFakeFlags, type FakeFlags } from './fake-flags.ts';
 import {
-  FAILURE_KINDS,
-  type FakeFlags,
-  hostOf,
-  PLAY_CHOICES,
-  secretOf,
+  parseDelimiter,
+  parseEncoding,
+  parseHost,
+  parseInterval,
+  secret,
+  several,
   wholeNumber,
-} from './fake-options.ts';
+} from './flags.ts';
+import type { ImportOptions } from './import.ts';
+import type { ListOptions } from './list.ts';
+import type { ListenOptions } from './listen.ts';
 import { NAMES, type NamedTrackersOptions } from './named-trackers.ts';
 import { addServiceFlags, makeClient, makeLogger, type ServiceFlags } from './service.ts';
 import { CommandError, EXIT, OutputError, type Terminal, warn } from './terminal.ts';
@@ -26,28 +31,11 @@ interface HintFlags {
   readonly postCode?: string;
 }
 
-interface ImportFlags {
-  readonly failures?: string;
-  readonly overwrite?: boolean;
-  readonly delimiter?: string;
-  readonly encoding: string;
-}
+type ByFlag = Pick<NamedTrackersOptions, 'by'>;
 
+const DEFAULT_INTERVAL_MS = 15 * 60_000;
 /** More trackers than these are no list for a person; the client reads any number. */
 const MAX_LISTED = 100_000;
-
-const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
-
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
-
-function parseDurationMs(flag: string, text: string): number {
-  const [, count = '', unit = 's'] = /^(\d{1,5})([smh])?$/.exec(text) ?? [];
-  const durationMs = Number(count) * (UNITS_MS[unit] ?? 0);
-  if (durationMs >= 1000 && durationMs <= 24 * 3_600_000) return durationMs;
-  throw new CommandError(
-    `Expected \`--${flag}\` to be from 1s to 24h, as in 30s, 15m or 2h, got ${JSON.stringify(text)}`,
-  );
-}
 
 function buildInput(trackingNumber: string, { courier, destination, postCode }: HintFlags): TrackerInput {
   return {
@@ -60,9 +48,13 @@ function buildInput(trackingNumber: string, { courier, destination, postCode }: 
 
 function addHints(command: Command): Command {
   return command
-    .option('--courier <code>', 'courier code; up to three times', collect)
+    .option('--courier <code>', 'courier code; up to three times', several(String))
     .option('--destination <country>', 'country code, which some couriers need')
     .option('--post-code <code>', 'of the destination, which some couriers need');
+}
+
+function addBy(command: Command): Command {
+  return command.addOption(new Option('--by <name>', 'what they are named by').choices(NAMES).default('id'));
 }
 
 /** Breaks names into lines for help on a screen of 80 columns. */
@@ -71,24 +63,6 @@ function wrapNames(names: readonly string[]): string {
     .join(', ')
     .replace(/(.{1,78})(?: |$)/g, '$1\n')
     .trimEnd();
-}
-
-/** Reads which character stands between two fields. */
-function parseDelimiter(text: string): string {
-  const delimiter = text === 'tab' ? '\t' : text;
-  if (delimiter.length === 1 && !/["\r\n]/.test(delimiter)) return delimiter;
-  throw new CommandError(`Expected \`--delimiter\` to be one character, or tab, got ${JSON.stringify(text)}`);
-}
-
-/** Reads the name of an encoding. */
-function parseEncoding(text: string): string {
-  try {
-    return new TextDecoder(text).encoding;
-  } catch {
-    throw new CommandError(
-      `Expected \`--encoding\` to be one such as utf-8, latin1 or utf-16le, got ${JSON.stringify(text)}`,
-    );
-  }
 }
 
 /** The whole command; each part is loaded when it is asked for. */
@@ -108,132 +82,97 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
   const track = program.command('track <number>').description('print the timeline of one shipment');
   addServiceFlags(addHints(track)).action(async (number: string, flags: ServiceFlags & HintFlags) => {
     const module = await import('./track.ts');
-    const options = { json: flags.json ?? false, terminal };
-    end(await module.track(makeClient(flags, logger), buildInput(number, flags), options));
+    end(await module.track(makeClient(flags, logger), buildInput(number, flags), { ...flags, terminal }));
   });
 
   const watch = program
     .command('watch [numbers...]')
     .description('show shipments until none is tracked any more')
     .option('--all', 'all trackers of the account that are still tracked')
-    .option('--interval <time>', 'time between two polls: 30s, 15m, 2h', '15m');
+    .option('--interval <time>', 'time between two polls: 30s, 2h (default: 15m)', parseInterval);
   addServiceFlags(addHints(watch)).action(
-    async (numbers: string[], flags: ServiceFlags & HintFlags & { all?: boolean; interval: string }) => {
+    async (numbers: string[], flags: ServiceFlags & HintFlags & { all?: boolean; interval?: number }) => {
       if (numbers.length > 0 === (flags.all ?? false))
         throw new CommandError('Expected either tracking numbers or `--all`');
       const watched = flags.all ? 'all' : { inputs: numbers.map((number) => buildInput(number, flags)) };
-      const intervalMs = parseDurationMs('interval', flags.interval);
+      const options = { ...flags, intervalMs: flags.interval ?? DEFAULT_INTERVAL_MS, terminal };
       const module = await import('./watch.ts');
-      const options = { intervalMs, json: flags.json ?? false, terminal };
       end(await module.watch((watchLogger) => makeClient(flags, watchLogger), watched, options));
     },
   );
 
   const importing = program
     .command('import <file>')
-    .description('create a tracker for each row of a CSV file, or of a pipe: -')
+    .description('create a tracker for each row of a CSV file; - is standard input')
     .option('--failures <file>', 'where rows go that fail (default: beside the file)')
     .option('--overwrite', 'replace a file of failures that exists')
-    .option('--delimiter <character>', 'between two fields, or tab (default: detected)')
-    .option('--encoding <name>', 'latin1, utf-16le, ...', 'utf-8')
+    .option('--delimiter <char>', 'between two fields, or tab (default: detected)', parseDelimiter)
+    .option('--encoding <name>', 'such as latin1 (default: utf-8)', parseEncoding)
     .addHelpText(
       'after',
       `
 The first line names the columns: trackingNumber, and any of
 ${wrapNames(FIELDS.filter((name) => name !== 'trackingNumber'))}.
-tracking_number and "Tracking number" are the same name. Other columns are not
-sent, and named.`,
+"Tracking number" is the same name. Other columns are not sent.`,
     );
-  addServiceFlags(importing).action(async (file: string, flags: ServiceFlags & ImportFlags) => {
-    const module = await import('./import.ts');
-    const { failures, overwrite, json = false } = flags;
-    const delimiter = flags.delimiter === undefined ? undefined : parseDelimiter(flags.delimiter);
-    const encoding = parseEncoding(flags.encoding);
-    const options = { failures, overwrite, delimiter, encoding, json, terminal };
-    end(await module.importFile(makeClient(flags, logger), file, options));
-  });
+  addServiceFlags(importing).action(
+    async (file: string, flags: ServiceFlags & Omit<ImportOptions, 'terminal'>) => {
+      const { importFile } = await import('./import.ts');
+      end(await importFile(makeClient(flags, logger), file, { ...flags, terminal }));
+    },
+  );
 
   const list = program
     .command('list')
     .description('list the trackers of the account, newest first')
     .option('--tracked', 'only those that are still tracked')
-    .option('--limit <number>', 'how many at most', '100');
-  addServiceFlags(list).action(async (flags: ServiceFlags & { tracked?: boolean; limit: string }) => {
+    .option('--limit <number>', 'how many at most (default: 100)', wholeNumber('limit', MAX_LISTED));
+  addServiceFlags(list).action(async (flags: ServiceFlags & Omit<ListOptions, 'terminal'>) => {
     const module = await import('./list.ts');
-    const limit = wholeNumber('limit', flags.limit, MAX_LISTED);
-    const { tracked = false, json = false } = flags;
-    end(await module.list(makeClient(flags, logger), { limit, tracked, json, terminal }));
+    end(await module.list(makeClient(flags, logger), { ...flags, terminal }));
   });
 
-  const addNamed = (name: 'stop' | 'resend', description: string) => {
-    const command = program
-      .command(`${name} <trackers...>`)
-      .description(description)
-      .addOption(new Option('--by <name>', 'what they are named by').choices(NAMES).default('id'));
-    addServiceFlags(command).action(
-      async (names: string[], flags: ServiceFlags & Pick<NamedTrackersOptions, 'by'>) => {
-        const { by, json = false } = flags;
-        const options = { by, json, terminal };
-        const client = makeClient(flags, logger);
-        if (name === 'stop') end(await (await import('./stop.ts')).stop(client, names, options));
-        else end(await (await import('./resend.ts')).resend(client, names, options));
-      },
-    );
-  };
-  addNamed('stop', 'stop tracking shipments, for good');
-  addNamed('resend', 'send the webhooks of trackers again');
+  const stop = program.command('stop <trackers...>').description('stop tracking shipments, for good');
+  addServiceFlags(addBy(stop)).action(async (names: string[], flags: ServiceFlags & ByFlag) => {
+    const module = await import('./stop.ts');
+    end(await module.stop(makeClient(flags, logger), names, { ...flags, terminal }));
+  });
+
+  const resend = program.command('resend <trackers...>').description('have webhooks sent again');
+  addServiceFlags(addBy(resend)).action(async (names: string[], flags: ServiceFlags & ByFlag) => {
+    const module = await import('./resend.ts');
+    end(await module.resend(makeClient(flags, logger), names, { ...flags, terminal }));
+  });
 
   const couriers = program
     .command('couriers [text]')
     .description('list couriers: all, or those with a text in code, name or country');
   addServiceFlags(couriers).action(async (text: string | undefined, flags: ServiceFlags) => {
     const module = await import('./couriers.ts');
-    const options = { json: flags.json ?? false, terminal };
-    end(await module.couriers(makeClient(flags, logger), text ?? '', options));
+    end(await module.couriers(makeClient(flags, logger), text ?? '', { ...flags, terminal }));
   });
 
   program
     .command('listen')
     .description('receive webhooks and print them')
-    .option('-p, --port <number>', 'port; 0 for any free one', '3000')
-    .option('--host <address>', 'address to bind', '127.0.0.1')
+    .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), 3000)
+    .option('--host <address>', 'address to bind', parseHost, '127.0.0.1')
     .addOption(
-      new Option('--secret <secret>', 'of the webhooks, better set by').env('TRACKING_WEBHOOK_SECRET'),
+      new Option('--secret <secret>', 'of the webhooks, better set by')
+        .env('TRACKING_WEBHOOK_SECRET')
+        .argParser(secret('secret')),
     )
     .option('--json', 'print JSON, one value a line')
-    .action(async (flags: { port: string; host: string; secret?: string; json?: boolean }) => {
-      const module = await import('./listen.ts');
-      const secret = flags.secret ? secretOf('secret', flags.secret) : undefined;
-      const [host, port] = [hostOf(flags.host), wholeNumber('port', flags.port, 65_535)];
-      end(await module.listen({ host, port, secret, json: flags.json ?? false, terminal }));
+    .action(async (flags: Omit<ListenOptions, 'terminal'>) => {
+      const { listen } = await import('./listen.ts');
+      end(await listen({ ...flags, terminal }));
     });
 
-  program
-    .command('fake')
-    .description('serve a fake service, to try things and to test against')
-    .option('-p, --port <number>', 'port; 0 for any free one', '4010')
-    .option('--host <address>', 'address to bind', '127.0.0.1')
-    .option('--play <name>', PLAY_CHOICES.join(', '), collect)
-    .option('--speed <number>', 'times faster than real time', '1')
-    .option('--fail <what>', '[ENDPOINT:]STATUS-OR-KIND[:TIMES], e.g. all:500:3', collect)
-    .option('--latency <ms>', 'wait before each response', '0')
-    .option('--limit <n>', '[ENDPOINT:]NUMBER a second, or off', collect)
-    .option('--quota <n>', 'trackers that the plan may create')
-    .option('--per-call', 'give the account the per-call plan, too')
-    .option('--webhook-url <url>', 'where to push webhooks')
-    .addOption(new Option('--webhook-secret <s>', 'sent with them').env('TRACKING_WEBHOOK_SECRET'))
-    .option('--duplicates <n>', 'send each push so many times more', '0')
-    .option('--shuffle', 'send what waits in another order')
-    .option('--api-key <key>', 'accept this key alone; up to 20 times', collect)
-    .option('--seed <text>', 'decides every id', '1')
-    .addHelpText(
-      'after',
-      `\nA play of days takes 77 seconds with --speed 3600; several plays take turns.\nKinds of failures: ${FAILURE_KINDS.join(', ')}.`,
-    )
-    .action(async (flags: FakeFlags) => {
-      const { serveFake } = await import('./fake.ts');
-      end(await serveFake(flags, terminal));
-    });
+  const fake = program.command('fake').description('serve a fake service, to try things and to test against');
+  addFakeFlags(fake).action(async (flags: FakeFlags) => {
+    const { serveFake } = await import('./fake.ts');
+    end(await serveFake(flags, terminal));
+  });
 
   for (const command of [program, ...program.commands])
     command

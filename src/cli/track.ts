@@ -7,7 +7,7 @@ import { milestoneText, plain, timelineLine, timeText } from './text.ts';
 export async function track(
   client: TrackingClient,
   input: TrackerInput,
-  { json, terminal }: { readonly json: boolean; readonly terminal: Terminal },
+  { json, terminal }: { readonly json?: boolean | undefined; readonly terminal: Terminal },
 ): Promise<number> {
   const { colours, signal } = terminal;
   const tracking = await client.trackers.track(input, { signal }).catch((error: unknown) => {

@@ -28,7 +28,7 @@ export type Watched = { readonly inputs: readonly TrackerInput[] } | 'all';
 
 export interface WatchOptions {
   readonly intervalMs: number;
-  readonly json: boolean;
+  readonly json?: boolean | undefined;
   readonly terminal: Terminal;
 }
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { fakeOptions } from '../../src/cli/fake-options.ts';
 import { greeting, pushLine, requestLine } from '../../src/cli/fake-output.ts';
 import { coloursFor } from '../../src/cli/terminal.ts';
 import {
@@ -59,6 +58,10 @@ describe('requestLine', () => {
     );
   });
 
+  it('a path with bytes that a terminal obeys → they are not printed', () => {
+    expect(request({ path: '/public/v1/\u009b2J' })).toBe('09:05:07 GET    /public/v1/ → 200');
+  });
+
   it('a creation → its tracking number', () => {
     expect(request({ method: 'POST', body: { trackingNumber: 'RR123456785CN' }, status: 201 })).toBe(
       '09:05:07 POST   /public/v1/couriers RR123456785CN → 201',
@@ -101,6 +104,11 @@ describe('pushLine', () => {
     expect(push({}, [eventsPush('Delivered', 'In transit')])).toContain('Delivered (2 events) →');
   });
 
+  it('an event text with escape codes → they are not printed', () => {
+    const text = push({}, [eventsPush('at\u001b[2J home\u009b31m\u202e\r\nnow')]);
+    expect(text).toBe('09:05:07 push   RR123456785CN at home now → 200');
+  });
+
   it('a proof of delivery → says so', () => {
     const item = buildProofOfDelivery({ tracker });
     expect(push({}, [{ trackerId: 't', item, isReplay: false, attempts: [] }])).toContain(
@@ -128,7 +136,7 @@ describe('pushLine', () => {
 const URL = 'http://127.0.0.1:4010/public/v1';
 
 function greet(...args: string[]): string {
-  return greeting(URL, fakeOptions(parsed(['fake', ...args])), colours);
+  return greeting(URL, parsed(['fake', ...args]), colours);
 }
 
 describe('greeting', () => {

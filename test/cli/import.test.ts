@@ -16,6 +16,12 @@ describe('import', () => {
     await rm(folder, { recursive: true });
   });
 
+  /** The text of the file of failures; undefined where there is none. */
+  async function readFailures(path?: string): Promise<string | undefined> {
+    const name = (await readdir(folder)).find((file) => file.startsWith('rows.failures-')) ?? 'none';
+    return readFile(path ?? join(folder, name), 'utf8').catch(() => undefined);
+  }
+
   async function run(csv: string, options: { json?: boolean; isLive?: boolean; failures?: string } = {}) {
     const { json = false, isLive = false, failures } = options;
     const fake = createFakeTrackingService();
@@ -24,9 +30,7 @@ describe('import', () => {
     const path = join(folder, 'rows.csv');
     await writeFile(path, csv);
     const exitCode = await importFile(client, path, { json, terminal: made.terminal, failures });
-    const failed = await readFile(failures ?? join(folder, 'rows.failures.csv'), 'utf8').catch(
-      () => undefined,
-    );
+    const failed = await readFailures(failures);
     return { fake, exitCode, failed, ...made };
   }
 
@@ -57,7 +61,7 @@ describe('import', () => {
       },
       { trackingNumber: 'LA680658838NL' },
     ]);
-    expect(output.stderr).toBe('Columns that mean nothing here: price\n');
+    expect(output.stderr).toBe('Columns that are not sent: price\n');
   });
 
   it('rows that fail → a file of them as they were, with line and reason, exit code 1', async () => {
@@ -72,7 +76,12 @@ describe('import', () => {
       expect.stringMatching(/^LA680658838NL,order-1,taken,4,error,tracker_conflict: /),
       '',
     ]);
-    expect(lines().at(-1)).toBe(`Why, row by row: ${join(folder, 'rows.failures.csv')}`);
+    expect(lines().slice(4)).toEqual([
+      'Why',
+      expect.stringMatching(/^ {7}1 {2}validation_error: Expected .* \(first in line 3\)$/),
+      expect.stringMatching(/^ {7}1 {2}tracker_conflict: .* \(first in line 4\)$/),
+      expect.stringMatching(/^Row by row: .*rows\.failures-\d{8}-\d{6}\.csv$/),
+    ]);
   });
 
   it('blank lines and a cell of two lines → the line is that of an editor', async () => {
@@ -80,21 +89,10 @@ describe('import', () => {
     expect(failed).toContain('\nx,,6,invalid,');
   });
 
-  it('a file of failures of an earlier import and none now → removed', async () => {
-    await writeFile(join(folder, 'rows.failures.csv'), 'old');
-    expect((await run('trackingNumber\nRR123456785CN\n')).failed).toBeUndefined();
-  });
-
   it('--failures → the file that it names', async () => {
     const failures = join(folder, 'mine.csv');
     expect((await run('trackingNumber\nx\n', { failures })).failed).toContain('\nx,2,invalid,');
     expect(await readdir(folder)).toEqual(['mine.csv', 'rows.csv']);
-  });
-
-  it('--failures that names the file itself → refused, and nothing is sent', async () => {
-    await expect(run('trackingNumber\nx\n', { failures: join(folder, 'rows.csv') })).rejects.toThrow(
-      'Expected `--failures` to be another file than the one to import',
-    );
   });
 
   it('--json → an outcome a line, the summary on stderr', async () => {
@@ -134,20 +132,33 @@ describe('import', () => {
     await expect(run).rejects.toThrow(`There is no file ${join(folder, 'gone.csv')}`);
   });
 
-  it('Ctrl-C in the middle → what was not read is told, what was aborted is in the file', async () => {
+  it('Ctrl-C in the middle → how many rows were read, that running it again is safe, exit code 130', async () => {
     const fake = createFakeTrackingService({ latencyMs: 50 });
     const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-    const { terminal, interrupt, lines } = makeTerminal();
+    const { terminal, interrupt, lines, output } = makeTerminal();
     const path = join(folder, 'rows.csv');
     const rows = Array.from({ length: 2000 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
     await writeFile(path, `trackingNumber\n${rows.join('\n')}\n`);
     const stop = setInterval(() => fake.requests.length > 0 && interrupt(), 5);
-    await expect(importFile(client, path, { json: false, terminal })).rejects.toThrow('Ctrl-C');
+    expect(await importFile(client, path, { terminal })).toBe(130);
     clearInterval(stop);
     expect(lines()[0]).toMatch(/^\d{3} of 2000 rows$/);
-    const read = Number(lines()[0]?.split(' ')[0]);
-    expect(lines()).toContain(`Rows after the first ${read} were not read.`);
-    const failed = await readFile(join(folder, 'rows.failures.csv'), 'utf8');
-    expect(failed).toContain('aborted: The run was aborted');
+    expect(output.stderr).toBe(
+      'Stopped. Run the same command again to go on: what exists is found again, not created twice.\n',
+    );
+    expect(await readFailures()).toContain('aborted: The run was aborted');
+  });
+
+  it('many reasons → the five most frequent, and how many others', async () => {
+    const fake = createFakeTrackingService();
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const { terminal, lines } = makeTerminal();
+    for (let code = 0; code < 7; code += 1)
+      fake.fail('trackers.createBulk', { status: 422, code: `code_${code}` });
+    const rows = Array.from({ length: 750 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
+    await writeFile(join(folder, 'rows.csv'), `trackingNumber\n${rows.join('\n')}\n`);
+    expect(await importFile(client, join(folder, 'rows.csv'), { terminal })).toBe(1);
+    expect(lines().filter((line) => line.includes('first in line'))).toHaveLength(5);
+    expect(lines()).toContain('  and 2 other reasons');
   });
 });

@@ -83,7 +83,7 @@ describe('listen', () => {
     const port = Number(new URL(url).port);
     const second = listen({ host: '127.0.0.1', port, secret: undefined, json: false, terminal });
     await expect(second).rejects.toMatchObject({
-      message: `Port ${port} of 127.0.0.1 is in use; choose another with --port`,
+      message: `Could not listen on port ${port} of 127.0.0.1: address already in use (EADDRINUSE); choose another with --port`,
       exitCode: 1,
     });
   });

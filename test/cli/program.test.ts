@@ -1,3 +1,4 @@
+import { trackerInputSchema } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
@@ -110,6 +111,46 @@ describe('the command', () => {
     vi.stubEnv('TRACKING_WEBHOOK_SECRET', 'hush-too');
     for (const command of ['track', 'listen', 'fake'])
       expect((await ran(`${command} --help`)).stdout).not.toContain('hush');
+  });
+
+  it('import --help → every column that is sent', async () => {
+    const { stdout } = await ran('import --help');
+    const { recipient: _recipient, settings: _settings, ...columns } = trackerInputSchema.shape;
+    for (const name of [...Object.keys(columns), 'recipientEmail', 'recipientName'])
+      expect(stdout).toContain(name);
+  });
+
+  it.each([
+    ['', 2, /with `--allow-insecure-http`\), got http:\n$/],
+    ['--allow-insecure-http', 1, /^tracking-client: /],
+  ])('track over http: to another host, with the flag %j → exit code %i', async (flag, code, message) => {
+    setEnvironment('http://fake.invalid:4010/v1', 'any');
+    vi.stubEnv('TRACKING_ALLOW_INSECURE_HTTP', '0');
+    vi.stubGlobal('fetch', () => Promise.resolve(new Response('{}', { status: 401 })));
+    const { exitCode, stderr } = await ran(`track RR123456785CN ${flag}`);
+    vi.unstubAllGlobals();
+    expect(exitCode).toBe(code);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/allowInsecureHttp|`baseUrl`/);
+  });
+
+  it.each(['1', 'true'])('TRACKING_ALLOW_INSECURE_HTTP=%s → http: is taken', async (value) => {
+    setEnvironment('http://fake.invalid:4010/v1', 'any');
+    vi.stubEnv('TRACKING_ALLOW_INSECURE_HTTP', value);
+    vi.stubGlobal('fetch', () => Promise.resolve(new Response('{}', { status: 401 })));
+    expect((await ran('track RR123456785CN')).exitCode).toBe(1);
+    vi.unstubAllGlobals();
+  });
+
+  it('a request that is sent again → the line says why in words, without the name of a class', async () => {
+    const fake = createFakeTrackingService();
+    fake.shipment('RR123456785CN').deliver();
+    fake.fail('trackers.track', { kind: 'reset' });
+    await using server = await fake.listen();
+    setEnvironment(server.url, 'any');
+    const { exitCode, stderr } = await ran('track RR123456785CN');
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/attempt 2 follows in \d+ ms\n$/);
   });
 
   it('hints → those of the tracker that is created', async () => {

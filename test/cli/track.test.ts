@@ -1,6 +1,6 @@
 import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { track } from '../../src/cli/track.ts';
 import { makeTerminal } from './make-terminal.ts';
 
@@ -14,6 +14,13 @@ function setUp() {
   return { fake, run, output, lines };
 }
 
+beforeEach(() => {
+  vi.useFakeTimers({ now: new Date(2026, 2, 10), toFake: ['Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 describe('track', () => {
   it('a shipment with events → its milestone and its timeline, oldest first, exit code 0', async () => {
     const { fake, run, lines } = setUp();
@@ -24,8 +31,8 @@ describe('track', () => {
     expect(await run()).toBe(0);
     expect(lines()).toEqual([
       `${NUMBER}  delivered`,
-      '  ○ 2026-03-04T17:12:57+08:00 In transit · Beijing',
-      '  ● 2026-03-09                Delivered',
+      '  ○  4 Mar 17:12  In transit · Beijing',
+      '  ●  9 Mar        Delivered',
     ]);
   });
 
@@ -36,7 +43,7 @@ describe('track', () => {
       .addEvent()
       .update({ delivery: { estimatedDeliveryDate: '2026-03-09' } });
     await run();
-    expect(lines()[1]).toBe('  expected 2026-03-09');
+    expect(lines()[1]).toBe('  expected 9 Mar');
   });
 
   it('nothing known yet → says how to wait for it, exit code 3', async () => {

@@ -29,7 +29,7 @@ const numbers = (...given: string[]): Watched => ({
 });
 
 beforeEach(() => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ now: new Date(2026, 2, 10) });
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -44,12 +44,14 @@ describe('watch', () => {
     expect(await exitCode).toBe(0);
     expect(lines()).toEqual([
       `${ONE}  no results yet`,
-      expect.stringMatching(/^RR123456785CN {2}○ \S+ +Shipping label created · Beijing$/),
+      expect.stringMatching(
+        /^RR123456785CN {2}○ [ \d]{2} \w{3} \d\d:\d\d {2}Shipping label created · Beijing$/,
+      ),
       expect.stringMatching(/Accepted at the post office/),
       expect.stringMatching(/Left the country of origin/),
       expect.stringMatching(/Arrived in the country of destination/),
       expect.stringMatching(/Out for delivery/),
-      expect.stringMatching(/^RR123456785CN {2}● \S+ +Delivered/),
+      expect.stringMatching(/^RR123456785CN {2}● [ \d]{2} \w{3} \d\d:\d\d {2}Delivered/),
       `${ONE}  delivered, and no longer tracked`,
     ]);
     expect(vi.getTimerCount()).toBe(0);
@@ -125,18 +127,45 @@ describe('watch', () => {
     await vi.advanceTimersByTimeAsync(70_000);
     const frames = () => output.stdout.split('\u001b[4A\u001b[0J');
     expect(frames().at(-1)?.split('\n')).toEqual([
-      expect.stringMatching(/^Number {9}Status {16}Last event +Next poll/),
-      expect.stringMatching(/^RR123456785CN {2}in_transit {12}2026-03-04 Posted +in 1:2\d/),
-      expect.stringMatching(/^LA680658838NL {2}no results yet +in 5\d s/),
+      expect.stringMatching(/^Number {9}Status {10}Last event +Next poll$/),
+      expect.stringMatching(/^RR123456785CN {2}in_transit {6}4 Mar Posted +in 1:2\d$/),
+      expect.stringMatching(/^LA680658838NL {2}no results yet +in 5\d s$/),
       '2 watched, 0 ended. Ctrl-C stops watching.',
       '',
     ]);
     for (const number of [ONE, OTHER]) fake.shipment(number).deliver().stopTracking();
     await vi.advanceTimersByTimeAsync(90_000);
     expect(await exitCode).toBe(0);
-    expect(frames().at(-1)).toMatch(/^RR123456785CN {2}delivered .* no longer tracked/m);
+    expect(frames().at(-1)).toMatch(/^RR123456785CN {2}delivered .* ended$/m);
     expect(frames().at(-1)).toMatch(/\n2 watched, 2 ended\.\n$/);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('80 columns → the text of the event is shown, beside a short time', async () => {
+    const { fake, run, output, terminal, interrupt } = setUp({ isLive: true });
+    terminal.stdout.columns = 80;
+    fake.shipment(ONE).addEvent({
+      occurrenceDatetime: '2026-02-19T16:33:00+08:00',
+      status: 'Departed from the sorting centre',
+    });
+    const exitCode = run(numbers(ONE)).catch(() => 'interrupted');
+    await vi.advanceTimersByTimeAsync(70_000);
+    interrupt();
+    await exitCode;
+    const [, row = ''] = output.stdout.split('\u001b[0J').at(-1)?.split('\n') ?? [];
+    expect(row).toMatch(/^RR123456785CN {2}in_transit {2}19 Feb 16:33 Departed from the sorting/);
+    expect(row.length).toBeLessThanOrEqual(80);
+  });
+
+  it('an event without a date beside a dated one → the dated one is the last', async () => {
+    const { fake, run, output, interrupt } = setUp({ isLive: true });
+    fake.shipment(ONE).addEvent({ occurrenceDatetime: '2026-02-19', status: 'Posted' });
+    fake.shipment(ONE).addEvent({ occurrenceDatetime: '', status: 'Registered' });
+    const exitCode = run(numbers(ONE)).catch(() => 'interrupted');
+    await vi.advanceTimersByTimeAsync(70_000);
+    interrupt();
+    await exitCode;
+    expect(output.stdout.split('\u001b[0J').at(-1)).toContain('19 Feb Posted');
   });
 
   it('more trackers than lines on the screen → those that still move, and how many are hidden', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type FakeOptions, fakeOptions } from '../../src/cli/fake-options.ts';
+import type { FakeFlags } from '../../src/cli/fake-flags.ts';
 import { CommandError } from '../../src/cli/terminal.ts';
 import { parsed } from './parsed.ts';
 
-function optionsOf(...args: string[]): FakeOptions {
-  return fakeOptions(parsed(['fake', ...args]));
+function optionsOf(...args: string[]): FakeFlags {
+  return parsed(['fake', ...args]);
 }
 
 function usageErrorOf(...args: string[]): string {
@@ -18,24 +18,9 @@ function usageErrorOf(...args: string[]): string {
 }
 
 describe('the flags of the fake', () => {
-  it('nothing → port 4010 of loopback, the play delivered in real time, no webhooks', () => {
-    expect(optionsOf()).toEqual({
-      host: '127.0.0.1',
-      port: 4010,
-      apiKeys: [],
-      plays: ['delivered'],
-      speed: 1,
-      seed: '1',
-      hasPerCallPlan: false,
-      quota: undefined,
-      limits: {},
-      latencyMs: 0,
-      failures: [],
-      webhookUrl: undefined,
-      webhookSecret: undefined,
-      duplicates: 0,
-      shuffle: false,
-    });
+  it('nothing → port 4010 of loopback, in real time', () => {
+    const defaults = { host: '127.0.0.1', port: 4010, speed: 1, seed: '1', latency: 0, duplicates: 0 };
+    expect(optionsOf()).toEqual(defaults);
   });
 
   it('everything → everything', () => {
@@ -46,15 +31,15 @@ describe('the flags of the fake', () => {
     expect(optionsOf(...line.split(' '))).toEqual({
       host: '::1',
       port: 0,
-      apiKeys: ['one', 'two'],
-      plays: ['customs', 'never-found'],
+      apiKey: ['one', 'two'],
+      play: ['customs', 'never-found'],
       speed: 60.5,
       seed: 'mine',
-      hasPerCallPlan: true,
+      perCall: true,
       quota: 60,
-      limits: { 'trackers.create': 2 },
-      latencyMs: 250,
-      failures: [{ endpoint: '*', failure: { status: 500, times: 3 } }],
+      limit: [{ 'trackers.create': 2 }],
+      latency: 250,
+      fail: [{ endpoint: '*', failure: { status: 500, times: 3 } }],
       webhookUrl: 'http://127.0.0.1:3000/hooks',
       webhookSecret: 'hush',
       duplicates: 2,
@@ -109,7 +94,7 @@ describe('the flags of the fake', () => {
     ['trackers.list:badJson:2', { endpoint: 'trackers.list', failure: { kind: 'badJson', times: 2 } }],
     ['all:503:all', { endpoint: '*', failure: { status: 503, times: Number.POSITIVE_INFINITY } }],
   ])('--fail %s → planned', (text, planned) => {
-    expect(optionsOf('--fail', text).failures).toEqual([planned]);
+    expect(optionsOf('--fail', text).fail).toEqual([planned]);
   });
 
   it.each([
@@ -125,12 +110,8 @@ describe('the flags of the fake', () => {
   });
 
   it('--limit 5 → every endpoint; --limit off → none', () => {
-    expect(new Set(Object.values(optionsOf('--limit', '5').limits))).toEqual(new Set([5]));
-    expect(optionsOf('--limit', 'off').limits).toBe(false);
-  });
-
-  it('--play none → no play', () => {
-    expect(optionsOf('--play', 'none').plays).toEqual([]);
+    expect(new Set(Object.values(optionsOf('--limit', '5').limit?.[0] ?? {}))).toEqual(new Set([5]));
+    expect(optionsOf('--limit', 'off').limit).toEqual(['off']);
   });
 
   it('a secret that starts with a dash → taken as it is', () => {

@@ -1,0 +1,59 @@
+import { CommandError } from './terminal.ts';
+
+/** Rejects the text of a flag; a text that may be secret is left out. */
+export function rejectFlag(flag: string, rule: string, text?: string): never {
+  const end = text === undefined ? '' : `, got ${JSON.stringify(text)}`;
+  throw new CommandError(`Expected \`--${flag}\` to be ${rule}${end}`);
+}
+
+/** Makes a parser of a flag that may be given several times. */
+export function several<Value>(parse: (text: string) => Value) {
+  return (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)];
+}
+
+/** Makes a parser of a flag that is a whole number. */
+export function wholeNumber(flag: string, max: number) {
+  return (text: string): number => {
+    if (/^\d{1,7}$/.test(text) && Number(text) <= max) return Number(text);
+    return rejectFlag(flag, `a whole number from 0 to ${max}`, text);
+  };
+}
+
+/** Makes a parser of a flag that holds a secret, which no message may show; an empty one is none. */
+export function secret(flag: string) {
+  return (text: string): string | undefined => {
+    if (text === '') return undefined;
+    return /^[\x21-\x7e]+$/.test(text) ? text : rejectFlag(flag, 'visible ASCII characters without spaces');
+  };
+}
+
+/** Reads a host to listen on; an empty one would bind every address. */
+export function parseHost(text: string): string {
+  return /^[\w.:-]+$/.test(text) ? text : rejectFlag('host', 'an address or a host name', text);
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Reads the time between two polls, in milliseconds. */
+export function parseInterval(text: string): number {
+  const [, count = '', unit = 's'] = /^(\d{1,5})([smh])?$/.exec(text) ?? [];
+  const intervalMs = Number(count) * (UNITS_MS[unit] ?? 0);
+  if (intervalMs >= 1000 && intervalMs <= 24 * 3_600_000) return intervalMs;
+  return rejectFlag('interval', 'from 1s to 24h, as in 30s, 15m or 2h', text);
+}
+
+/** Reads which character stands between two fields. */
+export function parseDelimiter(text: string): string {
+  const delimiter = text === 'tab' ? '\t' : text;
+  if (delimiter.length === 1 && !/["\r\n]/.test(delimiter)) return delimiter;
+  return rejectFlag('delimiter', 'one character, or tab', text);
+}
+
+/** Reads the name of an encoding. */
+export function parseEncoding(text: string): string {
+  try {
+    return new TextDecoder(text).encoding;
+  } catch {
+    return rejectFlag('encoding', 'an encoding such as utf-8, latin1 or utf-16le', text);
+  }
+}
