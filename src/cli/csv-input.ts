@@ -28,9 +28,9 @@ export interface CsvInput {
   close(): Promise<void>;
 }
 
+/** How to read a file; without `delimiter`, the one that the first line has most of. */
 export interface CsvOptions {
   readonly encoding: string;
-  /** Default: the one that the first line has most of. */
   readonly delimiter?: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -59,21 +59,13 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
     };
     await pipeline(stream, decode, write, { signal });
     const delimiter = options.delimiter ?? detectDelimiter(start.text);
-    const { columns, total } = await checkRows(parseRows(file, name, delimiter), name);
+    const { columns, total } = await checkRows(parseRows(file, name, delimiter, 1), name);
     const needsBom = start.text.startsWith('\uFEFF') || encoding !== 'utf-8';
-    const rows = async function* () {
-      let isHead = true;
-      for await (const row of parseRows(file, name, delimiter)) {
-        if (!isHead) yield row;
-        isHead = false;
-      }
-    };
+    const rows = () => parseRows(file, name, delimiter, 2);
     return { columns, total, delimiter, needsBom, identity, rows, close: () => file.close() };
   } catch (error) {
     await copy?.close();
     if (error instanceof CommandError || signal.aborted) throw error;
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT' && copy === undefined)
-      throw new CommandError(`There is no file ${path}`);
     throw new CommandError(`Could not read ${name}: ${formatReason(error)}`);
   }
 }
@@ -104,27 +96,22 @@ async function* decoded(
   source: AsyncIterable<Buffer>,
   { encoding, name, start }: { encoding: string; name: string; start: { text: string } },
 ): AsyncGenerator<string, void, undefined> {
-  const strict = new TextDecoder(encoding, { fatal: true, ignoreBOM: true });
-  // Finds the line of what the strict one rejects.
-  const lenient = new TextDecoder(encoding, { ignoreBOM: true });
+  const decoder = new TextDecoder(encoding, { ignoreBOM: true });
   let lines = 1;
-  const checked = (chunk: Buffer | undefined) => {
-    const text = lenient.decode(chunk, { stream: chunk !== undefined });
-    try {
-      strict.decode(chunk, { stream: chunk !== undefined });
-    } catch {
-      const line = lines + countLineEnds(text.slice(0, text.indexOf('\uFFFD')));
-      const advice = 'If a spreadsheet wrote it, try --encoding latin1 or utf-16le';
-      throw new CommandError(
-        `Expected ${name} to be ${encoding.toUpperCase()} text, got other bytes in line ${line}. ${advice}`,
-      );
-    }
-    lines += countLineEnds(text);
+  const decode = (chunk?: Buffer) => {
+    const text = decoder.decode(chunk, { stream: chunk !== undefined });
+    // What stands for a character that was lost, here or in an earlier conversion.
+    const lost = text.indexOf('\uFFFD');
+    lines += countLineEnds(lost < 0 ? text : text.slice(0, lost));
     start.text ||= text;
-    return text;
+    if (lost < 0) return text;
+    const advice = 'If a spreadsheet wrote it, try --encoding latin1 or utf-16le';
+    throw new CommandError(
+      `Expected ${name} to be ${encoding.toUpperCase()} text, got other bytes in line ${lines}. ${advice}`,
+    );
   };
-  for await (const chunk of source) yield checked(chunk);
-  yield checked(undefined);
+  for await (const chunk of source) yield decode(chunk);
+  yield decode();
 }
 
 function countLineEnds(text: string): number {
@@ -149,18 +136,21 @@ async function* readChunks(file: FileHandle): AsyncGenerator<Buffer, void, undef
   }
 }
 
+/** Parses the rows from the one with the number `from` on, the first line being 1. */
 async function* parseRows(
   file: FileHandle,
   name: string,
   delimiter: string,
+  from: number,
 ): AsyncGenerator<Row, void, undefined> {
   const source = Readable.from(readChunks(file));
   const parser = parse({
     delimiter,
+    from,
     bom: true,
     info: true,
     trim: true,
-    relax_column_count: true,
+    relax_column_count_less: true,
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   });
@@ -172,38 +162,25 @@ async function* parseRows(
       yield { line: info.lines, cells: record };
     }
   } catch (error) {
-    if (error instanceof CsvError) throw new CommandError(`${name} is no CSV: ${plain(error.message)}`);
+    if (error instanceof CsvError) throw new CommandError(explainCsvError(error, name));
     throw error;
   } finally {
     source.destroy();
   }
 }
 
-const MAX_NAMED_LINES = 5;
+function explainCsvError({ code, message, lines }: CsvError, name: string): string {
+  if (code !== 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH') return `${name} is no CSV: ${plain(message)}`;
+  return `Line ${lines} of ${name} has more fields than the first line. A field that holds the delimiter needs quotes`;
+}
 
-/** Counts the rows; one with more fields than columns would lose some, most likely for want of quotes. */
 async function checkRows(rows: AsyncIterable<Row>, name: string) {
   let columns: readonly string[] | undefined;
   let total = 0;
-  const longLines: number[] = [];
-  for await (const { line, cells } of rows) {
-    if (columns === undefined) {
-      // Spreadsheets end lines with empty fields.
-      columns = cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1);
-      continue;
-    }
-    total += 1;
-    if (cells.slice(columns.length).some((cell) => cell !== '')) longLines.push(line);
+  for await (const { cells } of rows) {
+    if (columns === undefined) columns = cells;
+    else total += 1;
   }
-  if (columns === undefined)
-    throw new CommandError(`Expected ${name} to have a first line of names, got an empty file`);
-  if (longLines.length > 0) {
-    const lines = longLines.slice(0, MAX_NAMED_LINES).join(', ');
-    const more = longLines.length > MAX_NAMED_LINES ? ` and ${longLines.length - MAX_NAMED_LINES} more` : '';
-    const expectation = `Expected each row of ${name} to have at most ${columns.length} fields, as its first line`;
-    throw new CommandError(
-      `${expectation}, got more in lines ${lines}${more}. A field that holds the delimiter needs quotes around it`,
-    );
-  }
-  return { columns, total };
+  if (columns !== undefined) return { columns, total };
+  throw new CommandError(`Expected ${name} to have a first line of names, got an empty file`);
 }

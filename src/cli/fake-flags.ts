@@ -1,14 +1,8 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { ENDPOINT_NAMES, type EndpointName } from 'tracking-client';
-import type { Failure, FailureKind, PlayName } from 'tracking-client/testing';
-import { parseHost, rejectFlag, secret, several, wholeNumber } from './flags.ts';
+import type { Failure, PlayName } from 'tracking-client/testing';
+import { parseHost, parseSecret, rejectFlag, secretOption, several, wholeNumber } from './flags.ts';
 import { CommandError } from './terminal.ts';
-
-/** A failure to plan. */
-interface PlannedFailure {
-  readonly endpoint: EndpointName | '*';
-  readonly failure: Failure;
-}
 
 /** The flags of the fake command. */
 export interface FakeFlags {
@@ -16,7 +10,7 @@ export interface FakeFlags {
   readonly host: string;
   readonly play?: readonly (PlayName | 'none')[];
   readonly speed: number;
-  readonly fail?: readonly PlannedFailure[];
+  readonly fail?: readonly { readonly endpoint: EndpointName | '*'; readonly failure: Failure }[];
   readonly latency: number;
   readonly limit?: readonly ('off' | Partial<Record<EndpointName, number>>)[];
   readonly quota?: number;
@@ -30,21 +24,13 @@ export interface FakeFlags {
 }
 
 const PLAYS = ['delivered', 'exception', 'customs', 'never-found', 'none'] as const;
-const FAILURE_KINDS: readonly FailureKind[] = [
-  'reset',
-  'timeout',
-  'stall',
-  'badJson',
-  'html',
-  'commitThenDrop',
-];
+const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
 const MAX_API_KEYS = 20;
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
 
 /** Adds the flags of the fake command. */
 export function addFakeFlags(command: Command): Command {
-  const webhookSecret = new Option('--webhook-secret <s>', 'sent with them').env('TRACKING_WEBHOOK_SECRET');
   return command
     .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), 4010)
     .option('--host <address>', 'address to bind', parseHost, '127.0.0.1')
@@ -56,7 +42,7 @@ export function addFakeFlags(command: Command): Command {
     .option('--quota <n>', 'trackers that the plan may create', wholeNumber('quota', MAX_COUNT))
     .option('--per-call', 'give the account the per-call plan, too')
     .option('--webhook-url <url>', 'where to push webhooks', parseWebhookUrl)
-    .addOption(webhookSecret.argParser(secret('webhook-secret')))
+    .addOption(secretOption('--webhook-secret <s>', 'sent with them'))
     .option('--duplicates <n>', 'send each push so many times more', wholeNumber('duplicates', 100), 0)
     .option('--shuffle', 'send what waits in another order')
     .option('--api-key <key>', 'accept this key alone; up to 20 times', parseApiKeys)
@@ -70,7 +56,7 @@ Kinds of failures: ${FAILURE_KINDS.join(', ')}.`,
 }
 
 function parseApiKeys(text: string, earlier: readonly string[] = []): readonly string[] {
-  const keys = [...earlier, secret('api-key')(text) ?? rejectFlag('api-key', 'a key')];
+  const keys = [...earlier, parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key')];
   if (keys.length <= MAX_API_KEYS) return keys;
   throw new CommandError(`Expected \`--api-key\` at most ${MAX_API_KEYS} times, got ${keys.length}`);
 }
@@ -106,7 +92,7 @@ function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>>
 }
 
 /** Reads `500`, `trackers.create:reset`, or `all:429:3` for three of them. */
-function parseFailure(text: string): PlannedFailure {
+function parseFailure(text: string) {
   const parts = text.split(':');
   const [endpoint = '', what = '', count = '1', ...rest] = parts.length === 1 ? ['all', text] : parts;
   const rule = `[ENDPOINT:]WHAT[:TIMES], where WHAT is a status from 400 to 599 or ${FAILURE_KINDS.join(', ')}`;

@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import { CommandError } from './terminal.ts';
 
 /** Rejects the text of a flag; a text that may be secret is left out. */
@@ -19,12 +20,16 @@ export function wholeNumber(flag: string, max: number) {
   };
 }
 
-/** Makes a parser of a flag that holds a secret, which no message may show; an empty one is none. */
-export function secret(flag: string) {
-  return (text: string): string | undefined => {
-    if (text === '') return undefined;
-    return /^[\x21-\x7e]+$/.test(text) ? text : rejectFlag(flag, 'visible ASCII characters without spaces');
-  };
+/** Reads a flag that holds a secret, which no message may show; an empty one is none. */
+export function parseSecret(flag: string, text: string): string | undefined {
+  if (text === '') return undefined;
+  return /^[\x21-\x7e]+$/.test(text) ? text : rejectFlag(flag, 'visible ASCII characters without spaces');
+}
+
+/** The flag for the secret of webhooks. */
+export function secretOption(flags: string, description: string): Option {
+  const option = new Option(flags, description).env('TRACKING_WEBHOOK_SECRET');
+  return option.argParser((text) => parseSecret(option.name(), text));
 }
 
 /** Reads a host to listen on; an empty one would bind every address. */

@@ -42,13 +42,11 @@ export async function importFile(
 
 /** Beside a file, or in the current folder for a pipe. */
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
-  const now = new Date();
-  const twoDigits = (part: number) => String(part).padStart(2, '0');
-  const date = [now.getFullYear(), now.getMonth() + 1, now.getDate()].map(twoDigits).join('');
-  const time = [now.getHours(), now.getMinutes(), now.getSeconds()].map(twoDigits).join('');
+  // Swedish dates are ISO 8601, in local time.
+  const digits = new Date().toLocaleString('sv').replace(/\D/g, '');
   const isNamed = identity.isFile() && !isStandardInput(path);
   const stem = isNamed ? join(dirname(path), basename(path, extname(path))) : 'import';
-  return `${stem}.failures-${date}-${time}.csv`;
+  return `${stem}.failures-${digits.slice(0, 8)}-${digits.slice(8)}.csv`;
 }
 
 interface ImportParts {

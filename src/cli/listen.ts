@@ -10,6 +10,7 @@ import {
 import {
   EXIT,
   explainListenFailure,
+  formatReason,
   print,
   printJson,
   type Terminal,
@@ -41,7 +42,7 @@ export async function listen({ host, port, secret, json, terminal }: ListenOptio
     ...(secret === undefined ? { allowUnauthenticated: true } : { secret }),
     inbox: new WebhookInbox({
       store: new MemoryDedupeStore(),
-      onError: (error) => warn(terminal, plain(error instanceof Error ? error.message : String(error))),
+      onError: (error) => warn(terminal, plain(formatReason(error))),
     }),
     handler: (event, { delivery: { tracker, metadata } }) => {
       const text = `${milestoneText(event.statusMilestone, colours)} ${eventText(event, colours)}`;
@@ -58,8 +59,7 @@ export async function listen({ host, port, secret, json, terminal }: ListenOptio
       if (handled === 0 && duplicates > 0 && !json)
         print(terminal, `${time()} ${colours.dim('all known already')}`);
     },
-    onRefused: (error) =>
-      warn(terminal, `refused: ${plain(error instanceof Error ? error.message : String(error))}`),
+    onRefused: (error) => warn(terminal, `refused: ${plain(formatReason(error))}`),
   });
   const server = createServer(toNodeHandler(handler));
   await new Promise<void>((done, fail) => {

@@ -7,7 +7,7 @@ import {
   type TrackerRequestOptions,
   type TrackingClient,
 } from 'tracking-client';
-import { CommandError, EXIT, printJson, type Terminal, warn } from './terminal.ts';
+import { CommandError, EXIT, formatReason, printJson, type Terminal, warn } from './terminal.ts';
 import { plain } from './text.ts';
 
 /** What `--by` takes: which name of a tracker is given. */
@@ -46,7 +46,7 @@ export async function forEachNamed(
       await action(id, { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' }) });
     } catch (error) {
       if (!isAboutOneTracker(error)) throw error;
-      const message = plain(error instanceof Error ? error.message : String(error));
+      const message = plain(formatReason(error));
       if (json) printJson(terminal, { name, error: message });
       else warn(terminal, `${plain(name)}  ${message}`);
       exitCode = EXIT.failed;

@@ -13,7 +13,7 @@ import {
   parseEncoding,
   parseHost,
   parseInterval,
-  secret,
+  secretOption,
   several,
   wholeNumber,
 } from './flags.ts';
@@ -55,14 +55,6 @@ function addHints(command: Command): Command {
 
 function addBy(command: Command): Command {
   return command.addOption(new Option('--by <name>', 'what they are named by').choices(NAMES).default('id'));
-}
-
-/** Breaks names into lines for help on a screen of 80 columns. */
-function wrapNames(names: readonly string[]): string {
-  return names
-    .join(', ')
-    .replace(/(.{1,78})(?: |$)/g, '$1\n')
-    .trimEnd();
 }
 
 /** The whole command; each part is loaded when it is asked for. */
@@ -111,8 +103,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
     .addHelpText(
       'after',
       `
-The first line names the columns: trackingNumber, and any of
-${wrapNames(FIELDS.filter((name) => name !== 'trackingNumber'))}.
+The first line names the columns, the first of which has to be there:
+${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
 "Tracking number" is the same name. Other columns are not sent.`,
     );
   addServiceFlags(importing).action(
@@ -157,11 +149,7 @@ ${wrapNames(FIELDS.filter((name) => name !== 'trackingNumber'))}.
     .description('receive webhooks and print them')
     .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), 3000)
     .option('--host <address>', 'address to bind', parseHost, '127.0.0.1')
-    .addOption(
-      new Option('--secret <secret>', 'of the webhooks, better set by')
-        .env('TRACKING_WEBHOOK_SECRET')
-        .argParser(secret('secret')),
-    )
+    .addOption(secretOption('--secret <secret>', 'of the webhooks, better set by'))
     .option('--json', 'print JSON, one value a line')
     .action(async (flags: Omit<ListenOptions, 'terminal'>) => {
       const { listen } = await import('./listen.ts');
@@ -186,14 +174,7 @@ ${wrapNames(FIELDS.filter((name) => name !== 'trackingNumber'))}.
   return program;
 }
 
-/**
- * Runs the command.
- *
- * @param args - what follows the name of the command
- * @param terminal - where to print, and what ends it
- * @returns the exit code; what goes wrong is one line on stderr
- * @throws only what is a mistake of this package
- */
+/** Runs the command, and returns the exit code; what goes wrong is one line on stderr. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   let exitCode: number = EXIT.done;
   const program = createProgram(terminal, (code) => {

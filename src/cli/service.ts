@@ -11,8 +11,6 @@ export interface ServiceFlags {
   readonly json?: boolean;
 }
 
-const TRUE_TEXTS = ['1', 'true', 'yes'];
-
 /** Adds the flags of a command that asks the service. */
 export function addServiceFlags(command: Command): Command {
   return command
@@ -29,7 +27,7 @@ export function makeClient(flags: ServiceFlags, logger: Logger): TrackingClient 
   if (!baseUrl)
     throw new CommandError(`Set TRACKING_BASE_URL to the service's URL, or give --base-url. ${ways}`);
   if (!apiKey) throw new CommandError(`Set TRACKING_API_KEY to your API key. ${ways}`);
-  const isAllowed = TRUE_TEXTS.includes(process.env['TRACKING_ALLOW_INSECURE_HTTP']?.toLowerCase() ?? '');
+  const isAllowed = /^(1|true|yes)$/i.test(process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '');
   const allowInsecureHttp = flags.allowInsecureHttp ?? isAllowed;
   try {
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
@@ -41,10 +39,10 @@ export function makeClient(flags: ServiceFlags, logger: Logger): TrackingClient 
 
 /** The command has the client's options as flags: `baseUrl` is `--base-url`. */
 function nameFlags(message: string): string {
-  return message.replace(
-    /`(baseUrl|apiKey|allowInsecureHttp)`/g,
-    (_, name: string) => `\`--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}\``,
-  );
+  return message
+    .replaceAll('`baseUrl`', '`--base-url`')
+    .replaceAll('`apiKey`', '`--api-key`')
+    .replaceAll('`allowInsecureHttp`', '`--allow-insecure-http`');
 }
 
 /** A logger of a client: its warnings as lines. */

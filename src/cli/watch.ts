@@ -5,14 +5,13 @@ import type {
   PollContext,
   PollManyUpdate,
   TrackerInput,
-  TrackerPollUpdate,
   TrackingClient,
   TrackingEvent,
 } from 'tracking-client';
 import { latestEvent, sortEvents } from 'tracking-client/webhooks';
 import { isAboutOneTracker } from './named-trackers.ts';
 import { makeLogger } from './service.ts';
-import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
+import { EXIT, formatReason, print, printJson, type Terminal, warn } from './terminal.ts';
 import { eventText, milestoneText, plain, tableText, timelineLine, timeText } from './text.ts';
 
 /** A new tracker has its first results within minutes, whatever the interval is. */
@@ -34,12 +33,12 @@ export interface WatchOptions {
 
 interface Row {
   readonly trackingNumber: string;
-  status: string | undefined;
-  event: TrackingEvent | undefined;
+  status?: string | undefined;
+  event?: TrackingEvent | undefined;
   /** Undefined once it is watched no more. */
   nextPollAtMs: number | undefined;
-  end: 'stopped' | 'failed' | undefined;
-  failure: string | undefined;
+  /** Why it is watched no more; undefined when it has come to its end. */
+  failure?: string;
 }
 
 /** Shows shipments until the service has stopped tracking all of them. */
@@ -83,7 +82,7 @@ class Watch {
       this.#redraw();
     }
     if (this.#rows.size === 0) warn(this.#terminal, 'The service tracks none of your trackers');
-    return [...this.#rows.values()].some(({ end }) => end === 'failed') ? EXIT.failed : EXIT.done;
+    return [...this.#rows.values()].some(({ failure }) => failure !== undefined) ? EXIT.failed : EXIT.done;
   }
 
   async *#all(): AsyncGenerator<string, void, undefined> {
@@ -109,14 +108,7 @@ class Watch {
   }
 
   #add(id: string, trackingNumber: string): Row {
-    const row: Row = {
-      trackingNumber: plain(trackingNumber),
-      status: undefined,
-      event: undefined,
-      nextPollAtMs: Date.now(),
-      end: undefined,
-      failure: undefined,
-    };
+    const row: Row = { trackingNumber: plain(trackingNumber), nextPollAtMs: Date.now() };
     this.#rows.set(id, row);
     return row;
   }
@@ -133,18 +125,14 @@ class Watch {
   #show(update: PollManyUpdate): void {
     const row = this.#rows.get(update.id);
     if (row === undefined) return;
-    if (update.error !== undefined) this.#fail(row, update.error);
-    else this.#update(row, update);
-  }
-
-  #update(row: Row, update: TrackerPollUpdate): void {
+    if (update.error !== undefined) {
+      this.#fail(row, update.error);
+      return;
+    }
     const { tracking, newEvents, stopped, poll } = update;
     row.status = tracking?.shipment?.statusMilestone ?? undefined;
     row.event = latestEvent(tracking?.events ?? []);
-    if (stopped) {
-      row.end = 'stopped';
-      row.nextPollAtMs = undefined;
-    }
+    if (stopped) row.nextPollAtMs = undefined;
     const { trackingNumber, status = null } = row;
     if (this.#isLive) {
       this.#redraw();
@@ -160,9 +148,8 @@ class Watch {
   }
 
   #fail(row: Row, error: unknown): void {
-    row.end = 'failed';
     row.nextPollAtMs = undefined;
-    row.failure = plain(error instanceof Error ? error.message : String(error));
+    row.failure = plain(formatReason(error));
     const { trackingNumber, failure } = row;
     if (this.#isLive) this.#redraw();
     else if (this.#options.json) printJson(this.#terminal, { trackingNumber, error: failure });
@@ -199,9 +186,7 @@ class Watch {
   #table(): string {
     const { stdout, colours } = this.#terminal;
     const room = Math.max(1, (stdout.rows ?? 24) - OTHER_LINES);
-    const rows = [...this.#rows.values()].sort(
-      (a, b) => Number(a.end !== undefined) - Number(b.end !== undefined),
-    );
+    const rows = [...this.#rows.values()].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
     const shown = rows.slice(0, room).map((row) => this.#cells(row));
     const head = ['Number', 'Status', 'Last event', 'Next poll'];
     const widths = head.map((_, index) =>
@@ -211,23 +196,25 @@ class Watch {
     const event = Math.max(MIN_EVENT_WIDTH, (stdout.columns ?? 80) - number - status - next);
     const table = tableText(head, shown, [number, status, event, next]);
     const hidden = rows.length - room;
-    const ended = rows.filter(({ end }) => end !== undefined).length;
+    const ended = rows.filter(hasEnded).length;
     const more = hidden > 0 ? `, ${hidden} of them not shown` : '';
     const hint = ended < rows.length ? ' Ctrl-C stops watching.' : '';
     return `${table}\n${colours.dim(`${rows.length} watched, ${ended} ended${more}.${hint}`)}`;
   }
 
-  #cells({ trackingNumber, status, event, nextPollAtMs, end, failure }: Row): string[] {
+  #cells({ trackingNumber, status, event, nextPollAtMs, failure }: Row): string[] {
     const { colours } = this.#terminal;
-    const what =
-      event === undefined
-        ? ''
-        : `${colours.dim(timeText(event.occurrenceDatetime))} ${eventText(event, colours)}`.trim();
+    if (failure !== undefined) return [trackingNumber, colours.red('failed'), failure, ''];
+    const when = event === undefined ? '' : colours.dim(timeText(event.occurrenceDatetime));
+    const what = event === undefined ? '' : eventText(event, colours);
     const state = status === undefined ? colours.dim('no results yet') : milestoneText(status, colours);
-    if (end === 'failed') return [trackingNumber, colours.red('failed'), failure ?? '', ''];
     const next = nextPollAtMs === undefined ? colours.dim('ended') : formatWait(nextPollAtMs - Date.now());
-    return [trackingNumber, state, what, next];
+    return [trackingNumber, state, `${when} ${what}`.trim(), next];
   }
+}
+
+function hasEnded({ nextPollAtMs }: Row): boolean {
+  return nextPollAtMs === undefined;
 }
 
 /** The width of a cell, colours not counted. */

@@ -129,7 +129,9 @@ describe('import', () => {
     const { terminal } = makeTerminal();
     const client = new TrackingClient({ baseUrl: 'https://tracking.test/v1', apiKey: 'a-key' });
     const run = importFile(client, join(folder, 'gone.csv'), { json: false, terminal });
-    await expect(run).rejects.toThrow(`There is no file ${join(folder, 'gone.csv')}`);
+    await expect(run).rejects.toThrow(
+      `Could not read ${join(folder, 'gone.csv')}: no such file or directory (ENOENT)`,
+    );
   });
 
   it('Ctrl-C in the middle → how many rows were read, that running it again is safe, exit code 130', async () => {
