@@ -44,9 +44,15 @@ function trackersTable(trackers: readonly Tracker[], { colours }: Terminal): str
   const rows = trackers.map(({ trackingNumber, isTracked, createdAt, trackerId, clientTrackerId }) => [
     plain(trackingNumber),
     isTracked ? colours.green('tracked') : colours.dim('stopped'),
-    timeText(createdAt),
+    // The time of day would push the ids off a screen of 80 columns.
+    timeText(createdAt?.slice(0, 10)),
     plain(trackerId),
     plain(clientTrackerId ?? ''),
   ]);
-  return tableText(['Number', 'State', 'Created', 'Id', 'Client id'], rows);
+  const head = ['Number', 'State', 'Created', 'Id', 'Client id'];
+  const width = rows.some((cells) => cells.at(-1) !== '') ? head.length : head.length - 1;
+  return tableText(
+    head.slice(0, width),
+    rows.map((cells) => cells.slice(0, width)),
+  );
 }

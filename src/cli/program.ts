@@ -95,7 +95,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
 
   const importing = program
     .command('import <file>')
-    .description('create a tracker for each row of a CSV file; - is standard input')
+    .description('create trackers from a CSV file; - is a pipe')
     .option('--failures <file>', 'where rows go that fail (default: beside the file)')
     .option('--overwrite', 'replace a file of failures that exists')
     .option('--delimiter <char>', 'between two fields, or tab (default: detected)', parseDelimiter)
@@ -138,7 +138,7 @@ ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
 
   const couriers = program
     .command('couriers [text]')
-    .description('list couriers: all, or those with a text in code, name or country');
+    .description('list couriers, or those with a text in them');
   addServiceFlags(couriers).action(async (text: string | undefined, flags: ServiceFlags) => {
     const module = await import('./couriers.ts');
     end(await module.couriers(makeClient(flags, logger), text ?? '', { ...flags, terminal }));
@@ -156,7 +156,7 @@ ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
       end(await listen({ ...flags, terminal }));
     });
 
-  const fake = program.command('fake').description('serve a fake service, to try things and to test against');
+  const fake = program.command('fake').description('serve a fake service, to try all of this');
   addFakeFlags(fake).action(async (flags: FakeFlags) => {
     const { serveFake } = await import('./fake.ts');
     end(await serveFake(flags, terminal));

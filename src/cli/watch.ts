@@ -151,8 +151,7 @@ class Watch {
     row.nextPollAtMs = undefined;
     row.failure = plain(formatReason(error));
     const { trackingNumber, failure } = row;
-    if (this.#isLive) this.#redraw();
-    else if (this.#options.json) printJson(this.#terminal, { trackingNumber, error: failure });
+    if (this.#options.json) printJson(this.#terminal, { trackingNumber, error: failure });
     else this.#warn(`${trackingNumber}  ${failure}`);
   }
 

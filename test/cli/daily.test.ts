@@ -38,12 +38,20 @@ describe('list', () => {
     expect(await list(client, { terminal })).toBe(0);
     expect(lines()).toEqual([
       expect.stringMatching(/^Number +State +Created +Id +Client id$/),
-      expect.stringMatching(
-        new RegExp(`^LP000000001CN +tracked +\\d+ \\w+ \\d\\d:\\d\\d +${ids[2]} +order-2$`),
-      ),
+      expect.stringMatching(new RegExp(`^LP000000001CN +tracked +\\d+ \\w+ +${ids[2]} +order-2$`)),
       expect.stringMatching(/^LA680658838NL +stopped /),
       expect.stringMatching(/^RR123456785CN +tracked /),
     ]);
+  });
+
+  it('no client ids → no column for them, and at most 80 columns', async () => {
+    const fake = createFakeTrackingService();
+    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    await client.trackers.create({ trackingNumber: '9400115901047177598206' });
+    const { terminal, lines } = makeTerminal();
+    await list(client, { terminal });
+    expect(lines()[0]).toMatch(/Id$/);
+    expect(Math.max(...lines().map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
   it('--tracked → without those that have stopped', async () => {

@@ -77,6 +77,16 @@ describe('watch', () => {
     expect(output.stderr).toMatch(/^b@d {2}Expected `trackingNumber` .*\n$/);
   });
 
+  it('a number that breaks a rule, on a terminal → the whole reason above the table', async () => {
+    const { fake, run, output } = setUp({ isLive: true });
+    fake.shipment(ONE).deliver().stopTracking();
+    const exitCode = run(numbers('b@d', ONE));
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect(await exitCode).toBe(1);
+    expect(output.stderr).toMatch(/^b@d {2}Expected `trackingNumber` .*\n$/);
+    expect(output.stdout).toMatch(/^b@d +failed/m);
+  });
+
   it('a refused key → rejects: every other number would fail alike', async () => {
     const fake = createFakeTrackingService({ apiKeys: ['another-key'] });
     const { run } = setUp({ fake: { ...fake, apiKey: 'wrong' } });
