@@ -25,6 +25,13 @@ stderr.on('error', () => {});
 const colours = coloursFor(stdout.isTTY === true, env);
 const terminal = { stdout, stderr, colours, signal: controller.signal };
 void run(process.argv.slice(2), terminal).then((exitCode) => {
-  // Not `exitCode`: connections that are kept alive would hold the process for seconds.
-  stdout.write('', () => process.exit(exitCode));
+  stdout.write('', (error) => {
+    // The error of the last line may come before its event.
+    if (error) controller.abort(new OutputError(error));
+    const { reason } = controller.signal;
+    const outputError = reason instanceof OutputError ? reason : undefined;
+    if (outputError?.message) stderr.write(`tracking-client: ${outputError.message}\n`);
+    // Not `exitCode`: connections that are kept alive would hold the process for seconds.
+    process.exit(exitCode || outputError?.exitCode);
+  });
 });

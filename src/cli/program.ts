@@ -181,7 +181,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     exitCode = code;
   });
   const fail = (message: string, code: number) => {
-    if (message !== '') terminal.stderr.write(`tracking-client: ${plain(message)}\n`);
+    terminal.stderr.write(`tracking-client: ${plain(message)}\n`);
     return code;
   };
   try {
@@ -195,8 +195,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
       return fail(`${error.message.replace(/^error: /, '')}; --help tells all`, EXIT.usage);
     }
     const { aborted, reason } = terminal.signal;
-    if (aborted && reason instanceof OutputError) return fail(reason.message, reason.exitCode);
-    if (aborted) return EXIT.interrupted;
+    if (aborted) return reason instanceof OutputError ? reason.exitCode : EXIT.interrupted;
     if (error instanceof CommandError) return fail(error.message, error.exitCode);
     const isUsage = error instanceof ConfigurationError || error instanceof RequestValidationError;
     if (error instanceof TrackingError) return fail(error.message, isUsage ? EXIT.usage : EXIT.failed);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type BundledCommand, bundleCommand, printed } from './command.ts';
 
 const NUMBER = 'RR123456785CN';
@@ -89,5 +89,38 @@ describe('tracking-client', () => {
     const lines = track.output.stderr.trimEnd().split('\n');
     expect(lines.at(-1)).toMatch(/^tracking-client: .*ECONNREFUSED/);
     expect(track.output.stderr).not.toMatch(/^ +at |hush/m);
+  });
+
+  describe('output that nobody takes', () => {
+    async function startWithTrackers(count: number) {
+      const service = createFakeTrackingService();
+      const server = await service.listen();
+      onTestFinished(() => server.close());
+      for (let index = 0; index < count; index += 1)
+        await service.fetch(`${service.baseUrl}/trackers`, {
+          method: 'POST',
+          headers: { authorization: 'Bearer any', 'content-type': 'application/json' },
+          body: JSON.stringify({ trackingNumber: `LP${String(index).padStart(9, '0')}CN` }),
+        });
+      return { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'any' };
+    }
+
+    it.each(['list --json', 'couriers', 'watch --all'])(
+      '%s | head -1 → exit code 0, no word',
+      async (line) => {
+        const environment = await startWithTrackers(5);
+        const { exitCode, output } = cli.shell(`cli ${line} | head -1`, environment);
+        expect(await exitCode).toBe(0);
+        expect(output.stdout.split('\n')).toHaveLength(2);
+        expect(output.stderr).toBe('');
+      },
+    );
+
+    it('a full disk → one line, exit code 1', async () => {
+      const environment = await startWithTrackers(1);
+      const { exitCode, output } = cli.shell('cli list > /dev/full', environment);
+      expect(await exitCode).toBe(1);
+      expect(output.stderr).toBe('tracking-client: Could not print: no space left on device (ENOSPC)\n');
+    });
   });
 });
