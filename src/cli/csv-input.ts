@@ -17,6 +17,8 @@ export interface Row {
 
 /** The rows of a file or a pipe, read from end to end before the first one is handed out. */
 export interface CsvInput {
+  /** For messages. */
+  readonly name: string;
   readonly columns: readonly string[];
   readonly total: number;
   readonly delimiter: string;
@@ -62,7 +64,7 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
     const { columns, total } = await checkRows(parseRows(file, name, delimiter, 1), name);
     const needsBom = start.text.startsWith('\uFEFF') || encoding !== 'utf-8';
     const rows = () => parseRows(file, name, delimiter, 2);
-    return { columns, total, delimiter, needsBom, identity, rows, close: () => file.close() };
+    return { name, columns, total, delimiter, needsBom, identity, rows, close: () => file.close() };
   } catch (error) {
     await copy?.close();
     if (error instanceof CommandError || signal.aborted) throw error;

@@ -33,6 +33,7 @@ export class FailuresFile {
   readonly reasons = new Map<string, FailureReason>();
   /** Rows in the file. */
   count = 0;
+  #size = 0;
 
   private constructor(path: string, handle: FileHandle, input: CsvInput, isNew: boolean) {
     this.path = path;
@@ -85,7 +86,14 @@ export class FailuresFile {
     const records = isFirst ? [[...own, ...FAILURE_COLUMNS], record] : [record];
     // Spaces inside quotes belong to the cell.
     const text = stringify(records, { delimiter, bom: isFirst && needsBom, quoted_match: /^\s|\s$/ });
-    await this.#handle.writeFile(text);
+    try {
+      await this.#handle.writeFile(text);
+    } catch (error) {
+      // Half a row could be imported as another one.
+      await this.#handle.truncate(this.#size).catch(() => {});
+      throw error;
+    }
+    this.#size += Buffer.byteLength(text);
     this.count += 1;
   }
 

@@ -27,14 +27,13 @@ export async function importFile(
   const { encoding = 'utf-8', delimiter, terminal } = options;
   const input = await readCsv(path, { encoding, delimiter, signal: terminal.signal });
   try {
-    const name = isStandardInput(path) ? 'Standard input' : path;
     const columns = ownColumns(input.columns);
-    const fields = resolveFields(columns, name);
+    const fields = resolveFields(columns, input.name);
     const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
     if (unsent.length > 0) warn(terminal, `Columns that are not sent: ${plain(unsent.join(', '))}`);
     const failuresPath = options.failures ?? defaultFailuresPath(path, input);
     const failures = await FailuresFile.open(failuresPath, input, options.overwrite ?? false);
-    return await importRows(client, { name, input, fields, failures }, options);
+    return await importRows(client, input, fields, failures, options);
   } finally {
     await input.close();
   }
@@ -49,17 +48,12 @@ function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   return `${stem}.failures-${digits.slice(0, 8)}-${digits.slice(8)}.csv`;
 }
 
-interface ImportParts {
-  readonly name: string;
-  readonly input: CsvInput;
-  readonly fields: readonly (string | undefined)[];
-  readonly failures: FailuresFile;
-}
-
 /** Sends the rows of one file, and tells what became of them. */
 async function importRows(
   client: TrackingClient,
-  { name, input, fields, failures }: ImportParts,
+  input: CsvInput,
+  fields: readonly (string | undefined)[],
+  failures: FailuresFile,
   { json, terminal }: ImportOptions,
 ): Promise<number> {
   const { signal } = terminal;
@@ -81,7 +75,7 @@ async function importRows(
   });
   let stop: string | undefined;
   const stopAtFile = (error: unknown, line: number) => {
-    stop ??= `Stopped at line ${line} of ${name}: could not write ${failures.path}: ${formatReason(error)}`;
+    stop ??= `Stopped at line ${line} of ${input.name}: could not write ${failures.path}: ${formatReason(error)}`;
   };
   let line = 1;
   try {
@@ -97,9 +91,10 @@ async function importRows(
   } catch (error) {
     if (!signal.aborted) throw error;
     stop = 'Stopped';
+  } finally {
+    bar?.stop();
+    await failures.close().catch((error: unknown) => stopAtFile(error, line));
   }
-  bar?.stop();
-  await failures.close().catch((error: unknown) => stopAtFile(error, line));
   // What is read by a program goes to stdout alone.
   const say = (text: string) => (json ? terminal.stderr.write(`${text}\n`) : print(terminal, text));
   for (const text of summaryLines(run.summary(), input.total, failures, terminal)) say(text);

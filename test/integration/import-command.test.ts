@@ -77,6 +77,17 @@ describe('tracking-client import', () => {
       expect(output.stderr).not.toMatch(/^ +at /m);
     });
 
+    it('a row that is cut off by the limit of a disk → not left behind half', async () => {
+      const { shell, failures } = await setUp(`trackingNumber\n${'x\n'.repeat(60)}`);
+      const { output, exitCode } = shell('ulimit -f 4; cli import rows.csv');
+      expect(await exitCode).toBe(1);
+      expect(output.stderr).toMatch(/Stopped at line \d+ of rows\.csv: .*file too large \(EFBIG\)/);
+      const { text } = await failures();
+      expect(text.length).toBeGreaterThan(3000);
+      for (const line of text.trimEnd().split('\n').slice(1))
+        expect(line).toMatch(/^x,\d+,invalid,.*character"$/);
+    });
+
     it('the default → its name has the time of the run, and it is readable by its owner only', async () => {
       const { start, failures, path } = await setUp('trackingNumber\nx\n');
       expect(await start(['rows.csv']).exitCode).toBe(1);
