@@ -24,9 +24,7 @@ const FIELD_BY_NAME = new Map(FIELDS.map((name) => [normalizeName(name), name]))
 
 /** The columns of the user, without those that an earlier import added. */
 export function ownColumns(columns: readonly string[]): readonly string[] {
-  const isOfFailures = FAILURE_COLUMNS.every(
-    (name, index) => columns.at(index - FAILURE_COLUMNS.length) === name,
-  );
+  const isOfFailures = columns.slice(-FAILURE_COLUMNS.length).join() === FAILURE_COLUMNS.join();
   return isOfFailures ? columns.slice(0, -FAILURE_COLUMNS.length) : columns;
 }
 

@@ -15,13 +15,6 @@ function formatErrors({ errors = [] }: BulkOutcome): string {
   return plain(errors.map(({ code, message }) => (message ? `${code}: ${message}` : code)).join('; '));
 }
 
-/** How often something went wrong, and where first. */
-export interface FailureReason {
-  readonly text: string;
-  readonly line: number;
-  readonly count: number;
-}
-
 /** The rows that failed, as they were, and why. It is opened before anything is sent. */
 export class FailuresFile {
   readonly path: string;
@@ -29,8 +22,8 @@ export class FailuresFile {
   readonly #input: CsvInput;
   /** False for a file that this run did not make. */
   readonly #isNew: boolean;
-  /** By code, for messages differ from row to row. */
-  readonly reasons = new Map<string, FailureReason>();
+  /** How often what went wrong, and where first; by code, for messages differ from row to row. */
+  readonly reasons = new Map<string, { text: string; line: number; count: number }>();
   /** Rows in the file. */
   count = 0;
   #size = 0;
