@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ENDPOINT_NAMES, type EndpointName } from 'tracking-client';
+import { type EndpointName, TrackingClient } from 'tracking-client';
 import type { Failure, PlayName } from 'tracking-client/testing';
 import { parseHost, parseSecret, rejectFlag, secretOption, several, wholeNumber } from './flags.ts';
 import { CommandError } from './terminal.ts';
@@ -78,9 +78,12 @@ function parseWebhookUrl(text: string): string {
 
 /** The endpoints that a flag starts with; a flag without one means all. */
 function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
-  if (text === 'all') return ENDPOINT_NAMES;
-  const endpoint = ENDPOINT_NAMES.find((name) => name === text);
-  return [endpoint ?? rejectFlag(flag, `about an endpoint, one of all, ${ENDPOINT_NAMES.join(', ')}`, text)];
+  const client = new TrackingClient({ baseUrl: 'https://tracking.test', apiKey: 'any' });
+  // Sound: `rateLimits` has one key for each endpoint, and no other.
+  const names = Object.keys(client.rateLimits()) as EndpointName[];
+  if (text === 'all') return names;
+  const endpoint = names.find((name) => name === text);
+  return [endpoint ?? rejectFlag(flag, `about an endpoint, one of all, ${names.join(', ')}`, text)];
 }
 
 function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>> {
