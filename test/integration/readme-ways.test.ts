@@ -13,7 +13,7 @@ async function filesNamedIn(heading: string): Promise<string[]> {
   return rows.flatMap((row) => [...row.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path = '']) => path));
 }
 
-it('the ways of a call and of a webhook in CONTRIBUTING.md → name every file that is passed', async () => {
+it('the walks of a call and of a webhook in CONTRIBUTING.md → name every file that is passed', async () => {
   const printed = await mustRun(process.execPath, ['--import', 'tsx', 'bench/files-passed.ts'], {
     cwd: ROOT,
   });
@@ -21,6 +21,6 @@ it('the ways of a call and of a webhook in CONTRIBUTING.md → name every file t
   const filesOf = (part: string) => [...part.matchAll(/^ {2}(\S+\.ts)/gm)].map(([, path]) => path);
   expect(filesOf(call).length).toBeGreaterThan(5);
   expect(filesOf(webhook).length).toBeGreaterThan(5);
-  expect(await filesNamedIn('The way of one call')).toEqual(expect.arrayContaining(filesOf(call)));
-  expect(await filesNamedIn('The way of one webhook')).toEqual(expect.arrayContaining(filesOf(webhook)));
+  expect(await filesNamedIn('The walk of one call')).toEqual(expect.arrayContaining(filesOf(call)));
+  expect(await filesNamedIn('The walk of one webhook')).toEqual(expect.arrayContaining(filesOf(webhook)));
 });

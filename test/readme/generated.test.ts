@@ -17,7 +17,7 @@ describe('the generated parts of', () => {
       '/trackers/bulk` | 3 |',
       '/trackers/bulk` | 30 |',
     ],
-    ['an option with another default', 'docs/options.md', 'doubles with every retry. Default 500.', ''],
+    ['an option with another default', 'docs/options.md', 'responses of 429 count, too. Default 4;', ''],
     [
       'a better figure',
       'docs/benchmarks.md',

@@ -43,15 +43,9 @@ describe('the files that a document names', () => {
     expect(gone, gone.join('\n')).toEqual([]);
   });
 
-  it('the ways of a call and of a webhook → many files', () => {
-    expect(
-      readDocument('CONTRIBUTING.md').match(/^\| `(?:http|limiter|webhooks|schemas)\/\w/gm)?.length,
-    ).toBeGreaterThan(15);
-  });
-
   it('a document with files that are gone → they are named', () => {
     const text =
-      '`http/call.ts`, `http/gone.ts`, `src/never-there/`\n```text\nsrc/gone/ and src/limiter/\n```\n';
+      '`http/execute.ts`, `http/gone.ts`, `src/never-there/`\n```text\nsrc/gone/ and src/limiter/\n```\n';
     expect(goneFiles(ROOT, text)).toEqual(['src/gone/', 'http/gone.ts', 'src/never-there/']);
   });
 });

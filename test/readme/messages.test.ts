@@ -68,14 +68,11 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
   'http to another host': () => clientOf({ baseUrl: 'http://api.example.com/public/v1' }),
   'a misspelt option': () => clientOf({ timeout: 5 } as TrackingClientOptions), // what a caller in JavaScript may pass
   'a browser': () => {
-    vi.stubGlobal('window', {});
     vi.stubGlobal('document', {});
+    vi.stubGlobal('process', { env: {} });
     return clientOf();
   },
   'a placeholder for a number': () => clientOf().trackers.create({ trackingNumber: '123456789' }),
-  'a misspelt field': () =>
-    // What a caller in JavaScript may pass.
-    clientOf().trackers.create({ trackingNumber: NUMBER, clientTrackerID: 'order-1042' } as TrackerInput),
   'an old shipping date': () =>
     clientOf().trackers.create({ trackingNumber: NUMBER, shippingDate: '2020-01-01' }),
   'no results yet': async () => {
