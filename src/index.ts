@@ -34,6 +34,8 @@ export {
   WebhookAuthenticationError,
   WebhookParseError,
 } from './errors.ts';
+export { type OccurrenceDatetime, parseOccurrenceDatetime } from './events/occurrence-datetime.ts';
+export { isNewerEvent, latestEvent, type OrderableEvent, sortEvents } from './events/order.ts';
 export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export {

@@ -1,4 +1,5 @@
-import { eventKey, MemoryDedupeStore, parseWebhook, WebhookInbox } from '../../src/webhooks/index.ts';
+import { buildEventKeys } from '../../src/events/keys.ts';
+import { MemoryDedupeStore, parseWebhook, WebhookInbox } from '../../src/webhooks/index.ts';
 import { median } from '../statistics.ts';
 import { heldBytes, microsecondsPerCall } from './measure.ts';
 import { EVENTS_PER_TRACKING, webhookBody } from './payload.ts';
@@ -47,7 +48,7 @@ export function storeCase(trackings: number) {
     const store = new MemoryDedupeStore();
     for (const [index, body] of bodies.entries()) {
       const keys = parseWebhook(body).deliveries.flatMap((delivery) =>
-        delivery.kind === 'events' ? delivery.events.map((event) => eventKey(delivery, event)) : [],
+        delivery.kind === 'events' ? delivery.events.map(buildEventKeys(delivery)) : [],
       );
       await store.claim(keys, { token: String(index), leaseMs: 60_000 });
       await store.commit(keys, { retainMs: 30 * 86_400_000 });
@@ -72,7 +73,7 @@ export async function memoryCase(maxKeys: number) {
   const remember = async (first: number, count: number) => {
     for (let seed = first; seed < first + count; seed += 100) {
       const keys = parseWebhook(webhookBody(34, seed)).deliveries.flatMap((delivery) =>
-        delivery.kind === 'events' ? delivery.events.map((event) => eventKey(delivery, event)) : [],
+        delivery.kind === 'events' ? delivery.events.map(buildEventKeys(delivery)) : [],
       );
       await store.claim(keys.slice(0, 100), { token: String(seed), leaseMs: 60_000 });
       await store.commit(keys.slice(0, 100), { retainMs: 30 * 86_400_000 });

@@ -14,8 +14,6 @@ import {
 import { trackerSchema } from './tracker.ts';
 import { shipmentSchema, statisticsSchema } from './tracking.ts';
 
-/** Topic of a push of events; a push without any topic is one too when it has `events`. */
-export const EVENTS_TOPIC = 'tracking/events';
 /** Topic of a push of a proof of delivery, an add-on. */
 export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 

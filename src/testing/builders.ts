@@ -1,15 +1,11 @@
 import { z } from 'zod';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
+import { EVENTS_TOPIC } from '../events/keys.ts';
 import type { Courier } from '../schemas/courier.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import {
-  EVENTS_TOPIC,
-  type EventsDelivery,
-  PROOF_OF_DELIVERY_TOPIC,
-  type ProofOfDelivery,
-} from '../schemas/webhook.ts';
+import { type EventsDelivery, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../schemas/webhook.ts';
 import { resolveOptions, seedOption } from './options.ts';
 import { createCouriers, toPublicCourier } from './service/couriers.ts';
 import { seededRandom } from './service/seeded.ts';

@@ -3,9 +3,10 @@ import { onAbort } from '../common/abort.ts';
 import { checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, TrackingError } from '../errors.ts';
+import { buildEventKeys, buildProofOfDeliveryKey, getTrackerName } from '../events/keys.ts';
+import { sortByEvent } from '../events/order.ts';
 import type { Delivery, EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
 import type { Claim } from './dedupe-store.ts';
-import { eventKeys, proofOfDeliveryKey, sortBy, trackerName } from './events.ts';
 
 /** What every callback that does work is told. */
 export interface WorkContext {
@@ -290,7 +291,7 @@ export function planWork<Extra extends object>(
     } else if (delivery.kind === 'events' && (handler ?? onDelivery ?? onSnapshot) !== undefined) {
       snapshots.push(delivery);
       if (handler !== undefined) {
-        const tracker = trackerName(delivery.tracker);
+        const tracker = getTrackerName(delivery.tracker);
         const items = eventItems(delivery);
         eventsOfTracker.set(tracker, eventsOfTracker.get(tracker)?.concat(items) ?? items);
       } else if (onDelivery !== undefined) {
@@ -303,7 +304,7 @@ export function planWork<Extra extends object>(
   if (handler !== undefined) {
     // Two webhooks whose handlers write to the same rows of an application must come to them in one order, or they lock each other out.
     for (const tracker of [...eventsOfTracker.keys()].sort()) {
-      for (const item of sortBy(eventsOfTracker.get(tracker) ?? [], eventOf))
+      for (const item of sortByEvent(eventsOfTracker.get(tracker) ?? [], eventOf))
         units.push(eventUnit(item, handler));
     }
   }
@@ -316,7 +317,7 @@ interface EventItem extends WorkItem {
 }
 
 function eventItems(delivery: EventsDelivery): EventItem[] {
-  const keyOf = eventKeys(delivery);
+  const keyOf = buildEventKeys(delivery);
   // Sound: what the constructor was given are an events delivery and an event.
   return delivery.events.map((event) => new WorkItem(keyOf(event), delivery, event) as EventItem);
 }
@@ -340,14 +341,14 @@ function deliveryUnit<Extra extends object>(
     const events = ours.flatMap(({ event }) => event ?? []);
     return onDelivery({ ...delivery, events }, Object.assign(context, { keys: ours.map(({ key }) => key) }));
   };
-  return { items: sortBy(eventItems(delivery), eventOf), run };
+  return { items: sortByEvent(eventItems(delivery), eventOf), run };
 }
 
 function proofOfDeliveryUnit<Extra extends object>(
   delivery: ProofOfDelivery,
   onProofOfDelivery: NonNullable<WebhookCallbacks<Extra>['onProofOfDelivery']>,
 ): WorkUnit<Extra> {
-  const key = proofOfDeliveryKey(delivery);
+  const key = buildProofOfDeliveryKey(delivery);
   return {
     items: [new WorkItem(key, delivery)],
     run: (_, context) => onProofOfDelivery(delivery, Object.assign(context, { key })),

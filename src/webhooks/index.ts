@@ -12,16 +12,16 @@ export {
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
+export { type OccurrenceDatetime, parseOccurrenceDatetime } from '../events/occurrence-datetime.ts';
+export { isNewerEvent, latestEvent, type OrderableEvent, sortEvents } from '../events/order.ts';
 export type { StatusCategory, StatusCode, StatusMilestone } from '../schemas/event.ts';
 export type { Recipient, Shipment, ShipmentDelivery, Statistics } from '../schemas/tracking.ts';
 export {
   type Delivery,
-  EVENTS_TOPIC,
   type EventsDelivery,
   eventsDeliverySchema,
   type OtherDelivery,
   otherDeliverySchema,
-  PROOF_OF_DELIVERY_TOPIC,
   type ProofOfDelivery,
   proofOfDeliverySchema,
   type WebhookEvent,
@@ -40,17 +40,6 @@ export type {
   WorkContext,
 } from './callbacks.ts';
 export type { Claim, DedupeStore } from './dedupe-store.ts';
-export {
-  compareEvents,
-  eventKey,
-  isNewerEvent,
-  latestEvent,
-  type OccurrenceDatetime,
-  type OrderableEvent,
-  parseOccurrenceDatetime,
-  proofOfDeliveryKey,
-  sortEvents,
-} from './events.ts';
 export type { ItemIssues } from './flaws.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';

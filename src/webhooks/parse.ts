@@ -8,10 +8,10 @@ import {
   type ValidationIssue,
 } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
+import { buildEventKeys, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 import {
   type Delivery,
-  EVENTS_TOPIC,
   eventsDeliverySchema,
   otherDeliverySchema,
   PROOF_OF_DELIVERY_TOPIC,
@@ -20,7 +20,6 @@ import {
   webhookEventSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-import { eventKeys, proofOfDeliveryKey } from './events.ts';
 import { IssueLog, type ItemIssues } from './flaws.ts';
 
 /** What a webhook body holds. */
@@ -154,7 +153,7 @@ class ItemReader {
     }
     const checked = this.#checked(proofOfDeliverySchema, item, index);
     const delivery = { ...checked, kind: 'proofOfDelivery' as const };
-    if (this.#isNew(proofOfDeliveryKey(delivery))) this.#deliveries.push(delivery);
+    if (this.#isNew(buildProofOfDeliveryKey(delivery))) this.#deliveries.push(delivery);
   }
 
   #readEventsDelivery(item: JsonObject, index: number): void {
@@ -173,7 +172,7 @@ class ItemReader {
     }
     const events = this.#readEvents(sent, index);
     const isAllBroken = events.length === 0 && sent.length > 0;
-    const keyOf = eventKeys(envelope);
+    const keyOf = buildEventKeys(envelope);
     const newEvents = events.filter((event) => this.#isNew(keyOf(event)));
     // Assigned, not spread: this object is ours, and a copy costs.
     if (!isAllBroken)

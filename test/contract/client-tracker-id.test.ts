@@ -1,11 +1,11 @@
 import {
   createWebhookHandler,
-  eventKey,
   MemoryDedupeStore,
   parseWebhook,
   WebhookInbox,
 } from 'tracking-client/webhooks';
 import { describe, expect, test } from 'vitest';
+import { buildEventKeys } from '../../src/events/keys.ts';
 import { SECRET } from './support/receiver.ts';
 import { EVENT, EVENTS_ITEM, PROOF_ITEM, WEBHOOK_TRACKER } from './support/samples.ts';
 
@@ -76,7 +76,7 @@ describe('a webhook whose tracker has only its clientTrackerId (service.md 6.3)'
   test('a clientTrackerId that looks like a trackerId → another key', () => {
     const keys = [{ trackings: [EVENTS_ITEM] }, enveloped(WEBHOOK_TRACKER.trackerId)].map((body) => {
       const [delivery] = parseWebhook(body).deliveries;
-      return delivery?.kind === 'events' ? eventKey(delivery, EVENT) : 'none';
+      return delivery?.kind === 'events' ? buildEventKeys(delivery)(EVENT) : 'none';
     });
     expect(keys).not.toContain('none');
     expect(keys[0]).not.toBe(keys[1]);

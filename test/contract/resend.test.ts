@@ -1,11 +1,7 @@
 import { createWebhookSender } from 'tracking-client/testing';
-import {
-  MemoryDedupeStore,
-  type ProofOfDelivery,
-  proofOfDeliveryKey,
-  WebhookInbox,
-} from 'tracking-client/webhooks';
+import { MemoryDedupeStore, type ProofOfDelivery, WebhookInbox } from 'tracking-client/webhooks';
 import { describe, expect, test } from 'vitest';
+import { buildProofOfDeliveryKey } from '../../src/events/keys.ts';
 import { contractFake, NUMBER } from './support/contract-fake.ts';
 import { at } from './support/reach.ts';
 import { contractReceiver, SECRET } from './support/receiver.ts';
@@ -95,7 +91,7 @@ describe('a proof of delivery, whatever its messageId', () => {
   test('two messageIds → one key', () => {
     const keys = ['a', 'b'].map((messageId) => {
       const proof: ProofOfDelivery = { kind: 'proofOfDelivery', ...withMessageId(messageId) };
-      return proofOfDeliveryKey(proof);
+      return buildProofOfDeliveryKey(proof);
     });
     expect(new Set(keys).size).toBe(1);
   });

@@ -368,31 +368,21 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   sortEvents: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.sortEvents, undefined, [[asRecord(given), {}]]),
   ),
-  compareEvents: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
-    Reflect.apply(webhooks.compareEvents, undefined, [asRecord(given), {}]),
-  ),
   isNewerEvent: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.isNewerEvent, undefined, [asRecord(given), {}]),
   ),
   latestEvent: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.latestEvent, undefined, [[asRecord(given)]]),
   ),
-  eventKey: entry({ eventId: ['a', undefined] }, (given) =>
-    Reflect.apply(webhooks.eventKey, undefined, [{ tracker: { trackerId: 'a' } }, asRecord(given)]),
-  ),
-  proofOfDeliveryKey: entry({}, (given) =>
-    Reflect.apply(webhooks.proofOfDeliveryKey, undefined, [
-      { tracker: { trackerId: 'a' }, data: asRecord(given) },
-    ]),
   ),
   createFakeTrackingService: entry(
     {
       seed: ['a', 1],
       now: [() => 0],
-      limits: [false, { 'couriers.list': 0 }],
+      limits: [false, 'couriers.list': 0 ],
       limitWindow: ['sliding'],
       apiKeys: [[API_KEY]],
-      plans: [{ perCall: true }],
+      plans: [perCall: true ],
       baseUrl: [BASE_URL],
       resultsDelayMs: [0],
       noResults: ['empty'],
@@ -425,7 +415,7 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
     },
     (given) => Reflect.apply(testing.createWebhookSender, undefined, [given]).flush(),
   ),
-  telemetryHooks: entry({ tracerProvider: [undefined, {}], meterProvider: [undefined, {}] }, (given) =>
+  telemetryHooks: entry({ tracerProvider: [undefined, {}], meterProvider: [undefined, ] }, (given) =>
     Reflect.apply(opentelemetry.telemetryHooks, undefined, [given]).onPoll?.({ id: 'a', lagMs: 0 }),
   ),
   tracedWebhookHandler: entry(HANDLER, (given) => receiveWith(opentelemetry.tracedWebhookHandler, given)),

@@ -1,13 +1,9 @@
+import { EVENTS_TOPIC } from '../../events/keys.ts';
+import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Shipment } from '../../schemas/tracking.ts';
-import {
-  EVENTS_TOPIC,
-  type EventsDelivery,
-  PROOF_OF_DELIVERY_TOPIC,
-  type ProofOfDelivery,
-} from '../../schemas/webhook.ts';
-import { sortEvents } from '../../webhooks/events.ts';
+import { type EventsDelivery, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import { formatTime, type PlayName, scenarios } from '../shipments/scenarios.ts';
 import { buildProof, buildResults, type EventInput, KnownParcel } from '../shipments/shipment.ts';

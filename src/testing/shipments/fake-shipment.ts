@@ -1,9 +1,9 @@
 import { refuseOption } from '../../common/option-checks.ts';
+import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import { trackingNumber as trackingNumberRule } from '../../schemas/identifier.ts';
 import type { Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
-import { sortEvents } from '../../webhooks/events.ts';
 import type { FakeState, Target } from '../service/state.ts';
 import { isTracked, type TrackerState } from '../service/trackers.ts';
 import type { EventInput } from './shipment.ts';

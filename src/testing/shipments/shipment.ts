@@ -1,7 +1,6 @@
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
-import { sortEvents } from '../../webhooks/events.ts';
 import type { SeededIds } from '../service/seeded.ts';
 
 /** What a test says of an event; the rest is filled in. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
+import { parseOccurrenceDatetime } from '../../../src/events/occurrence-datetime.ts';
 import { formatTime, PLAY_NAMES, scenarios } from '../../../src/testing/shipments/scenarios.ts';
-import { parseOccurrenceDatetime } from '../../../src/webhooks/events.ts';
 import { DAY_MS, makeFake, NUMBER, START_MS } from '../make-fake.ts';
 
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import {
   type Claim,
-  compareEvents,
   createWebhookHandler,
   type DedupeStore,
   type Delivery,
+  isNewerEvent,
   MemoryDedupeStore,
   type OccurrenceDatetime,
   parseOccurrenceDatetime,
@@ -58,7 +58,7 @@ export async function claim(key: string): Promise<number> {
 }
 
 export const parsed: OccurrenceDatetime | undefined = parseOccurrenceDatetime('2021-03-04T17:12:57');
-export const order: number = compareEvents(
+export const isNewer: boolean = isNewerEvent(
   { occurrenceDatetime: '2021-03-04' },
   { occurrenceDatetime: null },
 );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseOccurrenceDatetime } from '../../src/webhooks/index.ts';
+import { parseOccurrenceDatetime } from '../../src/index.ts';
 
 const NOON = Date.UTC(2021, 2, 4, 12);
 

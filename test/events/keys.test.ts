@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { buildEventKeys, buildProofOfDeliveryKey } from '../../src/events/keys.ts';
 import { storableKey } from '../../src/webhooks/dedupe-store.ts';
 import type { EventsDelivery, ProofOfDelivery } from '../../src/webhooks/index.ts';
-import { eventKey, parseWebhook, proofOfDeliveryKey } from '../../src/webhooks/index.ts';
-import { payload, proofOfDelivery, tracking } from './support.ts';
+import { parseWebhook } from '../../src/webhooks/index.ts';
+import { payload, proofOfDelivery, tracking } from '../webhooks/support.ts';
 
 function eventsDelivery(item: object): EventsDelivery {
   const [delivery] = parseWebhook(payload(item)).deliveries;
@@ -19,10 +20,10 @@ function pod(item: object): ProofOfDelivery {
 
 function keysOf(item: object): string[] {
   const delivery = eventsDelivery(item);
-  return delivery.events.map((event) => eventKey(delivery, event));
+  return delivery.events.map(buildEventKeys(delivery));
 }
 
-describe('eventKey', () => {
+describe('buildEventKeys', () => {
   test('an event with id → topic:trackerId:eventId', () => {
     expect(keysOf(tracking('t1', 'e1'))).toEqual(['tracking/events:t1:e1']);
   });
@@ -116,20 +117,37 @@ describe('storableKey', () => {
   });
 });
 
-describe('proofOfDeliveryKey', () => {
+describe('buildProofOfDeliveryKey', () => {
   test('a proof → trackerId and a SHA-256 of the content', () => {
-    expect(proofOfDeliveryKey(pod(proofOfDelivery('t1')))).toMatch(/^t1:sha256-[0-9a-f]{64}$/);
+    expect(buildProofOfDeliveryKey(pod(proofOfDelivery('t1')))).toMatch(/^t1:sha256-[0-9a-f]{64}$/);
   });
 
   test('another message id, or none → the same key', () => {
-    const keys = ['m1', 'm2', null].map((id) => proofOfDeliveryKey(pod(proofOfDelivery('t1', id))));
+    const keys = ['m1', 'm2', null].map((id) => buildProofOfDeliveryKey(pod(proofOfDelivery('t1', id))));
     expect(new Set(keys).size).toBe(1);
+  });
+
+  const linkedTo = (downloadUrl: string) => {
+    const proof = proofOfDelivery('t1');
+    const data = { ...proof.data, content: { ...proof.data.content, downloadUrl } };
+    return buildProofOfDeliveryKey(pod({ ...proof, data }));
+  };
+
+  test('a download URL that is signed anew → the same key', () => {
+    const keys = ['?signature=1', '?signature=2#page=1', '#x?y', ''].map((end) =>
+      linkedTo(`https://example.com/1.pdf${end}`),
+    );
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  test('a download URL of another path → another key', () => {
+    expect(linkedTo('https://example.com/1.pdf?a')).not.toBe(linkedTo('https://example.com/2.pdf?a'));
   });
 
   test('two of one tracker with other content → two keys', () => {
     const found = proofOfDelivery('t1');
     const unavailable = { ...found, data: { ...found.data, status: 'unavailable' } };
-    expect(proofOfDeliveryKey(pod(found))).not.toBe(proofOfDeliveryKey(pod(unavailable)));
+    expect(buildProofOfDeliveryKey(pod(found))).not.toBe(buildProofOfDeliveryKey(pod(unavailable)));
   });
 });
 

@@ -1,0 +1,131 @@
+import { getStartOfDayMs, type OccurrenceDatetime, parseOccurrenceDatetime } from './occurrence-datetime.ts';
+
+/** What the order of events is read from: events of results and of webhooks both have it. */
+export interface OrderableEvent {
+  /** When it happened, as the service sent it. */
+  readonly occurrenceDatetime?: string | null | undefined;
+  /** Lower is older; breaks ties. */
+  readonly order?: number | null | undefined;
+  /** Breaks the ties that `order` leaves. */
+  readonly eventId?: string | null | undefined;
+}
+
+/** An event's fields as they decide the order. Webhooks keep what came, so a field of another type counts as missing. */
+interface Rank {
+  readonly occurrence: OccurrenceDatetime | undefined;
+  /** Milliseconds on one line of time: a local time counts as if in UTC, a date as the start of its day. */
+  readonly position: number;
+  readonly order: number | undefined;
+  readonly eventId: string;
+}
+
+interface Ranked<Item> extends Rank {
+  readonly item: Item;
+}
+
+function getRank({ occurrenceDatetime, order, eventId }: OrderableEvent): Rank {
+  const occurrence =
+    typeof occurrenceDatetime === 'string' ? parseOccurrenceDatetime(occurrenceDatetime) : undefined;
+  return {
+    occurrence,
+    position: getPosition(occurrence),
+    order: typeof order === 'number' ? order : undefined,
+    eventId: typeof eventId === 'string' ? eventId : '',
+  };
+}
+
+function getPosition(occurrence: OccurrenceDatetime | undefined): number {
+  if (occurrence === undefined) return Number.POSITIVE_INFINITY;
+  if (occurrence.kind === 'utc' || occurrence.kind === 'offset') return occurrence.epochMs;
+  const startMs = getStartOfDayMs(occurrence.date) ?? 0;
+  return occurrence.kind === 'local' ? startMs + occurrence.timeMs : startMs;
+}
+
+function compare<Value extends number | string>(a: Value, b: Value): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** Leaves full ties at 0, so that the stable sort keeps their place. */
+function compareRanks(a: Rank, b: Rank): number {
+  return (
+    compare(a.position, b.position) ||
+    compare(a.order ?? Number.NEGATIVE_INFINITY, b.order ?? Number.NEGATIVE_INFINITY) ||
+    compare(a.eventId, b.eventId)
+  );
+}
+
+/**
+ * Orders the events of one shipment, oldest first, whatever order they came in and wherever this runs.
+ * Instants decide; a local time counts as if in UTC. `order`, then `eventId`, then the place in the input break ties. On a day
+ * that has date-only events, `order` orders the whole day. Events without a readable time come last.
+ *
+ * @param events - events of results or of webhooks; not changed
+ * @returns a new array
+ * @example
+ * sortEvents([
+ *   { eventId: 'b', occurrenceDatetime: '2021-03-04', order: 2 },
+ *   { eventId: 'a', occurrenceDatetime: '2021-03-04T17:12:57', order: 1 },
+ * ]).map(({ eventId }) => eventId); // ['a', 'b']
+ */
+export function sortEvents<Event extends OrderableEvent>(events: readonly Event[]): Event[] {
+  return sortByEvent(events, (event) => event);
+}
+
+/** Orders items that belong to events, as `sortEvents` orders these events. */
+export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item) => OrderableEvent): Item[] {
+  if (items.length < 2) return [...items];
+  const ranked = items.map((item) => ({ ...getRank(getEvent(item)), item })).sort(compareRanks);
+  for (const places of findPlacesToReorder(ranked)) reorderPlaces(ranked, places);
+  return ranked.map(({ item }) => item);
+}
+
+/** For each day that has date-only events: the places of its events that have an `order`. */
+function findPlacesToReorder(ranks: readonly Rank[]): Iterable<number[]> {
+  const placesOfDay = new Map<string, number[]>();
+  for (const { occurrence } of ranks) if (occurrence?.kind === 'date') placesOfDay.set(occurrence.date, []);
+  if (placesOfDay.size === 0) return [];
+  for (const [place, { occurrence, order }] of ranks.entries()) {
+    if (order !== undefined) placesOfDay.get(occurrence?.date ?? '')?.push(place);
+  }
+  return placesOfDay.values();
+}
+
+/** Orders the events at some places by `order`; every other event keeps its place. */
+function reorderPlaces<Item>(ranked: Ranked<Item>[], places: readonly number[]): void {
+  const ordered = places.flatMap((place) => ranked[place] ?? []);
+  ordered.sort((a, b) => compare(a.order ?? 0, b.order ?? 0) || compareRanks(a, b));
+  for (const [index, entry] of ordered.entries()) ranked[places[index] ?? 0] = entry;
+}
+
+/**
+ * Finds the event that says where a shipment is now.
+ *
+ * @param events - events of one shipment, of results or of webhooks, in any order
+ * @returns the last of `sortEvents` that has a readable time; without any such event the last of all; undefined for no events
+ */
+export function latestEvent<Event extends OrderableEvent>(events: readonly Event[]): Event | undefined {
+  const sorted = sortEvents(events);
+  return sorted.findLast((event) => getRank(event).occurrence !== undefined) ?? sorted.at(-1);
+}
+
+/**
+ * Tells whether an event may replace the one you have: webhooks come in any order, so an older status can come later.
+ *
+ * @param event - an event that has just arrived
+ * @param known - the event that your status is from, or its `occurrenceDatetime`, `order` and `eventId`; undefined or null for none
+ * @returns false for an event that is older or the same, and for one without a readable time where `known` has one
+ * @example
+ * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });
+ */
+export function isNewerEvent(event: OrderableEvent, known: OrderableEvent | null | undefined): boolean {
+  if (known === undefined || known === null) return true;
+  const [a, b] = [getRank(event), getRank(known)];
+  if ((a.occurrence === undefined) !== (b.occurrence === undefined)) return a.occurrence !== undefined;
+  const isOneDay = a.occurrence?.date === b.occurrence?.date;
+  const hasDateOnly = a.occurrence?.kind === 'date' || b.occurrence?.kind === 'date';
+  if (isOneDay && hasDateOnly && a.order !== undefined && b.order !== undefined && a.order !== b.order) {
+    return a.order > b.order;
+  }
+  return compareRanks(a, b) > 0;
+}
