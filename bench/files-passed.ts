@@ -65,7 +65,7 @@ print('trackers.results', await filesPassed(async () => client.trackers.results(
 const handle = createWebhookHandler({
   secret: 'a-secret-of-some-length',
   inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-  handler: () => {},
+  onEvent: () => {},
 });
 print(
   'a webhook of one event',

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { PostgresDedupeStore, transactionalInbox } from '../../src/postgres/index.ts';
+import { PostgresDedupeStore, TransactionalInbox } from '../../src/postgres/index.ts';
 import { type RedisClient, RedisDedupeStore } from '../../src/redis/index.ts';
 import {
   createWebhookHandler,
@@ -25,15 +25,19 @@ const redis = await connectRedis();
 const pool = connectPostgres();
 const transactionPool = connectPostgres();
 // What the store did not do is in the journals; a line for each of thousands of errors helps nobody.
-const common = { busyBudgetMs: BUSY_BUDGET_MS, onError: () => {} };
+const common = { busyTimeoutMs: BUSY_BUDGET_MS, onError: () => {} };
 
 const handlers = {
   redis: storeHandler('redis', new RedisDedupeStore({ redis: redis.client })),
-  postgres: storeHandler('postgres', new PostgresDedupeStore({ client: pool, table })),
+  postgres: storeHandler('postgres', new PostgresDedupeStore({ pool: pool, table })),
   transactional: createWebhookHandler({
     secret,
-    inbox: transactionalInbox({ ...common, pool: transactionPool, table: `${schema}.transactional_inbox` }),
-    handler: async (_, { key, transaction }) => {
+    inbox: new TransactionalInbox({
+      ...common,
+      pool: transactionPool,
+      table: `${schema}.transactional_inbox`,
+    }),
+    onEvent: async (_, { key, transaction }) => {
       await work();
       await transaction.query(`INSERT INTO ${schema}.effects (key) VALUES ($1)`, [key]);
       count('transactional');
@@ -54,7 +58,7 @@ function storeHandler(name: InboxName, store: DedupeStore) {
   return createWebhookHandler({
     secret,
     inbox: new WebhookInbox({ ...common, store: noting, leaseMs: LEASE_MS }),
-    handler: async (_, { key }) => {
+    onEvent: async (_, { key }) => {
       await work();
       note('handled', name, key);
       count(name);

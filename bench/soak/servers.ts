@@ -93,7 +93,7 @@ export class SoakPostgres {
       `CREATE TABLE ${schema}.effects (key text, at timestamptz DEFAULT clock_timestamp())`,
     );
     for (const table of ['inbox', 'transactional_inbox'])
-      await new PostgresDedupeStore({ client: postgres.#pool, table: `${schema}.${table}` }).createTable();
+      await new PostgresDedupeStore({ pool: postgres.#pool, table: `${schema}.${table}` }).createTable();
     return postgres;
   }
 

@@ -15,9 +15,9 @@ export interface FleetCase {
 /** What came of a case. */
 export interface FleetResult extends FleetCase {
   readonly events: number;
-  readonly deliveries: number;
+  readonly messages: number;
   readonly webhooks: number;
-  /** Handlings of an event, or for `transactionalInbox` rows written, beyond the first. */
+  /** Handlings of an event, or for `TransactionalInbox` rows written, beyond the first. */
   readonly repeats: number;
   readonly lost: number;
   /** Repeats that no kill between handling and commit explains. */
@@ -49,7 +49,7 @@ export async function runFleetCase(
       inbox,
       kills: report.kills,
       events: traffic.events,
-      deliveries: traffic.events * traffic.copies,
+      messages: traffic.events * traffic.copies,
       webhooks: report.webhooks,
       repeats: written === undefined ? report.repeats : written.rows - written.events,
       lost: written === undefined ? report.lost.length : traffic.events - written.events,
@@ -90,7 +90,7 @@ async function postgresPlace(url: string): Promise<Place> {
   const pool = new pg.Pool({ connectionString: url, max: 1 });
   await pool.query(`CREATE SCHEMA ${namespace}`);
   await pool.query(`CREATE TABLE ${namespace}.effects (key text)`);
-  await new PostgresDedupeStore({ client: pool, table: `${namespace}.inbox` }).createTable();
+  await new PostgresDedupeStore({ pool: pool, table: `${namespace}.inbox` }).createTable();
   return {
     url,
     namespace,

@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<FleetResult['inbox'], string>> = {
   redis: '`RedisDedupeStore`, client `redis`',
   ioredis: '`RedisDedupeStore`, client `ioredis`',
   postgres: '`PostgresDedupeStore`',
-  'postgres transactional': '`transactionalInbox`',
+  'postgres transactional': '`TransactionalInbox`',
 };
 
 /** The machine that a run was made on. */
@@ -28,15 +28,15 @@ export function machine() {
 
 /** The section of the benchmarks' README. */
 export function toMarkdown({ measuredOn, node, cpu, fleets }: StoresReport): string {
-  const { events = 0, deliveries = 0 } = fleets[0] ?? {};
+  const { events = 0, messages = 0 } = fleets[0] ?? {};
   return `## Webhook stores
 
 \`npx tsx bench/webhooks-stores.ts\`; ${measuredOn}, Node ${node}, ${cpu}, local Redis and PostgreSQL.
 
-Four receiver processes on one store, ${format(events)} events, each delivered 3 times (${format(deliveries)} deliveries), shuffled, 24 webhooks
+Four receiver processes on one store, ${format(events)} events, each delivered 3 times (${format(messages)} messages), shuffled, 24 webhooks
 of up to 8 events at once over loopback HTTP, each sent until a 2xx answers it. A handler takes up to 4 ms, its effect in the middle.
 Killed receivers die by SIGKILL at random and are replaced; the lease is 4 s, and a webhook waits 0.5 s for events of others before it
-answers 503. An "unexplained" repeat is one that no kill between handling and commit explains. For \`transactionalInbox\` the rows that
+answers 503. An "unexplained" repeat is one that no kill between handling and commit explains. For \`TransactionalInbox\` the rows that
 handlers wrote are counted, for the stores the handlings.
 
 | Store | Killed | Lost | Repeated | Unexplained | Seconds | Events/s | 200 | 503 | Cut off |

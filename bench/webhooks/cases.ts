@@ -47,8 +47,8 @@ export function storeCase(trackings: number) {
   return eventsPerSecond(trackings, async (bodies) => {
     const store = new MemoryDedupeStore();
     for (const [index, body] of bodies.entries()) {
-      const keys = parseWebhook(body).deliveries.flatMap((delivery) =>
-        delivery.kind === 'events' ? delivery.events.map(buildEventKeys(delivery)) : [],
+      const keys = parseWebhook(body).messages.flatMap((message) =>
+        message.kind === 'events' ? message.events.map(buildEventKeys(message)) : [],
       );
       await store.claim(keys, { token: String(index), leaseMs: 60_000 });
       await store.commit(keys, { retainMs: 30 * 86_400_000 });
@@ -72,8 +72,8 @@ export async function memoryCase(maxKeys: number) {
   const store = new MemoryDedupeStore({ maxKeys });
   const remember = async (first: number, count: number) => {
     for (let seed = first; seed < first + count; seed += 100) {
-      const keys = parseWebhook(webhookBody(34, seed)).deliveries.flatMap((delivery) =>
-        delivery.kind === 'events' ? delivery.events.map(buildEventKeys(delivery)) : [],
+      const keys = parseWebhook(webhookBody(34, seed)).messages.flatMap((message) =>
+        message.kind === 'events' ? message.events.map(buildEventKeys(message)) : [],
       );
       await store.claim(keys.slice(0, 100), { token: String(seed), leaseMs: 60_000 });
       await store.commit(keys.slice(0, 100), { retainMs: 30 * 86_400_000 });

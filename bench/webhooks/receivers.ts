@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { PostgresDedupeStore, transactionalInbox } from 'tracking-client/postgres';
+import { PostgresDedupeStore, TransactionalInbox } from 'tracking-client/postgres';
 import { RedisDedupeStore } from 'tracking-client/redis';
 import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 import { median } from '../statistics.ts';
@@ -57,13 +57,13 @@ export async function openReceivers(services: { readonly redisUrl: string; reado
   await pool.query(`CREATE TABLE ${schema}.effects (key text, status text)`);
   const redis = new Redis(services.redisUrl);
   const prefix = `${schema}:`;
-  const postgresStore = new PostgresDedupeStore({ client: pool, table: `${schema}.inbox` });
+  const postgresStore = new PostgresDedupeStore({ pool: pool, table: `${schema}.inbox` });
   await postgresStore.createTable();
-  const atomic = transactionalInbox({ pool, table: `${schema}.atomic` });
+  const atomic = new TransactionalInbox({ pool, table: `${schema}.atomic` });
   await atomic.createTable();
 
   const handle = (store: ConstructorParameters<typeof WebhookInbox>[0]['store']) =>
-    createWebhookHandler({ secret: SECRET, inbox: new WebhookInbox({ store }), handler: () => {} });
+    createWebhookHandler({ secret: SECRET, inbox: new WebhookInbox({ store }), onEvent: () => {} });
   const keysOf = ({ tracker, events }: Push) =>
     events.map(({ eventId }) => `${tracker.trackerId}:${eventId}`);
   const seen = new Set<string>();
@@ -79,12 +79,12 @@ export async function openReceivers(services: { readonly redisUrl: string; reado
       }),
     },
     {
-      name: '`transactionalInbox`',
+      name: '`TransactionalInbox`',
       must: { 1: 0.9, 10: 0.5 },
       ours: createWebhookHandler({
         secret: SECRET,
         inbox: atomic,
-        handler: async ({ status }, { key, transaction }) => {
+        onEvent: async ({ status }, { key, transaction }) => {
           await transaction.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, [key, status]);
         },
       }),

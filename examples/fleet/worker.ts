@@ -37,7 +37,7 @@ let events = 0;
 const webhooks = createWebhookHandler({
   secret: task.secret,
   inbox: new WebhookInbox({ store: new RedisDedupeStore({ redis, keyPrefix: `${task.keyPrefix}event:` }) }),
-  handler: () => {
+  onEvent: () => {
     events += 1;
   },
 });

@@ -36,7 +36,7 @@ export async function startReceiver(
     secret,
     inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
     // Here your app would write the event down; the inbox calls it once for each event.
-    handler: () => {},
+    onEvent: () => {},
     onReport: ({ handled, duplicates }) => {
       counts.received += handled + duplicates;
       counts.handled += handled;

@@ -22,8 +22,8 @@ export function createApp(secret: string | undefined, parcels: Parcels) {
       store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
       onError: (error) => console.log('given back:', error instanceof Error ? error.message : error),
     }),
-    handler: async (event, { delivery }) => {
-      const trackingNumber = delivery.tracker.trackingNumber ?? '';
+    onEvent: async (event, { message }) => {
+      const trackingNumber = message.tracker.trackingNumber ?? '';
       // Webhooks come in any order: an older status must not replace a newer one.
       if (!isNewerEvent(event, await parcels.lastEvent(trackingNumber))) return;
       await parcels.save(trackingNumber, event);

@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import {
   createWebhookHandler,
-  type EventsDelivery,
+  type EventsMessage,
   MemoryDedupeStore,
   type ProofOfDelivery,
   WebhookInbox,
@@ -10,7 +10,7 @@ import {
 
 /** What your app does; both may be asynchronous. */
 export interface Work {
-  onNews(delivery: EventsDelivery): unknown;
+  onNews(delivery: EventsMessage): unknown;
   onSignature(proof: ProofOfDelivery): unknown;
 }
 
@@ -25,9 +25,9 @@ export function createApp(secrets: readonly string[], { onNews, onSignature }: W
         console.log(`dead letter: event ${event?.eventId}, given up after ${attempt} attempts`),
       onError: (error) => console.log('failed:', error instanceof Error ? error.message : error),
     }),
-    onDelivery: onNews, // Once for each tracker, with its new events, oldest first.
+    onEvents: onNews, // Once for each tracker, with its new events, oldest first.
     onProofOfDelivery: onSignature,
-    onUnhandled: ({ metadata }) => console.log(`nobody handles ${metadata?.topic}`),
+    onOther: ({ metadata }) => console.log(`nobody handles ${metadata?.topic}`),
   });
   const app = new Hono().all('/webhooks', (context) => webhooks(context.req.raw));
   // On SIGTERM call `close`: it finishes what runs, and answers 503 to the rest.

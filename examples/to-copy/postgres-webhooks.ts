@@ -1,6 +1,6 @@
 // Webhooks whose events take effect exactly once: the inbox row and your own writes are one transaction. Each parcel has a
 // count of its events, and its newest status.
-import { type TransactionSource, transactionalInbox } from 'tracking-client/postgres';
+import { TransactionalInbox, type TransactionSource } from 'tracking-client/postgres';
 import { createWebhookHandler, isNewerEvent, type WebhookEvent } from 'tracking-client/webhooks';
 
 /** For a migration. */
@@ -19,7 +19,7 @@ export function parcelWebhooks(
   secret: string | undefined,
   { schema, afterWrites }: ParcelWebhooksOptions,
 ) {
-  const inbox = transactionalInbox({
+  const inbox = new TransactionalInbox({
     pool,
     table: `${schema}.inbox`,
     onError: (error) => console.log('undone:', error instanceof Error ? error.message : error),
@@ -27,8 +27,8 @@ export function parcelWebhooks(
   const webhooks = createWebhookHandler({
     secret,
     inbox,
-    handler: async (event, { transaction, delivery }) => {
-      const trackingNumber = delivery.tracker.trackingNumber ?? '';
+    onEvent: async (event, { transaction, message }) => {
+      const trackingNumber = message.tracker.trackingNumber ?? '';
       // Counting up is the write that suffers from every repeat and every half-done try. It also locks the row until the end
       // of the transaction, so nobody changes `last_event` meanwhile.
       const { rows } = await transaction.query(

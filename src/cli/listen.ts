@@ -1,12 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  createWebhookHandler,
-  MemoryDedupeStore,
-  toNodeHandler,
-  WebhookInbox,
-  type WebhookTracker,
-} from 'tracking-client/webhooks';
+import { createWebhookHandler, toNodeHandler, type WebhookTracker } from 'tracking-client/webhooks';
 import {
   EXIT,
   explainListenFailure,
@@ -39,20 +33,17 @@ export async function listen({ host, port, secret, json, terminal }: ListenOptio
     print(terminal, `${time()} ${colours.bold(plain(trackingNumber ?? trackerId ?? 'unknown'))} ${text}`);
   };
   const handler = createWebhookHandler({
-    ...(secret === undefined ? { allowUnauthenticated: true } : { secret }),
-    inbox: new WebhookInbox({
-      store: new MemoryDedupeStore(),
-      onError: (error) => warn(terminal, plain(formatReason(error))),
-    }),
-    handler: (event, { delivery: { tracker, metadata } }) => {
+    secret: secret ?? false,
+    onError: (error) => warn(terminal, plain(formatReason(error))),
+    onEvent: (event, { message: { tracker, metadata } }) => {
       const text = `${milestoneText(event.statusMilestone, colours)} ${eventText(event, colours)}`;
       show(tracker, text, { topic: metadata?.topic, event });
     },
     onProofOfDelivery: ({ tracker, metadata, data }) =>
       show(tracker, 'proof of delivery', { topic: metadata.topic, data }),
-    onUnhandled: (delivery) => {
-      const topic = delivery.metadata?.topic ?? 'unknown';
-      if (json) printJson(terminal, delivery);
+    onOther: (message) => {
+      const topic = message.metadata?.topic ?? 'unknown';
+      if (json) printJson(terminal, message);
       else print(terminal, `${time()} a webhook of the topic ${plain(topic)}`);
     },
     onReport: ({ handled, duplicates }) => {

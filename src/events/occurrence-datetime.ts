@@ -63,14 +63,22 @@ export function parseOccurrenceDatetime(text: string): OccurrenceDatetime | unde
   return { kind: 'offset', date, timeMs, offsetMinutes, epochMs: startMs + timeMs - offsetMinutes * 60_000 };
 }
 
+/** Most events of a shipment are of the same few days, so the last one is kept. */
+let lastDay: { readonly date: string; readonly startMs: number | undefined } = {
+  date: '',
+  startMs: undefined,
+};
+
 /** Milliseconds since the epoch at the start of a day in UTC; undefined for a day that no calendar has. */
 export function getStartOfDayMs(date: string): number | undefined {
+  if (date === lastDay.date) return lastDay.startMs;
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
   const start = new Date(0);
   // Not `Date.UTC`, which takes the years 0 to 99 for 1900 to 1999.
   start.setUTCFullYear(year, month - 1, day);
   const isDay = start.getUTCMonth() === month - 1 && start.getUTCDate() === day;
-  return isDay ? start.getTime() : undefined;
+  lastDay = { date, startMs: isDay ? start.getTime() : undefined };
+  return lastDay.startMs;
 }
 
 /** ISO 8601 allows a leap second, and the 24:00:00 that ends a day. */

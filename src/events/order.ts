@@ -19,7 +19,8 @@ interface Rank {
   readonly eventId: string;
 }
 
-interface Ranked<Item> extends Rank {
+interface Ranked<Item> {
+  readonly rank: Rank;
   readonly item: Item;
 }
 
@@ -75,17 +76,21 @@ export function sortEvents<Event extends OrderableEvent>(events: readonly Event[
 /** Orders items that belong to events, as `sortEvents` orders these events. */
 export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item) => OrderableEvent): Item[] {
   if (items.length < 2) return [...items];
-  const ranked = items.map((item) => ({ ...getRank(getEvent(item)), item })).sort(compareRanks);
+  const ranked = items.map((item) => ({ rank: getRank(getEvent(item)), item }));
+  ranked.sort((a, b) => compareRanks(a.rank, b.rank));
   for (const places of findPlacesToReorder(ranked)) reorderPlaces(ranked, places);
   return ranked.map(({ item }) => item);
 }
 
 /** For each day that has date-only events: the places of its events that have an `order`. */
-function findPlacesToReorder(ranks: readonly Rank[]): Iterable<number[]> {
+function findPlacesToReorder(ranked: readonly Ranked<unknown>[]): Iterable<number[]> {
   const placesOfDay = new Map<string, number[]>();
-  for (const { occurrence } of ranks) if (occurrence?.kind === 'date') placesOfDay.set(occurrence.date, []);
+  for (const { rank } of ranked) {
+    if (rank.occurrence?.kind === 'date') placesOfDay.set(rank.occurrence.date, []);
+  }
   if (placesOfDay.size === 0) return [];
-  for (const [place, { occurrence, order }] of ranks.entries()) {
+  for (const [place, { rank }] of ranked.entries()) {
+    const { occurrence, order } = rank;
     if (order !== undefined) placesOfDay.get(occurrence?.date ?? '')?.push(place);
   }
   return placesOfDay.values();
@@ -94,7 +99,7 @@ function findPlacesToReorder(ranks: readonly Rank[]): Iterable<number[]> {
 /** Orders the events at some places by `order`; every other event keeps its place. */
 function reorderPlaces<Item>(ranked: Ranked<Item>[], places: readonly number[]): void {
   const ordered = places.flatMap((place) => ranked[place] ?? []);
-  ordered.sort((a, b) => compare(a.order ?? 0, b.order ?? 0) || compareRanks(a, b));
+  ordered.sort((a, b) => compare(a.rank.order ?? 0, b.rank.order ?? 0) || compareRanks(a.rank, b.rank));
   for (const [index, entry] of ordered.entries()) ranked[places[index] ?? 0] = entry;
 }
 

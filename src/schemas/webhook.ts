@@ -38,7 +38,7 @@ export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courie
 });
 /**
  * The tracker of a push: the flat shape has its ids only, and `isTracked` is never sent. Match it to your record by
- * `trackerId` or `clientTrackerId`; a delivery has at least one of them.
+ * `trackerId` or `clientTrackerId`; a message has at least one of them.
  */
 export interface WebhookTracker extends z.output<typeof webhookTrackerSchema> {}
 
@@ -61,14 +61,14 @@ const namedTopic = webhookMetadataSchema.extend({
   topic: z.string(),
 });
 
-/** Says which member of `Delivery` a push is; the service does not send it. */
+/** Says which member of `WebhookMessage` a push is; the service does not send it. */
 function kind<const Kind extends string>(value: Kind) {
   return z.literal(value).default(value);
 }
 
-/** The schema of `EventsDelivery`. */
-export const eventsDeliverySchema = record({
-  /** Which member of `Delivery` it is; not sent by the service. */
+/** The schema of `EventsMessage`. */
+export const eventsMessageSchema = record({
+  /** Which member of `WebhookMessage` it is; not sent by the service. */
   kind: kind('events'),
   /** What the service says about the push. */
   metadata: observed(webhookMetadataSchema),
@@ -82,11 +82,11 @@ export const eventsDeliverySchema = record({
   statistics: observed(statisticsSchema),
 });
 /** New events of one tracker, with the shipment as it is now. */
-export interface EventsDelivery extends z.output<typeof eventsDeliverySchema> {}
+export interface EventsMessage extends z.output<typeof eventsMessageSchema> {}
 
 /** The schema of `ProofOfDelivery`. */
 export const proofOfDeliverySchema = record({
-  /** Which member of `Delivery` it is; not sent by the service. */
+  /** Which member of `WebhookMessage` it is; not sent by the service. */
   kind: kind('proofOfDelivery'),
   /** What the service says about the push. */
   metadata: namedTopic,
@@ -114,9 +114,9 @@ export const proofOfDeliverySchema = record({
 /** A proof of delivery, or the news that there is none. */
 export interface ProofOfDelivery extends z.output<typeof proofOfDeliverySchema> {}
 
-/** The schema of `OtherDelivery`. */
-export const otherDeliverySchema = record({
-  /** Which member of `Delivery` it is; not sent by the service. */
+/** The schema of `OtherMessage`. */
+export const otherMessageSchema = record({
+  /** Which member of `WebhookMessage` it is; not sent by the service. */
   kind: kind('other'),
   /** What the service says about the push. */
   metadata: namedTopic,
@@ -126,10 +126,10 @@ export const otherDeliverySchema = record({
   data: z.unknown().optional(),
 });
 /** A push of a topic that this version does not know, kept as it came. */
-export interface OtherDelivery extends z.output<typeof otherDeliverySchema> {}
+export interface OtherMessage extends z.output<typeof otherMessageSchema> {}
 
 /** One item of a webhook; `kind` says which. */
-export type Delivery = EventsDelivery | ProofOfDelivery | OtherDelivery;
+export type WebhookMessage = EventsMessage | ProofOfDelivery | OtherMessage;
 
 /** The schema of `ResendResult`. */
 export const resendResultSchema = record({

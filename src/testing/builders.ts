@@ -5,7 +5,7 @@ import type { Courier } from '../schemas/courier.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { type EventsDelivery, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../schemas/webhook.ts';
+import { type EventsMessage, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../schemas/webhook.ts';
 import { resolveOptions, seedOption } from './options.ts';
 import { createCouriers, toPublicCourier } from './service/couriers.ts';
 import { seededRandom } from './service/seeded.ts';
@@ -100,9 +100,9 @@ export function buildTracking(overrides: Partial<Tracking> = {}, options?: Build
  * @throws ConfigurationError for an invalid option
  */
 export function buildWebhookMessage(
-  overrides: Partial<EventsDelivery> = {},
+  overrides: Partial<EventsMessage> = {},
   options?: BuildOptions,
-): EventsDelivery {
+): EventsMessage {
   const { ids, tracker } = createDeliveredTracker(options, overrides.tracker?.trackingNumber);
   return {
     kind: 'events',

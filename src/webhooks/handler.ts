@@ -1,8 +1,5 @@
-// Specification: service.md 6; public contract
-
 import { z } from 'zod';
 import { sleep } from '../common/abort.ts';
-import { isWorkerd } from '../common/clock.ts';
 import {
   checkOptions,
   countOption,
@@ -11,7 +8,6 @@ import {
   hasMethods,
   type OptionShape,
   option,
-  switchOption,
   timeoutOption,
 } from '../common/option-checks.ts';
 import {
@@ -21,11 +17,15 @@ import {
   WebhookParseError,
 } from '../errors.ts';
 import { formatError, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
-import { CALLBACK_OPTIONS, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
+import { CALLBACK_OPTIONS, checkCallbacks, type WebhookCallbacks } from './callbacks.ts';
+import type { DedupeStore } from './dedupe-store.ts';
+import { WebhookInbox } from './inbox.ts';
+import { MemoryDedupeStore } from './memory-store.ts';
+import { INBOX_OPTIONS, type WebhookInboxOptions } from './options.ts';
 import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
 import {
-  authenticatorOf,
-  mediaTypeError,
+  buildAuthenticator,
+  findMediaTypeError,
   RefusalLog,
   readRequestBody,
   type WebhookSecretSource,
@@ -33,60 +33,64 @@ import {
 
 /** Left between the last look at busy work and the deadline, for the response to get out. */
 const RESPONSE_MARGIN_MS = 1_000;
-/** What a forced shutdown leaves to give undone work back. */
-const RELEASE_GRACE_MS = 1_000;
+/** What a forced shutdown leaves to release undone work. */
+const RELEASE_GRACE_MS = 50;
 
-/** Options of `createWebhookHandler`: what to call, and how to receive. */
-export interface WebhookHandlerOptions<Extra extends object = object> extends WebhookCallbacks<Extra> {
+/**
+ * Options of `createWebhookHandler`: what to call, how to receive, and where handled events are remembered. With `store`, or with
+ * neither `store` nor `inbox`, it takes every option of a `WebhookInbox`.
+ */
+export interface WebhookHandlerOptions<Extra extends object = object>
+  extends WebhookCallbacks<Extra>,
+    Partial<WebhookInboxOptions> {
   /**
    * The account's webhook secret, a list of several while it is being changed, or a function that gives either for each webhook.
-   * Default: none, which needs `allowUnauthenticated`.
+   * `false` accepts webhooks from anyone. Required: `undefined` is refused, as an environment variable may be missing.
    */
-  readonly secret?: WebhookSecretSource | undefined;
-  /** Accepts webhooks from anyone when there is no `secret`. Default: false. */
-  readonly allowUnauthenticated?: boolean | undefined;
-  /** Usually a `WebhookInbox`. */
-  readonly inbox: WebhookProcessor<Extra>;
+  readonly secret: WebhookSecretSource | false | undefined;
+  /** An inbox with settings of its own: a `TransactionalInbox`, or a `WebhookInbox`. Default: a `WebhookInbox` with `store`. */
+  readonly inbox?: WebhookProcessor<Extra> | undefined;
+  /** Remembers what was handled. Default: a `MemoryDedupeStore`, which forgets when the process ends. */
+  readonly store?: DedupeStore;
   /** The longest body to read, in bytes. Default: 10,485,760 (10 MiB). */
   readonly maxBodyBytes?: number | undefined;
-  /** When to answer though the work still goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
+  /** When to respond though the work still goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
-  /** Told how each webhook went, also after its deadline. */
+  /** Told how each webhook went, also after its deadline. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
-   * Told of each request that got no further: no secret, no JSON, too long; or an inbox that broke down. Default: tells `logger`, of
-   * the former in one line a minute.
+   * Told of each request that got no further: no secret, no JSON, too long; or an inbox that broke down. Default: writes to `logger`,
+   * about the former in one line a minute.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
   /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 
-/** Answers webhook requests; made by `createWebhookHandler`. */
+/** Responds to webhook requests; made by `createWebhookHandler`. */
 export interface WebhookHandler {
   (request: Request): Promise<Response>;
   /**
    * Refuses new webhooks from now on with 503, and waits for the work under way.
    *
-   * @param options - `timeoutMs`: when to give up, in milliseconds; callbacks are told by their `signal`, and what has not begun is given back. Default: none
+   * @param options - `timeoutMs`: when to give up, in milliseconds; callbacks are told by their `signal`, and what has not begun is released. Default: none
    * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
 /**
- * Builds the function that answers the service's webhooks: 2xx only for what is durably handled, so that the sender
+ * Builds the function that receives the service's webhooks: 2xx only for what is durably handled, so that the sender
  * keeps and repeats the rest.
  *
- * @param options - see `WebhookHandlerOptions`
+ * @param options - see `WebhookHandlerOptions`; `secret` and a callback are required
  * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
- * @throws ConfigurationError when an option is missing or makes no sense, and without any secret
+ * @throws ConfigurationError when an option is missing or makes no sense
  * @example
- * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
  * const webhooks = createWebhookHandler({
  *   secret: process.env.WEBHOOK_SECRET,
- *   inbox,
- *   handler: async (event, { delivery }) => saveEvent(delivery.tracker.trackerId, event),
+ *   store: new RedisDedupeStore({ redis }),
+ *   onEvent: async (event, { message }) => saveEvent(message.tracker.trackerId, event),
  * });
  * app.all('/webhooks', (c) => webhooks(c.req.raw)); // Hono
  */
@@ -95,129 +99,138 @@ export function createWebhookHandler<Extra extends object = object>(
 ): WebhookHandler {
   const receiver = new Receiver(options);
   return Object.assign((request: Request) => receiver.receive(request), {
-    close: (given?: { readonly timeoutMs?: number | undefined }) => receiver.close(given),
+    close: (closeOptions?: { readonly timeoutMs?: number | undefined }) => receiver.close(closeOptions),
   });
 }
 
 const handlerOptions = z.strictObject({
   ...CALLBACK_OPTIONS,
+  // Undefined where the handler makes the inbox; `resolveInboxOptions` fills the defaults in.
+  ...z.object(INBOX_OPTIONS).partial().shape,
   // Checked by what compares it.
-  secret: z.custom<WebhookSecretSource>().optional(),
-  allowUnauthenticated: switchOption.default(false),
-  inbox: option<WebhookProcessor>('a WebhookInbox', (value) => hasMethods(value, 'process')),
+  secret: z.custom<WebhookSecretSource | false>().optional(),
+  inbox: option<WebhookProcessor>('a WebhookInbox or a TransactionalInbox', (value) =>
+    hasMethods(value, 'process'),
+  ).optional(),
   maxBodyBytes: countOption(1).default(10 * 2 ** 20),
   deadlineMs: timeoutOption.default(12_000),
   onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
   onRefused: functionOption<NonNullable<WebhookHandlerOptions['onRefused']>>().optional(),
-  // Checked by what calls it.
-  logger: z.custom<Logger>().optional(),
 } satisfies OptionShape<WebhookHandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
+
+/** The inbox that was given, or one on the store that was given. */
+function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra>): WebhookProcessor<Extra> {
+  const { inbox, store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError, logger } =
+    options;
+  const inboxOptions = { store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError };
+  if (inbox === undefined) {
+    if (store === undefined && globalThis.process?.env?.['NODE_ENV'] === 'production') {
+      const line =
+        'Handled webhook events are remembered in this process only; give the webhook handler a `store`';
+      resolveLogger(logger).warn(line);
+    }
+    return new WebhookInbox({ ...inboxOptions, store: store ?? new MemoryDedupeStore(), logger });
+  }
+  const [name] = Object.entries(inboxOptions).find(([, value]) => value !== undefined) ?? [];
+  if (name !== undefined) {
+    throw new ConfigurationError(`Expected \`${name}\` to be an option of the \`inbox\`, got both`);
+  }
+  return inbox;
+}
 
 class Receiver<Extra extends object> {
   readonly #inbox: WebhookProcessor<Extra>;
   readonly #callbacks: WebhookCallbacks<Extra>;
-  readonly #authenticate: ReturnType<typeof authenticatorOf>;
+  readonly #authenticate: ReturnType<typeof buildAuthenticator>;
   readonly #maxBodyBytes: number;
   readonly #deadlineMs: number;
   readonly #onReport: WebhookHandlerOptions['onReport'];
   readonly #onRefused: NonNullable<WebhookHandlerOptions['onRefused']>;
-  readonly #underWay = new Set<Promise<unknown>>();
-  /** One for all webhooks; in a Worker one each, for it belongs to the request that made it. */
-  readonly #shutdowns = new Set<AbortController>();
+  readonly #underWay = new Set<{ readonly work: Promise<unknown>; readonly shutdown: AbortController }>();
   #isClosing = false;
 
   constructor(options: WebhookHandlerOptions<Extra>) {
-    const given = checkOptions(handlerOptions, options);
-    const { secret } = given;
-    if (secret === undefined && !given.allowUnauthenticated) {
-      throw new ConfigurationError(
-        'Expected `secret` to be the webhook secret, got undefined; `allowUnauthenticated: true` does without',
-      );
-    }
-    this.#inbox = options.inbox;
-    const { handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled } = options;
-    this.#callbacks = toCallbacks({ handler, onDelivery, onProofOfDelivery, onSnapshot, onUnhandled });
-    this.#authenticate = authenticatorOf(secret);
-    this.#maxBodyBytes = given.maxBodyBytes;
-    this.#deadlineMs = given.deadlineMs;
-    this.#onReport = given.onReport;
-    this.#onRefused = given.onRefused ?? logRefusals(resolveLogger(given.logger));
+    const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
+      handlerOptions,
+      options,
+    );
+    const { onEvent, onEvents, onProofOfDelivery, onOther } = options;
+    this.#callbacks = checkCallbacks({ onEvent, onEvents, onProofOfDelivery, onOther });
+    this.#authenticate = buildAuthenticator(secret);
+    this.#inbox = resolveInbox(options);
+    this.#maxBodyBytes = maxBodyBytes;
+    this.#deadlineMs = deadlineMs;
+    this.#onReport = onReport;
+    this.#onRefused = onRefused ?? logRefusals(resolveLogger(logger));
   }
 
   /** One webhook, from its request to our response. */
   async receive(request: Request): Promise<Response> {
-    if (request.method === 'HEAD') return respond('alive');
-    if (request.method !== 'POST') return respond('method_not_allowed');
-    const work = this.#accept(request);
-    this.#underWay.add(work);
-    void work.then(() => this.#underWay.delete(work));
-    return withinDeadline(work, this.#deadlineMs);
+    if (request.method === 'HEAD') return respond(this.#isClosing ? 'closing' : 'alive', request);
+    if (request.method !== 'POST') return respond('method_not_allowed', request);
+    // One for each webhook: in a Worker, a signal belongs to the request that made it.
+    const shutdown = new AbortController();
+    const work = this.#accept(request, shutdown.signal);
+    const entry = { work, shutdown };
+    this.#underWay.add(entry);
+    void work.then(() => this.#underWay.delete(entry));
+    return withinDeadline(request, work, this.#deadlineMs);
   }
 
   /** Never rejects. */
-  async #accept(request: Request): Promise<Response> {
+  async #accept(request: Request, signal: AbortSignal): Promise<Response> {
     const startedAt = performance.now();
-    const shutdown = this.#shutdown();
+    // What came before `close` is still handled, however long its secret takes.
+    const isClosing = this.#isClosing;
     try {
-      const asked = this.#authenticate?.(request.headers.get('authorization'));
-      if (asked !== undefined) await asked;
-      if (this.#isClosing) return respond('closing');
-      const mismatch = mediaTypeError(request.headers);
+      await this.#authenticate(request.headers.get('authorization'));
+      if (isClosing) return respond('closing', request);
+      const mismatch = findMediaTypeError(request.headers);
       if (mismatch !== undefined) {
-        return this.#reject(request, new WebhookParseError(mismatch), 'unsupported_media_type');
+        return this.#refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
       }
       const read = await readRequestBody(request, this.#maxBodyBytes);
       if (read === undefined) {
         const error = new WebhookParseError(`Expected a body of at most ${this.#maxBodyBytes} bytes`);
-        return this.#reject(request, error, 'body_too_long');
+        return this.#refuse(request, error, 'body_too_long');
       }
       const leftMs = this.#deadlineMs - (performance.now() - startedAt);
       const report = await this.#inbox.process(read.body, this.#callbacks, {
-        busyBudgetMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
-        signal: shutdown.signal,
+        busyTimeoutMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
+        signal,
       });
       notify(this.#onReport, report);
-      return respond(report.outcome, report.outcome === 'busy' ? report.retryAfterMs : undefined);
+      return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
-      if (error instanceof WebhookAuthenticationError) return this.#reject(request, error, 'unauthorized');
-      return this.#reject(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
-    } finally {
-      if (isWorkerd) this.#shutdowns.delete(shutdown);
+      if (error instanceof WebhookAuthenticationError) return this.#refuse(request, error, 'unauthorized');
+      return this.#refuse(request, error, error instanceof WebhookParseError ? 'invalid_body' : 'failed');
     }
   }
 
-  #shutdown(): AbortController {
-    const [shared] = this.#shutdowns;
-    if (shared !== undefined && !isWorkerd) return shared;
-    const shutdown = new AbortController();
-    this.#shutdowns.add(shutdown);
-    return shutdown;
-  }
-
-  #reject(request: Request, error: unknown, kind: ResponseKind): Response {
+  #refuse(request: Request, error: unknown, kind: ResponseKind): Response {
     notify(this.#onRefused, error, request);
-    return respond(kind);
+    return respond(kind, request);
   }
 
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     const { timeoutMs } = checkOptions(closeOptions, options);
     this.#isClosing = true;
     const done = new AbortController();
-    const allDone = Promise.all(this.#underWay).then(() => done.abort());
+    const allDone = Promise.all([...this.#underWay].map(({ work }) => work)).then(() => done.abort());
     if (timeoutMs === undefined) return allDone;
-    // Ends early, by rejecting, when all is done.
+    // The sleep ends early, by rejecting, when all is done.
     await sleep(timeoutMs, done.signal).catch(() => {});
     if (done.signal.aborted) return;
     const error = new TrackingError('The webhook handler was closed');
-    for (const shutdown of this.#shutdowns) shutdown.abort(error);
+    for (const { shutdown } of this.#underWay) shutdown.abort(error);
     await sleep(RELEASE_GRACE_MS, done.signal).catch(() => {});
   }
 }
 
-function withinDeadline(work: Promise<Response>, deadlineMs: number): Promise<Response> {
+function withinDeadline(request: Request, work: Promise<Response>, deadlineMs: number): Promise<Response> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(respond('deadline')), deadlineMs);
+    const timer = setTimeout(() => resolve(respond('deadline', request)), deadlineMs);
     void work.then((response) => {
       clearTimeout(timer);
       resolve(response);
@@ -235,7 +248,7 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
 }
 
 /** Every way a webhook request is responded to. */
-export type ResponseKind =
+type ResponseKind =
   | WebhookOutcome
   | 'alive'
   | 'method_not_allowed'
@@ -272,10 +285,10 @@ const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
 };
 
 /** Builds a response; the sender looks at the status, and at `success` in a JSON body. */
-export function respond(kind: ResponseKind, retryAfterMs?: number): Response {
+function respond(kind: ResponseKind, { method }: Request, retryAfterMs?: number): Response {
   const { retryAfterSeconds, ...init } = RESPONSES[kind];
-  if (kind === 'alive') return new Response(null, init);
-  const response = Response.json({ success: init.status === 200, outcome: kind }, init);
+  const body = { success: init.status === 200, outcome: kind };
+  const response = method === 'HEAD' ? new Response(null, init) : Response.json(body, init);
   const seconds =
     retryAfterMs === undefined ? retryAfterSeconds : Math.max(1, Math.ceil(retryAfterMs / 1000));
   if (seconds !== undefined) response.headers.set('retry-after', String(seconds));

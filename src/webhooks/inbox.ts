@@ -1,22 +1,47 @@
-// Specification: service.md 6; public contract
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { sleep } from '../common/abort.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
-import { type EventHandler, planWork, toCallbacks, type WebhookCallbacks } from './callbacks.ts';
+import { TrackingError } from '../errors.ts';
+import type { WebhookMessage } from '../schemas/webhook.ts';
+import { checkCallbacks, type EventCallback, type WebhookCallbacks } from './callbacks.ts';
+import { type Claim, StoreTimeoutError, withTimeLimit } from './dedupe-store.ts';
+import { buildItemError, getField } from './issues.ts';
 import {
   type InboxSettings,
   resolveInboxOptions,
   type StoreInboxSettings,
   type WebhookInboxOptions,
 } from './options.ts';
-import { parseWebhook } from './parse.ts';
-import type { ProcessOptions, WebhookProcessor, WebhookReport } from './report.ts';
-import { WebhookRun } from './run.ts';
-import { StoreSource, type WorkSource } from './session.ts';
+import { type ParsedWebhook, parseWebhook } from './parse.ts';
+import {
+  buildReport,
+  type ProcessOptions,
+  type WebhookFailure,
+  type WebhookProcessor,
+  type WebhookReport,
+} from './report.ts';
+import {
+  applyClaim,
+  type CallUnderWay,
+  callWithTimeout,
+  getItems,
+  getKeys,
+  isClaimed,
+  isOpen,
+  type Job,
+  planJobs,
+  setState,
+  type WorkItem,
+} from './work.ts';
 
-const processOptions = z.strictObject({
-  busyBudgetMs: delayOption.optional(),
-  signal: z.custom<AbortSignal>().optional(),
-} satisfies OptionShape<ProcessOptions>);
+/** The limit of one call of a store. Longer than two statements of 2 s, since a batched call waits for one other statement. */
+const STORE_TIMEOUT_MS = 4_500;
+/** Pauses before busy keys are claimed again; the last one repeats. */
+const BUSY_PAUSES_MS = [50, 100, 200, 400];
+/** How long a commit is tried again, from its first failure. */
+const COMMIT_TRIES_MS = 10_000;
+const COMMIT_PAUSES_MS = [50, 100, 200, 400, 800, 1_600];
 
 /**
  * Handles every event of the webhooks once, however often they are delivered and to however many receivers. What fails
@@ -24,14 +49,13 @@ const processOptions = z.strictObject({
  *
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
- * const report = await inbox.process(body, async (event, { delivery }) => {
- *   await saveEvent(delivery.tracker.trackerId, event);
+ * const report = await inbox.process(body, async (event, { message }) => {
+ *   await saveEvent(message.tracker.trackerId, event);
  * });
- * // report.outcome: 'done'; answer with 200 only then
+ * // report.outcome: 'done'; respond with 200 only then
  */
 export class WebhookInbox implements WebhookProcessor {
   readonly #settings: StoreInboxSettings;
-  readonly #source: StoreSource;
 
   /**
    * @param options - see `WebhookInboxOptions`
@@ -39,12 +63,11 @@ export class WebhookInbox implements WebhookProcessor {
    */
   constructor(options: WebhookInboxOptions) {
     this.#settings = resolveInboxOptions(options);
-    this.#source = new StoreSource(this.#settings);
   }
 
   /**
    * Handles what is new in a webhook body, oldest first, and reports on all of it.
-   * A callback that fails does not stop the others; its events are given back for a redelivery.
+   * A callback that fails does not stop the others; its events are released for a redelivery.
    *
    * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
@@ -54,25 +77,284 @@ export class WebhookInbox implements WebhookProcessor {
    */
   async process(
     payload: unknown,
-    callbacks: EventHandler | WebhookCallbacks,
+    callbacks: EventCallback | WebhookCallbacks,
     options: ProcessOptions = {},
   ): Promise<WebhookReport> {
-    return processWebhook(this.#settings, this.#source, payload, callbacks, options);
+    return processWebhook(this.#settings, payload, callbacks, options, async (jobs, giveUpAt, signal) => {
+      for (let index = 0; ; index += 1) {
+        await new Round(this.#settings, jobs, signal).run();
+        const items = getItems(jobs);
+        const remainingMs = giveUpAt - performance.now();
+        if (remainingMs <= 0 || signal?.aborted || !items.some(isOpen) || isStoreDown(items)) return;
+        const pauseMs = BUSY_PAUSES_MS[index] ?? 400;
+        await sleep(Math.min(pauseMs, remainingMs), signal).catch(() => {});
+      }
+    });
   }
 }
 
-/** What every kind of inbox does with a webhook; `source` sees to it that each event is handled once. */
+/** Handles jobs until `giveUpAt` on the clock of `performance.now`, and gives every item its last state. */
+export type JobRunner<Extra extends object> = (
+  jobs: readonly Job<Extra>[],
+  giveUpAt: number,
+  signal: AbortSignal | undefined,
+) => Promise<void>;
+
+const processOptions = z.strictObject({
+  busyTimeoutMs: delayOption.default(8_000),
+  signal: z.custom<AbortSignal>().optional(),
+} satisfies OptionShape<ProcessOptions>);
+
+/** What every kind of inbox does with a webhook; `runJobs` makes sure that each event is handled once. */
 export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
-  source: WorkSource<Extra>,
   payload: unknown,
-  callbacks: EventHandler<Extra> | WebhookCallbacks<Extra>,
+  callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
   options: ProcessOptions,
+  runJobs: JobRunner<Extra>,
 ): Promise<WebhookReport> {
-  const checked = toCallbacks(callbacks);
-  const checkedOptions = checkOptions(processOptions, options);
-  const { deliveries, duplicates, rejected, mismatched } = parseWebhook(payload);
-  settings.flaws.report(rejected, mismatched);
-  const run = new WebhookRun(settings, source, planWork(deliveries, checked), checkedOptions);
-  return run.run(duplicates, rejected);
+  const checked = checkCallbacks(callbacks);
+  const { busyTimeoutMs, signal } = checkOptions(processOptions, options);
+  const giveUpAt = performance.now() + busyTimeoutMs;
+  const parsed = parseWebhook(payload);
+  reportIssues(settings, parsed);
+  const { jobs, others } = planJobs(parsed.messages, checked);
+  if (jobs.length > 0) await runJobs(jobs, giveUpAt, signal);
+  // While the store is down the whole webhook comes again.
+  const { onOther } = isStoreDown(getItems(jobs)) ? {} : checked;
+  const told = await tellOthers(settings, onOther, others, signal);
+  return buildReport(jobs, { ...parsed, ...told, others: others.length });
+}
+
+function isStoreDown(items: readonly WorkItem[]): boolean {
+  return items.some(({ state }) => state === 'unavailable');
+}
+
+function reportIssues({ onError, knownMismatches }: InboxSettings<never>, parsed: ParsedWebhook): void {
+  for (const item of parsed.rejected) onError(buildItemError('Rejected item', item), 'parse', []);
+  for (const { index, issues } of parsed.mismatched) {
+    const news = issues.filter((issue) => !knownMismatches.has(getField(issue)));
+    for (const issue of news) knownMismatches.add(getField(issue));
+    if (news.length > 0) onError(buildItemError('Kept fields of item', { index, issues: news }), 'parse', []);
+  }
+}
+
+/** Calls `onOther`, which nothing deduplicates. */
+async function tellOthers(
+  { callbackTimeoutMs, onError }: InboxSettings<never>,
+  onOther: WebhookCallbacks['onOther'],
+  others: readonly WebhookMessage[],
+  signal: AbortSignal | undefined,
+): Promise<{ readonly failures: WebhookFailure[]; readonly isInterrupted: boolean }> {
+  const failures: WebhookFailure[] = [];
+  if (onOther === undefined) return { failures, isInterrupted: false };
+  for (const message of others) {
+    // A message that nobody saw must come again.
+    if (signal?.aborted) return { failures, isInterrupted: true };
+    try {
+      await callWithTimeout([], () => onOther(message), callbackTimeoutMs, undefined);
+    } catch (error) {
+      onError(error, 'other', []);
+      failures.push({ keys: [], error });
+    }
+  }
+  return { failures, isInterrupted: false };
+}
+
+/** One claim of everything in a webhook that is still open, and all that follows from it. */
+class Round {
+  readonly #settings: StoreInboxSettings;
+  readonly #jobs: readonly Job<object>[];
+  readonly #signal: AbortSignal | undefined;
+  readonly #token = randomUUID();
+  /** When the leases were surely fresh, on the clock of `performance.now`. */
+  #claimedAt = 0;
+  /** Handled, and not known to the store yet. */
+  readonly #uncommitted = new Set<WorkItem>();
+  #callUnderWay: CallUnderWay | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #renewal: Promise<void> | undefined;
+
+  constructor(settings: StoreInboxSettings, jobs: readonly Job<object>[], signal: AbortSignal | undefined) {
+    this.#settings = settings;
+    this.#jobs = jobs;
+    this.#signal = signal;
+  }
+
+  async run(): Promise<void> {
+    const items = getItems(this.#jobs).filter(isOpen);
+    try {
+      await this.#claim(items, isOpen);
+    } catch (error) {
+      this.#settings.onError(error, 'claim', getKeys(items));
+      setState(items, 'unavailable');
+      // A claim that failed may have been carried out, or is yet to be. Nobody waits for a store that is down.
+      const release = () => void this.#release(items, () => {});
+      release();
+      if (error instanceof StoreTimeoutError) error.onLateSuccess(release);
+      return;
+    }
+    const claimed = items.filter(isClaimed);
+    if (claimed.length === 0) return;
+    this.#startTimer();
+    for (const job of this.#jobs) await this.#handle(job);
+    await this.#commitUntilDone();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const undone = claimed.filter(({ state }) => ['failed', 'interrupted', 'unavailable'].includes(state));
+    if (undone.length === 0) return;
+    // A renewal that arrives after the release would lease the keys again, with nobody working on them.
+    const released = Promise.resolve(this.#renewal).then(() =>
+      this.#release(undone, (error) => this.#settings.onError(error, 'release', getKeys(undone))),
+    );
+    if (!isStoreDown(claimed)) await released;
+  }
+
+  async #handle(job: Job<object>): Promise<void> {
+    if (this.#signal?.aborted) return setState(job.items.filter(isClaimed), 'interrupted');
+    if (!job.items.some(isClaimed) || !(await this.#ensureLeases())) return;
+    // Renewing the leases may have found that another receiver took items over.
+    const items = job.items.filter(isClaimed);
+    if (items.length === 0) return;
+    try {
+      await this.#call(items, (context) => job.call(items, context));
+      this.#finish(items, 'handled');
+    } catch (error) {
+      this.#settings.onError(error, 'callback', getKeys(items));
+      // What was taken over meanwhile is another receiver's now.
+      for (const item of items.filter(isClaimed)) await this.#fail(item, error);
+    }
+  }
+
+  /** Leaves an item to a redelivery, or brings it to `onDeadLetter` after its last attempt. */
+  async #fail(item: WorkItem, error: unknown): Promise<void> {
+    item.error = error;
+    if (item.attempt < this.#settings.maxAttempts) return setState([item], 'failed');
+    // Two receivers must not bring the same dead letter.
+    if (!(await this.#ensureLeases()) || !isClaimed(item)) return;
+    const { event, message, key } = item;
+    try {
+      await this.#call([item], (context) =>
+        this.#settings.onDeadLetter?.(event, { ...context, message, key, error }),
+      );
+      this.#finish([item], 'deadLettered');
+    } catch (cause) {
+      this.#settings.onError(cause, 'deadLetter', [key]);
+      item.error = cause;
+      if (isClaimed(item)) item.state = 'failed';
+    }
+  }
+
+  async #call(items: readonly WorkItem[], callback: Parameters<typeof callWithTimeout>[1]): Promise<void> {
+    try {
+      await callWithTimeout(items, callback, this.#settings.callbackTimeoutMs, this.#signal, (call) => {
+        this.#callUnderWay = call;
+      });
+    } finally {
+      this.#callUnderWay = undefined;
+    }
+  }
+
+  /** Work that was done is done, even where another receiver has taken it over. */
+  #finish(items: readonly WorkItem[], state: 'handled' | 'deadLettered'): void {
+    setState(items, state);
+    for (const item of items) this.#uncommitted.add(item);
+  }
+
+  /** Claims items, and applies to those that `takesClaim` still holds for what the store says. */
+  async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
+    const { store, leaseMs } = this.#settings;
+    const keys = getKeys(items);
+    const claimedAt = performance.now();
+    const claims: readonly Claim[] = await withTimeLimit(
+      async () => store.claim(keys, { token: this.#token, leaseMs }),
+      STORE_TIMEOUT_MS,
+    );
+    if (claims.length !== keys.length) {
+      throw new TrackingError(`Expected the store to give ${keys.length} claims, got ${claims.length}`);
+    }
+    this.#claimedAt = claimedAt;
+    for (const [index, item] of items.entries()) {
+      const claim = claims[index];
+      if (claim !== undefined && takesClaim(item)) applyClaim(item, claim);
+    }
+  }
+
+  /** Claims again what is claimed, or handled and not committed. An item that got its outcome meanwhile keeps it. */
+  async #renew(): Promise<void> {
+    const items = getItems(this.#jobs).filter((item) => isClaimed(item) || this.#uncommitted.has(item));
+    if (items.length > 0) await this.#claim(items, isClaimed);
+    if (this.#callUnderWay?.items.every(isClaimed) === false) {
+      this.#callUnderWay.controller.abort(new TrackingError('Another receiver took the work over'));
+    }
+  }
+
+  /** Whether the leases are sure: a machine that was suspended must not handle what another receiver took over. */
+  async #ensureLeases(): Promise<boolean> {
+    if (performance.now() - this.#claimedAt < this.#settings.leaseMs / 2) return true;
+    try {
+      await this.#renew();
+      return true;
+    } catch (error) {
+      // Every further event would wait for the store again.
+      const items = getItems(this.#jobs).filter(isClaimed);
+      this.#settings.onError(error, 'claim', getKeys(items));
+      setState(items, 'unavailable');
+      return false;
+    }
+  }
+
+  /** Every third of a lease, commits what is handled and renews the rest. */
+  #startTimer(): void {
+    this.#timer = setTimeout(async () => {
+      this.#renewal = this.#commitAndRenew();
+      await this.#renewal;
+      if (this.#timer !== undefined) this.#startTimer();
+    }, this.#settings.leaseMs / 3);
+    // Work that goes on keeps the process alive by itself.
+    this.#timer.unref?.();
+  }
+
+  async #commitAndRenew(): Promise<void> {
+    await this.#commit();
+    await this.#renew().catch((error) => {
+      const items = getItems(this.#jobs).filter(isClaimed);
+      this.#settings.onError(error, 'renew', getKeys(items));
+    });
+  }
+
+  /** Tries for ten seconds, then gives up: the work is done, and a repeat would do it again. */
+  async #commitUntilDone(): Promise<void> {
+    if (await this.#commit()) return;
+    const giveUpAt = performance.now() + COMMIT_TRIES_MS;
+    for (let index = 0; ; index += 1) {
+      const remainingMs = giveUpAt - performance.now();
+      if (remainingMs <= 0) return;
+      await sleep(Math.min(COMMIT_PAUSES_MS[index] ?? 1_600, remainingMs));
+      if (await this.#commit()) return;
+    }
+  }
+
+  /** Marks what is handled as done; false when the store fails. */
+  async #commit(): Promise<boolean> {
+    const items = [...this.#uncommitted];
+    if (items.length === 0) return true;
+    const { store, retainMs } = this.#settings;
+    const keys = getKeys(items);
+    try {
+      await withTimeLimit(async () => store.commit(keys, { retainMs }), STORE_TIMEOUT_MS);
+    } catch (error) {
+      this.#settings.onError(error, 'commit', keys);
+      return false;
+    }
+    for (const item of items) this.#uncommitted.delete(item);
+    return true;
+  }
+
+  async #release(items: readonly WorkItem[], onFailure: (error: unknown) => void): Promise<void> {
+    if (items.length === 0) return;
+    const { store } = this.#settings;
+    const release = async () => store.release(getKeys(items), { token: this.#token });
+    await withTimeLimit(release, STORE_TIMEOUT_MS).catch(onFailure);
+  }
 }

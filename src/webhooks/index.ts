@@ -16,33 +16,26 @@ export { type OccurrenceDatetime, parseOccurrenceDatetime } from '../events/occu
 export { isNewerEvent, latestEvent, type OrderableEvent, sortEvents } from '../events/order.ts';
 export type { StatusCategory, StatusCode, StatusMilestone } from '../schemas/event.ts';
 export type { Recipient, Shipment, ShipmentDelivery, Statistics } from '../schemas/tracking.ts';
-export {
-  type Delivery,
-  type EventsDelivery,
-  eventsDeliverySchema,
-  type OtherDelivery,
-  otherDeliverySchema,
-  type ProofOfDelivery,
-  proofOfDeliverySchema,
-  type WebhookEvent,
-  type WebhookMetadata,
-  type WebhookTracker,
-  webhookEventSchema,
-  webhookMetadataSchema,
-  webhookTrackerSchema,
+export type {
+  EventsMessage,
+  OtherMessage,
+  ProofOfDelivery,
+  WebhookEvent,
+  WebhookMessage,
+  WebhookMetadata,
+  WebhookTracker,
 } from '../schemas/webhook.ts';
 export type {
-  DeliveryContext,
+  EventCallback,
   EventContext,
-  EventHandler,
+  EventsContext,
   ProofOfDeliveryContext,
   WebhookCallbacks,
-  WorkContext,
 } from './callbacks.ts';
 export type { Claim, DedupeStore } from './dedupe-store.ts';
-export type { ItemIssues } from './flaws.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
+export type { ItemIssues } from './issues.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export {
   type FastifyLikeReply,
@@ -55,7 +48,6 @@ export type {
   DeadLetterContext,
   InboxErrorContext,
   InboxOperation,
-  StoreOperation,
   WebhookInboxOptions,
 } from './options.ts';
 export { type ParsedWebhook, parseWebhook } from './parse.ts';
@@ -66,4 +58,4 @@ export type {
   WebhookProcessor,
   WebhookReport,
 } from './report.ts';
-export { type WebhookSecret, type WebhookSecretSource, webhookAuthenticator } from './request.ts';
+export type { WebhookSecret, WebhookSecretSource } from './request.ts';

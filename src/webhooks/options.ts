@@ -2,7 +2,6 @@ import { z } from 'zod';
 import {
   checkOptions,
   countOption,
-  delayOption,
   functionOption,
   hasMethods,
   type OptionShape,
@@ -10,37 +9,41 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import { ConfigurationError } from '../errors.ts';
-import { formatError, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
-import type { EventsDelivery, ProofOfDelivery, WebhookEvent } from '../schemas/webhook.ts';
+import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
+import type { WebhookEvent } from '../schemas/webhook.ts';
+import type { CallbackContext } from './callbacks.ts';
 import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
-import { FlawReporter } from './flaws.ts';
 import { notify } from './report.ts';
+import type { WorkItem } from './work.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** What is told to `onDeadLetter` beside the event. */
-export interface DeadLetterContext {
+/** What `onDeadLetter` is told beside the event. */
+export interface DeadLetterContext extends CallbackContext {
   /** What brought the event. */
-  readonly delivery: EventsDelivery | ProofOfDelivery;
-  /** The name under which the event is remembered. */
+  readonly message: WorkItem['message'];
+  /** The key under which the event is remembered. */
   readonly key: string;
-  /** How often it was tried. */
-  readonly attempt: number;
   /** What the last try threw, whatever it is. */
   readonly error: unknown;
 }
 
-/** What the store was asked for when it failed. */
-export type StoreOperation = 'claim' | 'renew' | 'commit' | 'release';
-
 /** What an error was caught at. */
-export type InboxOperation = StoreOperation | 'parse' | 'handler' | 'deadLetter' | 'snapshot' | 'unhandled';
+export type InboxOperation =
+  | 'claim'
+  | 'renew'
+  | 'commit'
+  | 'release'
+  | 'parse'
+  | 'callback'
+  | 'deadLetter'
+  | 'other';
 
-/** What is told to `onError` beside the error. */
+/** What `onError` is told beside the error. */
 export interface InboxErrorContext {
   /** What the error was caught at. */
   readonly operation: InboxOperation;
-  /** What was worked on; empty for `parse`, `snapshot` and `unhandled`. */
+  /** What was worked on; empty for `parse` and `other`. */
   readonly keys: readonly string[];
 }
 
@@ -54,30 +57,28 @@ export interface WebhookInboxOptions {
   readonly retainMs?: number | undefined;
   /**
    * How often an event is tried: when it fails then, it goes to `onDeadLetter`, which this needs. A receiver that leases an event
-   * and is shut down before its handler runs counts as well, as a crash would. Default: 10 with `onDeadLetter`, never without.
+   * and ends before its callback runs counts as well. Default: 10 with `onDeadLetter`, without limit otherwise.
    */
   readonly maxAttempts?: number | undefined;
   /**
    * Takes an event that keeps failing; once it resolves the event is done. The event is undefined for a proof of
-   * delivery, which is `context.delivery`. When it rejects, a redelivery tries again.
+   * delivery, which is `context.message`. When it rejects, a redelivery tries again. Default: none.
    */
   readonly onDeadLetter?:
     | ((event: WebhookEvent | undefined, context: DeadLetterContext) => unknown)
     | undefined;
-  /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
-  readonly busyBudgetMs?: number | undefined;
   /** When a callback counts as failed though it still runs, in milliseconds; its `signal` aborts. Default: 600,000. */
-  readonly handlerTimeoutMs?: number | undefined;
+  readonly callbackTimeoutMs?: number | undefined;
   /**
-   * Told of every error that does not reach you otherwise, and of what in a webhook is not what it should be: of each rejected
-   * item, and once of each field that was kept as it came. Default: tells `logger`.
+   * Told of every error that does not reach you otherwise, of each rejected item of a webhook, and once of each field that is not
+   * what it should be. Default: writes to `logger`.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 
-/** These options of every kind of inbox, checked and filled in; `Extra` is what it adds to the context of callbacks. */
+/** The options that every kind of inbox has, checked and filled in; `Extra` is what it adds to the context of callbacks. */
 export interface InboxSettings<Extra extends object = object> {
   readonly retainMs: number;
   /** Infinity without `onDeadLetter`: no attempt is the last one. */
@@ -85,47 +86,43 @@ export interface InboxSettings<Extra extends object = object> {
   readonly onDeadLetter:
     | ((event: WebhookEvent | undefined, context: DeadLetterContext & Extra) => unknown)
     | undefined;
-  readonly busyBudgetMs: number;
-  readonly handlerTimeoutMs: number;
+  readonly callbackTimeoutMs: number;
   /** Never throws. */
   readonly onError: (error: unknown, operation: InboxOperation, keys: readonly string[]) => void;
-  /** Tells `onError` what in a webhook is not what it should be. */
-  readonly flaws: FlawReporter;
+  /** The fields that `onError` was told of, which every webhook has once the service changed one. */
+  readonly knownMismatches: Set<string>;
 }
 
 /** The schemas of the options that every kind of inbox has. */
-export function commonOptions<Extra extends object>(defaultHandlerTimeoutMs: number) {
+export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutMs: number) {
   return {
     // A key forgotten before the sender gives up would let a late redelivery be handled again.
     retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
     maxAttempts: countOption(1).optional(),
     onDeadLetter: functionOption<NonNullable<InboxSettings<Extra>['onDeadLetter']>>().optional(),
-    busyBudgetMs: delayOption.default(8_000),
-    handlerTimeoutMs: timeoutOption.default(defaultHandlerTimeoutMs),
+    callbackTimeoutMs: timeoutOption.default(defaultCallbackTimeoutMs),
     onError: functionOption<NonNullable<WebhookInboxOptions['onError']>>().optional(),
-    // Checked by what calls it.
+    // Checked by `resolveLogger`.
     logger: z.custom<Logger>().optional(),
   };
 }
 
 /** Completes the options that every kind of inbox has. */
-export function inboxSettings<Extra extends object>(
-  options: z.output<z.ZodObject<ReturnType<typeof commonOptions<Extra>>>>,
+export function resolveCommonOptions<Extra extends object>(
+  options: z.output<z.ZodObject<ReturnType<typeof buildCommonOptions<Extra>>>>,
 ): InboxSettings<Extra> {
-  const { maxAttempts, onDeadLetter } = options;
-  if (maxAttempts !== undefined && onDeadLetter === undefined) {
+  const { maxAttempts = 10, onDeadLetter, retainMs, callbackTimeoutMs } = options;
+  if (options.maxAttempts !== undefined && onDeadLetter === undefined) {
     throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
   }
-  const observer = options.onError ?? logErrors(resolveLogger(options.logger));
-  const onError: InboxSettings['onError'] = (error, operation, keys) =>
-    notify(observer, error, { operation, keys });
-  const flaws = new FlawReporter((error) => onError(error, 'parse', []));
+  const observer = options.onError ?? logErrors(options.logger);
   return {
-    ...options,
+    retainMs,
+    callbackTimeoutMs,
     onDeadLetter,
-    maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : (maxAttempts ?? 10),
-    onError,
-    flaws,
+    maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : maxAttempts,
+    onError: (error, operation, keys) => notify(observer, error, { operation, keys }),
+    knownMismatches: new Set(),
   };
 }
 
@@ -135,21 +132,24 @@ export interface StoreInboxSettings extends InboxSettings {
   readonly leaseMs: number;
 }
 
-const inboxOptions = z.strictObject({
-  ...commonOptions<object>(600_000),
+/** The schemas of the options of `WebhookInbox`. */
+export const INBOX_OPTIONS = {
+  ...buildCommonOptions<object>(600_000),
   store: option<DedupeStore>('a DedupeStore with `claim`, `commit` and `release`', (store) =>
     hasMethods(store, 'claim', 'commit', 'release'),
   ),
   leaseMs: countOption(1).and(timeoutOption).default(60_000),
-} satisfies OptionShape<WebhookInboxOptions>);
+} satisfies OptionShape<WebhookInboxOptions>;
+const inboxOptions = z.strictObject(INBOX_OPTIONS);
 
 /** Checks the options of `WebhookInbox`, and fills the defaults in. */
 export function resolveInboxOptions(options: WebhookInboxOptions): StoreInboxSettings {
   const { store, leaseMs, ...common } = checkOptions(inboxOptions, options);
-  return { store, leaseMs, ...inboxSettings(common) };
+  return { store, leaseMs, ...resolveCommonOptions(common) };
 }
 
-function logErrors(logger: LogAdapter): NonNullable<WebhookInboxOptions['onError']> {
+function logErrors(logger: Logger | undefined): NonNullable<WebhookInboxOptions['onError']> {
+  const log = resolveLogger(logger);
   return (error, { operation, keys }) =>
-    logger.error(`Webhook ${operation} failed: ${formatError(error)}`, { keys, err: error });
+    log.error(`Webhook ${operation} failed: ${formatError(error)}`, { keys, err: error });
 }

@@ -1,4 +1,3 @@
-// Specification: service.md 6; public contract
 import { z } from 'zod';
 import {
   compileWhenHot,
@@ -11,30 +10,30 @@ import { WebhookParseError } from '../errors.ts';
 import { buildEventKeys, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
 import { isJsonObject } from '../schemas/envelope.ts';
 import {
-  type Delivery,
-  eventsDeliverySchema,
-  otherDeliverySchema,
+  eventsMessageSchema,
+  otherMessageSchema,
   PROOF_OF_DELIVERY_TOPIC,
   proofOfDeliverySchema,
   type WebhookEvent,
+  type WebhookMessage,
   webhookEventSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-import { IssueLog, type ItemIssues } from './flaws.ts';
+import { IssueList, type ItemIssues } from './issues.ts';
 
 /** What a webhook body holds. */
 export interface ParsedWebhook {
   /** The items that can be handled; of events and proofs of delivery with the same key, the first one of the body. */
-  readonly deliveries: Delivery[];
+  readonly messages: WebhookMessage[];
   /** How many later ones were left out. For those that other bodies brought before, use a `WebhookInbox`. */
   readonly duplicates: number;
   /**
    * The first 100 items that cannot be handled, or hold events that cannot; empty when all is well. An item with good and bad
-   * events is here for the bad and in `deliveries` with the good ones.
+   * events is here for the bad and in `messages` with the good ones.
    */
   readonly rejected: ItemIssues[];
   /**
-   * The first 100 of the `deliveries` with fields that are not what they should be. Nothing depends on these fields, so they are
+   * The first 100 of the `messages` with fields that are not what they should be. Nothing depends on these fields, so they are
    * kept as they came, whatever their type says.
    */
   readonly mismatched: ItemIssues[];
@@ -45,11 +44,11 @@ export interface ParsedWebhook {
  * Takes the enveloped shape (`trackings[]`) and the flat one (`trackerId`, `events[]`); keeps unknown fields and topics.
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
- * @returns the deliveries, the items that are none, and the fields that are not what they should be
+ * @returns the messages, the items that are none, and the fields that are not what they should be
  * @throws WebhookParseError when text or bytes are not UTF-8 JSON
  * @example
- * const { deliveries, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
- * // deliveries: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
+ * const { messages, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
+ * // messages: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
  */
 export function parseWebhook(body: unknown): ParsedWebhook {
   const payload = decodeBody(body);
@@ -102,7 +101,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const MOST_TRACKING_NUMBERS = 1_000;
 
 /** Its events are checked one by one: a list checks all of them before it says what is wrong. */
-const envelopeSchema = eventsDeliverySchema.extend({ events: z.array(z.unknown()) });
+const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
 /**
  * Reads the items of one webhook. What an event is named and remembered by has to be right, or its item is rejected. Any
@@ -110,11 +109,11 @@ const envelopeSchema = eventsDeliverySchema.extend({ events: z.array(z.unknown()
  * were rejected for one would be rejected every time, until the sender gives up.
  */
 class ItemReader {
-  readonly #deliveries: Delivery[] = [];
+  readonly #messages: WebhookMessage[] = [];
   readonly #keys = new Set<string>();
   #duplicates = 0;
-  readonly #rejected = new IssueLog();
-  readonly #mismatched = new IssueLog();
+  readonly #rejected = new IssueList();
+  readonly #mismatched = new IssueList();
 
   read(sent: unknown, index: number): void {
     if (!isJsonObject(sent)) {
@@ -125,9 +124,8 @@ class ItemReader {
     const item = Object.hasOwn(sent, 'kind') ? { ...sent, kind: undefined } : sent;
     const topic = topicOf(item);
     if (topic === PROOF_OF_DELIVERY_TOPIC) this.#readProofOfDelivery(withTracker(item), index);
-    else if (topic === undefined || topic === EVENTS_TOPIC)
-      this.#readEventsDelivery(withTracker(item), index);
-    else this.#deliveries.push({ ...this.#checked(otherDeliverySchema, item, index), kind: 'other' });
+    else if (topic === undefined || topic === EVENTS_TOPIC) this.#readEventsMessage(withTracker(item), index);
+    else this.#messages.push({ ...this.#checked(otherMessageSchema, item, index), kind: 'other' });
   }
 
   reject(index: number, name: string, wanted: string, got: unknown): void {
@@ -139,7 +137,7 @@ class ItemReader {
 
   finish(): ParsedWebhook {
     return {
-      deliveries: this.#deliveries,
+      messages: this.#messages,
       duplicates: this.#duplicates,
       rejected: this.#rejected.list(),
       mismatched: this.#mismatched.list(),
@@ -152,11 +150,11 @@ class ItemReader {
       return;
     }
     const checked = this.#checked(proofOfDeliverySchema, item, index);
-    const delivery = { ...checked, kind: 'proofOfDelivery' as const };
-    if (this.#isNew(buildProofOfDeliveryKey(delivery))) this.#deliveries.push(delivery);
+    const message = { ...checked, kind: 'proofOfDelivery' as const };
+    if (this.#isNew(buildProofOfDeliveryKey(message))) this.#messages.push(message);
   }
 
-  #readEventsDelivery(item: JsonObject, index: number): void {
+  #readEventsMessage(item: JsonObject, index: number): void {
     const { metadata, shipment, events: sent } = item;
     const isEndless = isJsonObject(shipment) && lengthOf(shipment['trackingNumbers']) > MOST_TRACKING_NUMBERS;
     const checkable = isEndless ? { ...item, shipment: undefined } : item;
@@ -172,11 +170,11 @@ class ItemReader {
     }
     const events = this.#readEvents(sent, index);
     const isAllBroken = events.length === 0 && sent.length > 0;
-    const keyOf = buildEventKeys(envelope);
-    const newEvents = events.filter((event) => this.#isNew(keyOf(event)));
+    const buildKey = buildEventKeys(envelope);
+    const newEvents = events.filter((event) => this.#isNew(buildKey(event)));
     // Assigned, not spread: this object is ours, and a copy costs.
     if (!isAllBroken)
-      this.#deliveries.push(Object.assign(envelope, { kind: 'events' as const, events: newEvents }));
+      this.#messages.push(Object.assign(envelope, { kind: 'events' as const, events: newEvents }));
   }
 
   #readEvents(sent: readonly unknown[], index: number): WebhookEvent[] {

@@ -1,20 +1,12 @@
 import { callGuarded } from '../common/guarded-call.ts';
-import {
-  Cancellation,
-  callWithTimeout,
-  type EventHandler,
-  type ItemOutcome,
-  type WebhookCallbacks,
-  type WorkItem,
-  type WorkPlan,
-  type WorkUnit,
-} from './callbacks.ts';
-import type { ItemIssues } from './flaws.ts';
+import type { EventCallback, WebhookCallbacks } from './callbacks.ts';
+import type { ItemIssues } from './issues.ts';
+import { getItems, getKeys, type ItemState, type Job, type WorkItem } from './work.ts';
 
 /**
  * How a webhook went as a whole; the first that applies.
  * - `failed`: a callback threw or rejected
- * - `unavailable`: the store failed before everything was claimed
+ * - `unavailable`: the store failed before everything was handled
  * - `interrupted`: a shutdown left work undone
  * - `busy`: another receiver still works on a part
  * - `rejected`: items were not what they should be; all others are done
@@ -22,9 +14,9 @@ import type { ItemIssues } from './flaws.ts';
  */
 export type WebhookOutcome = 'failed' | 'unavailable' | 'interrupted' | 'busy' | 'rejected' | 'done';
 
-/** One callback that failed; its key was given back, so a redelivery tries again. */
+/** One callback that failed; its keys were released, so a redelivery tries again. */
 export interface WebhookFailure {
-  /** What was worked on; empty for `onSnapshot` and `onUnhandled`. */
+  /** What was worked on; empty for `onOther`. */
   readonly keys: readonly string[];
   /** What was thrown, whatever it is. */
   readonly error: unknown;
@@ -40,15 +32,13 @@ export interface WebhookReport {
   readonly duplicates: number;
   /** Given to `onDeadLetter` and done with. */
   readonly deadLettered: number;
-  /** Deliveries that reached `onSnapshot`. */
-  readonly snapshots: number;
-  /** Deliveries that reached `onUnhandled`, or would have. */
-  readonly unhandled: number;
+  /** Messages that reached `onOther`, or would have. */
+  readonly others: number;
   /** The callbacks that failed. */
   readonly failures: readonly WebhookFailure[];
   /** Keys that another receiver still works on. */
   readonly busy: readonly string[];
-  /** Keys that could not be claimed, since the store failed. */
+  /** Keys that were not handled, since the store failed. */
   readonly unavailable: readonly string[];
   /** Keys that a shutdown left undone. */
   readonly interrupted: readonly string[];
@@ -60,13 +50,13 @@ export interface WebhookReport {
 
 /** Options of one call of `process`. */
 export interface ProcessOptions {
-  /** Shortens the inbox's own wait for work that another receiver holds, in milliseconds. Default: not shortened. */
-  readonly busyBudgetMs?: number | undefined;
+  /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
+  readonly busyTimeoutMs?: number | undefined;
   /** Starts nothing new once it aborts, and is passed on to the callback that runs. Default: none. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Anything that takes responsibility for webhooks: a `WebhookInbox`, or one of your own. */
+/** Anything that takes responsibility for webhooks: a `WebhookInbox`, a `TransactionalInbox`, or one of your own. */
 export interface WebhookProcessor<Extra extends object = object> {
   /**
    * Handles what is new in a webhook body.
@@ -79,131 +69,68 @@ export interface WebhookProcessor<Extra extends object = object> {
    */
   process(
     payload: unknown,
-    callbacks: EventHandler<Extra> | WebhookCallbacks<Extra>,
+    callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
     options?: ProcessOptions,
   ): Promise<WebhookReport>;
 }
 
 /** Calls an observer. One that fails, at once or later, must not cost an event, a response or the process. */
-export function notify<Given extends unknown[]>(
-  observer: ((...given: Given) => unknown) | undefined,
-  ...given: Given
+export function notify<Arguments extends unknown[]>(
+  observer: ((...args: Arguments) => unknown) | undefined,
+  ...args: Arguments
 ): void {
-  if (observer !== undefined)
-    callGuarded(
-      () => observer(...given),
-      () => {},
-    );
+  if (observer === undefined) return;
+  callGuarded(
+    () => observer(...args),
+    () => {},
+  );
 }
-
-/** When to come again for what this process works on, in milliseconds: its end cannot be known. */
-const RETRY_AFTER_MS = 1_000;
 
 /** What a report tells of things that have no key. */
-export interface KeylessReport
-  extends Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'snapshots' | 'unhandled'> {
-  /** Whether a shutdown left some of it undone. */
-  readonly isCutShort: boolean;
+interface KeylessReport extends Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> {
+  /** Whether a shutdown kept messages from `onOther`. */
+  readonly isInterrupted: boolean;
 }
 
-/** What is asked of an inbox's settings here. */
-interface AnnouncementSettings {
-  readonly handlerTimeoutMs: number;
-  readonly onError: (error: unknown, operation: 'snapshot' | 'unhandled', keys: readonly string[]) => void;
-}
-
-/** Calls `onSnapshot` and `onUnhandled`, which are not deduplicated, once all items have their outcomes. */
-export async function announce<Extra extends object>(
-  { handlerTimeoutMs, onError }: AnnouncementSettings,
-  { units, snapshots, unhandled, callbacks }: WorkPlan<Extra>,
-  signal: AbortSignal | undefined,
-): Promise<Pick<KeylessReport, 'failures' | 'snapshots' | 'isCutShort'>> {
-  const failures: WebhookFailure[] = [];
-  const announced = { failures, snapshots: 0, isCutShort: false };
-  const { onSnapshot, onUnhandled } = callbacks;
-  const call = async (callback: () => unknown, operation: 'snapshot' | 'unhandled') => {
-    // It must come again, or nobody ever sees it.
-    if (signal?.aborted === true) announced.isCutShort = true;
-    try {
-      if (announced.isCutShort) return false;
-      // These callbacks get no signal that an abort could be passed on to.
-      await callWithTimeout(callback, handlerTimeoutMs, new Cancellation(undefined));
-      return true;
-    } catch (error) {
-      onError(error, operation, []);
-      failures.push({ keys: [], error });
-      return false;
-    }
+/** Reads a report off the items of a webhook once all of them have their last state. */
+export function buildReport(jobs: readonly Job<never>[], keyless: KeylessReport): WebhookReport {
+  const items = getItems(jobs);
+  const select = (state: ItemState) => items.filter((item) => item.state === state);
+  const busy = select('busy');
+  // Not `Math.min` of all, whose arguments overflow the stack at 150,000 items.
+  let retryAfterMs = Number.POSITIVE_INFINITY;
+  for (const item of busy) retryAfterMs = Math.min(retryAfterMs, item.retryAfterMs);
+  const report = {
+    handled: select('handled').length,
+    duplicates: keyless.duplicates + select('duplicate').length,
+    deadLettered: select('deadLettered').length,
+    others: keyless.others,
+    failures: [...jobs.flatMap((job) => findFailures(job.items)), ...keyless.failures],
+    busy: getKeys(busy),
+    unavailable: getKeys(select('unavailable')),
+    interrupted: getKeys(select('interrupted')),
+    retryAfterMs: busy.length === 0 ? undefined : retryAfterMs,
+    rejected: keyless.rejected,
   };
-  if (onSnapshot !== undefined) {
-    const touched = new Set<unknown>();
-    for (const { items } of units)
-      for (const { outcome, delivery } of items) if (outcome !== 'duplicate') touched.add(delivery);
-    for (const delivery of snapshots) {
-      if (touched.has(delivery)) continue;
-      if (await call(() => onSnapshot(delivery), 'snapshot')) announced.snapshots += 1;
-    }
-  }
-  if (onUnhandled !== undefined) {
-    for (const delivery of unhandled) await call(() => onUnhandled(delivery), 'unhandled');
-  }
-  return announced;
+  return { outcome: getOutcome(report, keyless.isInterrupted), ...report };
 }
 
-/** Reads a report off the items of a webhook once it is through with them. */
-export function reportOn(units: readonly WorkUnit<never>[], keyless: KeylessReport): WebhookReport {
-  const keys: Record<ItemOutcome | 'busy', string[]> = {
-    handled: [],
-    duplicate: [],
-    deadLettered: [],
-    failed: [],
-    busy: [],
-    unavailable: [],
-    interrupted: [],
-  };
-  const failures: WebhookFailure[] = [];
-  let retryAfterMs: number | undefined;
-  for (const { items } of units) {
-    for (const { key, outcome = 'busy', claim } of items) {
-      keys[outcome].push(key);
-      if (outcome !== 'busy') continue;
-      const leaseMs = claim?.status === 'busy' ? claim.retryAfterMs : RETRY_AFTER_MS;
-      retryAfterMs = Math.min(leaseMs, retryAfterMs ?? leaseMs);
-    }
-    if (items.some(({ outcome }) => outcome === 'failed')) failures.push(...failuresOf(items));
-  }
-  failures.push(...keyless.failures);
-  const { busy, unavailable, interrupted } = keys;
-  const { duplicates, snapshots, unhandled, rejected } = keyless;
-  const counted = {
-    handled: keys.handled.length,
-    duplicates: duplicates + keys.duplicate.length,
-    deadLettered: keys.deadLettered.length,
-    snapshots,
-    unhandled,
-    failures,
-    busy,
-    unavailable,
-    interrupted,
-    retryAfterMs,
-    rejected,
-  };
-  return { outcome: outcomeOf(counted, keyless.isCutShort), ...counted };
-}
-
-/** One failure an error, with the keys it was about. */
-function failuresOf(items: readonly WorkItem[]): WebhookFailure[] {
+/** One failure for each error, with the keys it was about: a call of `onEvents` fails for several items at once. */
+function findFailures(items: readonly WorkItem[]): WebhookFailure[] {
   const keysOfError = new Map<unknown, string[]>();
-  for (const { key, outcome, error } of items) {
-    if (outcome === 'failed') keysOfError.set(error, [...(keysOfError.get(error) ?? []), key]);
+  for (const { key, state, error } of items) {
+    if (state !== 'failed') continue;
+    const keys = keysOfError.get(error);
+    if (keys === undefined) keysOfError.set(error, [key]);
+    else keys.push(key);
   }
   return [...keysOfError].map(([error, keys]) => ({ keys, error }));
 }
 
-function outcomeOf(report: Omit<WebhookReport, 'outcome'>, isCutShort: boolean): WebhookOutcome {
+function getOutcome(report: Omit<WebhookReport, 'outcome'>, isInterrupted: boolean): WebhookOutcome {
   if (report.failures.length > 0) return 'failed';
   if (report.unavailable.length > 0) return 'unavailable';
-  if (report.interrupted.length > 0 || isCutShort) return 'interrupted';
+  if (report.interrupted.length > 0 || isInterrupted) return 'interrupted';
   if (report.busy.length > 0) return 'busy';
   return report.rejected.length > 0 ? 'rejected' : 'done';
 }

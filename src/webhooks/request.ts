@@ -1,4 +1,3 @@
-// Specification: public contract
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
@@ -11,69 +10,64 @@ export type WebhookSecret = string | readonly string[];
 export type WebhookSecretSource = WebhookSecret | (() => WebhookSecret | Promise<WebhookSecret>);
 
 /**
- * Builds a check of the `Authorization` header of webhooks, which holds one shared secret as a bearer token.
+ * Builds the check of the `Authorization` header of webhooks, which holds one shared secret as a bearer token.
  *
- * @param secret - one secret or several; each a non-empty string without white space around it
- * @returns a function that takes the header and throws WebhookAuthenticationError unless it holds one of the secrets
- * @throws ConfigurationError when a secret can't be one
- * @example
- * const authenticate = webhookAuthenticator(process.env.WEBHOOK_SECRET ?? '');
- * authenticate(request.headers.get('authorization')); // throws unless it is "Bearer <secret>"
+ * @returns a function that throws WebhookAuthenticationError unless the header holds one of the secrets
+ * @throws ConfigurationError when a secret can't be one, and without any unless `secret` is `false`
  */
-export function webhookAuthenticator(
-  secret: WebhookSecret,
-): (authorization: string | null | undefined) => void {
-  const digests = checkedSecrets(secret).map((value) => digest(value, 'utf8'));
-  return (authorization) => {
-    const token = /^bearer +(.*)/is.exec(authorization ?? '')?.[1];
-    if (token === undefined) {
-      throw new WebhookAuthenticationError(
-        `Expected \`Authorization\` to be a bearer token, got ${kindOf(authorization ?? undefined)}`,
-      );
-    }
-    // Header text holds one character a byte, so this gives the bytes that were sent back.
-    const given = digest(withoutSpaceAfter(token), 'latin1');
-    // Digests have one length, and every secret is compared: the time taken tells nothing.
-    const matches = digests.filter((known) => timingSafeEqual(known, given)).length;
-    if (matches === 0)
-      throw new WebhookAuthenticationError('Expected the webhook secret, got another bearer token');
-  };
-}
-
-/** `webhookAuthenticator` for a secret that may have to be asked for; undefined without any. */
-export function authenticatorOf(
-  secret: WebhookSecretSource | undefined,
-): ((authorization: string | null) => void | Promise<void>) | undefined {
-  if (secret === undefined) return undefined;
-  if (typeof secret !== 'function') return webhookAuthenticator(secret);
+export function buildAuthenticator(
+  secret: WebhookSecretSource | false | undefined,
+): (authorization: string | null) => void | Promise<void> {
+  if (secret === false) return () => {};
+  if (typeof secret !== 'function') {
+    const digests = digestSecrets(secret);
+    return (authorization) => checkBearer(authorization, digests);
+  }
   return async (authorization) => {
-    let given: WebhookSecret;
+    let current: WebhookSecret;
     try {
-      given = await secret();
+      current = await secret();
     } catch (cause) {
       throw new ConfigurationError('Expected the `secret` function to give a secret, got an error', {
         cause,
       });
     }
-    webhookAuthenticator(given)(authorization);
+    checkBearer(authorization, digestSecrets(current));
   };
 }
 
-/** Takes off what HTTP calls white space, and no more: a no-break space is a byte of a secret here. */
-function withoutSpaceAfter(token: string): string {
+function checkBearer(authorization: string | null, digests: readonly Buffer[]): void {
+  const token = /^bearer +(.*)/is.exec(authorization ?? '')?.[1];
+  if (token === undefined) {
+    throw new WebhookAuthenticationError(
+      `Expected \`Authorization\` to be a bearer token, got ${kindOf(authorization ?? undefined)}`,
+    );
+  }
+  // Header text holds one character a byte, so this gives the bytes that were sent back.
+  const sent = digest(trimEnd(token), 'latin1');
+  // Digests have one length, and every secret is compared, so the time taken tells nothing.
+  const matches = digests.filter((known) => timingSafeEqual(known, sent)).length;
+  if (matches === 0)
+    throw new WebhookAuthenticationError('Expected the webhook secret, got another bearer token');
+}
+
+/** Takes off what HTTP calls white space, and no more: a no-break space may be part of a secret. */
+function trimEnd(token: string): string {
   let end = token.length;
   while (token[end - 1] === ' ' || token[end - 1] === '\t') end -= 1;
   return token.slice(0, end);
 }
 
-function checkedSecrets(secret: unknown): string[] {
+function digestSecrets(secret: unknown): Buffer[] {
   const secrets: unknown[] = Array.isArray(secret) ? secret : [secret];
   if (secrets.length === 0)
     throw new ConfigurationError('Expected `secret` to hold at least one secret, got none');
   return secrets.map((value) => {
-    if (typeof value === 'string' && value !== '' && value.trim() === value) return value;
+    if (typeof value === 'string' && value !== '' && value.trim() === value) return digest(value, 'utf8');
     const got = typeof value === 'string' && value !== '' ? 'one with white space around it' : kindOf(value);
-    throw new ConfigurationError(`Expected \`secret\` to be a non-empty string, got ${got}`);
+    throw new ConfigurationError(
+      `Expected \`secret\` to be a non-empty string, a list of them, a function, or false, got ${got}`,
+    );
   });
 }
 
@@ -81,8 +75,8 @@ function digest(text: string, encoding: 'utf8' | 'latin1'): Buffer {
   return createHash('sha256').update(text, encoding).digest();
 }
 
-/** What the request says about itself that rules it out, before a byte of the body is read. */
-export function mediaTypeError(headers: Headers): string | undefined {
+/** What is wrong with the headers of a request, before a byte of its body is read. */
+export function findMediaTypeError(headers: Headers): string | undefined {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';
   const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -98,7 +92,7 @@ export function keepParsedBody(request: Request, body: unknown): void {
   parsedBodies.set(request, { body });
 }
 
-/** A body that says it is as short is read at once, not as a stream: hosts hold a request to the length it declares. */
+/** A body that declares at most this length is read at once, not as a stream: hosts hold a request to what it declares. */
 const SHORT_BYTES = 64 * 1024;
 
 /**

@@ -10,11 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { compileWhenHot, errorMap } from '../../src/common/validation.ts';
 import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
-import {
-  eventsDeliverySchema,
-  otherDeliverySchema,
-  proofOfDeliverySchema,
-} from '../../src/schemas/webhook.ts';
+import { eventsMessageSchema, otherMessageSchema, proofOfDeliverySchema } from '../../src/schemas/webhook.ts';
 
 /** More uses than it takes to compile a schema. */
 const MANY_USES = 200;
@@ -31,9 +27,9 @@ const RECEIVED: Readonly<Record<string, z.ZodType>> = {
       return [name, response.schema];
     }),
   ),
-  'events of a webhook': eventsDeliverySchema,
+  'events of a webhook': eventsMessageSchema,
   'proof of delivery of a webhook': proofOfDeliverySchema,
-  'other item of a webhook': otherDeliverySchema,
+  'other item of a webhook': otherMessageSchema,
 };
 
 const RECORDS = [

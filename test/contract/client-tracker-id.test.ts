@@ -31,7 +31,7 @@ function receiver() {
   const handle = createWebhookHandler({
     secret: SECRET,
     inbox,
-    handler: (_event, { delivery }) => handled.push(delivery.tracker.clientTrackerId),
+    onEvent: (_event, { message }) => handled.push(message.tracker.clientTrackerId),
     onProofOfDelivery: ({ tracker }) => handled.push(tracker.clientTrackerId),
   });
   const push = async (body: object): Promise<number> => {
@@ -48,9 +48,9 @@ function receiver() {
 
 describe('a webhook whose tracker has only its clientTrackerId (service.md 6.3)', () => {
   test.each(SHAPES)('%s → parsed, nothing rejected', (_shape, body) => {
-    const { deliveries, rejected } = parseWebhook(body('order-1'));
+    const { messages, rejected } = parseWebhook(body('order-1'));
     expect(rejected).toEqual([]);
-    expect(deliveries).toMatchObject([{ kind: 'events', tracker: { clientTrackerId: 'order-1' } }]);
+    expect(messages).toMatchObject([{ kind: 'events', tracker: { clientTrackerId: 'order-1' } }]);
   });
 
   test.each(SHAPES)('%s → 200, handled', async (_shape, body) => {
@@ -75,8 +75,8 @@ describe('a webhook whose tracker has only its clientTrackerId (service.md 6.3)'
 
   test('a clientTrackerId that looks like a trackerId → another key', () => {
     const keys = [{ trackings: [EVENTS_ITEM] }, enveloped(WEBHOOK_TRACKER.trackerId)].map((body) => {
-      const [delivery] = parseWebhook(body).deliveries;
-      return delivery?.kind === 'events' ? buildEventKeys(delivery)(EVENT) : 'none';
+      const [message] = parseWebhook(body).messages;
+      return message?.kind === 'events' ? buildEventKeys(message)(EVENT) : 'none';
     });
     expect(keys).not.toContain('none');
     expect(keys[0]).not.toBe(keys[1]);
@@ -100,9 +100,7 @@ describe('a webhook whose tracker has only its clientTrackerId (service.md 6.3)'
 describe('one body that repeats an event (row 22)', () => {
   test('the same event twice → one delivered event, duplicates 1', () => {
     const parsed = parseWebhook({ trackings: [EVENTS_ITEM, EVENTS_ITEM] });
-    const events = parsed.deliveries.flatMap((delivery) =>
-      delivery.kind === 'events' ? delivery.events : [],
-    );
+    const events = parsed.messages.flatMap((message) => (message.kind === 'events' ? message.events : []));
     expect(events).toHaveLength(1);
     expect(Reflect.get(parsed, 'duplicates')).toBe(1);
   });
@@ -110,7 +108,7 @@ describe('one body that repeats an event (row 22)', () => {
   test('the same eventId of two trackers → two events, duplicates 0', () => {
     const other = { ...EVENTS_ITEM, tracker: { ...WEBHOOK_TRACKER, trackerId: 't2' } };
     const parsed = parseWebhook({ trackings: [EVENTS_ITEM, other] });
-    expect(parsed.deliveries).toHaveLength(2);
+    expect(parsed.messages).toHaveLength(2);
     expect(Reflect.get(parsed, 'duplicates')).toBe(0);
   });
 });

@@ -4,15 +4,15 @@ import * as samples from './support/samples.ts';
 
 describe('documented webhooks through the parser', () => {
   test('enveloped, tracking/events → one delivery with everything it came with', () => {
-    const { deliveries, rejected, mismatched } = parseWebhook(JSON.stringify(samples.ENVELOPED_WEBHOOK));
-    expect(deliveries).toEqual([{ kind: 'events', ...samples.EVENTS_ITEM }]);
+    const { messages, rejected, mismatched } = parseWebhook(JSON.stringify(samples.ENVELOPED_WEBHOOK));
+    expect(messages).toEqual([{ kind: 'events', ...samples.EVENTS_ITEM }]);
     expect([rejected, mismatched]).toEqual([[], []]);
   });
 
   test('flat → one delivery with the same ids and events', () => {
-    const { deliveries, rejected } = parseWebhook(JSON.stringify(samples.FLAT_WEBHOOK));
+    const { messages, rejected } = parseWebhook(JSON.stringify(samples.FLAT_WEBHOOK));
     const { trackerId, clientTrackerId, events } = samples.FLAT_WEBHOOK;
-    expect(deliveries).toMatchObject([{ kind: 'events', tracker: { trackerId, clientTrackerId }, events }]);
+    expect(messages).toMatchObject([{ kind: 'events', tracker: { trackerId, clientTrackerId }, events }]);
     expect(rejected).toEqual([]);
   });
 
@@ -20,8 +20,8 @@ describe('documented webhooks through the parser', () => {
     ['found', samples.PROOF_ITEM.data],
     ['unavailable', { status: 'unavailable', courier: 'us-post', content: null }],
   ])('proof of delivery, %s → one proof, no events', (_status, data) => {
-    const { deliveries, mismatched } = parseWebhook({ trackings: [{ ...samples.PROOF_ITEM, data }] });
-    expect(deliveries).toEqual([{ kind: 'proofOfDelivery', ...samples.PROOF_ITEM, data }]);
+    const { messages, mismatched } = parseWebhook({ trackings: [{ ...samples.PROOF_ITEM, data }] });
+    expect(messages).toEqual([{ kind: 'proofOfDelivery', ...samples.PROOF_ITEM, data }]);
     expect(mismatched).toEqual([]);
   });
 
@@ -35,11 +35,11 @@ describe('documented webhooks through the parser', () => {
       metadata: { ...samples.EVENTS_ITEM.metadata, topic: 'tracking/insurance' },
       data: { a: 1 },
     };
-    expect(parseWebhook({ trackings: [item] }).deliveries).toEqual([{ kind: 'other', ...item }]);
+    expect(parseWebhook({ trackings: [item] }).messages).toEqual([{ kind: 'other', ...item }]);
   });
 
   test('the request body of a history entry → parses like the push it was', () => {
     const [entry] = samples.HISTORY.webhooks;
-    expect(parseWebhook(entry?.requestBody).deliveries).toHaveLength(1);
+    expect(parseWebhook(entry?.requestBody).messages).toHaveLength(1);
   });
 });

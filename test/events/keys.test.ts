@@ -2,25 +2,25 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildEventKeys, buildProofOfDeliveryKey } from '../../src/events/keys.ts';
 import { storableKey } from '../../src/webhooks/dedupe-store.ts';
-import type { EventsDelivery, ProofOfDelivery } from '../../src/webhooks/index.ts';
+import type { EventsMessage, ProofOfDelivery } from '../../src/webhooks/index.ts';
 import { parseWebhook } from '../../src/webhooks/index.ts';
 import { payload, proofOfDelivery, tracking } from '../webhooks/support.ts';
 
-function eventsDelivery(item: object): EventsDelivery {
-  const [delivery] = parseWebhook(payload(item)).deliveries;
-  if (delivery?.kind !== 'events') throw new Error('Expected an events delivery');
-  return delivery;
+function eventsMessage(item: object): EventsMessage {
+  const [message] = parseWebhook(payload(item)).messages;
+  if (message?.kind !== 'events') throw new Error('Expected an events message');
+  return message;
 }
 
 function pod(item: object): ProofOfDelivery {
-  const [delivery] = parseWebhook(payload(item)).deliveries;
-  if (delivery?.kind !== 'proofOfDelivery') throw new Error('Expected a proof of delivery');
-  return delivery;
+  const [message] = parseWebhook(payload(item)).messages;
+  if (message?.kind !== 'proofOfDelivery') throw new Error('Expected a proof of message');
+  return message;
 }
 
 function keysOf(item: object): string[] {
-  const delivery = eventsDelivery(item);
-  return delivery.events.map(buildEventKeys(delivery));
+  const message = eventsMessage(item);
+  return message.events.map(buildEventKeys(message));
 }
 
 describe('buildEventKeys', () => {

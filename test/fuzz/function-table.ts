@@ -109,10 +109,10 @@ const brokenPool = { query: rejects, connect: rejects };
 const STORE = { claim: rejects, commit: rejects, release: rejects };
 const CALLBACKS: Options = {
   handler: [nothing, throws, rejects],
-  onDelivery: [undefined, nothing],
+  onEvents: [undefined, nothing],
   onProofOfDelivery: [nothing],
   onSnapshot: [throws],
-  onUnhandled: [throws],
+  onOther: [throws],
 };
 const INBOX: Options = {
   store: [
@@ -124,8 +124,8 @@ const INBOX: Options = {
   retainMs: [604_800_000],
   maxAttempts: [undefined, 1],
   onDeadLetter: [nothing, throws],
-  busyBudgetMs: [0, 5],
-  handlerTimeoutMs: [50],
+  busyTimeoutMs: [0, 5],
+  callbackTimeoutMs: [50],
   onError: [nothing, throws, rejects],
 };
 
@@ -325,10 +325,10 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   PostgresDedupeStore: entry({ pool: [brokenPool], table: ['a.b', '"'] }, (given) =>
     Reflect.construct(postgres.PostgresDedupeStore, [given]),
   ),
-  transactionalInbox: entry(
+  TransactionalInbox: entry(
     { ...INBOX, store: [undefined], leaseMs: [undefined], pool: [brokenPool], table: ['a'] },
     (given) =>
-      Reflect.apply(postgres.transactionalInbox, undefined, [given]).process(payloadOf('e-1'), nothing),
+      Reflect.apply(postgres.TransactionalInbox, undefined, [given]).process(payloadOf('e-1'), nothing),
   ),
   inboxTableSql: entry({}, (given) => Reflect.apply(postgres.inboxTableSql, undefined, [given])),
   createWebhookHandler: entry(HANDLER, (given) => receiveWith(webhooks.createWebhookHandler, given)),
@@ -348,7 +348,7 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
       given,
     ),
   ),
-  'WebhookInbox.process options': entry({ busyBudgetMs: [0], signal: CALL['signal'] ?? [] }, (given) =>
+  'WebhookInbox.process options': entry({ busyTimeoutMs: [0], signal: CALL['signal'] ?? [] }, (given) =>
     call(
       new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore() }),
       'process',
@@ -359,9 +359,6 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   ),
   MemoryDedupeStore: entry({ maxKeys: [1], now: [() => 0] }, (given) =>
     Reflect.construct(webhooks.MemoryDedupeStore, [given]),
-  ),
-  webhookAuthenticator: entry({}, (given) =>
-    Reflect.apply(webhooks.webhookAuthenticator, undefined, [given])(`Bearer ${API_KEY}`),
   ),
   parseWebhook: entry({ trackings: [[]], trackerId: ['a'], events: [[{}]] }, webhooks.parseWebhook),
   parseOccurrenceDatetime: entry({}, (given) => webhooks.parseOccurrenceDatetime(String(inspect(given)))),

@@ -136,7 +136,7 @@ export const huge = property(
     const receiver = createWebhookHandler({
       secret: SECRET,
       inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} }),
-      handler: () => {
+      onEvent: () => {
         handled += 1;
       },
     });

@@ -125,13 +125,13 @@ class Receiver {
       inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError: note }),
       maxBodyBytes: MAX_BODY_BYTES,
       deadlineMs: DEADLINE_MS,
-      handler: async ({ eventId }, { key }) => {
+      onEvent: async ({ eventId }, { key }) => {
         handle(key);
         if (typeof eventId === 'string') this.handledIds.add(eventId);
       },
       onProofOfDelivery: (_, { key }) => handle(key),
       onSnapshot: () => {},
-      onUnhandled: () => {},
+      onOther: () => {},
       onReport: note,
       onRefused: note,
     });
@@ -202,7 +202,7 @@ export const webhooks = property(
   async () => {
     let receiver = new Receiver(undefined);
     const current = (given: Request) => receiver.webhooks(given);
-    const handler: WebhookHandler = Object.assign(current, { close: () => receiver.webhooks.close() });
+    const onEvent: WebhookHandler = Object.assign(current, { close: () => receiver.webhooks.close() });
     const running: Running[] = [];
     for (const { start } of HOSTS) running.push(await start(handler));
 

@@ -24,7 +24,7 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
     client = new pg.Client({ connectionString: url });
     await client.connect();
     await client.query(`CREATE SCHEMA ${schema}`);
-    await new PostgresDedupeStore({ client, table }).createTable();
+    await new PostgresDedupeStore({ pool: client, table }).createTable();
   });
   afterAll(async () => {
     await client.query(`DROP SCHEMA ${schema} CASCADE`);
@@ -36,14 +36,14 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
     ['a pool', () => pool],
     ['a client', () => client],
   ])('%s', (_, connection) => {
-    const createStore = () => new PostgresDedupeStore({ client: connection(), table });
+    const createStore = () => new PostgresDedupeStore({ pool: connection(), table });
     describe('contract', () => {
       for (const { name, run } of dedupeStoreContract({ createStore })) test(name, run);
     });
   });
 
   test('eight processes that create the table at once → one table, no error', async () => {
-    const store = new PostgresDedupeStore({ client: pool, table: `${schema}.created` });
+    const store = new PostgresDedupeStore({ pool: pool, table: `${schema}.created` });
     await Promise.all(Array.from({ length: 8 }, () => store.createTable()));
     await store.commit(['a'], { retainMs: DAY_MS });
     const { rows } = await client.query(`SELECT count(*)::int AS count FROM ${schema}.created`);
@@ -59,7 +59,7 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
   });
 
   test('12 receivers that claim, commit and release 40 keys in random orders → no deadlock', async () => {
-    const store = new PostgresDedupeStore({ client: pool, table });
+    const store = new PostgresDedupeStore({ pool: pool, table });
     const keys = Array.from({ length: 40 }, (_, index) => `deadlock-${index}`);
     const some = () => shuffled(keys).slice(0, 30);
     const receive = async () => {
@@ -75,7 +75,7 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
   });
 
   test('a purge while receivers claim what it deletes → no deadlock, and all gone in the end', async () => {
-    const store = new PostgresDedupeStore({ client: pool, table: `${schema}.purged` });
+    const store = new PostgresDedupeStore({ pool: pool, table: `${schema}.purged` });
     await store.createTable();
     const keys = Array.from({ length: 200 }, (_, index) => `purge-${index}`);
     const receive = async () => {

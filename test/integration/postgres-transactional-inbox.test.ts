@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { type TransactionalInboxOptions, transactionalInbox } from '../../src/postgres/index.ts';
+import { TransactionalInbox, type TransactionalInboxOptions } from '../../src/postgres/index.ts';
 import { describeWithPostgres } from './services.ts';
 
 const silent = () => {};
@@ -16,7 +16,7 @@ function deferred<Value>() {
   return { promise, resolve, reject };
 }
 
-await describeWithPostgres('transactionalInbox on a real PostgreSQL', (url) => {
+await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   const schema = `test_${randomUUID().replaceAll('-', '')}`;
   const table = `${schema}.inbox`;
   let pool: pg.Pool;
@@ -39,7 +39,7 @@ await describeWithPostgres('transactionalInbox on a real PostgreSQL', (url) => {
   });
 
   function makeInbox(options: Partial<TransactionalInboxOptions<pg.Pool>> = {}) {
-    return transactionalInbox({ pool, table, onError: silent, ...options });
+    return new TransactionalInbox({ pool, table, onError: silent, ...options });
   }
 
   function push(...ids: string[]) {
@@ -104,7 +104,7 @@ await describeWithPostgres('transactionalInbox on a real PostgreSQL', (url) => {
 
   test('a rival that takes longer than our budget → busy, and the other events are handled', async () => {
     const rival = await rivalAtWork();
-    const ours = await makeInbox({ busyBudgetMs: 50 }).process(push('a', 'b'), write);
+    const ours = await makeInbox({ busyTimeoutMs: 50 }).process(push('a', 'b'), write);
     expect(ours).toMatchObject({
       outcome: 'busy',
       busy: [`tracking/events:${trackerId}:a`],
@@ -118,8 +118,8 @@ await describeWithPostgres('transactionalInbox on a real PostgreSQL', (url) => {
 
   test('a shorter budget of the call itself → busy as well', async () => {
     const rival = await rivalAtWork();
-    const inbox = makeInbox({ busyBudgetMs: 600_000 });
-    const ours = await inbox.process(push('a'), write, { busyBudgetMs: 0 });
+    const inbox = makeInbox({ busyTimeoutMs: 600_000 });
+    const ours = await inbox.process(push('a'), write, { busyTimeoutMs: 0 });
     expect(ours).toMatchObject({ outcome: 'busy', handled: 0 });
     rival.commit();
     await rival.report;
@@ -176,7 +176,7 @@ await describeWithPostgres('transactionalInbox on a real PostgreSQL', (url) => {
     const small = new pg.Pool({ connectionString: url, max: 1 });
     onTestFinished(() => small.end());
     const late = deferred<unknown>();
-    const report = await makeInbox({ pool: small, handlerTimeoutMs: 50 }).process(
+    const report = await makeInbox({ pool: small, callbackTimeoutMs: 50 }).process(
       push('a'),
       (event, context) =>
         new Promise((_, reject) => {

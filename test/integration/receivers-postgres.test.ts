@@ -22,7 +22,7 @@ await describeWithPostgres('four receiver processes on one PostgreSQL', (url) =>
     for (const schema of Object.values(schemas)) {
       await pool.query(`CREATE SCHEMA ${schema}`);
       await pool.query(`CREATE TABLE ${schema}.effects (key text)`);
-      await new PostgresDedupeStore({ client: pool, table: `${schema}.inbox` }).createTable();
+      await new PostgresDedupeStore({ pool: pool, table: `${schema}.inbox` }).createTable();
     }
   });
   afterAll(async () => {
@@ -49,7 +49,7 @@ await describeWithPostgres('four receiver processes on one PostgreSQL', (url) =>
     expect(report).toMatchObject({ lost: [], unexcused: [], kills: KILLS });
   });
 
-  test('transactionalInbox, receivers killed at random → one effect for every event', async () => {
+  test('TransactionalInbox, receivers killed at random → one effect for every event', async () => {
     const { kills } = await run('postgres transactional', schemas.atomic, KILLS);
     const { rows } = await pool.query(
       `SELECT count(*)::int AS effects, count(DISTINCT key)::int AS events FROM ${schemas.atomic}.effects`,

@@ -14,7 +14,7 @@ async function receiver({ start }: Host, handle: (eventId: unknown) => unknown =
   const webhooks = createWebhookHandler({
     secret: SECRET,
     inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} }),
-    handler: async (event) => {
+    onEvent: async (event) => {
       await handle(event.eventId);
       handled.push(event.eventId);
     },

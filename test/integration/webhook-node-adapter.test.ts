@@ -34,7 +34,7 @@ function makeWebhooks() {
   const webhooks = createWebhookHandler({
     secret: SECRET,
     inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-    handler: (event) => handled.push(event.eventId),
+    onEvent: (event) => handled.push(event.eventId),
   });
   return { handled, webhooks };
 }

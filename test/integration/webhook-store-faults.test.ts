@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { bundled } from '../../scripts/support/bundled.ts';
-import { PostgresDedupeStore, transactionalInbox } from '../../src/postgres/index.ts';
+import { PostgresDedupeStore, TransactionalInbox } from '../../src/postgres/index.ts';
 import { RedisDedupeStore } from '../../src/redis/index.ts';
 import { type DedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
 import { describeWithPostgres, describeWithRedis } from './services.ts';
@@ -20,7 +20,7 @@ function push(trackerId: string, ...ids: string[]) {
 async function deliver(
   process: (
     body: object,
-    handler: (event: unknown, context: { key: string }) => void,
+    onEvent: (event: unknown, context: { key: string }) => void,
   ) => Promise<{ outcome: string }>,
   bodies: readonly object[],
 ): Promise<number[]> {
@@ -36,7 +36,7 @@ async function deliver(
 }
 
 const inboxOn = (store: DedupeStore, leaseMs = 60_000) =>
-  new WebhookInbox({ store, leaseMs, onError: silent, busyBudgetMs: 3_000 });
+  new WebhookInbox({ store, leaseMs, onError: silent, busyTimeoutMs: 3_000 });
 
 await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
   const schema = `test_${randomUUID().replaceAll('-', '')}`;
@@ -54,7 +54,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
     pool = open(4);
     admin = new pg.Pool({ connectionString: url, max: 1 });
     await admin.query(`CREATE SCHEMA ${schema}`);
-    await new PostgresDedupeStore({ client: pool, table }).createTable();
+    await new PostgresDedupeStore({ pool: pool, table }).createTable();
     await admin.query(`CREATE TABLE ${schema}.effects (key text)`);
   });
   afterAll(async () => {
@@ -65,7 +65,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
     admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [name]);
 
   test('its connections ended again and again in the middle of runs → every event handled once', async () => {
-    const inbox = inboxOn(new PostgresDedupeStore({ client: pool, table }));
+    const inbox = inboxOn(new PostgresDedupeStore({ pool: pool, table }));
     const bodies = Array.from({ length: 200 }, (_, index) => push(`cut-${index}`, 'a', 'b', 'c'));
     let isOver = false;
     const cuts = (async () => {
@@ -101,7 +101,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
     await lock.query('ROLLBACK');
     lock.release();
 
-    const live = inboxOn(new PostgresDedupeStore({ client: pool, table }), 300);
+    const live = inboxOn(new PostgresDedupeStore({ pool: pool, table }), 300);
     const bodies = Array.from({ length: 20 }, (_, index) => push(`doomed-${index}`, 'a'));
     const again = await deliver((body, handler) => live.process(body, handler), bodies);
     // The first of the commits had left alone, and was done; the next one carried all others.
@@ -111,7 +111,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
 
   test('200 webhooks at once on a pool of 2 → all done, each event handled once', async () => {
     const small = open(2);
-    const inbox = inboxOn(new PostgresDedupeStore({ client: small, table }));
+    const inbox = inboxOn(new PostgresDedupeStore({ pool: small, table }));
     const bodies = Array.from({ length: 200 }, (_, index) => push(`small-${index % 100}`, 'a', 'b'));
     const handled = await deliver((body, handler) => inbox.process(body, handler), bodies);
     await small.end();
@@ -120,7 +120,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
 
   test('200 webhooks at once on a pool of 2, in transactions → each event has one effect', async () => {
     const small = open(2);
-    const inbox = transactionalInbox({ pool: small, table, onError: silent });
+    const inbox = new TransactionalInbox({ pool: small, table, onError: silent });
     const reports = await Promise.all(
       Array.from({ length: 200 }, (_, index) =>
         inbox.process(push(`atomic-${index % 100}`, 'a', 'b'), async (_event, { transaction, key }) => {
@@ -137,7 +137,7 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
   });
 
   test('keys with a NUL byte or of 10 kB in a group → handled once, and so are their neighbours', async () => {
-    const inbox = inboxOn(new PostgresDedupeStore({ client: pool, table }));
+    const inbox = inboxOn(new PostgresDedupeStore({ pool: pool, table }));
     const ids = ['plain', 'a\u0000b', 'x'.repeat(10_000), '\ud800', 'other'];
     const bodies = ids.map((id) => push('poison', id));
     expect(await deliver((body, handler) => inbox.process(body, handler), bodies)).toEqual(ids.map(() => 1));

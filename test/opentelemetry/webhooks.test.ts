@@ -34,7 +34,7 @@ function makeHandler(options: Partial<WebhookHandlerOptions> = {}): WebhookHandl
     {
       secret: SECRET,
       inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} }),
-      handler: () => {},
+      onEvent: () => {},
       onRefused: () => {},
       ...options,
     },
@@ -43,7 +43,7 @@ function makeHandler(options: Partial<WebhookHandlerOptions> = {}): WebhookHandl
 }
 
 /** Posts over loopback, to a server with this handler. */
-async function post(handler: WebhookHandler, body: string, init: RequestInit = {}): Promise<Response> {
+async function post(onEvent: WebhookHandler, body: string, init: RequestInit = {}): Promise<Response> {
   running ??= await listening(createServer(toNodeHandler(handler)));
   const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
   return fetch(`http://127.0.0.1:${running.port}/`, { method: 'POST', body, headers, ...init });
@@ -149,7 +149,7 @@ describe('a webhook that is', () => {
       finish = resolve;
     });
     const reported = new Promise<WebhookReport>((onReport) => {
-      void post(makeHandler({ handler: () => waits, deadlineMs: 20, onReport }), payloadOf('e-1')).then(() =>
+      void post(makeHandler({ onEvent: () => waits, deadlineMs: 20, onReport }), payloadOf('e-1')).then(() =>
         finish(),
       );
     });
@@ -195,7 +195,7 @@ describe('the handler', () => {
     const given = {
       secret: SECRET,
       inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-      handler: () => {},
+      onEvent: () => {},
       ...options,
     };
     expect(() => Reflect.apply(tracedWebhookHandler, undefined, [given, telemetry])).toThrow(message);

@@ -48,7 +48,7 @@ async function refusedWebhook(request: Request, secret: WebhookSecretSource = 'w
   const onRefused = (error: unknown) => {
     refusal = error;
   };
-  await createWebhookHandler({ secret, inbox: inbox(), handler: () => {}, onRefused })(request);
+  await createWebhookHandler({ secret, inbox: inbox(), onEvent: () => {}, onRefused })(request);
   throw refusal;
 }
 
@@ -121,14 +121,14 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
     const client = clientOf({ limiter: new TokenBucketLimiter({ maxQueue: 0 }) });
     return Promise.all([client.couriers.list(), client.couriers.list()]);
   },
-  'a webhook handler without a secret': () => createWebhookHandler({ inbox: inbox(), handler: () => {} }),
+  'a webhook handler without a secret': () => createWebhookHandler({ inbox: inbox(), onEvent: () => {} }),
   'a webhook with another secret': () => refusedWebhook(webhook('another')),
   'a webhook handler without a callback': () => createWebhookHandler({ secret: 'whsec', inbox: inbox() }),
   'a secret that cannot be had': () =>
     refusedWebhook(webhook('whsec'), () => Promise.reject(new Error('no connection to the vault'))),
   'a table that is not there': () => {
     const missing = Object.assign(new Error('relation does not exist'), { code: '42P01' });
-    const store = new PostgresDedupeStore({ client: { query: () => Promise.reject(missing) } });
+    const store = new PostgresDedupeStore({ pool: { query: () => Promise.reject(missing) } });
     return store.claim(['a'], { token: 'a-receiver', leaseMs: 60_000 });
   },
   'a webhook that was read before': async () => {

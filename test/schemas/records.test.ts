@@ -15,8 +15,8 @@ import {
   trackingSchema,
 } from '../../src/schemas/tracking.ts';
 import {
-  eventsDeliverySchema,
-  otherDeliverySchema,
+  eventsMessageSchema,
+  otherMessageSchema,
   proofOfDeliverySchema,
   resendResultSchema,
   webhookEventSchema,
@@ -154,7 +154,7 @@ const PROOF = { type: 'signature', text: 'A', downloadUrl: 'https://example.test
 const DELIVERIES: [name: string, schema: z.ZodObject, kind: string, sent: Record<string, unknown>][] = [
   [
     'push of events',
-    eventsDeliverySchema,
+    eventsMessageSchema,
     'events',
     { ...PUSH, shipment: SHIPMENT, events: [FULL_EVENT], statistics: STATISTICS },
   ],
@@ -164,7 +164,7 @@ const DELIVERIES: [name: string, schema: z.ZodObject, kind: string, sent: Record
     'proofOfDelivery',
     { ...PUSH, data: { status: 'found', courier: 'us-post', content: PROOF } },
   ],
-  ['push of another topic', otherDeliverySchema, 'other', { metadata: PUSH.metadata }],
+  ['push of another topic', otherMessageSchema, 'other', { metadata: PUSH.metadata }],
 ];
 
 /** Fields that nothing is known of, so that any value will do. */

@@ -35,7 +35,7 @@ describe('what a consumer tests in a few lines', () => {
     const target = createWebhookHandler({
       secret: 'hush',
       inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-      handler: (event) => {
+      onEvent: (event) => {
         handled.push(event.statusMilestone);
       },
     });

@@ -4,9 +4,9 @@ import { expectTypeOf, test } from 'vitest';
 import {
   type PostgresDedupeStore,
   type Queryable,
+  TransactionalInbox,
   type TransactionOf,
   type TransactionSource,
-  transactionalInbox,
 } from '../../src/postgres/index.ts';
 import { createWebhookHandler, type DedupeStore } from '../../src/webhooks/index.ts';
 
@@ -30,22 +30,23 @@ test('a single Client of pg → no source: two webhooks would share its transact
 });
 
 test('the inbox in a webhook handler → the handler gets a typed transaction', () => {
-  const inboxOf = (pool: pg.Pool) => transactionalInbox({ pool });
+  const inboxOf = (pool: pg.Pool) => new TransactionalInbox({ pool });
   createWebhookHandler({
+    secret: false,
     inbox: inboxOf({} as pg.Pool), // Only types are checked here.
-    handler: async (event, { transaction, delivery }) => {
+    onEvent: async (event, { transaction, message }) => {
       expectTypeOf(transaction).toExtend<pg.PoolClient>();
-      expectTypeOf(delivery.tracker.trackerId).toEqualTypeOf<string | null | undefined>();
+      expectTypeOf(message.tracker.trackerId).toEqualTypeOf<string | null | undefined>();
       expectTypeOf(event.eventId).toEqualTypeOf<string | null | undefined>();
     },
-    onDelivery: (_, { transaction }) => {
+    onEvents: (_, { transaction }) => {
       expectTypeOf(transaction).toExtend<pg.PoolClient>();
     },
   });
 });
 
 test('onDeadLetter → gets a typed transaction', () => {
-  transactionalInbox({
+  new TransactionalInbox({
     pool: {} as PGlite, // Only types are checked here.
     onDeadLetter: (_, { transaction, attempt }) => {
       expectTypeOf(transaction).toEqualTypeOf<Transaction>();

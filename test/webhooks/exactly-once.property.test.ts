@@ -36,7 +36,7 @@ test('any webhooks, all at once, to two receivers that share a store, handlers s
           createWebhookHandler({
             secret: SECRET,
             inbox: makeInbox({ store, leaseMs: 1_000 }),
-            handler: async (_event, { key }) => {
+            onEvent: async (_event, { key }) => {
               if (running.has(key)) overlaps += 1;
               running.add(key);
               const { tookMs, fails } = fatesLeft.pop() ?? { tookMs: 0, fails: false };

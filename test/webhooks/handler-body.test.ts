@@ -72,7 +72,7 @@ describe('body', () => {
     const bytes = new TextEncoder().encode(JSON.stringify(payload(tracking('t1', 'é'))));
     const split = bytes.indexOf(0xc3) + 1;
     const ids: unknown[] = [];
-    const handler = makeHandler({ handler: (event) => ids.push(event.eventId) });
+    const handler = makeHandler({ onEvent: (event) => ids.push(event.eventId) });
     const response = await handler(post(streamOf(bytes.subarray(0, split), bytes.subarray(split))));
     expect([response.status, ids]).toEqual([200, ['é']]);
   });
@@ -99,7 +99,7 @@ describe('body', () => {
     const handler = vi.fn();
     const text = JSON.stringify(payload(tracking('t1', 'e1')));
     const padding = new Uint8Array(10 * 2 ** 20 - text.length + 1).fill(0x20);
-    expect((await makeHandler({ handler })(post(streamOf(text, padding)))).status).toBe(413);
+    expect((await makeHandler({ onEvent: handler })(post(streamOf(text, padding)))).status).toBe(413);
     expect(handler).not.toHaveBeenCalled();
   });
 
@@ -145,7 +145,7 @@ describe('body', () => {
     });
     const handler = vi.fn();
     const onRefused = (error: unknown) => refusals.push(error);
-    expect((await makeHandler({ handler, onRefused })(post(broken))).status).toBe(400);
+    expect((await makeHandler({ onEvent: handler, onRefused })(post(broken))).status).toBe(400);
     expect(handler).not.toHaveBeenCalled();
     expect(refusals).toMatchObject([{ name: 'WebhookParseError', cause }]);
   });

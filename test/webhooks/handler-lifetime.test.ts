@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError, MemoryDedupeStore } from '../../src/webhooks/index.ts';
-import { makeHandler, post } from './make-handler.ts';
+import { makeHandler, post, SECRET } from './make-handler.ts';
 import { deferred, makeInbox, makeSignalInbox, payload, ScriptedStore, tracking } from './support.ts';
 
 beforeEach(() => {
@@ -12,7 +12,7 @@ afterEach(() => {
 
 describe('deadline', () => {
   test('handler hangs past 12 s → 503 with Retry-After', async () => {
-    const answering = makeHandler({ handler: () => new Promise(() => {}) })(
+    const answering = makeHandler({ onEvent: () => new Promise(() => {}) })(
       post(payload(tracking('t1', 'e1'))),
     );
     await vi.advanceTimersByTimeAsync(12_000);
@@ -24,7 +24,7 @@ describe('deadline', () => {
   test('handler finishes after the deadline → the redelivery sees it done, handled once', async () => {
     const work = deferred();
     const handle = vi.fn(() => work.promise);
-    const handler = makeHandler({ handler: handle, deadlineMs: 1_000 });
+    const handler = makeHandler({ onEvent: handle, deadlineMs: 1_000 });
     const first = handler(post(payload(tracking('t1', 'e1'))));
     await vi.advanceTimersByTimeAsync(1_000);
     expect((await first).status).toBe(503);
@@ -36,7 +36,7 @@ describe('deadline', () => {
 
   test('redelivery while the handler still hangs → 503, the handler is not called again', async () => {
     const handle = vi.fn(() => new Promise(() => {}));
-    const handler = makeHandler({ handler: handle });
+    const handler = makeHandler({ onEvent: handle });
     const first = handler(post(payload(tracking('t1', 'e1'))));
     await vi.advanceTimersByTimeAsync(12_000);
     await first;
@@ -48,7 +48,7 @@ describe('deadline', () => {
 
   test('a `secret` function that never answers → 503 at the deadline, nothing handled', async () => {
     const handle = vi.fn();
-    const handler = makeHandler({ secret: () => new Promise(() => {}), handler: handle, deadlineMs: 1_000 });
+    const handler = makeHandler({ secret: () => new Promise(() => {}), onEvent: handle, deadlineMs: 1_000 });
     const responding = handler(post(payload(tracking('t1', 'e1'))));
     await vi.advanceTimersByTimeAsync(1_000);
     expect((await responding).status).toBe(503);
@@ -73,7 +73,7 @@ describe('deadline', () => {
         }, 6_000);
       },
     });
-    const answering = makeHandler({ inbox: makeInbox({ store, busyBudgetMs: 60_000 }) })(post(slow));
+    const answering = makeHandler({ inbox: makeInbox({ store }) })(post(slow));
     await vi.advanceTimersByTimeAsync(12_000);
     expect(await (await answering).json()).toEqual({ success: false, outcome: 'busy' });
   });
@@ -87,17 +87,18 @@ describe('deadline', () => {
 describe('close', () => {
   test('after it → 503 with Retry-After, nothing handled', async () => {
     const handle = vi.fn();
-    const handler = makeHandler({ handler: handle });
+    const handler = makeHandler({ onEvent: handle });
     await handler.close();
     const response = await handler(post(payload(tracking('t1', 'e1'))));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
     expect(handle).not.toHaveBeenCalled();
   });
 
-  test('after it → HEAD is still 200, a wrong bearer still 401', async () => {
+  test('after it → HEAD is 503 and empty, a wrong bearer still 401', async () => {
     const handler = makeHandler();
     await handler.close();
-    expect((await handler(new Request('https://app.example.test/', { method: 'HEAD' }))).status).toBe(200);
+    const head = await handler(new Request('https://app.example.test/', { method: 'HEAD' }));
+    expect([head.status, head.headers.get('retry-after'), await head.text()]).toEqual([503, '5', '']);
     expect((await handler(post({}, { authorization: 'Bearer wrong' }))).status).toBe(401);
   });
 
@@ -110,7 +111,7 @@ describe('close', () => {
 
   test('while a handler runs → resolves when it is done, and that webhook is answered with 200', async () => {
     const work = deferred();
-    const handler = makeHandler({ handler: () => work.promise });
+    const handler = makeHandler({ onEvent: () => work.promise });
     const answering = handler(post(payload(tracking('t1', 'e1'))));
     await vi.advanceTimersByTimeAsync(1);
     let closed = false;
@@ -126,7 +127,7 @@ describe('close', () => {
 
   test('while a handler runs past its deadline → still waits for it', async () => {
     const work = deferred();
-    const handler = makeHandler({ handler: () => work.promise, deadlineMs: 100 });
+    const handler = makeHandler({ onEvent: () => work.promise, deadlineMs: 100 });
     const answering = handler(post(payload(tracking('t1', 'e1'))));
     await vi.advanceTimersByTimeAsync(100);
     await answering;
@@ -145,7 +146,7 @@ describe('close', () => {
     const inbox = makeInbox();
     const handler = makeHandler({
       inbox,
-      handler: (_event, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+      onEvent: (_event, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
     });
     const answering = handler(post(payload(tracking('t1', 'e1', 'e2'))));
     await vi.advanceTimersByTimeAsync(1);
@@ -162,7 +163,7 @@ describe('close', () => {
   test('timeoutMs passes after another webhook was done → the running handler is told all the same', async () => {
     const signals: AbortSignal[] = [];
     const handler = makeHandler({
-      handler: ({ eventId }, { signal }) => {
+      onEvent: ({ eventId }, { signal }) => {
         signals.push(signal);
         return eventId === 'e1' ? undefined : new Promise(() => {});
       },
@@ -185,11 +186,24 @@ describe('close', () => {
     expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
   });
 
-  test('many webhooks → one signal for all, so that nothing is kept of those that are done', async () => {
-    const { signals, inbox } = makeSignalInbox();
-    const handler = makeHandler({ inbox });
-    for (const eventId of ['e1', 'e2', 'e3']) await handler(post(payload(tracking('t1', eventId))));
-    expect(new Set(signals).size).toBe(1);
+  test('a `secret` function that resolves after it → the webhook that came before is still handled', async () => {
+    const secret = deferred<string>();
+    const handler = makeHandler({ secret: () => secret.promise });
+    const responding = handler(post(payload(tracking('t1', 'e1'))));
+    const closing = handler.close();
+    secret.resolve(SECRET);
+    await closing;
+    expect((await responding).status).toBe(200);
+  });
+
+  test('a callback that never ends and a timeoutMs of 500 → resolves within 600 ms', async () => {
+    const handler = makeHandler({ onEvent: () => new Promise(() => {}) });
+    void handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(1);
+    const startedAt = performance.now();
+    const closing = handler.close({ timeoutMs: 500 }).then(() => performance.now() - startedAt);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await closing).toBeLessThanOrEqual(600);
   });
 
   test('timeoutMs passes, and the store is slow → resolves when the undone work is given back', async () => {
@@ -197,12 +211,12 @@ describe('close', () => {
     let isGivenBack = false;
     store.before = async (operation) => {
       if (operation !== 'release') return;
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await new Promise((resolve) => setTimeout(resolve, 20));
       isGivenBack = true;
     };
     const handler = makeHandler({
       inbox: makeInbox({ store }),
-      handler: (_event, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+      onEvent: (_event, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
     });
     void handler(post(payload(tracking('t1', 'e1', 'e2'))));
     await vi.advanceTimersByTimeAsync(1);
@@ -212,7 +226,7 @@ describe('close', () => {
   });
 
   test('a handler that never ends and a timeoutMs → resolves all the same', async () => {
-    const handler = makeHandler({ handler: () => new Promise(() => {}) });
+    const handler = makeHandler({ onEvent: () => new Promise(() => {}) });
     void handler(post(payload(tracking('t1', 'e1'))));
     await vi.advanceTimersByTimeAsync(1);
     const closing = handler.close({ timeoutMs: 1_000 });
@@ -224,7 +238,7 @@ describe('close', () => {
     'timeoutMs %s, which no timer can hold → ConfigurationError, and the work goes on',
     async (timeoutMs) => {
       const work = deferred();
-      const handler = makeHandler({ handler: () => work.promise });
+      const handler = makeHandler({ onEvent: () => work.promise });
       const answering = handler(post(payload(tracking('t1', 'e1'))));
       await vi.advanceTimersByTimeAsync(1);
       // @ts-expect-error: what a caller without types may pass

@@ -25,7 +25,7 @@ describe('outcomes', () => {
 
   test('the flat shape → handled, 200', async () => {
     const ids: unknown[] = [];
-    const handler = makeHandler({ handler: (event) => ids.push(event.eventId) });
+    const handler = makeHandler({ onEvent: (event) => ids.push(event.eventId) });
     const response = await handler(
       post({ trackerId: 't1', clientTrackerId: 'c1', events: [{ eventId: 'e1' }] }),
     );
@@ -39,7 +39,7 @@ describe('outcomes', () => {
 
   test('one invalid item → the valid one handled, 422', async () => {
     const ids: unknown[] = [];
-    const handler = makeHandler({ handler: (event) => ids.push(event.eventId) });
+    const handler = makeHandler({ onEvent: (event) => ids.push(event.eventId) });
     const response = await handler(post(payload({ broken: true }, tracking('t1', 'e1'))));
     expect([response.status, ids]).toEqual([422, ['e1']]);
   });
@@ -47,37 +47,37 @@ describe('outcomes', () => {
   test.each<[string, object]>([
     ['unknown topic', payload({ metadata: { topic: 'tracking/weather' } })],
     ['proof of delivery without callback', payload(proofOfDelivery('t1'))],
-  ])('%s → 200 and onUnhandled', async (_title, body) => {
-    const onUnhandled = vi.fn();
-    expect((await makeHandler({ onUnhandled })(post(body))).status).toBe(200);
-    expect(onUnhandled).toHaveBeenCalledOnce();
+  ])('%s → 200 and onOther', async (_title, body) => {
+    const onOther = vi.fn();
+    expect((await makeHandler({ onOther })(post(body))).status).toBe(200);
+    expect(onOther).toHaveBeenCalledOnce();
   });
 
-  test('no handler at all → 200 and onUnhandled', async () => {
-    const onUnhandled = vi.fn();
-    const handler = makeHandler({ handler: undefined, onUnhandled });
+  test('no handler at all → 200 and onOther', async () => {
+    const onOther = vi.fn();
+    const handler = makeHandler({ onEvent: undefined, onOther });
     expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(200);
-    expect(onUnhandled).toHaveBeenCalledOnce();
+    expect(onOther).toHaveBeenCalledOnce();
   });
 
-  test('empty `events` → 200 and onSnapshot', async () => {
-    const onSnapshot = vi.fn();
-    expect((await makeHandler({ onSnapshot })(post(payload(tracking('t1'))))).status).toBe(200);
-    expect(onSnapshot).toHaveBeenCalledOnce();
+  test('empty `events` → 200 and onOther', async () => {
+    const onOther = vi.fn();
+    expect((await makeHandler({ onOther })(post(payload(tracking('t1'))))).status).toBe(200);
+    expect(onOther).toHaveBeenCalledOnce();
   });
 
-  test('onDelivery and onProofOfDelivery → called', async () => {
-    const onDelivery = vi.fn();
+  test('onEvents and onProofOfDelivery → called', async () => {
+    const onEvents = vi.fn();
     const onProofOfDelivery = vi.fn();
-    const handler = makeHandler({ handler: undefined, onDelivery, onProofOfDelivery });
+    const handler = makeHandler({ onEvent: undefined, onEvents, onProofOfDelivery });
     await handler(post(payload(tracking('t1', 'e1'), proofOfDelivery('t1'))));
-    expect(onDelivery).toHaveBeenCalledOnce();
+    expect(onEvents).toHaveBeenCalledOnce();
     expect(onProofOfDelivery).toHaveBeenCalledOnce();
   });
 
   test('handler throws → 500', async () => {
     const handler = makeHandler({
-      handler: () => {
+      onEvent: () => {
         throw new Error('no database');
       },
     });
@@ -85,19 +85,19 @@ describe('outcomes', () => {
   });
 
   test('handler rejects without a reason → 500', async () => {
-    const handler = makeHandler({ handler: () => Promise.reject() });
+    const handler = makeHandler({ onEvent: () => Promise.reject() });
     expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(500);
   });
 
   test('handler fails, and an item is invalid → 500: the failed event has to come again', async () => {
-    const handler = makeHandler({ handler: () => Promise.reject() });
+    const handler = makeHandler({ onEvent: () => Promise.reject() });
     expect((await handler(post(payload(tracking('t1', 'e1'), {})))).status).toBe(500);
   });
 
   test('busy elsewhere → 503 with the end of the lease in Retry-After', async () => {
     const store = new MemoryDedupeStore();
     await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 42_000 });
-    const handler = makeHandler({ inbox: makeInbox({ store, busyBudgetMs: 0 }) });
+    const handler = makeHandler({ inbox: makeInbox({ store, busyTimeoutMs: 0 }) });
     const response = await handler(post(payload(tracking('t1', 'e1'))));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '42']);
   });
@@ -105,8 +105,8 @@ describe('outcomes', () => {
   test('one event busy elsewhere, another fails → 500 without Retry-After', async () => {
     const store = new MemoryDedupeStore();
     await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 42_000 });
-    const inbox = makeInbox({ store, busyBudgetMs: 0 });
-    const handler = makeHandler({ inbox, handler: () => Promise.reject(new Error('no database')) });
+    const inbox = makeInbox({ store, busyTimeoutMs: 0 });
+    const handler = makeHandler({ inbox, onEvent: () => Promise.reject(new Error('no database')) });
     const response = await handler(post(payload(tracking('t1', 'e1'), tracking('t2', 'e2'))));
     expect([response.status, response.headers.get('retry-after')]).toEqual([500, null]);
   });
@@ -123,7 +123,7 @@ describe('outcomes', () => {
   test('busy elsewhere for longer than the deadline → 503 before the deadline', async () => {
     const store = new MemoryDedupeStore();
     await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 600_000 });
-    const handler = makeHandler({ inbox: makeInbox({ store, busyBudgetMs: 60_000 }) });
+    const handler = makeHandler({ inbox: makeInbox({ store }) });
     const answering = handler(post(payload(tracking('t1', 'e1'))));
     await vi.advanceTimersByTimeAsync(11_500);
     expect(await (await answering).json()).toEqual({ success: false, outcome: 'busy' });
@@ -136,13 +136,37 @@ describe('outcomes', () => {
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30']);
   });
 
+  test('store hangs → 503 within 5 s, not at the deadline', async () => {
+    const store = new ScriptedStore();
+    store.before = () => new Promise(() => {});
+    const responding = makeHandler({ inbox: makeInbox({ store }) })(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await (await responding).json()).toEqual({ success: false, outcome: 'unavailable' });
+  });
+
+  test('store fails on commits past the deadline → 503 stands, the tries go on, the redelivery is not handled again', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation) => {
+      if (operation === 'commit') throw new Error('connection reset');
+    };
+    const onEvent = vi.fn(() => new Promise((resolve) => setTimeout(resolve, 8_000)));
+    const handler = makeHandler({ inbox: makeInbox({ store }), onEvent });
+    const first = handler(post(payload(tracking('t1', 'e1'))));
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect((await first).status).toBe(503);
+    store.before = () => {};
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(200);
+    expect(onEvent).toHaveBeenCalledOnce();
+  });
+
   test('store fails on commit → 200: nothing is lost, and a 503 would make a repeat certain', async () => {
     const store = new ScriptedStore();
     store.before = (operation) => {
       if (operation === 'commit') throw new Error('connection reset');
     };
     const answering = makeHandler({ inbox: makeInbox({ store }) })(post(payload(tracking('t1', 'e1'))));
-    await vi.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect((await answering).status).toBe(200);
   });
 

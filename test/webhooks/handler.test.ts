@@ -1,8 +1,12 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { WebhookHandlerOptions } from '../../src/webhooks/index.ts';
-import { ConfigurationError, WebhookAuthenticationError } from '../../src/webhooks/index.ts';
+import {
+  ConfigurationError,
+  MemoryDedupeStore,
+  WebhookAuthenticationError,
+} from '../../src/webhooks/index.ts';
 import { makeHandler, post, SECRET } from './make-handler.ts';
-import { payload, tracking } from './support.ts';
+import { failingOn, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
 describe('methods', () => {
   test('HEAD without authentication → 200, empty', async () => {
@@ -23,11 +27,11 @@ describe('authentication', () => {
     ['of another length', 'Bearer whsec-12'],
     ['of another scheme', `Basic ${SECRET}`],
   ])('bearer %s → 401, nothing handled', async (_title, authorization) => {
-    const handler = vi.fn();
-    const response = await makeHandler({ handler })(post(payload(tracking('t1', 'e1')), { authorization }));
+    const onEvent = vi.fn();
+    const response = await makeHandler({ onEvent })(post(payload(tracking('t1', 'e1')), { authorization }));
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe('Bearer');
-    expect(handler).not.toHaveBeenCalled();
+    expect(onEvent).not.toHaveBeenCalled();
   });
 
   test.each([
@@ -85,42 +89,79 @@ describe('authentication', () => {
     expect((await makeHandler({ secret: ['old', 'new'] })(request)).status).toBe(200);
   });
 
-  test('allowUnauthenticated and no secret → 200 without a bearer', async () => {
-    const handler = makeHandler({ secret: undefined, allowUnauthenticated: true });
+  test('secret: false → 200 without a bearer', async () => {
     const request = post(payload(tracking('t1', 'e1')), { authorization: undefined });
-    expect((await handler(request)).status).toBe(200);
-  });
-
-  test('allowUnauthenticated and a secret → the secret still counts', async () => {
-    const handler = makeHandler({ allowUnauthenticated: true });
-    expect((await handler(post({}, { authorization: undefined }))).status).toBe(401);
+    expect((await makeHandler({ secret: false })(request)).status).toBe(200);
   });
 });
 
 describe('options', () => {
   test.each<[string, Partial<WebhookHandlerOptions>, RegExp]>([
-    ['no secret', { secret: undefined }, /`secret`.*`allowUnauthenticated: true`/],
+    ['no secret', { secret: undefined }, /`secret`.* or false, got undefined/],
     ['an empty secret', { secret: '' }, /`secret`/],
     ['an empty list of secrets', { secret: [] }, /`secret`/],
-    ['an empty secret and allowUnauthenticated', { secret: '', allowUnauthenticated: true }, /`secret`/],
     ['maxBodyBytes 0', { maxBodyBytes: 0 }, /`maxBodyBytes`/],
     ['deadlineMs NaN', { deadlineMs: Number.NaN }, /`deadlineMs`/],
     // The wrong name on purpose: JavaScript callers have no compiler.
-    ['a misspelt option', { ['onsnapshot' as never]: () => {} }, /`onSnapshot`/],
-    ['handler and onDelivery', { onDelivery: () => {} }, /got both/],
+    ['a misspelt option', { ['onother' as never]: () => {} }, /got `onother`/],
+    ['onEvent and onEvents', { onEvents: () => {} }, /got both/],
+    ['inbox and store', { inbox: makeInbox(), store: new MemoryDedupeStore() }, /`store`.*got both/],
+    ['inbox and leaseMs', { inbox: makeInbox(), leaseMs: 5 }, /`leaseMs`.*got both/],
+    ['a lease of 0', { leaseMs: 0 }, /`leaseMs`/],
+    ['a store without commit', { store: { claim() {}, release() {} } as never }, /`commit`/],
   ])('%s → ConfigurationError at construction', (_title, options, message) => {
     expect(() => makeHandler(options)).toThrow(ConfigurationError);
     expect(() => makeHandler(options)).toThrow(message);
   });
 
-  test.each([undefined, {}, 'inbox'])('inbox %j → ConfigurationError', (inbox) => {
+  test.each([null, {}, 'inbox'])('inbox %j → ConfigurationError', (inbox) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
     expect(() => makeHandler({ inbox: inbox as never })).toThrow(/`inbox`/);
   });
 });
 
 test('no callback at all → ConfigurationError, for every event would be answered with 200 and lost', () => {
-  expect(() => makeHandler({ handler: undefined })).toThrow(
-    new ConfigurationError('Expected a `handler` or another callback for webhooks, got none'),
+  expect(() => makeHandler({ onEvent: undefined })).toThrow(
+    new ConfigurationError('Expected `onEvent` or another callback for webhooks, got none'),
   );
+});
+
+describe('store', () => {
+  const body = payload(tracking('t1', 'e1'));
+
+  test('a store and options of an inbox → the handler makes the inbox of them', async () => {
+    const store = new ScriptedStore();
+    const onDeadLetter = vi.fn();
+    const handler = makeHandler({
+      store,
+      maxAttempts: 2,
+      onDeadLetter,
+      onError: () => {},
+      onEvent: failingOn('e1').handler,
+    });
+    const statuses = [(await handler(post(body))).status, (await handler(post(body))).status];
+    expect(statuses).toEqual([500, 200]);
+    expect(onDeadLetter).toHaveBeenCalledOnce();
+    expect(store.calls.map(({ operation }) => operation)).toEqual(['claim', 'release', 'claim', 'commit']);
+  });
+
+  test('neither store nor inbox → events are remembered in memory, and handled once', async () => {
+    const onEvent = vi.fn();
+    const handler = makeHandler({ onEvent });
+    await handler(post(body));
+    await handler(post(body));
+    expect(onEvent).toHaveBeenCalledOnce();
+  });
+
+  test.each([
+    ['production', 1],
+    ['development', 0],
+  ])('neither store nor inbox in %s → %d warnings', (environment, count) => {
+    vi.stubEnv('NODE_ENV', environment);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const logger = { debug() {}, info() {}, warn: vi.fn(), error() {} };
+    makeHandler({ logger });
+    makeHandler({ logger, store: new MemoryDedupeStore() });
+    expect(logger.warn).toHaveBeenCalledTimes(count);
+  });
 });

@@ -27,7 +27,7 @@ describe('onDeadLetter', () => {
     expect(attempts).toEqual(['e1#1', 'e1#2', 'e1#3']);
     expect(outcomes).toEqual(['failed', 'failed', 'done', 'done', 'done']);
     expect(letters).toMatchObject([
-      ['e1', { key: 'tracking/events:t1:e1', attempt: 3, error: failure, delivery: { kind: 'events' } }],
+      ['e1', { key: 'tracking/events:t1:e1', attempt: 3, error: failure, message: { kind: 'events' } }],
     ]);
   });
 
@@ -52,7 +52,7 @@ describe('onDeadLetter', () => {
     expect(calls).toBe(2);
   });
 
-  test('rejects → told to onError as the handler was, with the key', async () => {
+  test('rejects → told to onError as the callback was, with the key', async () => {
     const told: unknown[] = [];
     const noQueue = new Error('no queue');
     const inbox = makeInbox({
@@ -63,7 +63,7 @@ describe('onDeadLetter', () => {
     await inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
     const keys = ['tracking/events:t1:e1'];
     expect(told).toEqual([
-      [failure, { operation: 'handler', keys }],
+      [failure, { operation: 'callback', keys }],
       [noQueue, { operation: 'deadLetter', keys }],
     ]);
   });
@@ -84,12 +84,12 @@ describe('onDeadLetter', () => {
     expect(outcomes).toEqual(Array(12).fill('failed'));
   });
 
-  test('beyond handlerTimeoutMs → counts as failed: the event is released, outcome failed', async () => {
+  test('beyond callbackTimeoutMs → counts as failed: the event is released, outcome failed', async () => {
     vi.useFakeTimers();
     try {
       const inbox = makeInbox({
         maxAttempts: 1,
-        handlerTimeoutMs: 5_000,
+        callbackTimeoutMs: 5_000,
         onDeadLetter: () => new Promise(() => {}),
       });
       const processing = inbox.process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
@@ -116,22 +116,22 @@ describe('onDeadLetter', () => {
     expect(attempts).toEqual([10]);
   });
 
-  test('onDelivery fails for the last time → called for each of its events', async () => {
+  test('onEvents fails for the last time → called for each of its events', async () => {
     const letters: unknown[] = [];
     const inbox = makeInbox({ maxAttempts: 1, onDeadLetter: (event) => letters.push(event?.eventId) });
     const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), {
-      onDelivery: () => Promise.reject(failure),
+      onEvents: () => Promise.reject(failure),
     });
     expect(letters).toEqual(['e1', 'e2']);
     expect(report).toMatchObject({ outcome: 'done', deadLettered: 2 });
   });
 
-  test('onDelivery fails, one event for the last time → that one is dead-lettered, the other released', async () => {
+  test('onEvents fails, one event for the last time → that one is dead-lettered, the other released', async () => {
     const letters: unknown[] = [];
     const inbox = makeInbox({ maxAttempts: 2, onDeadLetter: (event) => letters.push(event?.eventId) });
-    const onDelivery = () => Promise.reject(failure);
-    await inbox.process(payload(tracking('t1', 'old')), { onDelivery });
-    const report = await inbox.process(payload(tracking('t1', 'old', 'new')), { onDelivery });
+    const onEvents = () => Promise.reject(failure);
+    await inbox.process(payload(tracking('t1', 'old')), { onEvents });
+    const report = await inbox.process(payload(tracking('t1', 'old', 'new')), { onEvents });
     expect(letters).toEqual(['old']);
     expect(report).toMatchObject({
       outcome: 'failed',
@@ -140,17 +140,17 @@ describe('onDeadLetter', () => {
     });
   });
 
-  test('a proof of delivery fails for the last time → called with it as the delivery', async () => {
+  test('a proof of delivery fails for the last time → called with it as the message', async () => {
     const letters: unknown[] = [];
     const inbox = makeInbox({
       maxAttempts: 1,
-      onDeadLetter: (event, { delivery }) => letters.push([event, delivery.kind]),
+      onDeadLetter: (event, { message }) => letters.push([event, message.kind]),
     });
     await inbox.process(payload(proofOfDelivery('t1')), { onProofOfDelivery: () => Promise.reject(failure) });
     expect(letters).toEqual([[undefined, 'proofOfDelivery']]);
   });
 
-  test('another receiver took the event over while its handler ran, which then fails → left to that one, not called', async () => {
+  test('another receiver took the event over while its callback ran, which then fails → left to that one, not called', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const store = new MemoryDedupeStore();
@@ -161,7 +161,7 @@ describe('onDeadLetter', () => {
       return isTakenOver ? keys.map(() => busy) : claim.call(store, keys, options);
     };
     const onDeadLetter = vi.fn();
-    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyBudgetMs: 0 });
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyTimeoutMs: 0 });
     const processing = inbox.process(payload(tracking('t1', 'e1')), async () => {
       isTakenOver = true;
       await vi.advanceTimersByTimeAsync(30_000);
@@ -184,7 +184,7 @@ describe('onDeadLetter', () => {
       return claims.map((found, index) => (isTakenOver && keys[index]?.endsWith(':e1') ? busy : found));
     };
     const onDeadLetter = vi.fn();
-    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyBudgetMs: 60 });
+    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyTimeoutMs: 60 });
     const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {
       isTakenOver = true;
       vi.advanceTimersByTime(30_000);

@@ -12,9 +12,8 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['maxAttempts without onDeadLetter', { maxAttempts: 3 }, /`onDeadLetter`/],
   ['onDeadLetter that is no function', { onDeadLetter: 'log' }, /`onDeadLetter`/],
   ['onError that is no function', { onError: {} }, /`onError`/],
-  ['a negative busy budget', { busyBudgetMs: -1 }, /`busyBudgetMs`/],
-  ['a misspelt option', { leaseMS: 5 }, /`leaseMs`/],
-  ['a handler timeout of NaN', { handlerTimeoutMs: Number.NaN }, /`handlerTimeoutMs`/],
+  ['a misspelt option', { leaseMS: 5 }, /leaseMs/],
+  ['a callback timeout of NaN', { callbackTimeoutMs: Number.NaN }, /`callbackTimeoutMs`/],
 ])('inbox with %s → ConfigurationError that names the option', (_title, options, message) => {
   const build = () => makeInbox(options);
   expect(build).toThrow(ConfigurationError);
@@ -31,13 +30,14 @@ test('a retention of exactly 7 days → accepted', () => {
 });
 
 test.each<[string, unknown, RegExp]>([
-  ['undefined', undefined, /`handler`/],
-  ['null', null, /`handler`/],
-  ['text', 'log', /`handler`/],
-  ['a handler that is no function', { handler: 'log' }, /`handler`/],
-  ['an onSnapshot that is no function', { onSnapshot: 5 }, /`onSnapshot`/],
-  ['a misspelt name', { onEvent() {} }, /got `onEvent`/],
-  ['handler and onDelivery', { handler() {}, onDelivery() {} }, /got both/],
+  ['undefined', undefined, /`onEvent`/],
+  ['null', null, /`onEvent`/],
+  ['text', 'log', /`onEvent`/],
+  ['an onEvent that is no function', { onEvent: 'log' }, /`onEvent`/],
+  ['an onOther that is no function', { onOther: 5 }, /`onOther`/],
+  ['a misspelt name', { onevent() {} }, /got `onevent`/],
+  ['no callback', {}, /`onEvent` or another callback/],
+  ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, /got both/],
 ])('process with callbacks that are or have %s → ConfigurationError', async (_title, callbacks, message) => {
   // The wrong type on purpose: JavaScript callers have no compiler.
   const processing = makeInbox().process(payload(tracking('t1', 'e1')), callbacks as never);
@@ -46,9 +46,9 @@ test.each<[string, unknown, RegExp]>([
 });
 
 test.each<[string, unknown, RegExp]>([
-  ['a budget of NaN', { busyBudgetMs: Number.NaN }, /`busyBudgetMs`/],
-  ['a negative budget', { busyBudgetMs: -1 }, /`busyBudgetMs`/],
-  ['a misspelt option', { busybudgetMs: 5 }, /`busyBudgetMs`/],
+  ['a wait of NaN', { busyTimeoutMs: Number.NaN }, /`busyTimeoutMs`/],
+  ['a negative wait', { busyTimeoutMs: -1 }, /`busyTimeoutMs`/],
+  ['a misspelt option', { busytimeoutMs: 5 }, /busyTimeoutMs/],
   ['text', 'soon', /`options`/],
 ])('process with %s → ConfigurationError that names the option', async (_title, options, message) => {
   // The wrong type on purpose: JavaScript callers have no compiler.

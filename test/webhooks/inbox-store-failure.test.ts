@@ -47,7 +47,8 @@ describe('a store that fails', () => {
       handled: 1,
       unavailable: ['tracking/events:t1:e2', 'tracking/events:t1:e3'],
     });
-    expect(store.calls.filter(({ operation }) => operation === 'claim')).toHaveLength(2);
+    // The third is the timer's.
+    expect(store.calls.filter(({ operation }) => operation === 'claim')).toHaveLength(3);
   });
 
   test('on the claim before onDeadLetter → not called, the event is left, and what was handled before it stays so', async () => {
@@ -144,23 +145,39 @@ describe('a store that fails', () => {
     expect(commits).toBe(2);
   });
 
-  test('on every commit → given up after four tries with growing pauses, and the outcome is done: a repeat would be certain otherwise', async () => {
+  test('on every commit → tried again for ten seconds with growing pauses, then done: a 503 would make a repeat certain', async () => {
     const store = new ScriptedStore();
     store.before = (operation) => {
       if (operation === 'commit') throw down;
     };
     const startedAt = performance.now();
-    const errors: (InboxErrorContext & { readonly atMs: number })[] = [];
+    const times: number[] = [];
     const inbox = makeInbox({
       store,
-      onError: (_error, context) => errors.push({ ...context, atMs: performance.now() - startedAt }),
+      onError: (error, { operation, keys }) => {
+        expect([error, operation, keys]).toEqual([down, 'commit', ['tracking/events:t1:e1']]);
+        times.push(performance.now() - startedAt);
+      },
     });
     const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
-    await vi.advanceTimersByTimeAsync(1_050);
-    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1, failures: [] });
-    const keys = ['tracking/events:t1:e1'];
-    expect(errors).toEqual([0, 50, 250, 1_050].map((atMs) => ({ operation: 'commit', keys, atMs })));
+    expect(times).toEqual([0, 50, 150, 350, 750, 1_550, 3_150, 4_750, 6_350, 7_950, 9_550, 10_000]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('on commits for nine seconds → committed after all, a duplicate is not handled again', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation) => {
+      if (operation === 'commit') throw down;
+    };
+    const inbox = makeInbox({ store });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
+    await vi.advanceTimersByTimeAsync(9_000);
+    store.before = () => {};
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ duplicates: 1 });
   });
 
   test('on release → the failure is reported, and the lease ends by itself', async () => {
@@ -169,7 +186,7 @@ describe('a store that fails', () => {
       if (operation === 'release') throw down;
     };
     const told: unknown[] = [];
-    const inbox = makeInbox({ store, busyBudgetMs: 0, onError: (...error) => told.push(error) });
+    const inbox = makeInbox({ store, busyTimeoutMs: 0, onError: (...error) => told.push(error) });
     const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
     expect(report).toMatchObject({ outcome: 'failed', handled: 1, failures: [{ error: failure }] });
     expect(told.at(-1)).toEqual([down, { operation: 'release', keys: ['tracking/events:t1:e1'] }]);
@@ -202,15 +219,74 @@ describe('a store that fails', () => {
     expect(report).toMatchObject({ outcome: 'unavailable', handled: 0 });
   });
 
-  test('down → onSnapshot and onUnhandled wait for the redelivery', async () => {
+  test('down → onOther waits for the redelivery', async () => {
     const store = new ScriptedStore();
     store.before = () => Promise.reject(down);
-    let calls = 0;
-    await makeInbox({ store }).process(payload(tracking('t1', 'e1'), tracking('t2'), proofOfDelivery('t3')), {
-      handler: () => {},
-      onSnapshot: () => (calls += 1),
-      onUnhandled: () => (calls += 1),
+    const onOther = vi.fn();
+    const body = payload(tracking('t1', 'e1'), tracking('t2'), proofOfDelivery('t3'));
+    await makeInbox({ store }).process(body, { onEvent: () => {}, onOther });
+    expect(onOther).not.toHaveBeenCalled();
+  });
+});
+
+describe('a store that hangs', () => {
+  const hanging = () => new Promise<never>(() => {});
+
+  test('on the first claim → unavailable after 4.5 s, nothing is handled', async () => {
+    const store = new ScriptedStore();
+    store.before = hanging;
+    const onEvent = vi.fn();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), onEvent);
+    await vi.advanceTimersByTimeAsync(4_500);
+    expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 0 });
+    expect(onEvent).not.toHaveBeenCalled();
+  });
+
+  test('on the claim after half a lease → unavailable 4.5 s later, without waiting for a release', async () => {
+    const store = new ScriptedStore();
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) => {
+      if (eventId === 'e2') return;
+      store.before = (operation) => (operation === 'commit' ? undefined : hanging());
+      vi.advanceTimersByTime(HALF_LEASE_MS);
     });
-    expect(calls).toBe(0);
+    await vi.advanceTimersByTimeAsync(4_500);
+    expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 1 });
+  });
+
+  test('and claims after all, once nobody waits → released, a redelivery handles it at once', async () => {
+    const store = new ScriptedStore();
+    let carryOn = () => {};
+    store.before = (operation) =>
+      operation === 'claim' ? new Promise<void>((resolve) => (carryOn = resolve)) : undefined;
+    const inbox = makeInbox({ store });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
+    await vi.advanceTimersByTimeAsync(4_500);
+    expect((await processing).outcome).toBe('unavailable');
+    store.before = () => {};
+    carryOn();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+  });
+
+  test('on a renewal → told to onError, and the callback goes on', async () => {
+    const store = new ScriptedStore();
+    const told: unknown[] = [];
+    const inbox = makeInbox({ store, onError: (_error, { operation }) => told.push(operation) });
+    const processing = inbox.process(payload(tracking('t1', 'e1')), async () => {
+      store.before = (operation) => (operation === 'claim' ? hanging() : undefined);
+      await new Promise((resolve) => setTimeout(resolve, 2 * HALF_LEASE_MS));
+    });
+    await vi.advanceTimersByTimeAsync(2 * HALF_LEASE_MS);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(told).toEqual(['renew', 'renew']);
+  });
+
+  test('on a commit → each try is given up after 4.5 s, and the outcome is done', async () => {
+    const store = new ScriptedStore();
+    store.before = (operation) => (operation === 'commit' ? hanging() : undefined);
+    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => {});
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(store.calls.filter(({ operation }) => operation === 'commit')).toHaveLength(4);
   });
 });

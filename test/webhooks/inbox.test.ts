@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Delivery, EventsDelivery } from '../../src/webhooks/index.ts';
+import type { Delivery, EventsMessage } from '../../src/webhooks/index.ts';
 import { WebhookParseError } from '../../src/webhooks/index.ts';
 import { makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
@@ -8,8 +8,8 @@ function recorder() {
   const handled: string[] = [];
   return {
     handled,
-    handler: (event: { eventId?: unknown }, context: { delivery: EventsDelivery }) => {
-      handled.push(`${context.delivery.tracker.trackerId}/${String(event.eventId)}`);
+    handler: (event: { eventId?: unknown }, context: { message: EventsMessage }) => {
+      handled.push(`${context.message.tracker.trackerId}/${String(event.eventId)}`);
     },
   };
 }
@@ -118,15 +118,15 @@ describe('handling once', () => {
     expect(report).toMatchObject({ outcome: 'rejected', handled: 1, rejected: [{ index: 0 }] });
   });
 
-  test('150,000 events in one delivery → all handled', { timeout: 30_000 }, async () => {
+  test('150,000 events in one message → all handled', { timeout: 30_000 }, async () => {
     const events = Array.from({ length: 150_000 }, (_, index) => ({ eventId: `e${index}` }));
-    const report = await makeInbox().process({ trackerId: 't1', events }, { onDelivery: () => {} });
+    const report = await makeInbox().process({ trackerId: 't1', events }, { onEvents: () => {} });
     expect(report).toMatchObject({ outcome: 'done', handled: 150_000 });
   });
 });
 
-describe('handler', () => {
-  test('called → told the delivery, the attempt, the key and a live signal', async () => {
+describe('onEvent', () => {
+  test('called → told the message, the attempt, the key and a live signal', async () => {
     let context: Record<string, unknown> = {};
     await makeInbox().process(payload(tracking('t1', 'e1')), (_event, given) => {
       context = { ...given };
@@ -134,30 +134,30 @@ describe('handler', () => {
     expect(context).toMatchObject({
       attempt: 1,
       key: 'tracking/events:t1:e1',
-      delivery: { kind: 'events', tracker: { trackerId: 't1' } },
+      message: { kind: 'events', tracker: { trackerId: 't1' } },
     });
     expect(context['signal']).toMatchObject({ aborted: false });
   });
 });
 
-describe('onDelivery', () => {
+describe('onEvents', () => {
   test('new and seen events → called once with the new ones, oldest first', async () => {
     const inbox = makeInbox();
-    const deliveries: EventsDelivery[] = [];
-    const callbacks = { onDelivery: (delivery: EventsDelivery) => deliveries.push(delivery) };
+    const messages: EventsMessage[] = [];
+    const callbacks = { onEvents: (message: EventsMessage) => messages.push(message) };
     await inbox.process(payload(tracking('t1', 'seen')), callbacks);
     const late = { eventId: 'late', occurrenceDatetime: '2021-03-05' };
     const early = { eventId: 'early', occurrenceDatetime: '2021-03-04' };
     const report = await inbox.process(payload(tracking('t1', late, 'seen', early)), callbacks);
-    expect(deliveries).toHaveLength(2);
-    expect(deliveries[1]).toMatchObject({ tracker: { trackerId: 't1' }, events: [early, late] });
+    expect(messages).toHaveLength(2);
+    expect(messages[1]).toMatchObject({ tracker: { trackerId: 't1' }, events: [early, late] });
     expect(report).toMatchObject({ handled: 2, duplicates: 1 });
   });
 
   test('called → told the keys of its events', async () => {
     let keys: readonly string[] = [];
     await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), {
-      onDelivery: (_delivery, context) => {
+      onEvents: (_message, context) => {
         keys = context.keys;
       },
     });
@@ -168,7 +168,7 @@ describe('onDelivery', () => {
     let calls = 0;
     const inbox = makeInbox();
     for (let round = 0; round < 2; round += 1) {
-      await inbox.process(payload(tracking('t1', 'e1')), { onDelivery: () => (calls += 1) });
+      await inbox.process(payload(tracking('t1', 'e1')), { onEvents: () => (calls += 1) });
     }
     expect(calls).toBe(1);
   });
@@ -209,107 +209,61 @@ describe('onProofOfDelivery', () => {
   });
 });
 
-describe('onSnapshot', () => {
-  test('a delivery with seen events only → called', async () => {
-    const inbox = makeInbox();
-    const snapshots: EventsDelivery[] = [];
-    const callbacks = {
-      handler: () => {},
-      onSnapshot: (delivery: EventsDelivery) => snapshots.push(delivery),
-    };
-    await inbox.process(payload(tracking('t1', 'e1')), callbacks);
-    expect(snapshots).toEqual([]);
-    const report = await inbox.process(payload(tracking('t1', 'e1')), callbacks);
-    expect(snapshots).toMatchObject([
-      { tracker: { trackerId: 't1' }, shipment: { statusMilestone: 'in_transit' } },
-    ]);
-    expect(report).toMatchObject({ outcome: 'done', snapshots: 1 });
-  });
-
-  test('a delivery without events → called', async () => {
-    let calls = 0;
-    await makeInbox().process(payload(tracking('t1')), { handler: () => {}, onSnapshot: () => (calls += 1) });
-    expect(calls).toBe(1);
-  });
-
-  test('a delivery with a new event → not called', async () => {
-    let calls = 0;
-    const inbox = makeInbox();
-    await inbox.process(payload(tracking('t1', 'e1')), () => {});
-    await inbox.process(payload(tracking('t1', 'e1', 'e2')), {
-      handler: () => {},
-      onSnapshot: () => (calls += 1),
-    });
-    expect(calls).toBe(0);
-  });
-
-  test('given alone, a delivery with a new event → called, and the event is not marked as handled', async () => {
-    const inbox = makeInbox();
-    const onSnapshot = vi.fn();
-    const report = await inbox.process(payload(tracking('t1', 'e1')), { onSnapshot });
-    expect(onSnapshot).toHaveBeenCalledOnce();
-    expect(report).toMatchObject({ outcome: 'done', handled: 0, snapshots: 1 });
-    const { handled, handler } = recorder();
-    await inbox.process(payload(tracking('t1', 'e1')), handler);
-    expect(handled).toEqual(['t1/e1']);
-  });
-
-  test('a delivery without events, and onDelivery → onSnapshot is called, onDelivery is not', async () => {
-    const [onDelivery, onSnapshot] = [vi.fn(), vi.fn()];
-    await makeInbox().process(payload(tracking('t1')), { onDelivery, onSnapshot });
-    expect(onDelivery).not.toHaveBeenCalled();
-    expect(onSnapshot).toHaveBeenCalledOnce();
-  });
-
-  test('rejects → outcome failed', async () => {
-    const report = await makeInbox().process(payload(tracking('t1')), {
-      onSnapshot: async () => {
-        throw new Error('no database');
-      },
-    });
-    expect(report).toMatchObject({ outcome: 'failed', failures: [{ keys: [] }], snapshots: 0 });
-  });
-});
-
-describe('onUnhandled', () => {
+describe('onOther', () => {
   test('unknown topic → called, outcome done', async () => {
-    const unhandled: Delivery[] = [];
+    const others: WebhookMessage[] = [];
     const report = await makeInbox().process(payload({ metadata: { topic: 'tracking/weather' } }), {
-      onUnhandled: (delivery) => unhandled.push(delivery),
+      onOther: (message) => others.push(message),
     });
-    expect(unhandled).toMatchObject([{ kind: 'other', metadata: { topic: 'tracking/weather' } }]);
-    expect(report).toMatchObject({ outcome: 'done', unhandled: 1 });
+    expect(others).toMatchObject([{ kind: 'other', metadata: { topic: 'tracking/weather' } }]);
+    expect(report).toMatchObject({ outcome: 'done', others: 1 });
   });
 
   test('events without handler → called, and not marked as handled', async () => {
     const inbox = makeInbox();
-    const unhandled: Delivery[] = [];
+    const others: WebhookMessage[] = [];
     await inbox.process(payload(tracking('t1', 'e1')), {
-      onUnhandled: (delivery) => unhandled.push(delivery),
+      onOther: (message) => others.push(message),
     });
-    expect(unhandled).toMatchObject([{ kind: 'events' }]);
+    expect(others).toMatchObject([{ kind: 'events' }]);
     const { handled, handler } = recorder();
     await inbox.process(payload(tracking('t1', 'e1')), handler);
     expect(handled).toEqual(['t1/e1']);
+  });
+
+  test.each([
+    ['onEvent', { onEvent: () => {} }],
+    ['onEvents', { onEvents: () => {} }],
+  ])('a message without events, beside %s → called with it', async (_title, callbacks) => {
+    const onOther = vi.fn();
+    const report = await makeInbox().process(payload(tracking('t1')), { ...callbacks, onOther });
+    expect(onOther).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({
+        kind: 'events',
+        events: [],
+        tracker: expect.objectContaining({ trackerId: 't1' }),
+      }),
+    );
+    expect(report).toMatchObject({ outcome: 'done', handled: 0, others: 1 });
   });
 
   test('proof of delivery without callback → called', async () => {
     let calls = 0;
     await makeInbox().process(payload(proofOfDelivery('t1')), {
-      handler: () => {},
-      onUnhandled: () => (calls += 1),
+      onEvent: () => {},
+      onOther: () => (calls += 1),
     });
     expect(calls).toBe(1);
   });
 
   test('not given → counted, outcome done', async () => {
     const report = await makeInbox().process(payload(proofOfDelivery('t1')), () => {});
-    expect(report).toMatchObject({ outcome: 'done', unhandled: 1 });
+    expect(report).toMatchObject({ outcome: 'done', others: 1 });
   });
 
   test('throws → outcome failed', async () => {
     const report = await makeInbox().process(payload(proofOfDelivery('t1')), {
-      onUnhandled: () => {
+      onOther: () => {
         throw new Error('no log');
       },
     });

@@ -1,11 +1,10 @@
 import { createWebhookHandler, type WebhookHandlerOptions } from '../../src/webhooks/index.ts';
-import { makeInbox } from './support.ts';
 
 export const SECRET = 'whsec-1';
 
 /** A handler with a secret, a memory store, and a callback that does nothing. */
 export function makeHandler(options: Partial<WebhookHandlerOptions> = {}) {
-  return createWebhookHandler({ secret: SECRET, inbox: makeInbox(), handler: () => {}, ...options });
+  return createWebhookHandler({ secret: SECRET, onEvent: () => {}, ...options });
 }
 
 /** A request as the service sends it; `undefined` takes a default header away. */

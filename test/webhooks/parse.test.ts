@@ -6,28 +6,28 @@ function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Ids of all events of all events deliveries. */
+/** Ids of all events of all events messages. */
 function eventIdsOf(body: unknown): unknown[] {
-  return parseWebhook(body).deliveries.flatMap((delivery) =>
-    delivery.kind === 'events' ? delivery.events.map(({ eventId }) => eventId) : [],
+  return parseWebhook(body).messages.flatMap((message) =>
+    message.kind === 'events' ? message.events.map(({ eventId }) => eventId) : [],
   );
 }
 
 describe('payload shapes', () => {
   test('enveloped payload → one events delivery an item', () => {
-    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')));
-    expect(deliveries.map(({ kind }) => kind)).toEqual(['events', 'events']);
+    const { messages, rejected } = parseWebhook(payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')));
+    expect(messages.map(({ kind }) => kind)).toEqual(['events', 'events']);
     expect(eventIdsOf(payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')))).toEqual(['e1', 'e2', 'e3']);
     expect(rejected).toEqual([]);
   });
 
   test('flat payload → an events delivery with a tracker of its ids', () => {
-    const { deliveries } = parseWebhook({
+    const { messages } = parseWebhook({
       trackerId: 't1',
       clientTrackerId: 'order-1',
       events: [{ eventId: 'e1' }],
     });
-    expect(deliveries).toMatchObject([
+    expect(messages).toMatchObject([
       {
         kind: 'events',
         tracker: { trackerId: 't1', clientTrackerId: 'order-1' },
@@ -37,15 +37,15 @@ describe('payload shapes', () => {
   });
 
   test('flat payload with one of the ids → a tracker with that id alone', () => {
-    const { deliveries } = parseWebhook({ trackerId: 't1', events: [] });
-    expect(deliveries.map((delivery) => delivery.kind === 'events' && delivery.tracker)).toStrictEqual([
+    const { messages } = parseWebhook({ trackerId: 't1', events: [] });
+    expect(messages.map((message) => message.kind === 'events' && message.tracker)).toStrictEqual([
       { trackerId: 't1' },
     ]);
   });
 
   test('flat items in an envelope → one events delivery each', () => {
     const body = payload({ trackerId: 't1', events: [{ eventId: 'e1' }] }, { trackerId: 't2', events: [] });
-    expect(parseWebhook(body).deliveries).toMatchObject([
+    expect(parseWebhook(body).messages).toMatchObject([
       { tracker: { trackerId: 't1' } },
       { tracker: { trackerId: 't2' } },
     ]);
@@ -53,23 +53,23 @@ describe('payload shapes', () => {
 
   test('an item with a tracker and a `trackerId` beside it → the whole tracker is kept', () => {
     const item = { ...tracking('t1', 'e1'), trackerId: 't1' };
-    expect(parseWebhook(payload(item)).deliveries).toMatchObject([{ tracker: item.tracker }]);
+    expect(parseWebhook(payload(item)).messages).toMatchObject([{ tracker: item.tracker }]);
   });
 
   test('an item without envelope → one delivery', () => {
-    expect(parseWebhook(tracking('t1', 'e1')).deliveries).toMatchObject([{ tracker: { trackerId: 't1' } }]);
+    expect(parseWebhook(tracking('t1', 'e1')).messages).toMatchObject([{ tracker: { trackerId: 't1' } }]);
   });
 
   test('empty `trackings` → nothing delivered, nothing rejected', () => {
-    expect(parseWebhook(payload())).toEqual({ deliveries: [], duplicates: 0, rejected: [], mismatched: [] });
+    expect(parseWebhook(payload())).toEqual({ messages: [], duplicates: 0, rejected: [], mismatched: [] });
   });
 
   test('empty `events` → a delivery without events', () => {
-    expect(parseWebhook(payload(tracking('t1'))).deliveries).toMatchObject([{ kind: 'events', events: [] }]);
+    expect(parseWebhook(payload(tracking('t1'))).messages).toMatchObject([{ kind: 'events', events: [] }]);
   });
 
   test('proof of delivery → kind `proofOfDelivery` with its content', () => {
-    expect(parseWebhook(payload(proofOfDelivery('t1'))).deliveries).toMatchObject([
+    expect(parseWebhook(payload(proofOfDelivery('t1'))).messages).toMatchObject([
       {
         kind: 'proofOfDelivery',
         data: { status: 'found', content: { downloadUrl: 'https://example.com/1.pdf' } },
@@ -79,7 +79,7 @@ describe('payload shapes', () => {
 
   test('unknown topic → kept as it came, kind `other`', () => {
     const item = { metadata: { topic: 'tracking/weather' }, tracker: 'anything', forecast: { rain: true } };
-    expect(parseWebhook(payload(item)).deliveries).toEqual([{ kind: 'other', ...item }]);
+    expect(parseWebhook(payload(item)).messages).toEqual([{ kind: 'other', ...item }]);
   });
 
   test.each([
@@ -88,7 +88,7 @@ describe('payload shapes', () => {
     ['empty', ''],
   ])('%s topic beside `events` → an events delivery', (_title, topic) => {
     const item = { ...tracking('t1', 'e1'), metadata: { topic } };
-    expect(parseWebhook(payload(item)).deliveries).toMatchObject([{ kind: 'events' }]);
+    expect(parseWebhook(payload(item)).messages).toMatchObject([{ kind: 'events' }]);
   });
 });
 
@@ -102,7 +102,7 @@ describe('body encodings', () => {
     ['parsed JSON', JSON.parse(text)],
     ['text with a byte order mark', `\uFEFF${text}`],
     ['bytes with a byte order mark', bytesOf(`\uFEFF${text}`)],
-  ])('%s → the same deliveries', (_title, body) => {
+  ])('%s → the same messages', (_title, body) => {
     expect(eventIdsOf(body)).toEqual(['é1']);
   });
 
@@ -135,8 +135,8 @@ describe('body encodings', () => {
     ['array', []],
     ['text in JSON', '"text"'],
   ])('JSON that is no object: %s → rejected, not thrown', (_title, body) => {
-    const { deliveries, rejected } = parseWebhook(body);
-    expect(deliveries).toEqual([]);
+    const { messages, rejected } = parseWebhook(body);
+    expect(messages).toEqual([]);
     expect(rejected).toMatchObject([{ index: 0, issues: [{ code: 'invalid_type' }] }]);
   });
 });
@@ -149,14 +149,14 @@ describe('trackers and repeats', () => {
   });
 
   test('a delivery whose events came earlier in the body → kept without them, for its shipment', () => {
-    const { deliveries, duplicates } = parseWebhook(payload(tracking('t1', 'e1'), tracking('t1', 'e1')));
-    expect(deliveries).toMatchObject([{ events: [{ eventId: 'e1' }] }, { events: [] }]);
+    const { messages, duplicates } = parseWebhook(payload(tracking('t1', 'e1'), tracking('t1', 'e1')));
+    expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }] }, { events: [] }]);
     expect(duplicates).toBe(1);
   });
 
   test('a proof of delivery twice → once', () => {
     const body = payload(proofOfDelivery('t1', 'm1'), proofOfDelivery('t1', 'm2'));
-    expect(parseWebhook(body)).toMatchObject({ deliveries: [{ kind: 'proofOfDelivery' }], duplicates: 1 });
+    expect(parseWebhook(body)).toMatchObject({ messages: [{ kind: 'proofOfDelivery' }], duplicates: 1 });
   });
 });
 
@@ -170,12 +170,12 @@ describe('tolerance', () => {
       events: [event],
       statistics: null,
     };
-    expect(parseWebhook(payload(item)).deliveries).toEqual([{ kind: 'events', ...item }]);
+    expect(parseWebhook(payload(item)).messages).toEqual([{ kind: 'events', ...item }]);
   });
 
   test('unknown enum values → kept', () => {
     const body = payload(tracking('t1', { eventId: 'e1', statusMilestone: 'teleported', statusCode: 'x_y' }));
-    expect(parseWebhook(body).deliveries).toMatchObject([
+    expect(parseWebhook(body).messages).toMatchObject([
       { events: [{ statusMilestone: 'teleported', statusCode: 'x_y' }] },
     ]);
   });
@@ -185,7 +185,7 @@ describe('tolerance', () => {
       ...tracking('t1', { eventId: 'e1', weightKg: 2 }),
       carbonFootprint: { grams: 12 },
     };
-    expect(parseWebhook(payload(item)).deliveries).toMatchObject([
+    expect(parseWebhook(payload(item)).messages).toMatchObject([
       { carbonFootprint: { grams: 12 }, events: [{ weightKg: 2 }] },
     ]);
   });
@@ -198,32 +198,32 @@ describe('tolerance', () => {
     ['missing', {}],
     ['null', { eventId: null }],
   ])('%s event id → the event is kept', (_title, id) => {
-    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', { ...id, status: 'Arrived' })));
-    expect(deliveries).toMatchObject([{ events: [{ status: 'Arrived' }] }]);
+    const { messages, rejected } = parseWebhook(payload(tracking('t1', { ...id, status: 'Arrived' })));
+    expect(messages).toMatchObject([{ events: [{ status: 'Arrived' }] }]);
     expect(rejected).toEqual([]);
   });
 
   test('a `kind` that the service sends → does not decide what the item is', () => {
     const item = { ...tracking('t1', 'e1'), kind: 'other' };
-    expect(parseWebhook(payload(item)).deliveries).toMatchObject([{ kind: 'events' }]);
+    expect(parseWebhook(payload(item)).messages).toMatchObject([{ kind: 'events' }]);
   });
 
   test('`__proto__` and `constructor` keys → no prototype changes', () => {
     const text =
       '{"__proto__":{"polluted":1},"trackings":[{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},' +
       '"tracker":{"trackerId":"t1"},"events":[{"eventId":"e1","__proto__":{"eventId":"e2","polluted":1}}]}]}';
-    const { deliveries } = parseWebhook(text);
-    const [delivery] = deliveries;
-    const event = delivery?.kind === 'events' ? delivery.events[0] : undefined;
+    const { messages } = parseWebhook(text);
+    const [message] = messages;
+    const event = message?.kind === 'events' ? message.events[0] : undefined;
     expect(event?.eventId).toBe('e1');
     expect(event).not.toHaveProperty('polluted');
-    expect(delivery).not.toHaveProperty('polluted');
+    expect(message).not.toHaveProperty('polluted');
     expect({}).not.toHaveProperty('polluted');
   });
 
   test('`__proto__` holding `trackings` → not taken for the envelope', () => {
-    const { deliveries, rejected } = parseWebhook('{"__proto__":{"trackings":[]}}');
-    expect(deliveries).toEqual([]);
+    const { messages, rejected } = parseWebhook('{"__proto__":{"trackings":[]}}');
+    expect(messages).toEqual([]);
     expect(rejected).toHaveLength(1);
   });
 

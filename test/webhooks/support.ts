@@ -45,9 +45,18 @@ export function payload(...trackings: unknown[]) {
   return { trackings };
 }
 
+interface TestInboxOptions extends Partial<WebhookInboxOptions> {
+  /** Instead of what `process` is given. */
+  readonly busyTimeoutMs?: number;
+}
+
 /** An inbox on a memory store that keeps its errors to itself. */
-export function makeInbox(options: Partial<WebhookInboxOptions> = {}): WebhookInbox {
-  return new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {}, ...options });
+export function makeInbox({ busyTimeoutMs, ...options }: TestInboxOptions = {}): WebhookProcessor {
+  const inbox = new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {}, ...options });
+  if (busyTimeoutMs === undefined) return inbox;
+  return {
+    process: (body, callbacks, options) => inbox.process(body, callbacks, { ...options, busyTimeoutMs }),
+  };
 }
 
 /** An inbox that writes down the signal of each webhook. */

@@ -35,7 +35,7 @@ async function onWorker(handle: (event: unknown, context: { signal: AbortSignal 
     release: (keys, options) => memory.release(keys, options),
   };
   const inbox = new WebhookInbox({ store, onError: () => {} });
-  const receive = createWebhookHandler({ secret: SECRET, inbox, handler: handle, onRefused: () => {} });
+  const receive = createWebhookHandler({ secret: SECRET, inbox, onEvent: handle, onRefused: () => {} });
   return { receive, claims, answers };
 }
 
@@ -98,7 +98,7 @@ describe('on a Worker', () => {
       .fn()
       .mockReturnValue(new Promise(() => {}))
       .mockReturnValueOnce(undefined);
-    const receive = createWebhookHandler({ secret: SECRET, inbox, handler: handle });
+    const receive = createWebhookHandler({ secret: SECRET, inbox, onEvent: handle });
     await receive(webhook('e1'));
     void receive(webhook('e2'));
     await vi.advanceTimersByTimeAsync(1);

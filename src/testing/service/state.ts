@@ -3,7 +3,7 @@ import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
 import type { TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Shipment } from '../../schemas/tracking.ts';
-import { type EventsDelivery, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../../schemas/webhook.ts';
+import { type EventsMessage, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
 import { formatTime, type PlayName, scenarios } from '../shipments/scenarios.ts';
 import { buildProof, buildResults, type EventInput, KnownParcel } from '../shipments/shipment.ts';
@@ -31,7 +31,7 @@ const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
 /** What a webhook says besides its metadata and its tracker. */
-type PushContent = Pick<EventsDelivery, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
+type PushContent = Pick<EventsMessage, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
 
 /**
  * Planned actions in order of time. It holds no timer: actions run when somebody asks for the time, so the fake follows

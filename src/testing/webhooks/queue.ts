@@ -1,8 +1,8 @@
 // Specification: service.md 6; public contract, "Webhooks"
-import type { EventsDelivery, ProofOfDelivery } from '../../schemas/webhook.ts';
+import type { EventsMessage, ProofOfDelivery } from '../../schemas/webhook.ts';
 
 /** An item of `trackings[]` as it is sent: `kind` is what a reader makes of it. */
-export type PushItem = Omit<EventsDelivery, 'kind'> | Omit<ProofOfDelivery, 'kind'>;
+export type PushItem = Omit<EventsMessage, 'kind'> | Omit<ProofOfDelivery, 'kind'>;
 
 /** One try at handing a push over. */
 export interface PushAttempt {

@@ -6,7 +6,7 @@ import { WebhookInbox } from '../../../src/webhooks/index.ts';
 
 const [, , connectionString, table, application_name, count] = process.argv;
 const client = new pg.Pool({ connectionString, application_name, max: 4 });
-const inbox = new WebhookInbox({ store: new PostgresDedupeStore({ client, table }), leaseMs: 300 });
+const inbox = new WebhookInbox({ store: new PostgresDedupeStore({ pool: client, table }), leaseMs: 300 });
 const told = once(process.stdin, 'data');
 for (let index = 0; index < Number(count); index += 1) {
   void inbox.process({ trackerId: `doomed-${index}`, events: [{ eventId: 'a' }] }, async (_, { key }) => {

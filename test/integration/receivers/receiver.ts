@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { PostgresDedupeStore, transactionalInbox } from '../../../src/postgres/index.ts';
+import { PostgresDedupeStore, TransactionalInbox } from '../../../src/postgres/index.ts';
 import { type RedisClient, RedisDedupeStore } from '../../../src/redis/index.ts';
 import {
   createWebhookHandler,
@@ -40,14 +40,14 @@ function inboxOn(store: DedupeStore): WebhookInbox {
       for (const key of keys) note('committed', key);
     },
   };
-  return new WebhookInbox({ store: noting, leaseMs: config.leaseMs, busyBudgetMs: BUSY_BUDGET_MS });
+  return new WebhookInbox({ store: noting, leaseMs: config.leaseMs, busyTimeoutMs: BUSY_BUDGET_MS });
 }
 
 function handlerOn(store: DedupeStore) {
   return createWebhookHandler({
     inbox: inboxOn(store),
     secret: SECRET,
-    handler: async (_, { key }) => {
+    onEvent: async (_, { key }) => {
       await work();
       note('handled', key);
       await work();
@@ -57,9 +57,13 @@ function handlerOn(store: DedupeStore) {
 
 function transactionalHandler(pool: pg.Pool) {
   return createWebhookHandler({
-    inbox: transactionalInbox({ pool, table: `${config.namespace}.inbox`, busyBudgetMs: BUSY_BUDGET_MS }),
+    inbox: new TransactionalInbox({
+      pool,
+      table: `${config.namespace}.inbox`,
+      busyTimeoutMs: BUSY_BUDGET_MS,
+    }),
     secret: SECRET,
-    handler: async (_, { key, transaction }) => {
+    onEvent: async (_, { key, transaction }) => {
       await work();
       await transaction.query(`INSERT INTO ${config.namespace}.effects (key) VALUES ($1)`, [key]);
       note('handled', key);
@@ -86,7 +90,7 @@ async function openHandler() {
     case 'ioredis':
       return handlerOn(new RedisDedupeStore({ redis: await connectRedis(), keyPrefix: config.namespace }));
     case 'postgres':
-      return handlerOn(new PostgresDedupeStore({ client: await connectPostgres(), table }));
+      return handlerOn(new PostgresDedupeStore({ pool: await connectPostgres(), table }));
     case 'postgres transactional':
       return transactionalHandler(await connectPostgres());
   }

@@ -30,7 +30,7 @@ export const entryPointChecks = {
       statements.push(text);
       return { rows: [] };
     };
-    await new PostgresDedupeStore({ client: { query } }).createTable();
+    await new PostgresDedupeStore({ pool: { query } }).createTable();
     assert.ok(statements.join('\n').includes('tracking_inbox'));
     assert.ok(inboxTableSql().includes('CREATE TABLE'));
   },

@@ -76,7 +76,7 @@ export const webhookChecks = {
   },
 
   'requests that are no webhooks → refused over HTTP': async () => {
-    await withReceiver({ handler: () => {}, maxBodyBytes: 1_000 }, async (url) => {
+    await withReceiver({ onEvent: () => {}, maxBodyBytes: 1_000 }, async (url) => {
       const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
       assert.equal(await statusOf(url, { method: 'HEAD' }), 200);
       assert.equal(await statusOf(url), 405);
@@ -89,7 +89,7 @@ export const webhookChecks = {
 
   'a body of bytes → parsed': async () => {
     const body = { trackerId: 't', events: [{ eventId: 'e', occurrenceDatetime: '2021-03-04' }] };
-    const { deliveries, rejected } = parseWebhook(new TextEncoder().encode(JSON.stringify(body)));
-    assert.deepEqual([deliveries[0].tracker.trackerId, rejected.length], ['t', 0]);
+    const { messages, rejected } = parseWebhook(new TextEncoder().encode(JSON.stringify(body)));
+    assert.deepEqual([messages[0].tracker.trackerId, rejected.length], ['t', 0]);
   },
 };

@@ -4,7 +4,7 @@ import { courierSchema } from '../../../src/schemas/courier.ts';
 import { eventSchema } from '../../../src/schemas/event.ts';
 import { trackerSchema } from '../../../src/schemas/tracker.ts';
 import { trackingSchema } from '../../../src/schemas/tracking.ts';
-import { eventsDeliverySchema, proofOfDeliverySchema } from '../../../src/schemas/webhook.ts';
+import { eventsMessageSchema, proofOfDeliverySchema } from '../../../src/schemas/webhook.ts';
 import {
   buildCourier,
   buildEvent,
@@ -19,7 +19,7 @@ describe.each([
   ['buildTracker', buildTracker, trackerSchema],
   ['buildTracking', buildTracking, trackingSchema],
   ['buildEvent', buildEvent, eventSchema],
-  ['buildWebhookMessage', buildWebhookMessage, eventsDeliverySchema],
+  ['buildWebhookMessage', buildWebhookMessage, eventsMessageSchema],
   ['buildProofOfDelivery', buildProofOfDelivery, proofOfDeliverySchema],
   ['buildCourier', buildCourier, courierSchema],
 ] as const)('%s', (_, build, schema) => {

@@ -58,8 +58,8 @@ describe('fake.webhooks', () => {
     await create();
     fake.shipment(NUMBER).deliver().proveDelivery();
     const body = JSON.stringify({ trackings: fake.webhooks.pending.map(({ item }) => item) });
-    const { deliveries, rejected } = parseWebhook(body);
-    expect([deliveries.map(({ kind }) => kind), rejected]).toEqual([['events', 'proofOfDelivery'], []]);
+    const { messages, rejected } = parseWebhook(body);
+    expect([messages.map(({ kind }) => kind), rejected]).toEqual([['events', 'proofOfDelivery'], []]);
   });
 
   it('an event of another courier than the tracker is restricted to → not pushed, and keeps nothing tracked for longer', async () => {

@@ -4,7 +4,7 @@ import {
   type Queryable,
   type TransactionalInbox,
   type TransactionOf,
-  transactionalInbox,
+  TransactionalInbox,
 } from 'tracking-client/postgres';
 import { createWebhookHandler, type DedupeStore } from 'tracking-client/webhooks';
 
@@ -20,16 +20,16 @@ interface Connection extends Queryable {
 }
 
 export async function receiveWith(pool: Pool): Promise<void> {
-  const store = new PostgresDedupeStore({ client: pool, table: 'shop.inbox' });
+  const store = new PostgresDedupeStore({ pool: pool, table: 'shop.inbox' });
   await store.createTable();
   const purged: number = await store.purge();
   const shared: DedupeStore = store;
-  const inbox: TransactionalInbox<Pool> = transactionalInbox({ pool, table: 'shop.inbox' });
+  const inbox: TransactionalInbox<Pool> = new TransactionalInbox({ pool, table: 'shop.inbox' });
   createWebhookHandler({
     secret: 'secret',
     inbox,
-    handler: async (event, { transaction, delivery }) => {
-      const { rows } = await transaction.query('SELECT $1', [delivery.tracker.trackerId]);
+    onEvent: async (event, { transaction, message }) => {
+      const { rows } = await transaction.query('SELECT $1', [message.tracker.trackerId]);
       console.log(rows.length, transaction.processID.toFixed(), event.eventId);
     },
   });
@@ -40,7 +40,7 @@ export function misspelt(transaction: TransactionOf<Pool>, pool: Pool): void {
   // @ts-expect-error -- `processId`
   console.log(transaction.processId);
   // @ts-expect-error -- `tableName`
-  void new PostgresDedupeStore({ client: pool, tableName: 'inbox' });
+  void new PostgresDedupeStore({ pool: pool, tableName: 'inbox' });
   // @ts-expect-error -- a single connection lends none
-  void transactionalInbox({ pool: transaction });
+  void new TransactionalInbox({ pool: transaction });
 }

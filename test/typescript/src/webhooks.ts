@@ -3,7 +3,6 @@ import {
   type Claim,
   createWebhookHandler,
   type DedupeStore,
-  type Delivery,
   isNewerEvent,
   MemoryDedupeStore,
   type OccurrenceDatetime,
@@ -14,6 +13,7 @@ import {
   type WebhookEvent,
   type WebhookHandler,
   WebhookInbox,
+  type WebhookMessage,
   type WebhookReport,
 } from 'tracking-client/webhooks';
 
@@ -24,11 +24,11 @@ const inbox = new WebhookInbox({
   onDeadLetter: (event, { attempt }) => [event, attempt],
 });
 
-export const handler: WebhookHandler = createWebhookHandler({
+export const onEvent: WebhookHandler = createWebhookHandler({
   secret: ['new', 'old'],
   inbox,
-  handler: async (event, { delivery, attempt, signal }) => {
-    const { trackerId, clientTrackerId } = delivery.tracker;
+  onEvent: async (event, { message, attempt, signal }) => {
+    const { trackerId, clientTrackerId } = message.tracker;
     const id: string | null | undefined = trackerId ?? clientTrackerId;
     console.log(id, event.statusMilestone, attempt.toFixed(), signal.aborted);
   },
@@ -45,10 +45,10 @@ export async function answer(request: Request): Promise<number> {
 }
 
 export function read(body: Uint8Array): WebhookEvent[] {
-  const { deliveries, rejected } = parseWebhook(body);
+  const { messages, rejected } = parseWebhook(body);
   console.log(rejected[0]?.index.toFixed(), rejected[0]?.issues[0]?.message.trim());
-  return deliveries.flatMap((delivery: Delivery) =>
-    delivery.kind === 'events' ? sortEvents(delivery.events) : [],
+  return messages.flatMap((message: WebhookMessage) =>
+    message.kind === 'events' ? sortEvents(message.events) : [],
   );
 }
 
@@ -63,7 +63,7 @@ export const isNewer: boolean = isNewerEvent(
   { occurrenceDatetime: null },
 );
 
-export function misspelt(event: WebhookEvent, delivery: Delivery, report: WebhookReport): void {
+export function misspelt(event: WebhookEvent, message: WebhookMessage, report: WebhookReport): void {
   // @ts-expect-error -- `eventID`
   console.log(event.eventID);
   // @ts-expect-error -- `trackers`

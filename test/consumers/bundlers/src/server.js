@@ -1,5 +1,5 @@
 import { isTrackingError, TrackingClient } from 'tracking-client';
-import { transactionalInbox } from 'tracking-client/postgres';
+import { TransactionalInbox } from 'tracking-client/postgres';
 import { RedisLimiter } from 'tracking-client/redis';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
@@ -14,7 +14,7 @@ export async function run() {
   const webhooks = createWebhookHandler({
     secret: 'whsec',
     inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-    handler: ({ eventId }) => events.push(eventId),
+    onEvent: ({ eventId }) => events.push(eventId),
   });
   const { status } = await webhooks(
     new Request('http://shop.test/webhooks', {
@@ -23,5 +23,5 @@ export async function run() {
       body: '{"trackerId":"t1","events":[{"eventId":"e1"}]}',
     }),
   );
-  return [trackingNumber, code, status, ...events, typeof RedisLimiter, typeof transactionalInbox].join(' ');
+  return [trackingNumber, code, status, ...events, typeof RedisLimiter, typeof TransactionalInbox].join(' ');
 }

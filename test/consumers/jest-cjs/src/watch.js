@@ -21,8 +21,8 @@ function alarmEndpoint(secret, ring) {
   return createWebhookHandler({
     secret,
     inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-    handler: (event, { delivery }) => {
-      if (event.statusMilestone === 'exception') ring(delivery.tracker.trackingNumber);
+    onEvent: (event, { message }) => {
+      if (event.statusMilestone === 'exception') ring(message.tracker.trackingNumber);
     },
   });
 }

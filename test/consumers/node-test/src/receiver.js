@@ -12,8 +12,8 @@ export async function startReceiver(secret) {
   const webhooks = createWebhookHandler({
     secret,
     inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-    handler: (event, { delivery }) => {
-      lines.push(`${delivery.tracker.trackingNumber} ${event.statusMilestone}`);
+    onEvent: (event, { message }) => {
+      lines.push(`${message.tracker.trackingNumber} ${event.statusMilestone}`);
     },
   });
   const server = createServer(toNodeHandler(webhooks));

@@ -41,16 +41,16 @@ describe('fields that nothing depends on', () => {
     ],
   ])('%s → delivered as it came, and told', (_title, fields, message) => {
     const item = { ...tracking('t1', 'e1'), ...fields };
-    const { deliveries, rejected, mismatched } = parseWebhook(payload(item));
-    expect(deliveries).toEqual([{ kind: 'events', ...item }]);
+    const { messages, rejected, mismatched } = parseWebhook(payload(item));
+    expect(messages).toEqual([{ kind: 'events', ...item }]);
     expect(rejected).toEqual([]);
     expect(mismatched).toMatchObject([{ index: 0, issues: [{ message }] }]);
   });
 
   test('a proof of delivery with content of another kind → delivered as it came, and told', () => {
     const item = { ...proofOfDelivery('t1'), data: { status: 5, content: [] } };
-    const { deliveries, rejected, mismatched } = parseWebhook(payload(item));
-    expect(deliveries).toEqual([{ kind: 'proofOfDelivery', ...item }]);
+    const { messages, rejected, mismatched } = parseWebhook(payload(item));
+    expect(messages).toEqual([{ kind: 'proofOfDelivery', ...item }]);
     expect(rejected).toEqual([]);
     expect(mismatched).toMatchObject([
       { index: 0, issues: [{ path: ['data', 'status'] }, { path: ['data', 'content'] }] },
@@ -59,14 +59,14 @@ describe('fields that nothing depends on', () => {
 
   test('an unknown topic with metadata of another kind → delivered as it came, and told', () => {
     const item = { metadata: { topic: 'tracking/weather', generatedAt: 5 } };
-    const { deliveries, mismatched } = parseWebhook(payload(item));
-    expect(deliveries).toEqual([{ kind: 'other', ...item }]);
+    const { messages, mismatched } = parseWebhook(payload(item));
+    expect(messages).toEqual([{ kind: 'other', ...item }]);
     expect(mismatched).toMatchObject([{ issues: [{ path: ['metadata', 'generatedAt'] }] }]);
   });
 
   test('a `kind` of the service beside a field of another kind → still ours', () => {
     const item = { ...tracking('t1', 'e1'), shipment: 5, kind: 'other' };
-    expect(parseWebhook(payload(item)).deliveries).toMatchObject([{ kind: 'events', shipment: 5 }]);
+    expect(parseWebhook(payload(item)).messages).toMatchObject([{ kind: 'events', shipment: 5 }]);
   });
 
   test.each<[string, Record<string, unknown>]>([
@@ -74,57 +74,42 @@ describe('fields that nothing depends on', () => {
     ['a tracker id that is a number', { tracker: { trackerId: 5 } }],
     ['an event id that is a number', { events: [{ eventId: 5 }] }],
   ])('%s, which the name of the event depends on → rejected', (_title, fields) => {
-    const { deliveries, rejected } = parseWebhook(payload({ ...tracking('t1', 'e1'), ...fields }));
-    expect(deliveries).toEqual([]);
+    const { messages, rejected } = parseWebhook(payload({ ...tracking('t1', 'e1'), ...fields }));
+    expect(messages).toEqual([]);
     expect(rejected).toHaveLength(1);
   });
 
   test('a message id of a proof of delivery that is a number → kept as it came', () => {
     const metadata = { topic: 'tracking/pod', messageId: 5 };
-    const { deliveries, mismatched } = parseWebhook(payload({ ...proofOfDelivery('t1'), metadata }));
-    expect(deliveries).toMatchObject([{ metadata }]);
+    const { messages, mismatched } = parseWebhook(payload({ ...proofOfDelivery('t1'), metadata }));
+    expect(messages).toMatchObject([{ metadata }]);
     expect(mismatched).toHaveLength(1);
   });
 });
 
 describe('more broken than worth telling', () => {
-  test('1,000 broken events → 20 issues and how many more, and the good event is delivered', () => {
+  test('1,000 broken events → 20 issues, and the good event is delivered', () => {
     const broken = Array.from({ length: 1_000 }, () => 0);
-    const { deliveries, rejected } = parseWebhook({
+    const { messages, rejected } = parseWebhook({
       trackerId: 't1',
       events: [...broken, { eventId: 'e1' }],
     });
-    expect(deliveries).toMatchObject([{ events: [{ eventId: 'e1' }] }]);
-    expect(rejected[0]?.issues).toHaveLength(21);
-    expect(rejected[0]?.issues.at(-1)).toEqual({
-      path: [],
-      code: 'not_listed',
-      message: 'Expected no more issues, got at least 980 more',
-    });
+    expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }] }]);
+    expect(rejected[0]?.issues).toHaveLength(20);
   });
 
   test('1,000 events with a field of another kind → all delivered, 20 issues are told', () => {
     const events = Array.from({ length: 1_000 }, (_, index) => ({ eventId: `e${index}`, order: 'x' }));
-    const { deliveries, mismatched } = parseWebhook({ trackerId: 't1', events });
-    expect(deliveries).toMatchObject([{ events }]);
+    const { messages, mismatched } = parseWebhook({ trackerId: 't1', events });
+    expect(messages).toMatchObject([{ events }]);
     expect(mismatched[0]?.issues).toHaveLength(20);
   });
 
-  test('1,000 broken items → 100 of them and how many more, and the good item is delivered', () => {
+  test('1,000 broken items → 100 of them, and the good item is delivered', () => {
     const broken = Array.from({ length: 1_000 }, () => 0);
-    const { deliveries, rejected } = parseWebhook(payload(...broken, tracking('t1', 'e1')));
-    expect(deliveries).toHaveLength(1);
-    expect(rejected).toHaveLength(101);
-    expect(rejected.at(-1)).toEqual({
-      index: 100,
-      issues: [
-        {
-          path: [],
-          code: 'not_listed',
-          message: 'Expected no more items with issues, got at least 900 more',
-        },
-      ],
-    });
+    const { messages, rejected } = parseWebhook(payload(...broken, tracking('t1', 'e1')));
+    expect(messages).toHaveLength(1);
+    expect(rejected).toHaveLength(100);
   });
 
   test.each([
@@ -133,8 +118,8 @@ describe('more broken than worth telling', () => {
   ])('%i good tracking numbers of a shipment → delivered as they came', (length, issues) => {
     const trackingNumbers = Array.from({ length }, (_, index) => ({ tn: `LA${index}` }));
     const item = { ...tracking('t1', 'e1'), shipment: { trackingNumbers } };
-    const { deliveries, mismatched } = parseWebhook(payload(item));
-    expect(deliveries).toEqual([{ kind: 'events', ...item }]);
+    const { messages, mismatched } = parseWebhook(payload(item));
+    expect(messages).toEqual([{ kind: 'events', ...item }]);
     expect(mismatched).toMatchObject(issues);
     expect(mismatched).toHaveLength(issues.length);
   });
@@ -142,24 +127,24 @@ describe('more broken than worth telling', () => {
   test('1,000,000 broken tracking numbers of a shipment → delivered as they came, with one issue', () => {
     const trackingNumbers = Array.from({ length: 1_000_000 }, () => 0);
     const item = { ...tracking('t1', 'e1'), shipment: { trackingNumbers } };
-    const { deliveries, mismatched } = parseWebhook(payload(item));
-    expect(deliveries).toHaveLength(1);
+    const { messages, mismatched } = parseWebhook(payload(item));
+    expect(messages).toHaveLength(1);
     expect(mismatched[0]?.issues).toMatchObject([{ code: 'too_big', path: ['shipment', 'trackingNumbers'] }]);
   });
 });
 
 describe('bad items', () => {
   test('one broken item among good ones → the good ones are delivered, the bad one named by its index', () => {
-    const { deliveries, rejected } = parseWebhook(
+    const { messages, rejected } = parseWebhook(
       payload(tracking('t1', 'e1'), { events: [] }, tracking('t3', 'e3')),
     );
-    expect(deliveries).toMatchObject([{ tracker: { trackerId: 't1' } }, { tracker: { trackerId: 't3' } }]);
+    expect(messages).toMatchObject([{ tracker: { trackerId: 't1' } }, { tracker: { trackerId: 't3' } }]);
     expect(rejected).toMatchObject([{ index: 1, issues: [{ path: ['tracker'] }] }]);
   });
 
   test('one broken event among good ones → the good ones are delivered, the bad one named by its path', () => {
-    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', 'e1', { eventId: 5 }, 'e3')));
-    expect(deliveries).toMatchObject([{ events: [{ eventId: 'e1' }, { eventId: 'e3' }] }]);
+    const { messages, rejected } = parseWebhook(payload(tracking('t1', 'e1', { eventId: 5 }, 'e3')));
+    expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }, { eventId: 'e3' }] }]);
     expect(rejected).toEqual([
       {
         index: 0,
@@ -175,14 +160,14 @@ describe('bad items', () => {
   });
 
   test('only broken events → rejected and not delivered', () => {
-    const { deliveries, rejected } = parseWebhook(payload(tracking('t1', { eventId: 5 })));
-    expect(deliveries).toEqual([]);
+    const { messages, rejected } = parseWebhook(payload(tracking('t1', { eventId: 5 })));
+    expect(messages).toEqual([]);
     expect(rejected).toMatchObject([{ index: 0 }]);
   });
 
   test('broken event and broken tracker → rejected and not delivered', () => {
     const item = { ...tracking('t1', 'e1', { eventId: 5 }), tracker: {} };
-    expect(parseWebhook(payload(item)).deliveries).toEqual([]);
+    expect(parseWebhook(payload(item)).messages).toEqual([]);
   });
 
   test.each<[string, unknown]>([
@@ -199,8 +184,8 @@ describe('bad items', () => {
     ['an event that is null', { trackerId: 't1', events: [null] }],
     ['a proof of delivery without data', { ...proofOfDelivery('t1'), data: null }],
   ])('item that is or has %s → rejected', (_title, item) => {
-    const { deliveries, rejected } = parseWebhook(payload(item));
-    expect(deliveries).toEqual([]);
+    const { messages, rejected } = parseWebhook(payload(item));
+    expect(messages).toEqual([]);
     expect(rejected).toMatchObject([
       { index: 0, issues: [{ message: expect.stringMatching(/^Expected `/) }] },
     ]);
