@@ -1,52 +1,82 @@
-// Specification: service.md 6
 import { z } from 'zod';
-import { checkOptions, type OptionShape } from '../common/option-checks.ts';
-import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
-import { InboxTable, type PurgeOptions, type Queryable, queryableOption } from './table.ts';
+import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
+import { batched } from '../webhooks/batched.ts';
+import {
+  type Claim,
+  DEFAULT_COMMAND_TIMEOUT_MS,
+  type DedupeStore,
+  OUTLASTS_SENDER_MS,
+  withTimeLimit,
+} from '../webhooks/dedupe-store.ts';
+import { BUSY, InboxTable, type PurgeOptions, type Queryable, queryableOption } from './table.ts';
 
 /** Options of {@link PostgresDedupeStore}. */
 export interface PostgresDedupeStoreOptions {
   /** A `Pool` or `Client` of `pg`, a PGlite database, or anything else with `query(text, values)`. It stays yours to close. */
-  readonly client: Queryable;
+  readonly pool: Queryable;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
+  /** How long one statement may take, the wait for a connection included, in milliseconds. Default: 2,000. */
+  readonly commandTimeoutMs?: number | undefined;
 }
 
 const storeOptions = z.strictObject({
-  client: queryableOption,
+  pool: queryableOption,
   // Checked by the table.
   table: z.custom<string>().optional(),
+  commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
 } satisfies OptionShape<PostgresDedupeStoreOptions>);
+
+interface CommitRequest {
+  readonly key: string;
+  readonly retainMs: number;
+}
+
+interface ClaimRequest {
+  readonly key: string;
+  readonly token: string;
+  readonly leaseMs: number;
+}
 
 /**
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
  *
- * The keys of a payload are claimed, committed or released by one statement, which locks rows in the order of their keys, so
+ * Calls that are made while a statement is under way share the next one. A statement locks rows in the order of their keys, so
  * receivers cannot deadlock. Create the table with `createTable()`, or with `inboxTableSql()` in a migration of your own, and
- * call `purge()` now and then. Its methods reject with the client's own errors.
+ * call `purge()` now and then. Its methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
  *
  * @example
- * const store = new PostgresDedupeStore({ client: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
+ * const store = new PostgresDedupeStore({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
  * await store.createTable();
- * const inbox = new WebhookInbox({ store });
+ * const webhooks = createWebhookHandler({ secret, store, onEvent });
  */
 export class PostgresDedupeStore implements DedupeStore {
-  readonly #client: Queryable;
+  readonly #pool: Queryable;
   readonly #table: InboxTable;
+  readonly #commandTimeoutMs: number;
+  readonly #claim: (requests: readonly ClaimRequest[]) => Promise<readonly Claim[]>;
+  readonly #commit: (requests: readonly CommitRequest[]) => Promise<readonly undefined[]>;
 
   /**
    * @param options - see `PostgresDedupeStoreOptions`
    * @throws ConfigurationError when an option makes no sense; nothing is sent yet
    */
   constructor(options: PostgresDedupeStoreOptions) {
-    const { client, table } = checkOptions(storeOptions, options);
-    this.#client = client;
+    const { pool, table, commandTimeoutMs } = checkOptions(storeOptions, options);
+    this.#pool = pool;
     this.#table = new InboxTable(table);
+    this.#commandTimeoutMs = commandTimeoutMs;
+    this.#claim = batched((requests) => this.#limit(() => this.#sendClaims(requests)));
+    this.#commit = batched((requests) => this.#limit(() => this.#sendCommits(requests)));
   }
 
-  /** Creates the table unless it exists; safe to call from several processes at once. */
+  /**
+   * Creates the table unless it exists; safe to call from several processes at once.
+   *
+   * @throws the errors of the pool
+   */
   async createTable(): Promise<void> {
-    await this.#table.create(this.#client);
+    await this.#table.create(this.#pool);
   }
 
   /**
@@ -54,25 +84,49 @@ export class PostgresDedupeStore implements DedupeStore {
    *
    * @param options - see `PurgeOptions`
    * @returns how many events were deleted
-   * @throws ConfigurationError when an option makes no sense
+   * @throws ConfigurationError when an option makes no sense; the errors of the pool
    */
   async purge(options: PurgeOptions = {}): Promise<number> {
-    return this.#table.purge(this.#client, options);
+    return this.#table.purge(this.#pool, options);
   }
 
   async claim(
     keys: readonly string[],
     { token, leaseMs }: { readonly token: string; readonly leaseMs: number },
   ): Promise<readonly Claim[]> {
-    const values = [token, leaseMs, Math.max(leaseMs, OUTLASTS_SENDER_MS)];
-    return this.#table.take(this.#client, 'claim', keys, values, 1);
+    return this.#claim(keys.map((key) => ({ key, token, leaseMs })));
   }
 
-  async commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void> {
-    await this.#table.run(this.#client, 'commit', keys, options.retainMs);
+  async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
+    await this.#commit(keys.map((key) => ({ key, retainMs })));
   }
 
-  async release(keys: readonly string[], options: { readonly token: string }): Promise<void> {
-    await this.#table.run(this.#client, 'release', keys, options.token);
+  async release(keys: readonly string[], { token }: { readonly token: string }): Promise<void> {
+    await this.#limit(() => this.#table.run(this.#pool, 'release', keys, token));
+  }
+
+  #limit<Result>(send: () => Promise<Result>): Promise<Result> {
+    return withTimeLimit(send, this.#commandTimeoutMs);
+  }
+
+  /** PostgreSQL takes a key once a statement: the first who asks for it may get it, and others are told that it is busy. */
+  async #sendClaims(requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
+    const sent = new Map<string, ClaimRequest>();
+    for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);
+    const tokens = [...sent.values()].map(({ token }) => token);
+    const leases = [...sent.values()].map(({ leaseMs }) => leaseMs);
+    const keys = [...sent.keys()];
+    const claims = await this.#table.claim(this.#pool, 'claim', keys, tokens, leases, OUTLASTS_SENDER_MS);
+    const claimOfKey = new Map(keys.map((key, index) => [key, claims[index]]));
+    return requests.map(({ key, token }) => {
+      const claim = claimOfKey.get(key) ?? BUSY;
+      return claim.status === 'acquired' && sent.get(key)?.token !== token ? BUSY : claim;
+    });
+  }
+
+  async #sendCommits(requests: readonly CommitRequest[]): Promise<readonly undefined[]> {
+    const retainMsOfKey = new Map(requests.map(({ key, retainMs }) => [key, retainMs]));
+    await this.#table.run(this.#pool, 'commit', [...retainMsOfKey.keys()], [...retainMsOfKey.values()]);
+    return [];
   }
 }

@@ -14,8 +14,7 @@ export type {
   TransactionSource,
 } from './transaction.ts';
 export {
-  type TransactionalInbox,
+  TransactionalInbox,
   type TransactionalInboxOptions,
   type TransactionContext,
-  transactionalInbox,
 } from './transactional-inbox.ts';

@@ -1,4 +1,3 @@
-// Specification: service.md 6
 import { z } from 'zod';
 import { checkOptions, countOption, hasMethods, type OptionShape, option } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
@@ -77,7 +76,7 @@ export class InboxTable {
   constructor(name: string = DEFAULT_TABLE) {
     this.#name = name;
     this.#quotedName = quoteTable(name);
-    this.#statements = statementsOf(this.#quotedName);
+    this.#statements = buildStatements(this.#quotedName);
   }
 
   /** Creates the table unless it exists; also when several processes do it at once, which plain `IF NOT EXISTS` does not survive. */
@@ -112,40 +111,40 @@ END $migration$`);
   }
 
   /**
-   * Takes keys by `claim` or `take`, and looks at those it did not get.
+   * Claims keys by `claim` or `take`, and looks at those it did not get.
    *
-   * @param retryAfterMs - when to ask again for a key that is neither ours nor done nor leased, in milliseconds
+   * @param keys - distinct keys
+   * @param values - the parameters of the statement beside the keys
    * @returns a claim for each key, in their order
    */
-  async take(
+  async claim(
     client: Queryable,
     statement: 'claim' | 'take',
     keys: readonly string[],
-    values: readonly unknown[],
-    retryAfterMs: number,
+    ...values: readonly unknown[]
   ): Promise<readonly Claim[]> {
     const taken = new Map<string, Claim>();
     for (const [key, { attempts }] of await this.run(client, statement, keys, ...values)) {
       taken.set(key, { status: 'acquired', attempt: Number(attempts) });
     }
     const left = keys.filter((key) => !taken.has(key));
-    const known = await this.look(client, left, retryAfterMs);
+    const known = await this.look(client, left);
     // A row that went away between the two statements is free by now, and must come again.
-    return keys.map((key) => taken.get(key) ?? known.get(key) ?? { status: 'busy', retryAfterMs });
+    return keys.map((key) => taken.get(key) ?? known.get(key) ?? BUSY);
   }
 
   /** What the table says about keys right now; nothing of a key without a row. */
-  async look(client: Queryable, keys: readonly string[], retryAfterMs: number): Promise<Map<string, Claim>> {
+  async look(client: Queryable, keys: readonly string[]): Promise<Map<string, Claim>> {
     const claims = new Map<string, Claim>();
     for (const [key, row] of await this.run(client, 'look', keys)) {
       const leftMs = Number(row['retry_after_ms']);
-      const busy: Claim = { status: 'busy', retryAfterMs: leftMs > 0 ? leftMs : retryAfterMs };
+      const busy: Claim = leftMs > 0 ? { status: 'busy', retryAfterMs: leftMs } : BUSY;
       claims.set(key, row['done'] === true ? { status: 'done' } : busy);
     }
     return claims;
   }
 
-  /** Runs a statement on keys; its rows, each with the key it is about. */
+  /** Runs a statement on distinct keys; its rows, each with the key it is about. */
   async run(
     client: Queryable,
     statement: keyof Statements,
@@ -153,22 +152,19 @@ END $migration$`);
     ...values: readonly unknown[]
   ): Promise<[key: string, row: Row][]> {
     if (keys.length === 0) return [];
-    const hashed = new Map<string, string>();
-    const stored = keys.map((key) => {
-      const text = storedKey(key);
-      if (text !== key) hashed.set(text, key);
-      return text;
-    });
-    // A key twice in one upsert is an error to PostgreSQL, so each goes in once.
+    const keyOfStored = new Map(keys.map((key) => [toStoredKey(key), key]));
     const { rows } = await client
-      .query(this.#statements[statement], [[...new Set(stored)], ...values])
+      .query(this.#statements[statement], [[...keyOfStored.keys()], ...values])
       .catch((error) => this.#rethrow(error));
     // Every driver gives a row as an object by column name unless it is asked for arrays.
-    return (rows as Row[]).map((row) => [hashed.get(String(row['key'])) ?? String(row['key']), row]);
+    return (rows as Row[]).map((row) => {
+      const stored = String(row['key']);
+      return [keyOfStored.get(stored) ?? stored, row];
+    });
   }
 
   #rethrow(error: unknown): never {
-    if (codeOf(error) !== UNDEFINED_TABLE) throw error;
+    if (getSqlState(error) !== UNDEFINED_TABLE) throw error;
     const rule = `Expected the table ${this.#quotedName} to exist, got none`;
     throw new ConfigurationError(
       `${rule}; call \`createTable()\`, or run \`inboxTableSql()\` in a migration`,
@@ -179,13 +175,16 @@ END $migration$`);
   }
 }
 
+/** A key that another receiver works on, when nothing tells until when. */
+export const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
+
 /** The SQLSTATE of an error; undefined for one that is not of a database. */
-export function codeOf(error: unknown): unknown {
+export function getSqlState(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 /** PostgreSQL takes no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */
-function storedKey(key: string): string {
+function toStoredKey(key: string): string {
   return storableKey(key, /^[\x20-\x7e]{0,255}$/);
 }
 
@@ -213,20 +212,21 @@ function quoteTable(table: string): string {
 
 /** The statements on keys of one table of events; `$1` are the keys. */
 interface Statements {
-  /** Of the dedupe store. `$2` token, `$3` lease in ms, `$4` ms after which an unfinished key is forgotten. */
+  /** Of the dedupe store, for each key: `$2` its token, `$3` its lease in ms. `$4` ms after which an unfinished key is forgotten. */
   readonly claim: string;
   readonly look: string;
-  /** Of the dedupe store. `$2` ms to remember them. */
+  /** Of the dedupe store, for each key: `$2` ms to remember it. */
   readonly commit: string;
   /** Of the dedupe store. `$2` token. */
   readonly release: string;
   /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them, `$3` the `lock_timeout` of this statement, `$4` token. */
   readonly take: string;
-  /** Of the transactional inbox: what it took and did not handle. `$2` ms after which they are forgotten. */
+  /** Of the transactional inbox: what it took by the token `$2` and did not handle. */
   readonly untake: string;
-  /** Of the transactional inbox, after a handler's own `COMMIT`: what was taken and not handled. `$2` token. */
-  readonly reopen: string;
-  /** Of the transactional inbox, after its transaction ended badly. `$2` ms after which they are forgotten. */
+  /**
+   * Of the transactional inbox: counts a failed try. `$2` ms after which it is forgotten, `$3` the `lock_timeout`, `$4` the token of a
+   * take that a callback has committed itself, or null.
+   */
   readonly fail: string;
 }
 
@@ -240,19 +240,17 @@ const FREE = `CASE inbox.state
 
 const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`;
 
-function statementsOf(name: string): Statements {
-  const endOf = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
-  const sortedKeys = 'FROM unnest($1::text[]) AS wanted (key) ORDER BY wanted.key COLLATE "C"';
+function buildStatements(name: string): Statements {
+  const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
+  const inOrder = 'ORDER BY wanted.key COLLATE "C"';
   // A statement that meets a handled row would lock it, and so wait for whoever else has met it.
-  const sortedOpenKeys = sortedKeys.replace(
-    'ORDER BY',
-    `WHERE NOT EXISTS (
+  const unlessDone = `WHERE NOT EXISTS (
   SELECT FROM ${name} AS known WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
-) ORDER BY`,
-  );
+)`;
   return {
     claim: `INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
-SELECT wanted.key, 'leased', $2::text, ${endOf('$3')}, 1, ${endOf('$4')} ${sortedOpenKeys}
+SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
+FROM unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms) ${unlessDone} ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
   state = 'leased', token = excluded.token, lease_until = excluded.lease_until,
   attempts = CASE WHEN inbox.token = excluded.token THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END,
@@ -265,7 +263,8 @@ RETURNING key, attempts`,
 FROM ${name} WHERE key = ANY ($1::text[])`,
 
     commit: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
-SELECT wanted.key, 'done', 1, ${endOf('$2')} ${sortedKeys}
+SELECT wanted.key, 'done', 1, ${endAfter('wanted.retain_ms')}
+FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
   state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at`,
 
@@ -280,7 +279,8 @@ WHERE key IN (
   SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
 ), taken AS (
   INSERT INTO ${name} AS inbox (key, state, token, attempts, expires_at)
-  SELECT wanted.key, 'done', $4::text, 1, ${endOf('$2')} ${sortedOpenKeys.replace('FROM', 'FROM setting,')}
+  SELECT wanted.key, 'done', $4::text, 1, ${endAfter('$2')}
+  FROM setting, unnest($1::text[]) AS wanted (key) ${unlessDone} ${inOrder}
   ON CONFLICT (key) DO UPDATE SET
     state = 'done', token = excluded.token, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
   WHERE ${FREE}
@@ -289,15 +289,15 @@ WHERE key IN (
 SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), true)
 FROM (SELECT key, attempts FROM taken ORDER BY key) AS all_taken`,
 
-    untake: `UPDATE ${name} SET state = 'failed', expires_at = ${endOf('$2')} WHERE key = ANY ($1::text[])`,
-
-    reopen: `UPDATE ${name} SET state = 'failed', token = NULL
+    untake: `UPDATE ${name} SET state = 'failed', token = NULL, attempts = attempts - 1
 WHERE key = ANY ($1::text[]) AND state = 'done' AND token = $2::text`,
 
-    fail: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
-SELECT wanted.key, 'failed', 1, ${endOf('$2')} ${sortedKeys}
+    fail: `WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', $3::text, true))
+INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
+SELECT wanted.key, 'failed', 1, ${endAfter('$2')} FROM setting, unnest($1::text[]) AS wanted (key) ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
-  state = 'failed', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
-WHERE ${FREE}`,
+  state = 'failed', token = NULL, lease_until = NULL, expires_at = excluded.expires_at,
+  attempts = CASE WHEN inbox.token = $4::text THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END
+WHERE inbox.token = $4::text OR ${FREE}`,
   };
 }

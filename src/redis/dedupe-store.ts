@@ -1,12 +1,19 @@
-// Specification: service.md 6
 import { z } from 'zod';
-import { checkOptions, type OptionShape, option } from '../common/option-checks.ts';
+import { checkOptions, type OptionShape, option, timeoutOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
-import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS, storableKey } from '../webhooks/dedupe-store.ts';
+import {
+  type Claim,
+  DEFAULT_COMMAND_TIMEOUT_MS,
+  type DedupeStore,
+  OUTLASTS_SENDER_MS,
+  storableKey,
+  withTimeLimit,
+} from '../webhooks/dedupe-store.ts';
 import {
   type RedisClient,
   type RedisScript,
   redisScript,
+  type ScriptCall,
   type ScriptRunner,
   scriptRunner,
 } from './redis-client.ts';
@@ -60,6 +67,8 @@ export interface RedisDedupeStoreOptions {
   readonly redis: RedisClient;
   /** Put before every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
   readonly keyPrefix?: string | undefined;
+  /** How long one call may take, the client's own wait for a connection included, in milliseconds. Default: 2,000. */
+  readonly commandTimeoutMs?: number | undefined;
 }
 
 const storeOptions = z.strictObject({
@@ -69,6 +78,7 @@ const storeOptions = z.strictObject({
     'a non-empty string',
     (value) => typeof value === 'string' && value !== '',
   ).default('tracking-client:webhooks:'),
+  commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
 } satisfies OptionShape<RedisDedupeStoreOptions>);
 
 /**
@@ -76,15 +86,16 @@ const storeOptions = z.strictObject({
  *
  * Keys are claimed, or committed, by one script on the clock of Redis, or by one script a key where a cluster spreads them. Configure Redis with
  * `maxmemory-policy noeviction`: an evicted key would be handled again. A failover can lose the last writes, which costs
- * duplicates, never events. Its methods reject with the client's own errors.
+ * duplicates, never events. Its methods reject with the client's own errors, and when a call takes longer than `commandTimeoutMs`.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
- * const inbox = new WebhookInbox({ store: new RedisDedupeStore({ redis }) });
+ * const webhooks = createWebhookHandler({ secret, store: new RedisDedupeStore({ redis }), onEvent });
  */
 export class RedisDedupeStore implements DedupeStore {
   readonly #scripts: ScriptRunner;
   readonly #keyPrefix: string;
+  readonly #commandTimeoutMs: number;
   /** Whether keys have to be sent one by one, since a cluster keeps them on several nodes. */
   #isSpread = false;
 
@@ -93,9 +104,10 @@ export class RedisDedupeStore implements DedupeStore {
    * @throws ConfigurationError when an option makes no sense; nothing is sent yet
    */
   constructor(options: RedisDedupeStoreOptions) {
-    const { redis, keyPrefix } = checkOptions(storeOptions, options);
+    const { redis, keyPrefix, commandTimeoutMs } = checkOptions(storeOptions, options);
     this.#scripts = scriptRunner(redis);
     this.#keyPrefix = keyPrefix;
+    this.#commandTimeoutMs = commandTimeoutMs;
   }
 
   async claim(
@@ -116,24 +128,41 @@ export class RedisDedupeStore implements DedupeStore {
     await this.#run(RELEASE_SCRIPT, keys, options.token, `${OUTLASTS_SENDER_MS}`);
   }
 
-  async #run(script: RedisScript, given: readonly string[], ...input: string[]): Promise<unknown[]> {
-    if (given.length === 0) return [];
-    const keys = given.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
+  #run(script: RedisScript, keys: readonly string[], ...input: string[]): Promise<unknown[]> {
+    const stored = keys.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
+    return withTimeLimit(() => this.#send(script, stored, input), this.#commandTimeoutMs);
+  }
+
+  async #send(script: RedisScript, keys: readonly string[], input: readonly string[]): Promise<unknown[]> {
     if (!this.#isSpread) {
       try {
-        return [await this.#scripts.run(script, { keys, arguments: input })].flat();
+        return await this.#sendSlices(script, keys, MAX_KEYS, input);
       } catch (error) {
-        // Sent before anything was done. A client does not tell whether it is one of a cluster, nor a key's tag where it is kept.
+        // Redis refuses before it does anything. The client does not tell whether it is one of a cluster.
         if (!(error instanceof Error) || !error.message.startsWith('CROSSSLOT')) throw error;
         this.#isSpread = true;
       }
     }
-    const calls = keys.map((key) => ({ keys: [key], arguments: input }));
+    return this.#sendSlices(script, keys, 1, input);
+  }
+
+  async #sendSlices(
+    script: RedisScript,
+    keys: readonly string[],
+    size: number,
+    input: readonly string[],
+  ): Promise<unknown[]> {
+    const calls: ScriptCall[] = [];
+    for (let start = 0; start < keys.length; start += size) {
+      calls.push({ keys: keys.slice(start, start + size), arguments: input });
+    }
     return (await this.#scripts.runAll(script, calls)).flat();
   }
 }
 
-/** Redis holds any text; half a surrogate pair, which JSON allows, does not even get there unchanged. */
+/** Redis does nothing else while a script runs. */
+const MAX_KEYS = 1_000;
+/** Redis holds any text, but drivers change half a surrogate pair, which JSON allows. */
 const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {

@@ -109,10 +109,10 @@ const brokenPool = { query: rejects, connect: rejects };
 const STORE = { claim: rejects, commit: rejects, release: rejects };
 const CALLBACKS: Options = {
   handler: [nothing, throws, rejects],
-  onEvents: [undefined, nothing],
+  onDelivery: [undefined, nothing],
   onProofOfDelivery: [nothing],
   onSnapshot: [throws],
-  onOther: [throws],
+  onUnhandled: [throws],
 };
 const INBOX: Options = {
   store: [
@@ -124,8 +124,8 @@ const INBOX: Options = {
   retainMs: [604_800_000],
   maxAttempts: [undefined, 1],
   onDeadLetter: [nothing, throws],
-  busyTimeoutMs: [0, 5],
-  callbackTimeoutMs: [50],
+  busyBudgetMs: [0, 5],
+  handlerTimeoutMs: [50],
   onError: [nothing, throws, rejects],
 };
 
@@ -325,10 +325,10 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   PostgresDedupeStore: entry({ pool: [brokenPool], table: ['a.b', '"'] }, (given) =>
     Reflect.construct(postgres.PostgresDedupeStore, [given]),
   ),
-  TransactionalInbox: entry(
+  transactionalInbox: entry(
     { ...INBOX, store: [undefined], leaseMs: [undefined], pool: [brokenPool], table: ['a'] },
     (given) =>
-      Reflect.apply(postgres.TransactionalInbox, undefined, [given]).process(payloadOf('e-1'), nothing),
+      Reflect.apply(postgres.transactionalInbox, undefined, [given]).process(payloadOf('e-1'), nothing),
   ),
   inboxTableSql: entry({}, (given) => Reflect.apply(postgres.inboxTableSql, undefined, [given])),
   createWebhookHandler: entry(HANDLER, (given) => receiveWith(webhooks.createWebhookHandler, given)),
@@ -348,7 +348,7 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
       given,
     ),
   ),
-  'WebhookInbox.process options': entry({ busyTimeoutMs: [0], signal: CALL['signal'] ?? [] }, (given) =>
+  'WebhookInbox.process options': entry({ busyBudgetMs: [0], signal: CALL['signal'] ?? [] }, (given) =>
     call(
       new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore() }),
       'process',
@@ -360,10 +360,16 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   MemoryDedupeStore: entry({ maxKeys: [1], now: [() => 0] }, (given) =>
     Reflect.construct(webhooks.MemoryDedupeStore, [given]),
   ),
+  webhookAuthenticator: entry({}, (given) =>
+    Reflect.apply(webhooks.webhookAuthenticator, undefined, [given])(`Bearer ${API_KEY}`),
+  ),
   parseWebhook: entry({ trackings: [[]], trackerId: ['a'], events: [[{}]] }, webhooks.parseWebhook),
   parseOccurrenceDatetime: entry({}, (given) => webhooks.parseOccurrenceDatetime(String(inspect(given)))),
   sortEvents: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.sortEvents, undefined, [[asRecord(given), {}]]),
+  ),
+  compareEvents: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
+    Reflect.apply(webhooks.compareEvents, undefined, [asRecord(given), {}]),
   ),
   isNewerEvent: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.isNewerEvent, undefined, [asRecord(given), {}]),
@@ -371,15 +377,14 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   latestEvent: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.latestEvent, undefined, [[asRecord(given)]]),
   ),
-  ),
   createFakeTrackingService: entry(
     {
       seed: ['a', 1],
       now: [() => 0],
-      limits: [false, 'couriers.list': 0 ],
+      limits: [false, { 'couriers.list': 0 }],
       limitWindow: ['sliding'],
       apiKeys: [[API_KEY]],
-      plans: [perCall: true ],
+      plans: [{ perCall: true }],
       baseUrl: [BASE_URL],
       resultsDelayMs: [0],
       noResults: ['empty'],
@@ -412,7 +417,7 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
     },
     (given) => Reflect.apply(testing.createWebhookSender, undefined, [given]).flush(),
   ),
-  telemetryHooks: entry({ tracerProvider: [undefined, {}], meterProvider: [undefined, ] }, (given) =>
+  telemetryHooks: entry({ tracerProvider: [undefined, {}], meterProvider: [undefined, {}] }, (given) =>
     Reflect.apply(opentelemetry.telemetryHooks, undefined, [given]).onPoll?.({ id: 'a', lagMs: 0 }),
   ),
   tracedWebhookHandler: entry(HANDLER, (given) => receiveWith(opentelemetry.tracedWebhookHandler, given)),

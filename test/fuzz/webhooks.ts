@@ -130,7 +130,6 @@ class Receiver {
         if (typeof eventId === 'string') this.handledIds.add(eventId);
       },
       onProofOfDelivery: (_, { key }) => handle(key),
-      onSnapshot: () => {},
       onOther: () => {},
       onReport: note,
       onRefused: note,
@@ -202,7 +201,7 @@ export const webhooks = property(
   async () => {
     let receiver = new Receiver(undefined);
     const current = (given: Request) => receiver.webhooks(given);
-    const onEvent: WebhookHandler = Object.assign(current, { close: () => receiver.webhooks.close() });
+    const handler: WebhookHandler = Object.assign(current, { close: () => receiver.webhooks.close() });
     const running: Running[] = [];
     for (const { start } of HOSTS) running.push(await start(handler));
 

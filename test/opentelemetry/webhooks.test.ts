@@ -43,7 +43,7 @@ function makeHandler(options: Partial<WebhookHandlerOptions> = {}): WebhookHandl
 }
 
 /** Posts over loopback, to a server with this handler. */
-async function post(onEvent: WebhookHandler, body: string, init: RequestInit = {}): Promise<Response> {
+async function post(handler: WebhookHandler, body: string, init: RequestInit = {}): Promise<Response> {
   running ??= await listening(createServer(toNodeHandler(handler)));
   const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
   return fetch(`http://127.0.0.1:${running.port}/`, { method: 'POST', body, headers, ...init });
@@ -79,7 +79,7 @@ describe('a webhook that is', () => {
       await new Promise((resolve) => setImmediate(resolve));
       recorder.tracer.startActiveSpan('save the event', (span) => span.end());
     };
-    await post(makeHandler({ handler }), payloadOf('e-1'));
+    await post(makeHandler({ onEvent: handler }), payloadOf('e-1'));
     const [saved, webhook] = recorder.spans();
     expect([saved?.name, webhook?.name]).toEqual(['save the event', 'process webhook']);
     expect(saved?.parentSpanContext?.spanId).toBe(webhook?.spanContext().spanId);
@@ -133,7 +133,7 @@ describe('a webhook that is', () => {
 
   test('failed by a callback → an error without its words', async () => {
     const handler = () => Promise.reject(new Error(`not ${SECRET}`));
-    await post(makeHandler({ handler }), payloadOf('e-1'));
+    await post(makeHandler({ onEvent: handler }), payloadOf('e-1'));
     const [span] = recorder.spans();
     expect(span).toMatchObject({
       status: { code: 2 },
@@ -189,7 +189,7 @@ describe('the handler', () => {
 
   test.each([
     [{ onReport: 5 }, {}, 'Expected `onReport` to be a function, got 5'],
-    [{ secret: undefined }, {}, 'Expected `secret` to be the webhook secret, got undefined'],
+    [{ secret: undefined }, {}, 'Expected `secret` to be a non-empty string, got undefined'],
     [{}, { tracerProvider: 5 }, 'Expected `telemetry.tracerProvider` to be a TracerProvider, got 5'],
   ])('%o, %o → refused', (options, telemetry, message) => {
     const given = {

@@ -18,7 +18,7 @@ afterAll(() => database.close());
 beforeEach(async () => {
   // The clock of this database is the one of the process, so a faked one moves both.
   vi.useFakeTimers({ toFake: ['Date'] });
-  store = new PostgresDedupeStore({ client: database });
+  store = new PostgresDedupeStore({ pool: database });
   await store.createTable();
 });
 afterEach(async () => {
@@ -58,25 +58,25 @@ describe('claim', () => {
     ]);
   });
 
-  test('a key released while it was looked at → busy, worth asking again at once', async () => {
+  test('a key released while it was looked at → busy, worth asking again soon', async () => {
     const released = scripted({ rows: [] }, { rows: [{ key: 'a', done: false, retry_after_ms: null }] });
-    const racing = new PostgresDedupeStore({ client: released });
+    const racing = new PostgresDedupeStore({ pool: released });
     expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
-      { status: 'busy', retryAfterMs: 1 },
+      { status: 'busy', retryAfterMs: 1_000 },
     ]);
   });
 
-  test('a key purged while it was looked at → busy, worth asking again at once', async () => {
-    const racing = new PostgresDedupeStore({ client: scripted({ rows: [] }, { rows: [] }) });
+  test('a key purged while it was looked at → busy, worth asking again soon', async () => {
+    const racing = new PostgresDedupeStore({ pool: scripted({ rows: [] }, { rows: [] }) });
     expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
-      { status: 'busy', retryAfterMs: 1 },
+      { status: 'busy', retryAfterMs: 1_000 },
     ]);
   });
 
   test.each([undefined, null, 'gone'])(
     'a driver that rejects with %o → rejects with that very thing',
     (reason) => {
-      const odd = new PostgresDedupeStore({ client: { query: () => Promise.reject(reason) } });
+      const odd = new PostgresDedupeStore({ pool: { query: () => Promise.reject(reason) } });
       return expect(odd.claim(['a'], { token: 'mine', ...MINUTE })).rejects.toBe(reason);
     },
   );
@@ -86,7 +86,7 @@ describe('claim', () => {
       { rows: [{ key: 'a', attempts: '3' }] },
       { rows: [{ key: 'b', done: false, retry_after_ms: '250' }] },
     );
-    const stringly = new PostgresDedupeStore({ client: texts });
+    const stringly = new PostgresDedupeStore({ pool: texts });
     expect(await stringly.claim(['a', 'b'], { token: 'mine', ...MINUTE })).toEqual([
       { status: 'acquired', attempt: 3 },
       { status: 'busy', retryAfterMs: 250 },
@@ -95,7 +95,7 @@ describe('claim', () => {
 
   test('a failing client → rejects with its error', async () => {
     const down = new Error('terminating connection due to administrator command');
-    const broken = new PostgresDedupeStore({ client: { query: () => Promise.reject(down) } });
+    const broken = new PostgresDedupeStore({ pool: { query: () => Promise.reject(down) } });
     await expect(broken.claim(['a'], { token: 'mine', ...MINUTE })).rejects.toBe(down);
     await expect(broken.commit(['a'], { retainMs: DAY_MS })).rejects.toBe(down);
     await expect(broken.release(['a'], { token: 'mine' })).rejects.toBe(down);
@@ -198,7 +198,7 @@ describe('createTable', () => {
 
   test('a schema and capitals in the name → that very table', async () => {
     await database.query('CREATE SCHEMA "Hooks"');
-    const other = new PostgresDedupeStore({ client: database, table: 'Hooks.Inbox' });
+    const other = new PostgresDedupeStore({ pool: database, table: 'Hooks.Inbox' });
     await other.createTable();
     await other.commit(['a'], { retainMs: DAY_MS });
     const { rows } = await database.query('SELECT key FROM "Hooks"."Inbox"');
@@ -207,20 +207,103 @@ describe('createTable', () => {
 
   test('the SQL of the docs → makes the same table', async () => {
     await database.exec(inboxTableSql('by_hand'));
-    const other = new PostgresDedupeStore({ client: database, table: 'by_hand' });
+    const other = new PostgresDedupeStore({ pool: database, table: 'by_hand' });
     expect(await other.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
       { status: 'acquired', attempt: 1 },
     ]);
   });
 });
 
-test.each([undefined, null, 'postgres://localhost', {}])('%j as client → ConfigurationError', (client) => {
+test.each([undefined, null, 'postgres://localhost', {}])('%j as pool → ConfigurationError', (pool) => {
   // @ts-expect-error: what a caller without types may pass
-  expect(() => new PostgresDedupeStore({ client })).toThrow(ConfigurationError);
+  expect(() => new PostgresDedupeStore({ pool })).toThrow(ConfigurationError);
 });
 
 test('a table name that is more than a name → ConfigurationError', () => {
-  expect(() => new PostgresDedupeStore({ client: database, table: 'inbox; DROP TABLE users' })).toThrow(
+  expect(() => new PostgresDedupeStore({ pool: database, table: 'inbox; DROP TABLE users' })).toThrow(
     ConfigurationError,
   );
+});
+
+describe('calls while a statement is under way', () => {
+  /** A pool on the database that counts the claims it is asked for. */
+  function counting() {
+    let claims = 0;
+    const pool: Queryable = {
+      query: (text, values) => {
+        if (text.startsWith('INSERT')) claims += 1;
+        return database.query(text, values);
+      },
+    };
+    return { pool, countClaims: () => claims };
+  }
+
+  test('claims of other keys → share the next statement, each with its own token', async () => {
+    const { pool, countClaims } = counting();
+    const shared = new PostgresDedupeStore({ pool });
+    const claims = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((key) => shared.claim([key], { token: `token-${key}`, ...MINUTE })),
+    );
+    expect(claims.flat()).toEqual(Array(4).fill({ status: 'acquired', attempt: 1 }));
+    expect(countClaims()).toBe(2);
+    await shared.release(['c'], { token: 'token-b' });
+    expect(await shared.claim(['c'], { token: 'other', ...MINUTE })).toMatchObject([{ status: 'busy' }]);
+    await shared.release(['c'], { token: 'token-c' });
+    expect(await shared.claim(['c'], { token: 'other', ...MINUTE })).toEqual([
+      { status: 'acquired', attempt: 2 },
+    ]);
+  });
+
+  test('the same key for two tokens → the first gets it, the second is told that it is busy', async () => {
+    const [, mine, theirs] = await Promise.all([
+      store.claim(['first'], { token: 'any', ...MINUTE }),
+      store.claim(['a'], { token: 'mine', ...MINUTE }),
+      store.claim(['b', 'a'], { token: 'theirs', ...MINUTE }),
+    ]);
+    expect(mine).toEqual([{ status: 'acquired', attempt: 1 }]);
+    expect(theirs).toMatchObject([{ status: 'acquired' }, { status: 'busy' }]);
+  });
+
+  test('leases of several lengths → each lasts as long as it was asked for', async () => {
+    await Promise.all([
+      store.claim(['first'], { token: 'any', ...MINUTE }),
+      store.claim(['short'], { token: 'mine', leaseMs: 1_000 }),
+      store.claim(['long'], { token: 'mine', leaseMs: 90_000 }),
+    ]);
+    pass(2_000);
+    expect(await store.claim(['short', 'long'], { token: 'other', ...MINUTE })).toMatchObject([
+      { status: 'acquired', attempt: 2 },
+      { status: 'busy', retryAfterMs: 88_000 },
+    ]);
+  });
+
+  test('commits, also of the same key → all done', async () => {
+    const keys = ['first', 'a', 'b', 'a'];
+    await Promise.all(keys.map((key) => store.commit([key], { retainMs: DAY_MS })));
+    expect(await store.claim(['first', 'a', 'b'], { token: 'mine', ...MINUTE })).toEqual(
+      Array(3).fill({ status: 'done' }),
+    );
+  });
+});
+
+describe('a database that hangs', () => {
+  const hanging: Queryable = { query: () => new Promise(() => {}) };
+
+  test.each([
+    ['claim', (slow: PostgresDedupeStore) => slow.claim(['a'], { token: 't', ...MINUTE })],
+    ['commit', (slow: PostgresDedupeStore) => slow.commit(['a'], { retainMs: DAY_MS })],
+    ['release', (slow: PostgresDedupeStore) => slow.release(['a'], { token: 't' })],
+  ])('%s → rejects after commandTimeoutMs', async (_title, call) => {
+    const slow = new PostgresDedupeStore({ pool: hanging, commandTimeoutMs: 20 });
+    await expect(call(slow)).rejects.toThrow('Expected the store to respond within 20 ms');
+  });
+
+  test('a call that waits for one that hangs → rejects within two limits, so a webhook is answered within 5 s', async () => {
+    vi.useFakeTimers();
+    const slow = new PostgresDedupeStore({ pool: hanging });
+    void slow.claim(['a'], { token: 't', ...MINUTE }).catch(() => {});
+    const outcome = expect(slow.claim(['b'], { token: 't', ...MINUTE })).rejects.toThrow('within 2000 ms');
+    await vi.advanceTimersByTimeAsync(4_000);
+    await outcome;
+  });
 });

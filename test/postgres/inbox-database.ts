@@ -1,6 +1,6 @@
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import { transactionalInbox } from '../../src/postgres/index.ts';
+import { TransactionalInbox } from '../../src/postgres/index.ts';
 
 /** A PostgreSQL for the tests of a file, each with an empty inbox and an empty table `effects`; call it at the file's top. */
 export function useInboxDatabase(): () => PGlite {
@@ -10,7 +10,7 @@ export function useInboxDatabase(): () => PGlite {
   }, 120_000);
   afterAll(() => database.close());
   beforeEach(async () => {
-    await transactionalInbox({ pool: database }).createTable();
+    await new TransactionalInbox({ pool: database }).createTable();
     await database.query('CREATE TABLE effects (id text)');
   });
   afterEach(async () => {

@@ -9,7 +9,7 @@ async function storedAs(key: string): Promise<string> {
     stored = Array.isArray(keys) ? keys[0] : undefined;
     return { rows: [] };
   };
-  await new PostgresDedupeStore({ client: { query } }).commit([key], { retainMs: 1 });
+  await new PostgresDedupeStore({ pool: { query } }).commit([key], { retainMs: 1 });
   return String(stored);
 }
 

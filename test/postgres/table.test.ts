@@ -36,7 +36,7 @@ describe('the name of a table', () => {
     // @ts-expect-error: what a caller without types may pass
     const makeSql = () => inboxTableSql(table);
     // @ts-expect-error: what a caller without types may pass
-    const makeStore = () => new PostgresDedupeStore({ client, table });
+    const makeStore = () => new PostgresDedupeStore({ pool: client, table });
     for (const make of [makeSql, makeStore]) {
       expect(make).toThrow(ConfigurationError);
       expect(make).toThrow(/^Expected `table` to be a name of at most 63 letters, digits and underscores/);

@@ -27,7 +27,7 @@ async function provokedStatuses(): Promise<Set<number>> {
     throw new Error('a handler failed');
   };
   const inbox = new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} });
-  const webhooks = createWebhookHandler({ secret: 'whsec', inbox, handler, maxBodyBytes: 10_000 });
+  const webhooks = createWebhookHandler({ secret: 'whsec', inbox, onEvent: handler, maxBodyBytes: 10_000 });
   const send = async (init: RequestInit) => {
     const request = new Request('https://app.test/webhooks', {
       method: 'POST',

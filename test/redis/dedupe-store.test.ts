@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type NodeRedisClient, RedisDedupeStore } from '../../src/redis/index.ts';
+import { WebhookInbox } from '../../src/webhooks/index.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -129,4 +130,62 @@ test.each(['', 42, null])('%j as keyPrefix → ConfigurationError', (keyPrefix) 
 test('something that is no client → ConfigurationError', () => {
   // @ts-expect-error: what a caller without types may pass
   expect(() => new RedisDedupeStore({ redis: {} })).toThrow(ConfigurationError);
+});
+
+describe('Redis that does not respond', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const hang = () => new Promise<never>(() => {});
+  const hanging: NodeRedisClient = { eval: hang, evalSha: hang };
+
+  test.each([
+    ['claim', (store: RedisDedupeStore) => store.claim(['a'], { token: 't', leaseMs: 1 })],
+    ['commit', (store: RedisDedupeStore) => store.commit(['a'], { retainMs: 1 })],
+    ['release', (store: RedisDedupeStore) => store.release(['a'], { token: 't' })],
+  ])('%s → rejects after 2 s', async (_title, call) => {
+    const outcome = expect(call(new RedisDedupeStore({ redis: hanging }))).rejects.toThrow('within 2000 ms');
+    await vi.advanceTimersByTimeAsync(2_000);
+    await outcome;
+  });
+
+  test('commandTimeoutMs → rejects after that time', async () => {
+    const store = new RedisDedupeStore({ redis: hanging, commandTimeoutMs: 300 });
+    const outcome = expect(store.commit(['a'], { retainMs: 1 })).rejects.toThrow('within 300 ms');
+    await vi.advanceTimersByTimeAsync(300);
+    await outcome;
+  });
+
+  test('and claims after its limit, as a client that was offline does → the key is released, a redelivery handles it', async () => {
+    const sent: string[] = [];
+    let goOnline = () => {};
+    const online = new Promise<void>((resolve) => {
+      goOnline = resolve;
+    });
+    const send = async (_script: string, { arguments: [token, second] }: { arguments: string[] }) => {
+      await online;
+      // Only a claim has three arguments, of which the second is a lease; a release names the token alone.
+      sent.push(`${second === '60000' ? 'claim' : 'release'} ${token}`);
+      return [1];
+    };
+    const store = new RedisDedupeStore({ redis: { eval: send, evalSha: send } });
+    const inbox = new WebhookInbox({ store, onError: () => {} });
+    const onEvent = vi.fn();
+    const processing = inbox.process({ trackerId: 't1', events: [{ eventId: 'e1' }] }, onEvent);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect((await processing).outcome).toBe('unavailable');
+    await vi.advanceTimersByTimeAsync(60_000);
+    goOnline();
+    await vi.advanceTimersByTimeAsync(0);
+    const token = sent[0]?.split(' ')[1];
+    expect(sent.at(-1)).toBe(`release ${token}`);
+    expect(onEvent).not.toHaveBeenCalled();
+  });
+});
+
+test('2,500 keys → scripts of at most 1,000 keys', async () => {
+  const { redis, sent } = recordingClient([], [], []);
+  const keys = Array.from({ length: 2_500 }, (_, index) => `k${index}`);
+  await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(keys, { retainMs: 1 });
+  expect(sent.map((line) => line.split(' | ')[0]?.split(' ').length)).toEqual([1_000, 1_000, 500]);
 });

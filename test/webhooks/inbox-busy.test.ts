@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MemoryDedupeStore, type WebhookInbox } from '../../src/webhooks/index.ts';
+import { MemoryDedupeStore, type WebhookProcessor } from '../../src/webhooks/index.ts';
 import { deferred, makeInbox, payload, tracking } from './support.ts';
 
 const LEASE_MS = 60_000;
@@ -86,7 +86,7 @@ describe('busy elsewhere', () => {
     expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e1')] });
   });
 
-  test.each<[string, (store: MemoryDedupeStore, inbox: WebhookInbox) => unknown]>([
+  test.each<[string, (store: MemoryDedupeStore, inbox: WebhookProcessor) => unknown]>([
     ['elsewhere', (store) => store.claim([keyOf('e1')], { token: 'other', leaseMs: 20 })],
     [
       'in another webhook of this process, which fails',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type CallbackContext, MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { type EventContext, MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { watchTimers } from '../support/watch-timers.ts';
 import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
@@ -168,7 +168,7 @@ describe('heartbeat', () => {
       let signal: AbortSignal | undefined;
       const work = deferred();
       const processing = makeInbox({ store }).process(payload(tracking('t1', ...eventIds)), {
-        [callback]: (_given: unknown, context: CallbackContext) => {
+        [callback]: (_given: unknown, context: EventContext) => {
           signal = context.signal;
           return work.promise;
         },

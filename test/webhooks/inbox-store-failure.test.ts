@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { InboxErrorContext } from '../../src/webhooks/index.ts';
 import {
   failingOn,
   failure,

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Delivery, EventsMessage } from '../../src/webhooks/index.ts';
+import type { EventsMessage, WebhookMessage } from '../../src/webhooks/index.ts';
 import { WebhookParseError } from '../../src/webhooks/index.ts';
 import { makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 

@@ -66,7 +66,7 @@ describe('what the builders make', () => {
   it('a delivery and a proof of delivery → what parseWebhook returns for them', () => {
     const built = [buildWebhookMessage(), buildProofOfDelivery()];
     expect(parseWebhook({ trackings: built })).toEqual({
-      deliveries: built,
+      messages: built,
       duplicates: 0,
       rejected: [],
       mismatched: [],

@@ -67,7 +67,7 @@ export function misspelt(event: WebhookEvent, message: WebhookMessage, report: W
   // @ts-expect-error -- `eventID`
   console.log(event.eventID);
   // @ts-expect-error -- `trackers`
-  console.log(delivery.trackers);
+  console.log(message.trackers);
   // @ts-expect-error -- `outcomes`
   console.log(report.outcomes);
   // @ts-expect-error -- `key`
