@@ -1,6 +1,7 @@
 import { hasMethods, option } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import { codeOf, type Queryable } from './table.ts';
+import { StoreTimeoutError, withTimeLimit } from '../webhooks/dedupe-store.ts';
+import { getSqlState, type Queryable } from './table.ts';
 
 /** A connection lent by a pool. A text without values may hold several statements, as `pg` allows. */
 export interface PooledConnection extends Queryable {
@@ -59,21 +60,28 @@ const WHOLE = 'tracking_webhook';
 /** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
 const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);
 
-/** Runs work in a transaction: commits when it resolves, rolls back when it rejects or has ended the transaction itself. */
+/**
+ * Runs work in a transaction: commits when it resolves, rolls back when it rejects or has ended the transaction itself.
+ *
+ * @param commandTimeoutMs - how long each statement of ours may take, the wait for a connection included
+ */
 export async function inTransaction<Result>(
   source: TransactionSource,
+  commandTimeoutMs: number,
   work: TransactionWork<Result>,
 ): Promise<Result> {
   if (!('connect' in source)) {
     return source.transaction(async (transaction) => {
-      await transaction.query(`SAVEPOINT ${WHOLE}`);
+      const send = (text: string) => withTimeLimit(() => transaction.query(text), commandTimeoutMs);
+      await send(`SAVEPOINT ${WHOLE}`);
       // A runner ends the use of its transaction itself, so there is nothing to discard.
       const result = await work(transaction, () => {});
-      await transaction.query(`RELEASE SAVEPOINT ${WHOLE}`).catch(rethrowEnded);
+      await send(`RELEASE SAVEPOINT ${WHOLE}`).catch(rethrowEnded);
       return result;
     });
   }
-  const connection = await source.connect();
+  const connection = await connect(source, commandTimeoutMs);
+  const send = (text: string) => withTimeLimit(() => connection.query(text), commandTimeoutMs);
   let isClean = true;
   const discard = () => {
     isClean = false;
@@ -82,12 +90,14 @@ export async function inTransaction<Result>(
   connection.on?.('error', discard);
   try {
     // Two statements in one round trip, here and at the end.
-    await connection.query(`BEGIN; SAVEPOINT ${WHOLE}`);
+    await send(`BEGIN; SAVEPOINT ${WHOLE}`);
     const result = await work(connection, discard);
-    await connection.query(`RELEASE SAVEPOINT ${WHOLE}; COMMIT`).catch(rethrowEnded);
+    await send(`RELEASE SAVEPOINT ${WHOLE}; COMMIT`).catch(rethrowEnded);
     return result;
   } catch (error) {
-    if (isClean) await connection.query('ROLLBACK').catch(discard);
+    // The statement that took too long is still under way on this connection.
+    if (error instanceof StoreTimeoutError) discard();
+    if (isClean) await send('ROLLBACK').catch(discard);
     throw error;
   } finally {
     if (isClean) connection.off?.('error', discard);
@@ -95,12 +105,28 @@ export async function inTransaction<Result>(
   }
 }
 
+async function connect(pool: ConnectionPool, limitMs: number): Promise<PooledConnection> {
+  const connecting = pool.connect();
+  try {
+    return await withTimeLimit(() => connecting, limitMs);
+  } catch (error) {
+    // A connection that comes too late must go back to the pool.
+    if (error instanceof StoreTimeoutError) connecting.then((late) => late.release()).catch(() => {});
+    throw error;
+  }
+}
+
 /** Rejects with what a statement on a savepoint failed with, or in our words when the work has ended the transaction. */
-export function rethrowEnded(error: unknown): never {
-  if (!ENDED_CODES.has(codeOf(error))) throw error;
-  throw new TrackingError('Expected the handler to leave its transaction open, got one that it ended', {
-    cause: error,
-  });
+function rethrowEnded(error: unknown): never {
+  if (!ENDED_CODES.has(getSqlState(error))) throw error;
+  throw new TransactionEndedError({ cause: error });
+}
+
+/** A callback has ended the transaction that it was given. */
+export class TransactionEndedError extends TrackingError {
+  constructor(options: ErrorOptions) {
+    super('Expected the callback to leave its transaction open, got one that it ended', options);
+  }
 }
 
 /** Where transactions come from. */

@@ -1,26 +1,35 @@
-// Specification: service.md 6
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { checkOptions, type OptionShape } from '../common/option-checks.ts';
-import { TrackingError } from '../errors.ts';
+import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
-import type { Cancellation, WorkItem } from '../webhooks/callbacks.ts';
-import { OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
-import { InFlight } from '../webhooks/group.ts';
+import type { EventCallback, WebhookCallbacks } from '../webhooks/callbacks.ts';
+import { DEFAULT_COMMAND_TIMEOUT_MS, OUTLASTS_SENDER_MS, withTimeLimit } from '../webhooks/dedupe-store.ts';
 import { processWebhook } from '../webhooks/inbox.ts';
 import {
-  commonOptions,
+  buildCommonOptions,
   type DeadLetterContext,
   type InboxErrorContext,
-  inboxSettings,
+  type InboxSettings,
+  resolveCommonOptions,
 } from '../webhooks/options.ts';
-import type { WebhookProcessor } from '../webhooks/report.ts';
-import { type Failure, keysOf, type Undone, type WorkSession, type WorkSource } from '../webhooks/session.ts';
-import { codeOf, InboxTable, type PurgeOptions, type Queryable } from './table.ts';
+import type { ProcessOptions, WebhookProcessor, WebhookReport } from '../webhooks/report.ts';
+import {
+  applyClaim,
+  CallbackTimeoutError,
+  callWithTimeout,
+  getItems,
+  getKeys,
+  isClaimed,
+  isOpen,
+  type Job,
+  setState,
+  type WorkItem,
+} from '../webhooks/work.ts';
+import { BUSY, getSqlState, InboxTable, type PurgeOptions } from './table.ts';
 import {
   inTransaction,
-  rethrowEnded,
+  TransactionEndedError,
   type TransactionOf,
   type TransactionSource,
   transactionSourceOption,
@@ -32,7 +41,7 @@ export interface TransactionContext<Source extends TransactionSource> {
   readonly transaction: TransactionOf<Source>;
 }
 
-/** Options of {@link transactionalInbox}. */
+/** Options of {@link TransactionalInbox}. */
 export interface TransactionalInboxOptions<Source extends TransactionSource> {
   /** A `Pool` of `pg`, a PGlite database, or anything with `query` and `transaction`. It stays yours to close. */
   readonly pool: Source;
@@ -40,228 +49,300 @@ export interface TransactionalInboxOptions<Source extends TransactionSource> {
   readonly table?: string | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
   readonly retainMs?: number | undefined;
-  /** How long to wait for events that another receiver works on (`lock_timeout`), in milliseconds. Default: 8,000. */
-  readonly busyBudgetMs?: number | undefined;
   /** When a callback counts as failed though it still runs, in milliseconds; its `signal` aborts. Default: 60,000. */
-  readonly handlerTimeoutMs?: number | undefined;
-  /** After how many failed tries an event goes to `onDeadLetter`; needs that option. Default: 10 with it, never without. */
+  readonly callbackTimeoutMs?: number | undefined;
+  /** How long each statement of the inbox may take, in milliseconds; those of callbacks are exempt. Default: 2,000. */
+  readonly commandTimeoutMs?: number | undefined;
+  /** After how many failed tries an event goes to `onDeadLetter`; needs that option. Default: 10 with it, without limit otherwise. */
   readonly maxAttempts?: number | undefined;
-  /** Takes an event that keeps failing, in the transaction that marks it done. When it rejects, a redelivery tries again. */
+  /** Takes an event that keeps failing, in the transaction that marks it done. When it rejects, a redelivery tries again. Default: none. */
   readonly onDeadLetter?:
     | ((event: WebhookEvent | undefined, context: DeadLetterContext & TransactionContext<Source>) => unknown)
     | undefined;
   /**
-   * Told of every error that does not reach you otherwise, and of what in a webhook is not what it should be: of each rejected
-   * item, and once of each field that was kept as it came. Default: tells `logger`.
+   * Told of every error that does not reach you otherwise, of each rejected item of a webhook, and once of each field that is not
+   * what it should be. Default: writes to `logger`.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 
-/** An inbox that handles an event and remembers it in one transaction; made by {@link transactionalInbox}. */
-export interface TransactionalInbox<Source extends TransactionSource>
-  extends WebhookProcessor<TransactionContext<Source>> {
-  /** Creates the table unless it exists; safe to call from several processes at once. */
-  createTable(): Promise<void>;
-  /**
-   * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
-   *
-   * @param options - see `PurgeOptions`
-   * @returns how many events were deleted
-   * @throws ConfigurationError when an option makes no sense; the client's own errors
-   */
-  purge(options?: PurgeOptions): Promise<number>;
-}
-
-/**
- * An inbox whose events take effect exactly once, crashes included: a row that says "handled" and the handler's own writes
- * are committed in one transaction. Each webhook has one transaction, and an event that fails undoes only itself; where it cannot
- * (it took too long, or ended the transaction), the others are handled again, each in a transaction of its own.
- *
- * Only what is written through `transaction` is covered: a mail sent by the handler is sent again after a crash. A receiver that finds
- * an event in the hands of another waits for that transaction to end, at most `busyBudgetMs`. A try that ends with
- * its process is not counted.
- *
- * A table of `PostgresDedupeStore` can be taken over by it, and the other way round. Let not both receive into one table at the same
- * time: a claim of the store would wait for a transaction here to end, whatever `busyBudgetMs` says.
- *
- * @param options - see `TransactionalInboxOptions`
- * @returns an inbox for `createWebhookHandler({ inbox })`
- * @throws ConfigurationError when an option makes no sense; nothing is sent yet
- * @example
- * const inbox = transactionalInbox({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
- * await inbox.createTable();
- * const webhooks = createWebhookHandler({
- *   secret: process.env.WEBHOOK_SECRET,
- *   inbox,
- *   handler: async (event, { transaction, delivery }) => {
- *     await transaction.query('INSERT INTO parcel_events VALUES ($1, $2)', [delivery.tracker.trackerId, event.status]);
- *   },
- * });
- */
-export function transactionalInbox<Source extends TransactionSource>(
-  options: TransactionalInboxOptions<Source>,
-): TransactionalInbox<Source> {
-  const schema = z.strictObject({
-    ...commonOptions<TransactionContext<Source>>(60_000),
-    pool: transactionSourceOption<Source>(),
-    // Checked by the table.
-    table: z.custom<string>().optional(),
-  } satisfies OptionShape<TransactionalInboxOptions<Source>>);
-  const { pool, table: tableName, ...common } = checkOptions(schema, options);
-  const table = new InboxTable(tableName);
-  const settings = inboxSettings(common);
-  const source = new TransactionalSource(pool, table, settings.retainMs);
-  return {
-    createTable: () => table.create(pool),
-    purge: (purgeOptions) => table.purge(pool, purgeOptions),
-    process: (payload, callbacks, processOptions = {}) =>
-      processWebhook(settings, source, payload, callbacks, processOptions),
-  };
-}
-
-/** When to ask again for an event whose holder's transaction may end at any moment, in milliseconds. */
-const RETRY_AFTER_MS = 1_000;
 /**
  * SQLSTATEs of a wait for another receiver that was given up: `lock_not_available` by `lock_timeout`, `query_canceled` by a
  * `statement_timeout` of the application that is shorter, `deadlock_detected`.
  */
 const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
-/** Counting a failure may not hold the response up behind a rival that has taken the event over since. */
-const COUNT_LOCK_TIMEOUT_MS = 1_000;
+/** Counting a failure may not hold the response up behind a receiver that has taken the event over since. */
+const COUNT_LOCK_TIMEOUT = '1000ms';
 
-/** The sessions of a transactional inbox: one transaction a webhook, which marks its events as done. */
-class TransactionalSource<Source extends TransactionSource>
-  implements WorkSource<TransactionContext<Source>>
+/** What a callback failed with. */
+interface Failure {
+  readonly error: unknown;
+  /** The token of the transaction when the callback itself failed; null when only its transaction could not be committed. */
+  readonly token: string | null;
+}
+
+interface Limits {
+  /** When to stop waiting for other receivers, on the clock of `performance.now`. */
+  readonly giveUpAt: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * An inbox whose events take effect exactly once, crashes included: a row that says "handled" and the callback's own writes
+ * are committed in one transaction. All new events of a webhook share one transaction. When that fails, each call of a callback is
+ * repeated in a transaction of its own, also where it had succeeded before: its first writes were rolled back.
+ *
+ * Only what is written through `transaction` happens once: a mail that a callback sends may be sent again. A receiver that finds
+ * an event in the hands of another waits for that transaction to end. A try that ends with its process is not counted.
+ *
+ * A table of `PostgresDedupeStore` can be taken over by it, and the other way round. Do not let both receive into one table at the same
+ * time: a claim of the store would wait for a transaction here to end.
+ *
+ * @example
+ * const inbox = new TransactionalInbox({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
+ * await inbox.createTable();
+ * const webhooks = createWebhookHandler({
+ *   secret: process.env.WEBHOOK_SECRET,
+ *   inbox,
+ *   onEvent: async (event, { transaction, message }) => {
+ *     await transaction.query('INSERT INTO parcel_events VALUES ($1, $2)', [message.tracker.trackerId, event.status]);
+ *   },
+ * });
+ */
+export class TransactionalInbox<Source extends TransactionSource>
+  implements WebhookProcessor<TransactionContext<Source>>
 {
-  readonly inFlight = new InFlight();
-  readonly isWaiting = true;
   readonly #pool: Source;
   readonly #table: InboxTable;
-  readonly #retainMs: number;
+  readonly #commandTimeoutMs: number;
+  readonly #settings: InboxSettings<TransactionContext<Source>>;
 
-  constructor(pool: Source, table: InboxTable, retainMs: number) {
+  /**
+   * @param options - see `TransactionalInboxOptions`
+   * @throws ConfigurationError when an option makes no sense; nothing is sent yet
+   */
+  constructor(options: TransactionalInboxOptions<Source>) {
+    const schema = z.strictObject({
+      ...buildCommonOptions<TransactionContext<Source>>(60_000),
+      pool: transactionSourceOption<Source>(),
+      // Checked by the table.
+      table: z.custom<string>().optional(),
+      commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
+    } satisfies OptionShape<TransactionalInboxOptions<Source>>);
+    const { pool, table, commandTimeoutMs, ...common } = checkOptions(schema, options);
     this.#pool = pool;
-    this.#table = table;
-    this.#retainMs = retainMs;
+    this.#table = new InboxTable(table);
+    this.#commandTimeoutMs = commandTimeoutMs;
+    this.#settings = resolveCommonOptions(common);
   }
 
-  async session(
-    items: readonly WorkItem[],
-    waitMs: number,
-    work: (session: WorkSession<TransactionContext<Source>>) => Promise<void>,
-  ): Promise<Undone | undefined> {
-    let session: TransactionSession<Source> | undefined;
-    // Short, for it stays in the row.
-    const token = randomUUID().slice(0, 8);
-    try {
-      await inTransaction(this.#pool, async (transaction, discard) => {
-        const lockTimeout = `${Math.max(1, Math.ceil(waitMs))}ms`;
-        const values = [this.#retainMs, lockTimeout, token];
-        const claims = await this.#table.take(transaction, 'take', keysOf(items), values, RETRY_AFTER_MS);
-        for (const [index, item] of items.entries()) {
-          item.claim = claims[index];
-          // A runner may do the work again when its commit fails.
-          item.outcome = undefined;
-        }
-        session = new TransactionSession<Source>(transaction, discard);
-        await work(session);
-        // What was taken and neither handled nor done for good is free again.
-        const open = items.filter(({ claim, isDone }) => claim?.status === 'acquired' && !isDone);
-        await this.#table.run(transaction, 'untake', keysOf(open), OUTLASTS_SENDER_MS);
-      });
-    } catch (error) {
-      if (session !== undefined) return this.#undo(items, token, session.undoneBy, error);
-      if (!BUSY_CODES.has(codeOf(error))) throw error;
-      for (const item of items) item.claim = { status: 'busy', retryAfterMs: RETRY_AFTER_MS };
-    }
-    return undefined;
+  /**
+   * Creates the table unless it exists; safe to call from several processes at once.
+   *
+   * @throws the errors of the pool
+   */
+  async createTable(): Promise<void> {
+    await this.#table.create(this.#pool);
   }
 
-  /** Rejects when it was the database that undid the work, and nothing that the work did. */
-  async #undo(
-    items: readonly WorkItem[],
-    token: string,
-    undoneBy: readonly WorkItem[] | undefined,
-    error: unknown,
-  ): Promise<Undone> {
-    // What was done for good is known by the table alone.
-    for (const item of items) item.outcome = undefined;
-    if (undoneBy === undefined && !isOfWork(error)) throw error;
-    // A `COMMIT` of the handler's own has made all that was taken done, and most of it was not even begun.
-    const taken = items.filter((item) => undoneBy?.includes(item) !== true);
-    await this.#table.run(this.#pool, 'reopen', keysOf(taken), token);
-    return { error, items: undoneBy };
+  /**
+   * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
+   *
+   * @param options - see `PurgeOptions`
+   * @returns how many events were deleted
+   * @throws ConfigurationError when an option makes no sense; the errors of the pool
+   */
+  async purge(options: PurgeOptions = {}): Promise<number> {
+    return this.#table.purge(this.#pool, options);
   }
 
-  /** Counts a failed attempt, which the transaction that failed could not. */
-  async giveBack(items: readonly WorkItem[]): Promise<void> {
-    await inTransaction(this.#pool, async (transaction) => {
-      const lockTimeout = `${COUNT_LOCK_TIMEOUT_MS}ms`;
-      await transaction.query(`SELECT set_config('lock_timeout', $1::text, true)`, [lockTimeout]);
-      await this.#table.run(transaction, 'fail', keysOf(items), OUTLASTS_SENDER_MS);
+  /**
+   * Handles what is new in a webhook body, oldest first, and reports on all of it.
+   *
+   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
+   * @param callbacks - a function for every new event, or `WebhookCallbacks`
+   * @param options - see `ProcessOptions`
+   * @returns what became of it; only the outcomes `done` and `rejected` leave nothing to redeliver
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
+   */
+  async process(
+    payload: unknown,
+    callbacks: EventCallback<TransactionContext<Source>> | WebhookCallbacks<TransactionContext<Source>>,
+    options: ProcessOptions = {},
+  ): Promise<WebhookReport> {
+    return processWebhook(this.#settings, payload, callbacks, options, async (jobs, giveUpAt, signal) => {
+      const limits = { giveUpAt, signal };
+      if (!(await this.#findDuplicates(getItems(jobs)))) return;
+      const open = jobs.filter(({ items }) => items.some(isOpen));
+      if (open.length > 1 && (await this.#handleTogether(open, limits))) return;
+      for (const job of open) {
+        await this.#handleAlone(job, limits);
+        // Every further event would wait for a database that is down.
+        const isDown = job.items.some(({ state }) => state === 'unavailable');
+        if (isDown) return setState(getItems(open).filter(isOpen), 'unavailable');
+      }
     });
   }
-}
 
-/** Whether a commit failed for what was done before it: a deferred constraint (class 23), or an end of the transaction. */
-function isOfWork(error: unknown): boolean {
-  return error instanceof TrackingError || /^23/.test(String(codeOf(error)));
-}
-
-const EACH = 'tracking_event';
-
-/** One transaction: its items are taken as done, and those that are not done at its end are given back. */
-class TransactionSession<Source extends TransactionSource>
-  implements WorkSession<TransactionContext<Source>>
-{
-  /** The items whose work ended the transaction. */
-  undoneBy: readonly WorkItem[] | undefined;
-  readonly #transaction: Queryable;
-  readonly #discard: () => void;
-
-  constructor(transaction: Queryable, discard: () => void) {
-    this.#transaction = transaction;
-    this.#discard = discard;
-  }
-
-  /** A transaction keeps what it took. */
-  confirm(): undefined {}
-
-  async attempt(
-    items: readonly WorkItem[],
-    isUndoable: boolean,
-    cancellation: Cancellation,
-    work: (extra: TransactionContext<Source>) => Promise<void> | undefined,
-  ): Promise<Failure | undefined> {
-    const transaction = this.#transaction;
-    if (isUndoable) await transaction.query(`SAVEPOINT ${EACH}`);
-    this.undoneBy = items;
+  /** Looks at what is done already, so that a repeat needs no transaction; false when the database fails. */
+  async #findDuplicates(items: readonly WorkItem[]): Promise<boolean> {
     try {
-      // Sound: `TransactionOf` is by definition the type of what this source's `connect` or `transaction` gives, and it came from there.
-      await work({ transaction: transaction as TransactionOf<Source> });
-      if (isUndoable) await transaction.query(`RELEASE SAVEPOINT ${EACH}`).catch(rethrowEnded);
+      const look = () => this.#table.look(this.#pool, getKeys(items));
+      const known = await withTimeLimit(look, this.#commandTimeoutMs);
+      setState(
+        items.filter(({ key }) => known.get(key)?.status === 'done'),
+        'duplicate',
+      );
+      return true;
     } catch (error) {
-      // Whoever was given up on may go on using the connection, which must then not be lent to anyone else.
-      if (cancellation.isReason(error)) this.#discard();
-      else if (isUndoable && (await this.#rollBack())) {
-        this.undoneBy = undefined;
-        return { error };
-      }
-      throw error;
+      this.#giveUp(items, error);
+      return false;
     }
-    this.undoneBy = undefined;
-    return undefined;
   }
 
-  /** Done at the end, with all others that were not handled. */
-  async giveBack(): Promise<void> {}
+  /** Handles all jobs in one transaction; false when each of them needs one of its own. */
+  async #handleTogether(jobs: readonly Job<TransactionContext<Source>>[], limits: Limits): Promise<boolean> {
+    const items = getItems(jobs).filter(isOpen);
+    const failure = await this.#transact(jobs, limits);
+    if (failure instanceof Object && failure.error instanceof TransactionEndedError) {
+      this.#settings.onError(failure.error, 'callback', getKeys(items));
+    }
+    // One key that another receiver holds must not keep the webhook from all others.
+    return failure === undefined && !items.every(({ state }) => state === 'busy');
+  }
 
-  #rollBack(): Promise<boolean> {
-    return this.#transaction.query(`ROLLBACK TO SAVEPOINT ${EACH}`).then(
-      () => true,
-      () => false,
+  async #handleAlone(job: Job<TransactionContext<Source>>, limits: Limits): Promise<void> {
+    const items = job.items.filter(isOpen);
+    if (limits.signal?.aborted) return setState(items, 'interrupted');
+    const failure = await this.#transact([job], limits);
+    if (failure === undefined) return;
+    // What another receiver holds or has done was not part of it.
+    const failed = items.filter(({ state }) => state === 'open');
+    this.#settings.onError(failure.error, 'callback', getKeys(failed));
+    const { maxAttempts } = this.#settings;
+    await this.#countFailure(
+      failed.filter(({ attempt }) => attempt < maxAttempts),
+      failure,
+    );
+    for (const item of failed.filter(({ attempt }) => attempt >= maxAttempts)) {
+      await this.#deadLetter(item, failure, limits);
+    }
+  }
+
+  async #deadLetter(item: WorkItem, { error, token }: Failure, limits: Limits): Promise<void> {
+    const { event, message, key } = item;
+    const letter: Job<TransactionContext<Source>> = {
+      items: [item],
+      call: (_, context) => this.#settings.onDeadLetter?.(event, { ...context, message, key, error }),
+    };
+    const failure = await this.#transact([letter], limits);
+    if (failure !== undefined) {
+      this.#settings.onError(failure.error, 'deadLetter', [key]);
+      await this.#countFailure([item], { error: failure.error, token });
+    } else if (item.state === 'handled') {
+      item.state = 'deadLettered';
+    }
+  }
+
+  /**
+   * Takes the open items of jobs, calls back for what is new, and commits. Gives the items their states, or resolves to what a
+   * callback failed with: what was taken is open again then, for the transaction was rolled back.
+   */
+  async #transact(
+    jobs: readonly Job<TransactionContext<Source>>[],
+    { giveUpAt, signal }: Limits,
+  ): Promise<Failure | undefined> {
+    const items = getItems(jobs).filter(isOpen);
+    // Short, for it stays in the row.
+    const token = randomUUID().slice(0, 8);
+    let hasTaken = false;
+    let callbackError: { readonly error: unknown } | undefined;
+    try {
+      await inTransaction(this.#pool, this.#commandTimeoutMs, async (transaction, discard) => {
+        // A runner may repeat all of this when its commit fails.
+        setState(items, 'open');
+        hasTaken = false;
+        const lockTimeoutMs = Math.max(1, Math.ceil(giveUpAt - performance.now()));
+        const values = [this.#settings.retainMs, `${lockTimeoutMs}ms`, token];
+        const claims = await withTimeLimit(
+          () => this.#table.claim(transaction, 'take', getKeys(items), ...values),
+          lockTimeoutMs + this.#commandTimeoutMs,
+        );
+        hasTaken = true;
+        for (const [index, item] of items.entries()) applyClaim(item, claims[index] ?? BUSY);
+        for (const job of jobs) {
+          const claimed = job.items.filter(isClaimed);
+          if (claimed.length === 0 || signal?.aborted) continue;
+          try {
+            await callWithTimeout(
+              claimed,
+              // Sound: `TransactionOf` is by definition the type of what this source's `connect` or `transaction` gives, and it came from there.
+              (context) =>
+                job.call(claimed, { ...context, transaction: transaction as TransactionOf<Source> }),
+              this.#settings.callbackTimeoutMs,
+              signal,
+            );
+          } catch (error) {
+            callbackError = { error };
+            // The callback may go on using the connection, which must then not be lent to anyone else.
+            if (error instanceof CallbackTimeoutError) discard();
+            throw error;
+          }
+          setState(claimed, 'handled');
+        }
+        const interrupted = items.filter(isClaimed);
+        await this.#table.run(transaction, 'untake', getKeys(interrupted), token);
+        setState(interrupted, 'interrupted');
+      });
+      return undefined;
+    } catch (error) {
+      if (!hasTaken && BUSY_CODES.has(getSqlState(error))) {
+        for (const item of items) applyClaim(item, BUSY);
+        return undefined;
+      }
+      if (callbackError === undefined && !isOfCallback(error)) {
+        this.#giveUp(items, error);
+        return undefined;
+      }
+      const unfinished = items.filter(isClaimed);
+      setState(
+        items.filter(({ state }) => state !== 'busy' && state !== 'duplicate'),
+        'open',
+      );
+      if (jobs.length > 1) await this.#reopen(unfinished, token);
+      return { error, token: callbackError === undefined ? null : token };
+    }
+  }
+
+  /** A callback that ended its transaction by a `COMMIT` has marked everything as done, and most of it was not even begun. */
+  async #reopen(items: readonly WorkItem[], token: string): Promise<void> {
+    const untake = () => this.#table.run(this.#pool, 'untake', getKeys(items), token);
+    await withTimeLimit(untake, this.#commandTimeoutMs).catch((error) =>
+      this.#settings.onError(error, 'release', getKeys(items)),
     );
   }
+
+  /** Counts a failed try, which the transaction that failed could not. */
+  async #countFailure(items: readonly WorkItem[], { error, token }: Failure): Promise<void> {
+    for (const item of items) item.error = error;
+    setState(items, 'failed');
+    const values = [OUTLASTS_SENDER_MS, COUNT_LOCK_TIMEOUT, token];
+    const count = () => this.#table.run(this.#pool, 'fail', getKeys(items), ...values);
+    await withTimeLimit(count, this.#commandTimeoutMs).catch((cause) =>
+      this.#settings.onError(cause, 'release', getKeys(items)),
+    );
+  }
+
+  /** The database failed, and nothing that a callback did. */
+  #giveUp(items: readonly WorkItem[], error: unknown): void {
+    setState(items, 'unavailable');
+    this.#settings.onError(error, 'claim', getKeys(items));
+  }
+}
+
+/** Whether a commit failed for what a callback did: it broke a deferred constraint (class 23), or ended the transaction. */
+function isOfCallback(error: unknown): boolean {
+  return error instanceof TransactionEndedError || /^23/.test(String(getSqlState(error)));
 }

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { type TransactionRunner, transactionalInbox } from '../../src/postgres/index.ts';
+import { TransactionalInbox, type TransactionRunner } from '../../src/postgres/index.ts';
 import { push, useInboxDatabase } from './inbox-database.ts';
 
 const database = useInboxDatabase();
@@ -17,8 +17,8 @@ function poolOf() {
   return { query: connection.query, connect: async () => connection };
 }
 
-test('a handler that ends its transaction by COMMIT → the other events are handled, now or on a redelivery', async () => {
-  const inbox = transactionalInbox({ pool: poolOf(), onError: silent });
+test('a callback that ends its transaction by COMMIT → the other events are handled, now or on a redelivery', async () => {
+  const inbox = new TransactionalInbox({ pool: poolOf(), onError: silent });
   const seen: unknown[] = [];
   let isFirst = true;
   const handler = async (
@@ -56,7 +56,7 @@ test('a runner that does the work again when the commit fails → what it handle
       }
     },
   };
-  const inbox = transactionalInbox({ pool, onError: silent });
+  const inbox = new TransactionalInbox({ pool, onError: silent });
   await inbox.process(push('a', 'b'), async ({ eventId }, { transaction }) => {
     await transaction.query('INSERT INTO effects VALUES ($1)', [eventId]);
   });
@@ -64,9 +64,46 @@ test('a runner that does the work again when the commit fails → what it handle
   expect(rows.map(({ id }) => id)).toEqual(['a', 'b']);
 });
 
+test('a callback that ends its transaction by COMMIT and then fails → its event is tried again, attempt 2', async () => {
+  const inbox = new TransactionalInbox({ pool: poolOf(), onError: silent });
+  const attempts: number[] = [];
+  const onEvent = async (
+    _event: unknown,
+    { transaction, attempt }: { transaction: { query(text: string): Promise<unknown> }; attempt: number },
+  ) => {
+    attempts.push(attempt);
+    if (attempt > 1) return;
+    await transaction.query('COMMIT');
+    throw new Error('failed after all');
+  };
+  expect(await inbox.process(push('a'), onEvent)).toMatchObject({ outcome: 'failed' });
+  expect(await inbox.process(push('a'), onEvent)).toMatchObject({ outcome: 'done', handled: 1 });
+  expect(attempts).toEqual([1, 2]);
+});
+
+test('the second of three events fails after a COMMIT of its own → all three are handled in the end', async () => {
+  const inbox = new TransactionalInbox({ pool: poolOf(), onError: silent });
+  const handled = new Set<unknown>();
+  let isFirst = true;
+  const onEvent = async (
+    { eventId }: { eventId?: unknown },
+    { transaction }: { transaction: { query(text: string): Promise<unknown> } },
+  ) => {
+    if (eventId === 'b' && isFirst) {
+      isFirst = false;
+      await transaction.query('COMMIT');
+      throw new Error('failed after all');
+    }
+    handled.add(eventId);
+  };
+  const report = await inbox.process(push('a', 'b', 'c'), onEvent);
+  expect(report.outcome).toBe('done');
+  expect([...handled].sort()).toEqual(['a', 'b', 'c']);
+});
+
 test('an event that was dead-lettered in a transaction that a later one ends → dead-lettered after all', async () => {
   const letters: unknown[] = [];
-  const inbox = transactionalInbox({
+  const inbox = new TransactionalInbox({
     pool: poolOf(),
     onError: silent,
     maxAttempts: 1,
@@ -79,8 +116,8 @@ test('an event that was dead-lettered in a transaction that a later one ends →
   expect(report).toMatchObject({ deadLettered: 2 });
 });
 
-test.each(['SAVEPOINT tracking_event', 'RELEASE SAVEPOINT tracking_webhook; COMMIT'])(
-  'last attempt, connection breaks at %s → not dead-lettered: no handler failed',
+test.each(['BEGIN; SAVEPOINT tracking_webhook', 'RELEASE SAVEPOINT tracking_webhook; COMMIT'])(
+  'last attempt, connection breaks at %s → not dead-lettered: no callback failed',
   async (breaking) => {
     let isBroken = false;
     const connection = {
@@ -98,7 +135,7 @@ test.each(['SAVEPOINT tracking_event', 'RELEASE SAVEPOINT tracking_webhook; COMM
     const onDeadLetter = vi.fn();
     const handler = vi.fn();
     const pool = { query: connection.query, connect: async () => connection };
-    const inbox = transactionalInbox({ pool, onError: () => {}, maxAttempts: 1, onDeadLetter });
+    const inbox = new TransactionalInbox({ pool, onError: () => {}, maxAttempts: 1, onDeadLetter });
     const report = await inbox.process({ trackerId: 't1', events: [{ eventId: 'a' }] }, handler);
     expect(onDeadLetter).not.toHaveBeenCalled();
     expect(report.outcome).toBe('unavailable');

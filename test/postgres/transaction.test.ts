@@ -1,13 +1,14 @@
 import { EventEmitter } from 'node:events';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import {
   type ConnectionPool,
   inTransaction,
   type TransactionRunner,
 } from '../../src/postgres/transaction.ts';
-import { transactionalInbox } from '../../src/postgres/transactional-inbox.ts';
+import { TransactionalInbox } from '../../src/postgres/transactional-inbox.ts';
 
+const LIMIT_MS = 2_000;
 const BEGIN = 'BEGIN; SAVEPOINT tracking_webhook';
 const COMMIT = 'RELEASE SAVEPOINT tracking_webhook; COMMIT';
 
@@ -43,31 +44,31 @@ const work = async (transaction: { query(text: string): Promise<unknown> }) => {
 describe('inTransaction with a pool', () => {
   test('work that resolves → committed, connection given back, its result', async () => {
     const pool = new RecordingPool();
-    expect(await inTransaction(pool, work)).toBe('result');
+    expect(await inTransaction(pool, LIMIT_MS, work)).toBe('result');
     expect(pool.log).toEqual([BEGIN, 'INSERT', COMMIT, 'give back']);
   });
 
   test('work that rejects → rolled back, connection given back, its error', async () => {
     const pool = new RecordingPool('INSERT');
-    await expect(inTransaction(pool, work)).rejects.toThrow('INSERT failed');
+    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('INSERT failed');
     expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', 'give back']);
   });
 
   test('a commit that fails → rejects with that error', async () => {
     const pool = new RecordingPool(COMMIT);
-    await expect(inTransaction(pool, work)).rejects.toThrow('COMMIT failed');
+    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('COMMIT failed');
     expect(pool.log).toEqual([BEGIN, 'INSERT', COMMIT, 'ROLLBACK', 'give back']);
   });
 
   test('a rollback that fails → connection closed, the error of the work', async () => {
     const pool = new RecordingPool('INSERT', 'ROLLBACK');
-    await expect(inTransaction(pool, work)).rejects.toThrow('INSERT failed');
+    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('INSERT failed');
     expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', 'close']);
   });
 
   test('work that discards the connection → closed without waiting for a rollback', async () => {
     const pool = new RecordingPool();
-    const abandoned = inTransaction(pool, async (_, discard) => {
+    const abandoned = inTransaction(pool, LIMIT_MS, async (_, discard) => {
       discard();
       throw new Error('gave up');
     });
@@ -77,7 +78,7 @@ describe('inTransaction with a pool', () => {
 
   test('a lent connection that breaks → no uncaught error, connection closed', async () => {
     const pool = new RecordingPool();
-    const broken = inTransaction(pool, async () => {
+    const broken = inTransaction(pool, LIMIT_MS, async () => {
       pool.emit('error', new Error('terminating connection'));
       throw new Error('the statement under way');
     });
@@ -87,20 +88,59 @@ describe('inTransaction with a pool', () => {
 
   test('a connection that is closed and breaks only then → no uncaught error', async () => {
     const pool = new RecordingPool();
-    await inTransaction(pool, async (_, discard) => discard());
+    await inTransaction(pool, LIMIT_MS, async (_, discard) => discard());
     expect(() => pool.emit('error', new Error('terminating connection'))).not.toThrow();
   });
 
   test('many transactions → no listener stays on the connection', async () => {
     const pool = new RecordingPool();
-    for (let count = 0; count < 20; count += 1) await inTransaction(pool, work);
+    for (let count = 0; count < 20; count += 1) await inTransaction(pool, LIMIT_MS, work);
     expect(pool.listenerCount('error')).toBe(0);
+  });
+
+  describe('a database that hangs', () => {
+    beforeEach(() => void vi.useFakeTimers());
+    afterEach(() => void vi.useRealTimers());
+    const hanging = () => new Promise<never>(() => {});
+
+    test.each([BEGIN, COMMIT])('at %s → rejects after the limit, connection closed', async (statement) => {
+      const pool = new RecordingPool();
+      const { query } = pool;
+      pool.query = (text) => (text === statement ? hanging() : query.call(pool, text));
+      const outcome = expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('within 2000 ms');
+      await vi.advanceTimersByTimeAsync(LIMIT_MS);
+      await outcome;
+      expect(pool.log.at(-1)).toBe('close');
+    });
+
+    test('and lends a connection after the limit → rejects, and that connection is given back', async () => {
+      const pool = new RecordingPool();
+      const { connect } = pool;
+      pool.connect = async () => {
+        await new Promise((resolve) => setTimeout(resolve, LIMIT_MS + 1));
+        return connect.call(pool);
+      };
+      const outcome = expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('within 2000 ms');
+      await vi.advanceTimersByTimeAsync(LIMIT_MS + 1);
+      await outcome;
+      expect(pool.log).toEqual(['give back']);
+    });
+
+    test('in a statement of the work → not limited', async () => {
+      const pool = new RecordingPool();
+      const slow = inTransaction(pool, LIMIT_MS, () => new Promise((resolve) => setTimeout(resolve, 9_000)));
+      await vi.advanceTimersByTimeAsync(9_000);
+      await slow;
+      expect(pool.log).toEqual([BEGIN, COMMIT, 'give back']);
+    });
   });
 
   test('a pool that lends nothing → rejects with its error', async () => {
     const pool = new RecordingPool();
     pool.connect = () => Promise.reject(new Error('timeout exceeded when trying to connect'));
-    await expect(inTransaction(pool, work)).rejects.toThrow('timeout exceeded when trying to connect');
+    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow(
+      'timeout exceeded when trying to connect',
+    );
   });
 });
 
@@ -112,9 +152,9 @@ test.each(['25P01', '25P02', '3B001'])(
     const cause = Object.assign(new Error('no such savepoint'), { code });
     const { query } = pool;
     pool.query = (text) => (text === COMMIT ? Promise.reject(cause) : query.call(pool, text));
-    await expect(inTransaction(pool, work)).rejects.toThrow(
+    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow(
       expect.objectContaining({
-        message: 'Expected the handler to leave its transaction open, got one that it ended',
+        message: 'Expected the callback to leave its transaction open, got one that it ended',
         cause,
       }),
     );
@@ -137,7 +177,7 @@ test('inTransaction with a runner → the runner decides when it is committed', 
       return result;
     },
   };
-  expect(await inTransaction(runner, work)).toBe('result');
+  expect(await inTransaction(runner, LIMIT_MS, work)).toBe('result');
   expect(log).toEqual([
     'begin',
     'SAVEPOINT tracking_webhook',
@@ -148,9 +188,9 @@ test('inTransaction with a runner → the runner decides when it is committed', 
 });
 
 test.each([undefined, null, 'postgres://localhost', {}, { query() {} }])(
-  'transactionalInbox({ pool: %j }) → ConfigurationError',
+  'new TransactionalInbox({ pool: %j }) → ConfigurationError',
   (pool) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
-    expect(() => transactionalInbox({ pool: pool as never })).toThrow(ConfigurationError);
+    expect(() => new TransactionalInbox({ pool: pool as never })).toThrow(ConfigurationError);
   },
 );

@@ -3,9 +3,9 @@ import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import {
   PostgresDedupeStore,
+  TransactionalInbox,
   type TransactionalInboxOptions,
   type TransactionRunner,
-  transactionalInbox,
 } from '../../src/postgres/index.ts';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
 import { push, useInboxDatabase } from './inbox-database.ts';
@@ -15,7 +15,7 @@ const database = useInboxDatabase();
 const silent = () => {};
 
 function makeInbox(options: Partial<TransactionalInboxOptions<PGlite>> = {}) {
-  return transactionalInbox({ pool: database(), onError: silent, ...options });
+  return new TransactionalInbox({ pool: database(), onError: silent, ...options });
 }
 
 async function effects(): Promise<unknown[]> {
@@ -70,13 +70,13 @@ describe('events', () => {
     expect(await effects()).toEqual(['a', 'b']);
   });
 
-  test('context → delivery, key, attempt and signal beside the transaction', async () => {
+  test('context → message, key, attempt and signal beside the transaction', async () => {
     const handler = vi.fn();
     await makeInbox().process(push('a'), handler);
     expect(handler).toHaveBeenCalledExactlyOnceWith(
       expect.objectContaining({ eventId: 'a' }),
       expect.objectContaining({
-        delivery: expect.objectContaining({ kind: 'events' }),
+        message: expect.objectContaining({ kind: 'events' }),
         key: 'tracking/events:t1:a',
         attempt: 1,
         signal: expect.any(AbortSignal),
@@ -94,7 +94,7 @@ describe('events', () => {
   });
 });
 
-describe('a handler that fails', () => {
+describe('a callback that fails', () => {
   test('one event → its writes are undone, its siblings stay', async () => {
     const report = await makeInbox().process(push('a', 'b', 'c'), writing(failOn('b')));
     expect(report).toMatchObject({
@@ -159,7 +159,7 @@ describe('a handler that fails', () => {
           throw Object.assign(new Error('commit failed'), { code });
         }),
     };
-    const inbox = transactionalInbox({ pool, onError: silent });
+    const inbox = new TransactionalInbox({ pool, onError: silent });
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome, handled: 0 });
   });
 
@@ -174,17 +174,17 @@ describe('a handler that fails', () => {
       await transaction(work);
       throw new Error('connection lost');
     };
-    const inbox = transactionalInbox({ pool, onError: silent });
+    const inbox = new TransactionalInbox({ pool, onError: silent });
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'unavailable', handled: 0 });
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'done', duplicates: 1 });
     expect(await effects()).toEqual(['a']);
   });
 
-  test('beyond handlerTimeoutMs → failed, signal aborted, writes undone', async () => {
+  test('beyond callbackTimeoutMs → failed, signal aborted, writes undone', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const aborted = vi.fn();
-      const report = await makeInbox({ handlerTimeoutMs: 1_000 }).process(
+      const report = await makeInbox({ callbackTimeoutMs: 1_000 }).process(
         push('a'),
         async (_, { transaction, signal }) => {
           signal.addEventListener('abort', aborted);
@@ -222,7 +222,7 @@ describe('a handler that fails', () => {
     const error = new Error('no such tracker');
     await makeInbox({ onError }).process(push('a'), () => Promise.reject(error));
     expect(onError).toHaveBeenCalledExactlyOnceWith(error, {
-      operation: 'handler',
+      operation: 'callback',
       keys: ['tracking/events:t1:a'],
     });
   });
@@ -267,11 +267,11 @@ describe('dead letters', () => {
 });
 
 describe('other callbacks', () => {
-  test('onDelivery → one transaction for all new events of the delivery', async () => {
+  test('onEvents → one transaction for all new events of the delivery', async () => {
     const inbox = makeInbox();
     await inbox.process(push('a'), writing());
     const report = await inbox.process(push('a', 'b', 'c'), {
-      onDelivery: async ({ events }, { transaction }) => {
+      onEvents: async ({ events }, { transaction }) => {
         for (const event of events) await writing()(event, { transaction });
         throw new Error('after the last write');
       },
@@ -280,12 +280,12 @@ describe('other callbacks', () => {
     expect(await effects()).toEqual(['a']);
   });
 
-  test('onDelivery fails, and comes again behind a new event → told the highest attempt of both', async () => {
+  test('onEvents fails, and comes again behind a new event → told the highest attempt of both', async () => {
     const inbox = makeInbox();
-    await inbox.process(push('b'), { onDelivery: () => Promise.reject(new Error('failed')) });
-    const onDelivery = vi.fn();
-    await inbox.process(push('a', 'b'), { onDelivery });
-    expect(onDelivery).toHaveBeenCalledExactlyOnceWith(
+    await inbox.process(push('b'), { onEvents: () => Promise.reject(new Error('failed')) });
+    const onEvents = vi.fn();
+    await inbox.process(push('a', 'b'), { onEvents });
+    expect(onEvents).toHaveBeenCalledExactlyOnceWith(
       expect.anything(),
       expect.objectContaining({ attempt: 2 }),
     );
@@ -308,32 +308,12 @@ describe('other callbacks', () => {
     expect(onProofOfDelivery).toHaveBeenCalledOnce();
   });
 
-  test('a delivery without new events → onSnapshot', async () => {
-    const inbox = makeInbox();
-    const onSnapshot = vi.fn();
-    await inbox.process(push('a'), { handler: silent, onSnapshot });
-    expect(onSnapshot).not.toHaveBeenCalled();
-    const report = await inbox.process(push('a'), { handler: silent, onSnapshot });
-    expect(onSnapshot).toHaveBeenCalledOnce();
-    expect(report).toMatchObject({ snapshots: 1, duplicates: 1 });
-  });
-
-  test('an unknown topic → onUnhandled', async () => {
-    const onUnhandled = vi.fn();
+  test('an unknown topic → onOther', async () => {
+    const onOther = vi.fn();
     const unknown = { trackings: [{ metadata: { topic: 'tracking/weather' } }] };
-    const report = await makeInbox().process(unknown, { onUnhandled });
-    expect(onUnhandled).toHaveBeenCalledOnce();
-    expect(report).toMatchObject({ outcome: 'done', unhandled: 1 });
-  });
-
-  test('onSnapshot that fails → failed, so that it is delivered again', async () => {
-    const inbox = makeInbox();
-    await inbox.process(push('a'), silent);
-    const onSnapshot = () => Promise.reject(new Error('cache down'));
-    expect(await inbox.process(push('a'), { handler: silent, onSnapshot })).toMatchObject({
-      outcome: 'failed',
-      failures: [{ keys: [] }],
-    });
+    const report = await makeInbox().process(unknown, { onOther });
+    expect(onOther).toHaveBeenCalledOnce();
+    expect(report).toMatchObject({ outcome: 'done', others: 1 });
   });
 
   test('a broken item among good ones → the good are handled, the rest is rejected', async () => {
@@ -351,13 +331,13 @@ describe('together with a PostgresDedupeStore on the same table', () => {
   const key = 'tracking/events:t1:a';
 
   test('an event that the store knows as done → a duplicate', async () => {
-    const store = new PostgresDedupeStore({ client: database() });
+    const store = new PostgresDedupeStore({ pool: database() });
     await store.commit([key], { retainMs: 60_000 });
     expect(await makeInbox().process(push('a'), writing())).toMatchObject({ outcome: 'done', duplicates: 1 });
   });
 
   test('an event that the store leased → busy for the rest of the lease, its siblings are handled', async () => {
-    const store = new PostgresDedupeStore({ client: database() });
+    const store = new PostgresDedupeStore({ pool: database() });
     await store.claim([key], { token: 'another receiver', leaseMs: 60_000 });
     const report = await makeInbox().process(push('a', 'b'), writing());
     expect(report).toMatchObject({ outcome: 'busy', busy: [key], handled: 1 });
@@ -369,7 +349,7 @@ describe('together with a PostgresDedupeStore on the same table', () => {
 
   test('an event handled here → done for the store', async () => {
     await makeInbox().process(push('a'), writing());
-    const store = new PostgresDedupeStore({ client: database() });
+    const store = new PostgresDedupeStore({ pool: database() });
     expect(await store.claim([key], { token: 'another', leaseMs: 1_000 })).toEqual([{ status: 'done' }]);
   });
 });
@@ -405,7 +385,24 @@ test('a signal that aborts → nothing new begins, the rest is interrupted', asy
   });
 });
 
-test('lock_timeout of the application → as it was, while the handler runs', async () => {
+test('a message without events → onOther', async () => {
+  const onOther = vi.fn();
+  const report = await makeInbox().process(push(), { onEvent: silent, onOther });
+  expect(onOther).toHaveBeenCalledOnce();
+  expect(report).toMatchObject({ outcome: 'done', others: 1 });
+});
+
+test('lock_timeout of the application → as it was once the webhook is over, whether its callback failed or not', async () => {
+  await database().query(`SET lock_timeout = '7s'`);
+  const inbox = makeInbox();
+  const onEvent = vi.fn().mockRejectedValueOnce(new Error('failed')).mockResolvedValue(undefined);
+  for (const outcome of ['failed', 'done']) {
+    expect((await inbox.process(push('a'), onEvent)).outcome).toBe(outcome);
+    expect((await database().query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: '7s' }]);
+  }
+});
+
+test('lock_timeout of the application → as it was, while the callback runs', async () => {
   await database().query(`SET lock_timeout = '7s'`);
   let during: unknown;
   await makeInbox().process(push('a'), async (_, { transaction }) => {
@@ -419,8 +416,8 @@ test('a webhook handler with this inbox → 500 while the handler fails, then 20
   const outcomes: boolean[] = [true, false];
   const receive = createWebhookHandler({
     inbox: makeInbox(),
-    allowUnauthenticated: true,
-    handler: async (event, { transaction }) => {
+    secret: false,
+    onEvent: async (event, { transaction }) => {
       await transaction.query('INSERT INTO effects VALUES ($1)', [event.eventId]);
       if (outcomes.shift()) throw new Error('not yet');
     },
@@ -436,7 +433,7 @@ test('a webhook handler with this inbox → 500 while the handler fails, then 20
   expect(await effects()).toEqual(['a']);
 });
 
-test.each([{ retainMs: 1_000 }, { busyBudgetMs: -1 }, { handlerTimeoutMs: 0 }, { table: 'a b' }])(
+test.each([{ retainMs: 1_000 }, { commandTimeoutMs: 0 }, { callbackTimeoutMs: 0 }, { table: 'a b' }])(
   '%j → ConfigurationError',
   (options) => {
     expect(() => makeInbox(options)).toThrow(ConfigurationError);
@@ -446,5 +443,5 @@ test.each([{ retainMs: 1_000 }, { busyBudgetMs: -1 }, { handlerTimeoutMs: 0 }, {
 test('a pool without transactions → ConfigurationError', () => {
   const pool = { query: async () => ({ rows: [] }) };
   // @ts-expect-error: what a caller without types may pass
-  expect(() => transactionalInbox({ pool })).toThrow(ConfigurationError);
+  expect(() => new TransactionalInbox({ pool })).toThrow(ConfigurationError);
 });
