@@ -3,7 +3,7 @@
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 import { TrackingClient } from '../src/index.ts';
-import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from '../src/webhooks/index.ts';
+import { createWebhookHandler, MemoryDedupeStore } from '../src/webhooks/index.ts';
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 /** Runs before the one that counts: schemas are compiled by then. */
@@ -64,7 +64,7 @@ print('trackers.results', await filesPassed(async () => client.trackers.results(
 
 const handle = createWebhookHandler({
   secret: 'a-secret-of-some-length',
-  inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
+  store: new MemoryDedupeStore(),
   onEvent: () => {},
 });
 print(

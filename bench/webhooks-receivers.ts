@@ -15,11 +15,11 @@ const results: ReceiverResult[] = [];
 for (const each of cases) {
   for (const [events, copies] of [
     [1, 1],
-    [10, 1],
+    [2, 1],
     [1, 3],
-    [10, 3],
+    [2, 3],
   ] as const) {
-    const webhooks = (each.name.includes('Memory') ? 4_000 : 1_000) / (events === 10 ? 4 : 1);
+    const webhooks = each.name.includes('Memory') ? 4_000 : 1_000;
     results.push(await measureReceivers(each, events, copies, webhooks));
   }
 }
@@ -37,7 +37,8 @@ const section = `## Webhook receivers
 
 Unique events a second through a handler with an inbox, against a receiver written by hand for the same store: the header
 checked, the body parsed, one insert (or \`SET NX\` each, or a \`Set\`), an answer. The two take turns, 64 requests at a time;
-medians of five. "Copies": how often each webhook is sent at the same moment.
+medians of five. "Copies": how often each webhook is sent; three copies are shuffled among
+all others, as a sender that repeats after minutes does.
 
 | Store | Events a webhook | Copies | By hand | Ours | Ratio | Must |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -1,7 +1,7 @@
 /**
  * Proves the webhook stores on real servers: fleets of receiver processes that are killed meanwhile.
  *
- * `npx tsx bench/webhooks-stores.ts` sends 10,000 events through every store and writes `results/webhooks-stores.json` and
+ * `npx tsx bench/webhooks-stores.ts` sends 3,000 events three times through every store and writes `results/webhooks-stores.json` and
  * its section of `README.md`; `--quick` sends 500 and only prints. Wants Redis on `REDIS_URL` and PostgreSQL on `DATABASE_URL`.
  */
 import { writeFileSync } from 'node:fs';
@@ -11,8 +11,8 @@ import { type FleetCase, type FleetResult, runFleetCase } from './webhooks-store
 import { machine, toMarkdown } from './webhooks-stores/report.ts';
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const traffic = { events: values.quick ? 500 : 10_000, copies: 3, perWebhook: 8, concurrency: 24 };
-const kills = values.quick ? 3 : 12;
+const traffic = { events: values.quick ? 500 : 3_000, copies: 3, perWebhook: 8, concurrency: 24 };
+const kills = values.quick ? 3 : 10;
 const services = {
   redisUrl: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
   postgresUrl: process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test',

@@ -90,7 +90,7 @@ async function postgresPlace(url: string): Promise<Place> {
   const pool = new pg.Pool({ connectionString: url, max: 1 });
   await pool.query(`CREATE SCHEMA ${namespace}`);
   await pool.query(`CREATE TABLE ${namespace}.effects (key text)`);
-  await new PostgresDedupeStore({ pool: pool, table: `${namespace}.inbox` }).createTable();
+  await new PostgresDedupeStore({ pool, table: `${namespace}.inbox` }).createTable();
   return {
     url,
     namespace,

@@ -1,5 +1,5 @@
 import { VERSION } from 'tracking-client';
-import type { RecordedRequest, SentWebhook, WebhookPush } from 'tracking-client/testing';
+import type { QueuedPush, RecordedRequest, SentWebhook } from 'tracking-client/testing';
 import type { FakeFlags } from './fake-flags.ts';
 import type { Colours } from './terminal.ts';
 import { plain } from './text.ts';
@@ -57,7 +57,7 @@ export function requestLine(request: RecordedRequest, colours: Colours): string 
   return line(receivedAtMs, method, text, statusText(status, isGood, colours) + end, colours);
 }
 
-function contentOf({ item }: WebhookPush): string {
+function contentOf({ item }: QueuedPush): string {
   if (!('events' in item)) return 'proof of delivery';
   const [newest] = item.events;
   const text = plain(newest?.status ?? newest?.statusMilestone ?? 'no status');
@@ -67,7 +67,7 @@ function contentOf({ item }: WebhookPush): string {
 /** One push as a line; one that was refused with what follows. */
 export function pushLine(
   { status, succeeded, attempt }: SentWebhook,
-  pushes: readonly WebhookPush[],
+  pushes: readonly QueuedPush[],
   options: { readonly atMs: number; readonly maxAttempts: number; readonly colours: Colours },
 ): string {
   const { atMs, maxAttempts, colours } = options;

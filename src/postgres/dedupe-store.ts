@@ -6,8 +6,8 @@ import {
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,
   OUTLASTS_SENDER_MS,
-  withTimeLimit,
 } from '../webhooks/dedupe-store.ts';
+import { withTimeLimit } from '../webhooks/work.ts';
 import { BUSY, InboxTable, type PurgeOptions, type Queryable, queryableOption } from './table.ts';
 
 /** Options of {@link PostgresDedupeStore}. */

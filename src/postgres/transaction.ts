@@ -1,6 +1,6 @@
 import { hasMethods, option } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import { StoreTimeoutError, withTimeLimit } from '../webhooks/dedupe-store.ts';
+import { StoreTimeoutError, withTimeLimit } from '../webhooks/work.ts';
 import { getSqlState, type Queryable } from './table.ts';
 
 /** A connection lent by a pool. A text without values may hold several statements, as `pg` allows. */

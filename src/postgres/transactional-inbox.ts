@@ -4,7 +4,7 @@ import { checkOptions, type OptionShape, timeoutOption } from '../common/option-
 import type { Logger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
 import type { EventCallback, WebhookCallbacks } from '../webhooks/callbacks.ts';
-import { DEFAULT_COMMAND_TIMEOUT_MS, OUTLASTS_SENDER_MS, withTimeLimit } from '../webhooks/dedupe-store.ts';
+import { DEFAULT_COMMAND_TIMEOUT_MS, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 import { processWebhook } from '../webhooks/inbox.ts';
 import {
   buildCommonOptions,
@@ -25,6 +25,7 @@ import {
   type Job,
   setState,
   type WorkItem,
+  withTimeLimit,
 } from '../webhooks/work.ts';
 import { BUSY, getSqlState, InboxTable, type PurgeOptions } from './table.ts';
 import {

@@ -7,8 +7,8 @@ import {
   type DedupeStore,
   OUTLASTS_SENDER_MS,
   storableKey,
-  withTimeLimit,
 } from '../webhooks/dedupe-store.ts';
+import { withTimeLimit } from '../webhooks/work.ts';
 import {
   type RedisClient,
   type RedisScript,

@@ -26,8 +26,8 @@ export type { FakeShipment } from './shipments/fake-shipment.ts';
 export type { PlayName } from './shipments/scenarios.ts';
 export type { EventInput } from './shipments/shipment.ts';
 export type { FakeServer, ListenOptions } from './transports.ts';
-export type { WebhookTarget } from './webhooks/delivery.ts';
-export type { PushAttempt, PushItem, WebhookPush, WebhookQueue } from './webhooks/queue.ts';
+export type { PushAttempt, PushItem, QueuedPush, WebhookQueue } from './webhooks/queue.ts';
+export type { WebhookTarget } from './webhooks/receiver.ts';
 export {
   createWebhookSender,
   type SentWebhook,

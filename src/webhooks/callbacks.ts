@@ -67,6 +67,9 @@ export const CALLBACK_OPTIONS = {
 } satisfies OptionShape<WebhookCallbacks>;
 const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
 
+/** What `checkCallbacks` made: a webhook handler checks its callbacks once, not for every webhook. */
+export const checkedCallbacks = new WeakSet<object>();
+
 /**
  * Checks callbacks; a function alone is `onEvent`.
  *
@@ -90,5 +93,7 @@ export function checkCallbacks<Extra extends object>(
   if ((onEvent ?? onEvents ?? onProofOfDelivery ?? onOther) === undefined) {
     throw new ConfigurationError('Expected `onEvent` or another callback for webhooks, got none');
   }
-  return { onEvent, onEvents, onProofOfDelivery, onOther };
+  const checked = { onEvent, onEvents, onProofOfDelivery, onOther };
+  checkedCallbacks.add(checked);
+  return checked;
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { TrackingError } from '../errors.ts';
 
 /** What a claim of one key found. */
 export type Claim =
@@ -60,39 +59,6 @@ export const OUTLASTS_SENDER_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The default of `commandTimeoutMs`: how long one call of a store may take, in milliseconds. */
 export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
-
-/** A call of a store took too long. It goes on, for no driver can take it back. */
-export class StoreTimeoutError extends TrackingError {
-  // Named, so that `instanceof` holds across the entry points of the package.
-  static override readonly kind: string = 'StoreTimeoutError';
-
-  /** Settles as the call does. */
-  readonly #call: Promise<unknown>;
-
-  constructor(limitMs: number, call: Promise<unknown>) {
-    super(`Expected the store to respond within ${limitMs} ms`);
-    this.#call = call;
-  }
-
-  /** Calls back if the call succeeds after all. */
-  onLateSuccess(callback: () => void): void {
-    this.#call.then(callback, () => {});
-  }
-}
-
-/** Rejects with a `StoreTimeoutError` when a call of a store takes too long. */
-export async function withTimeLimit<Result>(call: () => Promise<Result>, limitMs: number): Promise<Result> {
-  const result = call();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StoreTimeoutError(limitMs, result)), limitMs);
-  });
-  try {
-    return await Promise.race([result, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 const HASHED = 'sha256:';
 

@@ -4,16 +4,15 @@ import { sleep } from '../common/abort.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookMessage } from '../schemas/webhook.ts';
-import { checkCallbacks, type EventCallback, type WebhookCallbacks } from './callbacks.ts';
-import { type Claim, StoreTimeoutError, withTimeLimit } from './dedupe-store.ts';
-import { buildItemError, getField } from './issues.ts';
+import { checkCallbacks, checkedCallbacks, type EventCallback, type WebhookCallbacks } from './callbacks.ts';
+import type { Claim } from './dedupe-store.ts';
 import {
   type InboxSettings,
   resolveInboxOptions,
   type StoreInboxSettings,
   type WebhookInboxOptions,
 } from './options.ts';
-import { type ParsedWebhook, parseWebhook } from './parse.ts';
+import { buildItemError, getField, type ParsedWebhook, parseWebhook } from './parse.ts';
 import {
   buildReport,
   type ProcessOptions,
@@ -31,8 +30,10 @@ import {
   isOpen,
   type Job,
   planJobs,
+  StoreTimeoutError,
   setState,
   type WorkItem,
+  withTimeLimit,
 } from './work.ts';
 
 /** The limit of one call of a store. Longer than two statements of 2 s, since a batched call waits for one other statement. */
@@ -101,7 +102,7 @@ export type JobRunner<Extra extends object> = (
 ) => Promise<void>;
 
 const processOptions = z.strictObject({
-  busyTimeoutMs: delayOption.default(8_000),
+  busyTimeoutMs: delayOption.optional(),
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
@@ -113,8 +114,10 @@ export async function processWebhook<Extra extends object>(
   options: ProcessOptions,
   runJobs: JobRunner<Extra>,
 ): Promise<WebhookReport> {
-  const checked = checkCallbacks(callbacks);
-  const { busyTimeoutMs, signal } = checkOptions(processOptions, options);
+  // Of a webhook handler, both are our own.
+  const isOurs = typeof callbacks === 'object' && checkedCallbacks.has(callbacks);
+  const checked = isOurs ? callbacks : checkCallbacks(callbacks);
+  const { busyTimeoutMs = 8_000, signal } = isOurs ? options : checkOptions(processOptions, options);
   const giveUpAt = performance.now() + busyTimeoutMs;
   const parsed = parseWebhook(payload);
   reportIssues(settings, parsed);

@@ -35,7 +35,6 @@ export type {
 export type { Claim, DedupeStore } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
-export type { ItemIssues } from './issues.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export {
   type FastifyLikeReply,
@@ -50,7 +49,7 @@ export type {
   InboxOperation,
   WebhookInboxOptions,
 } from './options.ts';
-export { type ParsedWebhook, parseWebhook } from './parse.ts';
+export { type ItemIssues, type ParsedWebhook, parseWebhook } from './parse.ts';
 export type {
   ProcessOptions,
   WebhookFailure,

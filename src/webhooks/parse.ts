@@ -2,13 +2,13 @@ import { z } from 'zod';
 import {
   compileWhenHot,
   errorMap,
+  formatPath,
   kindOf,
   toValidationIssues,
   type ValidationIssue,
 } from '../common/validation.ts';
 import { WebhookParseError } from '../errors.ts';
 import { buildEventKeys, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
-import { isJsonObject } from '../schemas/envelope.ts';
 import {
   eventsMessageSchema,
   otherMessageSchema,
@@ -19,7 +19,14 @@ import {
   webhookEventSchema,
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
-import { IssueList, type ItemIssues } from './issues.ts';
+
+/** What is wrong with one item of a webhook. */
+export interface ItemIssues {
+  /** Its place in `trackings`; 0 for a body that is one item itself. */
+  readonly index: number;
+  /** The broken rules, the first 20 of an item; paths start at the item. */
+  readonly issues: readonly ValidationIssue[];
+}
 
 /** What a webhook body holds. */
 export interface ParsedWebhook {
@@ -45,7 +52,7 @@ export interface ParsedWebhook {
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
  * @returns the messages, the items that are none, and the fields that are not what they should be
- * @throws WebhookParseError when text or bytes are not UTF-8 JSON
+ * @throws WebhookParseError when text or bytes are not UTF-8 JSON, or hold more than 250,000 objects
  * @example
  * const { messages, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
  * // messages: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
@@ -87,7 +94,13 @@ function decodeUtf8(bytes: ArrayBuffer | ArrayBufferView): string {
   }
 }
 
+/** Far more than a webhook holds: millions of empty objects would block the event loop for seconds. */
+const MAX_OBJECTS = 250_000;
+
 function parseJson(text: string): unknown {
+  if (countObjects(text) > MAX_OBJECTS) {
+    throw new WebhookParseError(`Expected \`body\` to hold at most ${MAX_OBJECTS} objects, got more`);
+  }
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -95,10 +108,23 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** How many objects a text may hold at most; stops above `MAX_OBJECTS`. */
+function countObjects(text: string): number {
+  let count = 0;
+  if (text.length <= MAX_OBJECTS) return count;
+  for (let at = text.indexOf('{'); at !== -1 && count <= MAX_OBJECTS; at = text.indexOf('{', at + 1))
+    count += 1;
+  return count;
+}
+
 type JsonObject = Readonly<Record<string, unknown>>;
 
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** More than any shipment has; checking a million would take a gigabyte for what is wrong with them. */
-const MOST_TRACKING_NUMBERS = 1_000;
+const MAX_TRACKING_NUMBERS = 1_000;
 
 /** Its events are checked one by one: a list checks all of them before it says what is wrong. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
@@ -156,7 +182,7 @@ class ItemReader {
 
   #readEventsMessage(item: JsonObject, index: number): void {
     const { metadata, shipment, events: sent } = item;
-    const isEndless = isJsonObject(shipment) && lengthOf(shipment['trackingNumbers']) > MOST_TRACKING_NUMBERS;
+    const isEndless = isJsonObject(shipment) && lengthOf(shipment['trackingNumbers']) > MAX_TRACKING_NUMBERS;
     const checkable = isEndless ? { ...item, shipment: undefined } : item;
     const isNamed = !isJsonObject(metadata) || isText(metadata['topic']);
     if (!isNamed || !hasTrackerId(item) || !Array.isArray(sent)) {
@@ -253,7 +279,7 @@ function lengthOf(value: unknown): number {
 }
 
 function tooManyNumbers(count: number): ValidationIssue {
-  const message = `Expected \`shipment.trackingNumbers\` to be at most ${MOST_TRACKING_NUMBERS}, got an array of ${count}`;
+  const message = `Expected \`shipment.trackingNumbers\` to be at most ${MAX_TRACKING_NUMBERS}, got an array of ${count}`;
   return { path: ['shipment', 'trackingNumbers'], code: 'too_big', message };
 }
 
@@ -266,4 +292,47 @@ function issuesOf(schema: z.ZodType, sent: unknown, position?: number): Validati
   });
   if (error === undefined) return [];
   return toValidationIssues(error).map((issue) => ({ ...issue, path: [...at, ...issue.path] }));
+}
+
+const MAX_ITEMS_WITH_ISSUES = 100;
+const MAX_ISSUES_PER_ITEM = 20;
+
+/**
+ * Collects the first issues of the first items of a body: every byte of a body can break a rule, and an issue takes hundreds of
+ * bytes, so all of them would take more memory than there is.
+ */
+class IssueList {
+  readonly #issuesOfItem = new Map<number, ValidationIssue[]>();
+
+  /** Whether there is no room for more issues of an item, so that nobody needs to look for them. */
+  isFull(index: number): boolean {
+    const issues = this.#issuesOfItem.get(index);
+    if (issues !== undefined) return issues.length >= MAX_ISSUES_PER_ITEM;
+    return this.#issuesOfItem.size >= MAX_ITEMS_WITH_ISSUES;
+  }
+
+  /** @param describe - is asked only when there is room */
+  add(index: number, describe: () => readonly ValidationIssue[]): void {
+    if (this.isFull(index)) return;
+    const issues = this.#issuesOfItem.get(index) ?? [];
+    this.#issuesOfItem.set(index, [...issues, ...describe()].slice(0, MAX_ISSUES_PER_ITEM));
+  }
+
+  list(): ItemIssues[] {
+    return [...this.#issuesOfItem].map(([index, issues]) => ({ index, issues }));
+  }
+}
+
+const MAX_ISSUES_TOLD = 3;
+
+/** The error that tells of one item, with its first issues in its message. */
+export function buildItemError(what: string, { index, issues }: ItemIssues): WebhookParseError {
+  const messages = issues.slice(0, MAX_ISSUES_TOLD).map(({ message }) => message);
+  if (issues.length > MAX_ISSUES_TOLD) messages.push(`and ${issues.length - MAX_ISSUES_TOLD} more`);
+  return new WebhookParseError(`${what} ${index} of a webhook: ${messages.join('; ')}`);
+}
+
+/** The field that an issue is about, without the places in lists. */
+export function getField({ path }: ValidationIssue): string {
+  return formatPath(path.filter((key) => typeof key === 'string'));
 }

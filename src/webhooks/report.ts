@@ -1,6 +1,6 @@
 import { callGuarded } from '../common/guarded-call.ts';
 import type { EventCallback, WebhookCallbacks } from './callbacks.ts';
-import type { ItemIssues } from './issues.ts';
+import type { ItemIssues } from './parse.ts';
 import { getItems, getKeys, type ItemState, type Job, type WorkItem } from './work.ts';
 
 /**

@@ -202,3 +202,36 @@ export class CallbackTimeoutError extends TrackingError {
     super(`Expected the webhook callback to finish within ${timeoutMs} ms`);
   }
 }
+
+/** A call of a store took too long. It goes on, for no driver can take it back. */
+export class StoreTimeoutError extends TrackingError {
+  // Named, so that `instanceof` holds across the entry points of the package.
+  static override readonly kind: string = 'StoreTimeoutError';
+
+  /** Settles as the call does. */
+  readonly #call: Promise<unknown>;
+
+  constructor(limitMs: number, call: Promise<unknown>) {
+    super(`Expected the store to respond within ${limitMs} ms`);
+    this.#call = call;
+  }
+
+  /** Calls back if the call succeeds after all. */
+  onLateSuccess(callback: () => void): void {
+    this.#call.then(callback, () => {});
+  }
+}
+
+/** Rejects with a `StoreTimeoutError` when a call of a store takes too long. */
+export async function withTimeLimit<Result>(call: () => Promise<Result>, limitMs: number): Promise<Result> {
+  const result = call();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StoreTimeoutError(limitMs, result)), limitMs);
+  });
+  try {
+    return await Promise.race([result, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

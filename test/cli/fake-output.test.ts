@@ -6,9 +6,9 @@ import {
   buildProofOfDelivery,
   buildTracker,
   buildWebhookMessage,
+  type QueuedPush,
   type RecordedRequest,
   type SentWebhook,
-  type WebhookPush,
 } from '../../src/testing/index.ts';
 import { parsed } from './parsed.ts';
 
@@ -34,15 +34,12 @@ function request(fields: Partial<RecordedRequest>): string {
 
 const tracker = buildTracker({ trackingNumber: 'RR123456785CN' });
 
-function eventsPush(...statuses: string[]): WebhookPush {
+function eventsPush(...statuses: string[]): QueuedPush {
   const item = buildWebhookMessage({ tracker, events: statuses.map((status) => buildEvent({ status })) });
   return { trackerId: tracker.trackerId, item, isReplay: false, attempts: [] };
 }
 
-function push(
-  sent: Partial<SentWebhook>,
-  pushes: readonly WebhookPush[] = [eventsPush('Delivered')],
-): string {
+function push(sent: Partial<SentWebhook>, pushes: readonly QueuedPush[] = [eventsPush('Delivered')]): string {
   const base: SentWebhook = { messageIds: ['m1'], attempt: 1, status: 200, succeeded: true };
   return pushLine({ ...base, ...sent }, pushes, { atMs: AT_MS, maxAttempts: 10, colours });
 }

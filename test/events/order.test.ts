@@ -95,11 +95,12 @@ describe('sortEvents', () => {
       location: 'Beijing',
       courier: { code: 'cn-post', names: ['China Post'] },
     }));
-    // The best of three, for other tests run beside this one.
+    // The time of the processor, which other tests beside this one do not lengthen; the best of three.
     const times = [1, 2, 3].map(() => {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       sortEvents(events);
-      return performance.now() - startedAt;
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1000;
     });
     expect(Math.min(...times)).toBeLessThan(300);
   });

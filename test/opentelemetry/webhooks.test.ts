@@ -189,7 +189,11 @@ describe('the handler', () => {
 
   test.each([
     [{ onReport: 5 }, {}, 'Expected `onReport` to be a function, got 5'],
-    [{ secret: undefined }, {}, 'Expected `secret` to be a non-empty string, got undefined'],
+    [
+      { secret: undefined },
+      {},
+      'Expected `secret` to be a non-empty string, a list of them, a function, or false, got undefined',
+    ],
     [{}, { tracerProvider: 5 }, 'Expected `telemetry.tracerProvider` to be a TracerProvider, got 5'],
   ])('%o, %o → refused', (options, telemetry, message) => {
     const given = {

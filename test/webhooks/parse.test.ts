@@ -232,3 +232,19 @@ describe('tolerance', () => {
     expect(eventIdsOf(`{"trackerId":"t1","events":[{"eventId":"e1","deep":${deep}}]}`)).toEqual(['e1']);
   });
 });
+
+describe('bodies that would block the event loop', () => {
+  test('10 MiB of `{}` → refused within 500 ms', () => {
+    const body = `{"trackerId":"t1","events":[{}${',{}'.repeat((10 * 2 ** 20) / 3 - 20)}]}`;
+    const before = process.cpuUsage();
+    expect(() => parseWebhook(body)).toThrow('Expected `body` to hold at most 250000 objects, got more');
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(500);
+  });
+
+  test('100,000 events as text → all read', () => {
+    const events = Array.from({ length: 100_000 }, (_, index) => ({ eventId: `e${index}` }));
+    const [message] = parseWebhook(JSON.stringify({ trackerId: 't1', events })).messages;
+    expect(message).toMatchObject({ kind: 'events', events: expect.objectContaining({ length: 100_000 }) });
+  });
+});

@@ -1,4 +1,3 @@
-// Specification: service.md 6; public contract, "Webhooks"
 import type { EventsMessage, ProofOfDelivery } from '../../schemas/webhook.ts';
 
 /** An item of `trackings[]` as it is sent: `kind` is what a reader makes of it. */
@@ -23,7 +22,7 @@ export interface PushAttempt {
 }
 
 /** One item of `trackings[]` that waits for the receiver, or has been with it. */
-export interface WebhookPush {
+export interface QueuedPush {
   /** Whose tracker it is about. */
   readonly trackerId: string;
   /** What is sent. */
@@ -38,9 +37,9 @@ export interface WebhookPush {
 export class WebhookQueue {
   readonly #now: () => number;
   readonly #historyLimit: number;
-  readonly #waiting: WebhookPush[] = [];
+  readonly #waiting: QueuedPush[] = [];
   /** The pushes that are remembered, in order, with their attempts. */
-  readonly #attempts = new Map<WebhookPush, PushAttempt[]>();
+  readonly #attempts = new Map<QueuedPush, PushAttempt[]>();
 
   /** @internal Asking for the time lets everything happen that is due. */
   constructor(now: () => number, historyLimit: number) {
@@ -49,13 +48,13 @@ export class WebhookQueue {
   }
 
   /** What waits to be sent, oldest first. */
-  get pending(): readonly WebhookPush[] {
+  get pending(): readonly QueuedPush[] {
     this.#now();
     return [...this.#waiting];
   }
 
   /** Everything that was ever queued, oldest first, with the attempts to send it; the latest where there is a `historyLimit`. */
-  get history(): readonly WebhookPush[] {
+  get history(): readonly QueuedPush[] {
     this.#now();
     return [...this.#attempts.keys()];
   }
@@ -66,7 +65,7 @@ export class WebhookQueue {
    * @param max - how many at most; default all
    * @returns the pushes, oldest first
    */
-  take(max: number = Number.POSITIVE_INFINITY): WebhookPush[] {
+  take(max: number = Number.POSITIVE_INFINITY): QueuedPush[] {
     this.#now();
     return this.#waiting.splice(0, max);
   }
@@ -78,7 +77,7 @@ export class WebhookQueue {
    * @param attempt - what the receiver responded; what was sent and the response's parts are filled in where left out
    */
   record(
-    sent: WebhookPush | readonly WebhookPush[],
+    sent: QueuedPush | readonly QueuedPush[],
     attempt: Pick<PushAttempt, 'status' | 'succeeded'> & Partial<PushAttempt>,
   ): void {
     const pushes = [sent].flat();

@@ -1,4 +1,3 @@
-// Specification: service.md 6; public contract, "Webhooks"
 import { z } from 'zod';
 import { sleep } from '../../common/abort.ts';
 import { MAX_TIMER_MS } from '../../common/clock.ts';
@@ -14,17 +13,18 @@ import {
   option,
   switchOption,
 } from '../../common/option-checks.ts';
+import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { seedOption, speedOption, switchWithOptions } from '../options.ts';
 import { seededRandom } from '../service/seeded.ts';
+import type { QueuedPush } from './queue.ts';
 import {
-  type DeliveryResult,
-  deliver,
-  retryAfterMs,
-  scheduledWaitMs,
+  getRetryAfterMs,
+  getScheduledWaitMs,
+  type SendResult,
+  sendToReceiver,
   type WebhookTarget,
-} from './delivery.ts';
-import type { WebhookPush } from './queue.ts';
+} from './receiver.ts';
 
 /** The service gives up after as many attempts (public contract). */
 const MAX_ATTEMPTS = 20;
@@ -66,12 +66,12 @@ export interface WebhookSenderOptions {
   readonly identifyBy?: 'both' | 'clientTrackerId';
   /** Milliseconds until an unanswered request counts as failed. Default 15000. */
   readonly timeoutMs?: number;
-  /** Told of each request when it is answered, and of what it held. */
-  readonly onSent?: (sent: SentWebhook, pushes: readonly WebhookPush[]) => void;
+  /** Told of each request when it is over, and of what it held. An error of it goes to the console. */
+  readonly onSent?: (sent: SentWebhook, pushes: readonly QueuedPush[]) => void;
 }
 
 /** One request to the receiver. */
-export interface SentWebhook extends DeliveryResult {
+export interface SentWebhook extends SendResult {
   /** The messages in it. */
   readonly messageIds: readonly string[];
   /** From 1; above 1 for repeats after a failure. */
@@ -107,7 +107,7 @@ export interface WebhookSender {
   /**
    * Sends whatever is queued from now on.
    *
-   * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: told after each look that sent something
+   * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: told after each look that sent something; an error of it goes to the console
    * @returns stops it, and resolves when the last request is over, repeats included
    */
   start(options?: {
@@ -147,7 +147,7 @@ const senderOptions = z.strictObject({
 } satisfies OptionShape<WebhookSenderOptions>);
 
 interface Job {
-  readonly pushes: readonly WebhookPush[];
+  readonly pushes: readonly QueuedPush[];
   readonly body: object;
 }
 
@@ -159,7 +159,7 @@ function newReport() {
 type BodyRules = Pick<z.output<typeof senderOptions>, 'shape' | 'identifyBy'>;
 
 /** The body of some pushes; a proof of delivery stays enveloped, for the flat shape does not have it. */
-function bodyOf(pushes: readonly WebhookPush[], { shape, identifyBy }: BodyRules): object {
+function buildBody(pushes: readonly QueuedPush[], { shape, identifyBy }: BodyRules): object {
   const items = pushes.map(({ item }) => {
     if (identifyBy === 'both' || !item.tracker.clientTrackerId) return item;
     return { ...item, tracker: { ...item.tracker, trackerId: undefined } };
@@ -171,9 +171,16 @@ function bodyOf(pushes: readonly WebhookPush[], { shape, identifyBy }: BodyRules
 }
 
 /** The same jobs in an order that only the random numbers decide. */
-function shuffled(jobs: readonly Job[], random: () => number): Job[] {
+function shuffle(jobs: readonly Job[], random: () => number): Job[] {
   const placed = jobs.map((job) => ({ job, place: random() }));
-  return placed.sort((one, other) => one.place - other.place).map(({ job }) => job);
+  return placed.sort((a, b) => a.place - b.place).map(({ job }) => job);
+}
+
+/** Calls an observer. One that fails, at once or later, must neither end the process nor stop the sender. */
+function tell(observer: () => unknown): void {
+  (async () => observer())().catch((error) => {
+    resolveLogger().error(`A callback of the webhook sender failed: ${formatError(error)}`, { err: error });
+  });
 }
 
 /**
@@ -213,13 +220,13 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   }
 
   async function attemptOf({ pushes, body }: Job, attempt: number, sent: SentWebhook[]) {
-    const outcome = await deliver(receiver, JSON.stringify(body));
+    const outcome = await sendToReceiver(receiver, JSON.stringify(body));
     const { status, succeeded } = outcome;
     const messageIds = pushes.flatMap(({ item }) => item.metadata?.messageId ?? []);
     const request = { messageIds, attempt, status, succeeded };
     sent.push(request);
     fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
-    given.onSent?.(request, pushes);
+    tell(() => given.onSent?.(request, pushes));
     return outcome;
   }
 
@@ -228,8 +235,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     for (let attempt = 1; ; attempt += 1) {
       const { succeeded, responseHeaders } = await inLane(() => attemptOf(job, attempt, sent));
       if (succeeded || attempt === maxAttempts) return succeeded;
-      const ownWaitMs = until2xx.delayMs ?? scheduledWaitMs(attempt) / until2xx.speed;
-      const askedWaitMs = retryAfterMs(responseHeaders) / until2xx.speed;
+      const ownWaitMs = until2xx.delayMs ?? getScheduledWaitMs(attempt) / until2xx.speed;
+      const askedWaitMs = getRetryAfterMs(responseHeaders) / until2xx.speed;
       await sleep(Math.min(Math.max(ownWaitMs, askedWaitMs), MAX_TIMER_MS));
     }
   }
@@ -241,14 +248,14 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += itemsPerRequest) {
       const group = pushes.slice(start, start + itemsPerRequest);
-      const job = { pushes: group, body: bodyOf(group, given) };
+      const job = { pushes: group, body: buildBody(group, given) };
       for (let copy = 0; copy <= given.duplicates; copy += 1) jobs.push(job);
     }
-    const accepted = new Set<WebhookPush>();
+    const accepted = new Set<QueuedPush>();
     const send = async (job: Job) => {
       if (await isAccepted(job, report.sent)) for (const push of job.pushes) accepted.add(push);
     };
-    await Promise.all((given.shuffle ? shuffled(jobs, random) : jobs).map(send));
+    await Promise.all((given.shuffle ? shuffle(jobs, random) : jobs).map(send));
     report.items += pushes.length;
     report.accepted += accepted.size;
     report.lost += pushes.length - accepted.size;
@@ -262,7 +269,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       while (isSending) isSending = await sendWaiting(report);
       return report;
     },
-    probe: async () => (await deliver(receiver)).status === 200,
+    probe: async () => (await sendToReceiver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
       // Looks overlap: what waits for its repeat does not hold up what comes after it.
       const looks = new Set<Promise<void>>();
@@ -270,7 +277,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
         // Not until nothing is left: under a steady stream that report would never end.
         const report = newReport();
         await sendWaiting(report);
-        if (report.sent.length > 0) onReport?.(report);
+        if (report.sent.length > 0) tell(() => onReport?.(report));
       };
       const timer = globalThis.setInterval(() => {
         const current = look().finally(() => looks.delete(current));

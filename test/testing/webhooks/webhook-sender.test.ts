@@ -408,6 +408,47 @@ describe('sender.start', () => {
   });
 });
 
+describe('sender.start with callbacks that fail', () => {
+  const fail = () => {
+    throw new Error('no disk');
+  };
+  const rejectLater = async () => fail();
+
+  it.each<[string, { onSent?: () => unknown; onReport?: () => unknown }]>([
+    ['onSent throws', { onSent: fail }],
+    ['onSent rejects', { onSent: rejectLater }],
+    ['onReport throws', { onReport: fail }],
+    ['onReport rejects', { onReport: rejectLater }],
+  ])('%s → told to the console, the sender goes on and the process lives', async (_title, callbacks) => {
+    vi.useFakeTimers();
+    const write = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    try {
+      const { onSent, onReport } = callbacks;
+      const { sender, queue, sentIds } = await makeSender(accept, 1, onSent === undefined ? {} : { onSent });
+      const stop = sender.start({ everyMs: 100, ...(onReport === undefined ? {} : { onReport }) });
+      await vi.advanceTimersByTimeAsync(100);
+      queue('1');
+      await vi.advanceTimersByTimeAsync(100);
+      await stop();
+      expect(sentIds()).toEqual(['0', '1']);
+      expect(write).toHaveBeenCalledTimes(2);
+      expect(write).toHaveBeenCalledWith(
+        '[tracking-client] A callback of the webhook sender failed: no disk',
+        { err: expect.any(Error) },
+      );
+      vi.useRealTimers();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).not.toHaveBeenCalled();
+    } finally {
+      process.off('unhandledRejection', unhandled);
+      vi.useRealTimers();
+      write.mockRestore();
+    }
+  });
+});
+
 describe('sender.start and a receiver that is down', () => {
   it('a push that waits hours for its repeat → later ones are sent meanwhile', async () => {
     vi.useFakeTimers();

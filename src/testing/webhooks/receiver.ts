@@ -1,18 +1,17 @@
-// Specification: service.md 6; public contract, "Webhooks"
 import { jsonOrText } from '../service/http.ts';
 
 /** Where webhooks go: a URL, or a function with the shape of a Fetch API handler. */
 export type WebhookTarget = string | URL | ((request: Request) => Response | Promise<Response>);
 
 /** How a request to the receiver ended. */
-export interface DeliveryResult {
+export interface SendResult {
   /** The receiver's status; `null` when it threw, could not be reached or took too long. */
   readonly status: number | null;
   /** True for any 2xx whose JSON does not say `success: false`. */
   readonly succeeded: boolean;
 }
 
-interface DeliveryOutcome extends DeliveryResult {
+interface SendOutcome extends SendResult {
   readonly responseBody: unknown;
   readonly responseHeaders: Readonly<Record<string, string>>;
 }
@@ -24,7 +23,7 @@ interface Receiver {
 }
 
 const FIRST_WAIT_MS = 15_000;
-const LONGEST_WAIT_MS = 18 * 3_600_000;
+const MAX_WAIT_MS = 18 * 3_600_000;
 /** Stands in the URL of the request when the receiver is a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
@@ -51,23 +50,23 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
 }
 
 /** How long the service waits after an attempt: doubled up to the longest, 19 waits take 5.9 of the contract's six days. */
-export function scheduledWaitMs(attempt: number): number {
-  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+export function getScheduledWaitMs(attempt: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
 }
 
 /** How long a receiver asks to wait, in seconds or until a date (RFC 9110); 0 when it asks for nothing. */
-export function retryAfterMs({ 'retry-after': value = '' }: DeliveryOutcome['responseHeaders']): number {
+export function getRetryAfterMs({ 'retry-after': value = '' }: SendOutcome['responseHeaders']): number {
   const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
 /** Sends one request to the receiver, a probe where there is no body; never rejects. */
-export async function deliver(receiver: Receiver, body?: string): Promise<DeliveryOutcome> {
+export async function sendToReceiver(receiver: Receiver, body?: string): Promise<SendOutcome> {
   const noResponse = { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
   const controller = new AbortController();
   const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
   // A receiver that is a function may never look at the signal.
-  const tooLate = new Promise<DeliveryOutcome>((resolve) => {
+  const tooLate = new Promise<SendOutcome>((resolve) => {
     controller.signal.addEventListener('abort', () => resolve(noResponse));
   });
   const result = send(receiver, controller.signal, body).catch(() => noResponse);
