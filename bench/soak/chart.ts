@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<Signal, string>> = {
   calls: 'calls answered',
   redis: 'handled, RedisDedupeStore',
   postgres: 'handled, PostgresDedupeStore',
-  transactional: 'handled, transactionalInbox',
+  transactional: 'handled, TransactionalInbox',
 };
 
 /** What is drawn: how often each signal came in each slice of the time, and what failed when. */

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { TrackingClient } from 'tracking-client';
 import { RedisDedupeStore, RedisLimiter } from 'tracking-client/redis';
-import { createWebhookHandler, toNodeHandler, WebhookInbox } from 'tracking-client/webhooks';
+import { createWebhookHandler, toNodeHandler } from 'tracking-client/webhooks';
 import type { SupervisorMessage, WorkerMessage, WorkerTask } from './messages.ts';
 
 // The supervisor writes this argument.
@@ -36,7 +36,7 @@ const client = new TrackingClient({
 let events = 0;
 const webhooks = createWebhookHandler({
   secret: task.secret,
-  inbox: new WebhookInbox({ store: new RedisDedupeStore({ redis, keyPrefix: `${task.keyPrefix}event:` }) }),
+  store: new RedisDedupeStore({ redis, keyPrefix: `${task.keyPrefix}event:` }),
   onEvent: () => {
     events += 1;
   },

@@ -1,12 +1,7 @@
 // A webhook receiver on loopback HTTP: the library's handler on `node:http`, and counts of what it took in.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  createWebhookHandler,
-  MemoryDedupeStore,
-  toNodeHandler,
-  WebhookInbox,
-} from 'tracking-client/webhooks';
+import { createWebhookHandler, MemoryDedupeStore, toNodeHandler } from 'tracking-client/webhooks';
 
 /** Events by what became of them. */
 export interface ReceivedCounts {
@@ -34,8 +29,8 @@ export async function startReceiver(
   const counts: ReceivedCounts = { received: 0, handled: 0, duplicates: 0 };
   const webhooks = createWebhookHandler({
     secret,
-    inbox: new WebhookInbox({ store: new MemoryDedupeStore() }),
-    // Here your app would write the event down; the inbox calls it once for each event.
+    store: new MemoryDedupeStore(),
+    // Here your app would write the event down; the handler calls it once for each event.
     onEvent: () => {},
     onReport: ({ handled, duplicates }) => {
       counts.received += handled + duplicates;

@@ -6,7 +6,6 @@ import {
   MemoryDedupeStore,
   toNodeHandler,
   type WebhookEvent,
-  WebhookInbox,
 } from 'tracking-client/webhooks';
 
 /** Where your app keeps parcels; both methods may be asynchronous. */
@@ -18,10 +17,8 @@ export interface Parcels {
 export function createApp(secret: string | undefined, parcels: Parcels) {
   const webhooks = createWebhookHandler({
     secret,
-    inbox: new WebhookInbox({
-      store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
-      onError: (error) => console.log('given back:', error instanceof Error ? error.message : error),
-    }),
+    store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
+    onError: (error) => console.log('given back:', error instanceof Error ? error.message : error),
     onEvent: async (event, { message }) => {
       const trackingNumber = message.tracker.trackingNumber ?? '';
       // Webhooks come in any order: an older status must not replace a newer one.
@@ -32,6 +29,6 @@ export function createApp(secret: string | undefined, parcels: Parcels) {
   const app = express();
   app.use(express.json()); // With or without a body parser before it.
   app.all('/webhooks', toNodeHandler(webhooks));
-  // On SIGTERM call `close`: it finishes what runs, and answers 503 to the rest.
+  // On SIGTERM call `close`: it finishes what runs, and responds with 503 to the rest.
   return { app, close: () => webhooks.close() };
 }

@@ -5,12 +5,11 @@ import {
   type EventsMessage,
   MemoryDedupeStore,
   type ProofOfDelivery,
-  WebhookInbox,
 } from 'tracking-client/webhooks';
 
 /** What your app does; both may be asynchronous. */
 export interface Work {
-  onNews(delivery: EventsMessage): unknown;
+  onNews(message: EventsMessage): unknown;
   onSignature(proof: ProofOfDelivery): unknown;
 }
 
@@ -18,18 +17,16 @@ export interface Work {
 export function createApp(secrets: readonly string[], { onNews, onSignature }: Work) {
   const webhooks = createWebhookHandler({
     secret: secrets,
-    inbox: new WebhookInbox({
-      store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
-      maxAttempts: 2,
-      onDeadLetter: (event, { attempt }) =>
-        console.log(`dead letter: event ${event?.eventId}, given up after ${attempt} attempts`),
-      onError: (error) => console.log('failed:', error instanceof Error ? error.message : error),
-    }),
+    store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
+    maxAttempts: 2,
+    onDeadLetter: (event, { attempt }) =>
+      console.log(`dead letter: event ${event?.eventId}, given up after ${attempt} attempts`),
+    onError: (error) => console.log('failed:', error instanceof Error ? error.message : error),
     onEvents: onNews, // Once for each tracker, with its new events, oldest first.
     onProofOfDelivery: onSignature,
     onOther: ({ metadata }) => console.log(`nobody handles ${metadata?.topic}`),
   });
   const app = new Hono().all('/webhooks', (context) => webhooks(context.req.raw));
-  // On SIGTERM call `close`: it finishes what runs, and answers 503 to the rest.
+  // On SIGTERM call `close`: it finishes what runs, and responds with 503 to the rest.
   return { app, close: () => webhooks.close() };
 }

@@ -3,7 +3,7 @@ const assert = require('node:assert/strict');
 const { createServer } = require('node:http');
 const { NotFoundError, TrackingClient, VERSION } = require('tracking-client');
 const manifest = require('tracking-client/package.json');
-const { inboxTableSql, PostgresDedupeStore, transactionalInbox } = require('tracking-client/postgres');
+const { inboxTableSql, PostgresDedupeStore, TransactionalInbox } = require('tracking-client/postgres');
 const { RedisDedupeStore, RedisLimiter } = require('tracking-client/redis');
 const { createFakeTrackingService, createWebhookSender } = require('tracking-client/testing');
 const webhooks = require('tracking-client/webhooks');
@@ -64,8 +64,8 @@ runChecks({
     const made = [
       new RedisDedupeStore({ redis }),
       new RedisLimiter({ redis }),
-      new PostgresDedupeStore({ client: pool }),
-      transactionalInbox({ pool }),
+      new PostgresDedupeStore({ pool }),
+      new TransactionalInbox({ pool }),
     ];
     assert.equal(made.length, 4);
     assert.ok(inboxTableSql().includes('CREATE TABLE'));

@@ -47,7 +47,7 @@ export const webhookChecks = {
     const trackerId = await queueEvents(stage);
     const handled = [];
     const handler = (event) => void handled.push(event);
-    await withReceiver({ handler }, async (target) => {
+    await withReceiver({ onEvent: handler }, async (target) => {
       const options = { duplicates: 2, shuffle: true, concurrency: 4, until2xx: true };
       const sender = createWebhookSender({ target, secret, fake: stage.fake, ...options });
       assert.equal((await sender.flush()).lost, 0);
@@ -67,7 +67,7 @@ export const webhookChecks = {
       tries.set(eventId, (tries.get(eventId) ?? 0) + 1);
       if (tries.get(eventId) === 1) throw new Error('not today');
     };
-    await withReceiver({ handler }, async (target) => {
+    await withReceiver({ onEvent: handler }, async (target) => {
       const until2xx = { maxAttempts: 3, delayMs: 1 };
       const report = await createWebhookSender({ target, secret, fake: stage.fake, until2xx }).flush();
       assert.deepEqual([report.lost, report.sent[0].status], [0, 500]);

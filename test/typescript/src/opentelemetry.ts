@@ -1,7 +1,7 @@
 import { metrics, trace } from '@opentelemetry/api';
 import { TrackingClient } from 'tracking-client';
 import { type TelemetryOptions, telemetryHooks, tracedWebhookHandler } from 'tracking-client/opentelemetry';
-import { transactionalInbox } from 'tracking-client/postgres';
+import { TransactionalInbox } from 'tracking-client/postgres';
 import type { WebhookHandler } from 'tracking-client/webhooks';
 
 export const options: TelemetryOptions = {
@@ -13,10 +13,12 @@ export const client = new TrackingClient({
   hooks: { ...telemetry, onPoll: ({ id, lagMs }) => console.log(id, lagMs.toFixed()) },
 });
 
-export function receiveWith(pool: Parameters<typeof transactionalInbox>[0]['pool']): WebhookHandler {
-  const inbox = transactionalInbox({ pool });
+export function receiveWith(
+  pool: ConstructorParameters<typeof TransactionalInbox>[0]['pool'],
+): WebhookHandler {
+  const inbox = new TransactionalInbox({ pool });
   const handler = tracedWebhookHandler(
-    { secret: 'secret', inbox, handler: (_event, { transaction }) => transaction.query('SELECT 1') },
+    { secret: 'secret', inbox, onEvent: (_event, { transaction }) => transaction.query('SELECT 1') },
     options,
   );
   return handler;
