@@ -16,12 +16,12 @@ import {
   WebhookAuthenticationError,
   WebhookParseError,
 } from '../errors.ts';
-import { formatError, type LogAdapter, type Logger, resolveLogger } from '../observability/logger.ts';
+import { formatError, type LogAdapter, resolveLogger } from '../observability/logger.ts';
 import { CALLBACK_OPTIONS, checkCallbacks, type WebhookCallbacks } from './callbacks.ts';
 import type { DedupeStore } from './dedupe-store.ts';
 import { WebhookInbox } from './inbox.ts';
 import { MemoryDedupeStore } from './memory-store.ts';
-import { INBOX_OPTIONS, type WebhookInboxOptions } from './options.ts';
+import { INBOX_OPTIONS, type InboxOptions } from './options.ts';
 import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
 import {
   buildAuthenticator,
@@ -42,7 +42,7 @@ const RELEASE_GRACE_MS = 50;
  */
 export interface WebhookHandlerOptions<Extra extends object = object>
   extends WebhookCallbacks<Extra>,
-    Partial<WebhookInboxOptions> {
+    InboxOptions {
   /**
    * The account's webhook secret, a list of several while it is being changed, or a function that gives either for each webhook.
    * `false` accepts webhooks from anyone. Required: `undefined` is refused, as an environment variable may be missing.
@@ -51,7 +51,7 @@ export interface WebhookHandlerOptions<Extra extends object = object>
   /** An inbox with settings of its own: a `TransactionalInbox`, or a `WebhookInbox`. Default: a `WebhookInbox` with `store`. */
   readonly inbox?: WebhookProcessor<Extra> | undefined;
   /** Remembers what was handled. Default: a `MemoryDedupeStore`, which forgets when the process ends. */
-  readonly store?: DedupeStore;
+  readonly store?: DedupeStore | undefined;
   /** The longest body to read, in bytes. Default: 10,485,760 (10 MiB). */
   readonly maxBodyBytes?: number | undefined;
   /** When to respond though the work still goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
@@ -63,8 +63,6 @@ export interface WebhookHandlerOptions<Extra extends object = object>
    * about the former in one line a minute.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
-  /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
-  readonly logger?: Logger | undefined;
 }
 
 /** Responds to webhook requests; made by `createWebhookHandler`. */

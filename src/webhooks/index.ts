@@ -47,6 +47,7 @@ export type {
   DeadLetterContext,
   InboxErrorContext,
   InboxOperation,
+  InboxOptions,
   WebhookInboxOptions,
 } from './options.ts';
 export { type ItemIssues, type ParsedWebhook, parseWebhook } from './parse.ts';

@@ -1,4 +1,3 @@
-// Specification: service.md 6
 import { z } from 'zod';
 import { checkOptions, countOption, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
@@ -35,7 +34,7 @@ interface OpenKey {
  * When it is full it forgets the least recently used handled key first, and never one that is being worked on.
  *
  * @example
- * const inbox = new WebhookInbox({ store: new MemoryDedupeStore({ maxKeys: 100_000 }) });
+ * const webhooks = createWebhookHandler({ secret, store: new MemoryDedupeStore({ maxKeys: 100_000 }), onEvent });
  */
 export class MemoryDedupeStore implements DedupeStore {
   readonly #maxKeys: number;

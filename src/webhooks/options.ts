@@ -47,10 +47,8 @@ export interface InboxErrorContext {
   readonly keys: readonly string[];
 }
 
-/** Options of `WebhookInbox`. */
-export interface WebhookInboxOptions {
-  /** Remembers what was handled; the one place where all receivers must agree. */
-  readonly store: DedupeStore;
+/** Options of an inbox on a store; a webhook handler takes them as well. */
+export interface InboxOptions {
   /** How long an event is leased to one receiver before another may take it, in milliseconds; renewed while work goes on. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
@@ -76,6 +74,12 @@ export interface WebhookInboxOptions {
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
+}
+
+/** Options of `WebhookInbox`. */
+export interface WebhookInboxOptions extends InboxOptions {
+  /** Remembers what was handled; the one place where all receivers must agree. */
+  readonly store: DedupeStore;
 }
 
 /** The options that every kind of inbox has, checked and filled in; `Extra` is what it adds to the context of callbacks. */
