@@ -109,10 +109,9 @@ const brokenPool = { query: rejects, connect: rejects };
 const STORE = { claim: rejects, commit: rejects, release: rejects };
 const CALLBACKS: Options = {
   handler: [nothing, throws, rejects],
-  onDelivery: [undefined, nothing],
+  onEvents: [undefined, nothing],
   onProofOfDelivery: [nothing],
-  onSnapshot: [throws],
-  onUnhandled: [throws],
+  onOther: [throws],
 };
 const INBOX: Options = {
   store: [
@@ -124,8 +123,8 @@ const INBOX: Options = {
   retainMs: [604_800_000],
   maxAttempts: [undefined, 1],
   onDeadLetter: [nothing, throws],
-  busyBudgetMs: [0, 5],
-  handlerTimeoutMs: [50],
+  busyTimeoutMs: [0, 5],
+  callbackTimeoutMs: [50],
   onError: [nothing, throws, rejects],
 };
 
@@ -197,13 +196,12 @@ const entry = (options: Options, run: Entry['run']): Entry => ({ options, run })
 
 const HANDLER: Options = {
   ...CALLBACKS,
-  secret: [SECRET, [SECRET], ' a ', []],
+  secret: [SECRET, [SECRET], ' a ', [], false],
   inbox: [
     new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore(), onError: nothing }),
     { process: rejects },
     { process: nothing },
   ],
-  allowUnauthenticated: [true],
   maxBodyBytes: [10, 1_000],
   deadlineMs: [50],
   onReport: [throws, rejects],
@@ -325,10 +323,9 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   PostgresDedupeStore: entry({ pool: [brokenPool], table: ['a.b', '"'] }, (given) =>
     Reflect.construct(postgres.PostgresDedupeStore, [given]),
   ),
-  transactionalInbox: entry(
+  TransactionalInbox: entry(
     { ...INBOX, store: [undefined], leaseMs: [undefined], pool: [brokenPool], table: ['a'] },
-    (given) =>
-      Reflect.apply(postgres.transactionalInbox, undefined, [given]).process(payloadOf('e-1'), nothing),
+    (given) => Reflect.construct(postgres.TransactionalInbox, [given]).process(payloadOf('e-1'), nothing),
   ),
   inboxTableSql: entry({}, (given) => Reflect.apply(postgres.inboxTableSql, undefined, [given])),
   createWebhookHandler: entry(HANDLER, (given) => receiveWith(webhooks.createWebhookHandler, given)),
@@ -348,7 +345,7 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
       given,
     ),
   ),
-  'WebhookInbox.process options': entry({ busyBudgetMs: [0], signal: CALL['signal'] ?? [] }, (given) =>
+  'WebhookInbox.process options': entry({ busyTimeoutMs: [0], signal: CALL['signal'] ?? [] }, (given) =>
     call(
       new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore() }),
       'process',
@@ -360,16 +357,10 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   MemoryDedupeStore: entry({ maxKeys: [1], now: [() => 0] }, (given) =>
     Reflect.construct(webhooks.MemoryDedupeStore, [given]),
   ),
-  webhookAuthenticator: entry({}, (given) =>
-    Reflect.apply(webhooks.webhookAuthenticator, undefined, [given])(`Bearer ${API_KEY}`),
-  ),
   parseWebhook: entry({ trackings: [[]], trackerId: ['a'], events: [[{}]] }, webhooks.parseWebhook),
   parseOccurrenceDatetime: entry({}, (given) => webhooks.parseOccurrenceDatetime(String(inspect(given)))),
   sortEvents: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.sortEvents, undefined, [[asRecord(given), {}]]),
-  ),
-  compareEvents: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
-    Reflect.apply(webhooks.compareEvents, undefined, [asRecord(given), {}]),
   ),
   isNewerEvent: entry({ occurrenceDatetime: ['2021-03-04'], order: [1], eventId: ['a'] }, (given) =>
     Reflect.apply(webhooks.isNewerEvent, undefined, [asRecord(given), {}]),

@@ -2,7 +2,6 @@
 import {
   ConfigurationError,
   TokenBucketLimiter,
-  type TrackerInput,
   TrackingClient,
   type TrackingClientOptions,
 } from 'tracking-client';

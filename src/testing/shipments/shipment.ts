@@ -1,3 +1,4 @@
+import { sortEvents } from '../../events/order.ts';
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
