@@ -7,7 +7,8 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
  * Takes log lines: the console, or a logger of pino, winston or NestJS as it is. pino gets the fields first, as it wants
- * them; the console, and a logger with `log` instead of `info` as that of NestJS, get them as JSON at the end of the line.
+ * them; the console, and a logger with `log` instead of `info` as that of NestJS, get them as JSON at the end of the line. Errors come
+ * with name, message, code and stack.
  */
 export interface Logger {
   /** Takes a line about what happens inside. */
@@ -95,14 +96,31 @@ function createPrinter(logger: Logger) {
     Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);
   // pino publishes this symbol: `pino.symbols.serializersSym`.
   const isPino = Symbol.for('pino.serializers') in methods;
-  // The console would spread fields over several lines.
-  const wantsText = !hasInfo || logger === console;
   return (method: Method, line: string, fields: LogFields | undefined): unknown => {
     if (fields === undefined) return call(method, line);
+    // pino serializes errors by itself.
     if (isPino) return call(method, fields, line);
-    if (wantsText) return call(method, `${line} ${JSON.stringify(fields)}`);
-    return call(method, line, fields);
+    if (logger === console) return printToConsole(method, line, fields);
+    const plainFields = Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [name, describeError(value)]),
+    );
+    if (!hasInfo) return call(method, `${line} ${JSON.stringify(plainFields)}`);
+    return call(method, line, plainFields);
   };
+}
+
+/** Prints fields as JSON, because the console would spread them over several lines; an error with its stack. */
+function printToConsole(method: Method, line: string, { err, ...fields }: LogFields): void {
+  const text = Object.keys(fields).length === 0 ? line : `${line} ${JSON.stringify(fields)}`;
+  if (err === undefined) console[method](text);
+  else console[method](text, err);
+}
+
+/** Turns an error into an object with the fields that a log needs; winston would print `{}` for it. */
+function describeError(value: unknown): unknown {
+  if (!(value instanceof Error)) return value;
+  const { name, message, stack } = value;
+  return { name, message, ...('code' in value && { code: value.code }), stack };
 }
 
 /** The message of an error for a log line; of anything else its kind. */

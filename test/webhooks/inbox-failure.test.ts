@@ -116,8 +116,8 @@ describe('a callback that fails', () => {
     const write = vi.spyOn(console, 'error').mockImplementation(() => {});
     await makeInbox({ onError: undefined }).process(payload(tracking('t1', 'e1')), failingOn('e1').handler);
     expect(write).toHaveBeenCalledExactlyOnceWith(
-      `[tracking-client] Webhook callback failed: ${failure.message}`,
-      { keys: ['tracking/events:t1:e1'], err: failure },
+      `[tracking-client] Webhook callback failed: ${failure.message} {"keys":["tracking/events:t1:e1"]}`,
+      failure,
     );
     write.mockRestore();
   });

@@ -106,8 +106,8 @@ describe('no onError', () => {
       () => {},
     );
     expect(console.error).toHaveBeenCalledOnce();
-    const [line, { err }] = vi.mocked(console.error).mock.calls[0] ?? [];
-    expect(line).toBe(`[tracking-client] Webhook parse failed: ${err.message}`);
+    const [line, err] = vi.mocked(console.error).mock.calls[0] ?? [];
+    expect(line).toContain(`[tracking-client] Webhook parse failed: ${err.message}`);
     expect(err).toMatchObject({ name: 'WebhookParseError' });
     expect(line).not.toMatch(/a-name|a-place/);
   });

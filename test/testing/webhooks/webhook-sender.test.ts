@@ -436,7 +436,7 @@ describe('sender.start with callbacks that fail', () => {
       expect(write).toHaveBeenCalledTimes(2);
       expect(write).toHaveBeenCalledWith(
         '[tracking-client] A callback of the webhook sender failed: no disk',
-        { err: expect.any(Error) },
+        expect.any(Error),
       );
       vi.useRealTimers();
       await new Promise((resolve) => setImmediate(resolve));
