@@ -57,11 +57,11 @@ function readTrace(): { readonly call: ReadableSpan; readonly attempts: readonly
 const eventsOf = ({ events }: ReadableSpan) => events.map(({ name }) => name);
 
 describe('the spans of', () => {
-  test('a call that succeeds → a client span, and an attempt below it by the HTTP conventions', async () => {
+  test('a call that succeeds → an internal span, and a client span of the attempt below it by the HTTP conventions', async () => {
     await create(makeClient());
     const { call, attempts } = readTrace();
     const port = Number(new URL(server.url).port);
-    expect(call).toMatchObject({ name: 'trackers.create', kind: 2, status: { code: 0 }, ended: true });
+    expect(call).toMatchObject({ name: 'trackers.create', kind: 0, status: { code: 0 }, ended: true });
     expect(call.attributes).toEqual({
       ...ENDPOINT,
       'tracking_client.call_id': expect.stringMatching(/^[\da-f-]{36}$/),
@@ -318,17 +318,51 @@ describe('the metrics of', () => {
     ]);
   });
 
-  test('all of them → named below tracking_client, with units', async () => {
+  test('all of them → the HTTP metric and those of this package, with units', async () => {
     fake.fail('trackers.create', { status: 429, retryAfter: '0.01', times: 1 });
     await createInVirtualTime();
     telemetryHooks(recorder.telemetry).onPoll?.({ id: 'a', lagMs: 0 });
     expect(await recorder.metricNames()).toEqual([
+      'http.client.request.duration s',
       'tracking_client.call.duration s',
       'tracking_client.poll.lag s',
       'tracking_client.queue.duration s',
       'tracking_client.rate_limited {response}',
       'tracking_client.retries {attempt}',
     ]);
+  });
+});
+
+describe('http.client.request.duration', () => {
+  const readPoints = () => recorder.points('http.client.request.duration');
+
+  test('a 500 and then a success → one point each, with the attributes of the HTTP conventions', async () => {
+    fake.fail('trackers.create', { status: 500, times: 1 });
+    await createInVirtualTime();
+    const { hostname, port } = new URL(server.url);
+    const request = {
+      'http.request.method': 'POST',
+      'server.address': hostname,
+      'server.port': Number(port),
+    };
+    expect((await readPoints()).map(({ attributes }) => attributes)).toEqual([
+      { ...request, 'http.response.status_code': 500, 'error.type': '500' },
+      { ...request, 'http.response.status_code': 201 },
+    ]);
+  });
+
+  test('a connection that breaks → the type of the error, and no status', async () => {
+    fake.fail('trackers.create', { kind: 'reset' });
+    await rejectionOf(create(makeClient({ retry: false })));
+    const [point] = await readPoints();
+    expect(point?.attributes).toMatchObject({ 'error.type': 'ConnectionError' });
+    expect(point?.attributes).not.toHaveProperty('http.response.status_code');
+  });
+
+  test('attempts: false → neither the metric nor spans of attempts', async () => {
+    await create(makeClient({ hooks: telemetryHooks({ ...recorder.telemetry, attempts: false }) }));
+    expect(recorder.spans().map(({ name }) => name)).toEqual(['trackers.create']);
+    expect(await readPoints()).toEqual([]);
   });
 });
 

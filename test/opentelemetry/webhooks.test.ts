@@ -58,16 +58,17 @@ const countOf = async (name: string) =>
 const outcome = (name: string) => ({ 'tracking_client.webhook.outcome': name });
 
 describe('a webhook that is', () => {
-  test('handled → a consumer span with its outcome, counted; its response is as it was', async () => {
+  test('handled → a server span with its outcome, counted; its response is as it was', async () => {
     const response = await post(makeHandler(), payloadOf('e-1'));
     expect([response.status, await response.json()]).toEqual([200, { success: true, outcome: 'done' }]);
     expect(recorder.spans()).toMatchObject([
-      { name: 'process webhook', kind: 4, status: { code: 0 }, ended: true },
+      { name: 'process webhook', kind: 1, status: { code: 0 }, ended: true },
     ]);
     expect(recorder.spans()[0]?.attributes).toEqual({
       ...outcome('done'),
       'tracking_client.webhook.handled': 1,
       'tracking_client.webhook.duplicates': 0,
+      'http.request.method': 'POST',
       'http.response.status_code': 200,
     });
     expect(await countOf('webhooks')).toEqual([[outcome('done'), 1]]);
@@ -94,6 +95,7 @@ describe('a webhook that is', () => {
     });
     const [webhook, serverSpan] = recorder.spans();
     expect(webhook?.parentSpanContext?.spanId).toBe(serverSpan?.spanContext().spanId);
+    expect(webhook?.kind).toBe(0);
   });
 
   test('sent twice → the second is done as well, with one duplicate, which is counted', async () => {
