@@ -4,7 +4,8 @@
  * else the one of this machine.
  *
  * `npm run bench:fleet` runs `RedisLimiter` three times and the others once, and writes `results/fleet.json`. `--quick` runs
- * all once and only prints; `--only <text>` keeps the cases whose name holds the text, and only prints as well.
+ * all once; `--only <text>` keeps the cases whose name holds the text; `--alone` leaves the other limiters out. With one of
+ * these it only prints.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -15,18 +16,25 @@ import { machine } from './limiter/report.ts';
 import { writeReadmeSection } from './readme-section.ts';
 
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    alone: { type: 'boolean', default: false },
+  },
 });
-const isComplete = !values.quick && values.only === undefined;
+const isComplete = !values.quick && !values.alone && values.only === undefined;
 const rounds = values.quick ? 1 : 3;
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
-const chosen = cases.filter(({ name }) => name.includes(values.only ?? ''));
+const onlyOurs = { contenders: ['RedisLimiter'] as const };
+const chosen = cases
+  .filter(({ name }) => name.includes(values.only ?? ''))
+  .map((each) => (values.alone ? { ...each, ...onlyOurs } : each));
 const runsOf = new Map<string, FleetRun[]>(chosen.map(({ name }) => [name, []]));
 
 for (let round = 1; round <= rounds; round += 1) {
   for (const each of chosen) {
     console.error(`Round ${round} of ${rounds}: ${each.name}`);
-    const again = round === 1 ? each : { ...each, contenders: ['RedisLimiter'] as const };
+    const again = round === 1 ? each : { ...each, ...onlyOurs };
     runsOf.get(each.name)?.push(...(await runFleetCase(again, redisUrl)));
   }
 }
@@ -41,7 +49,7 @@ const figures = [
   `Measured on ${place.measuredOn}: Node ${place.node}, ${place.cpu}, ${place.memoryGiB} GiB, ${place.system}; ` +
     `rate-limiter-flexible ${packages['rate-limiter-flexible']}, ioredis ${packages.ioredis}. ` +
     `${rounds === 1 ? 'One run.' : `Of RedisLimiter the middle one of ${rounds} runs by share, with the refusals of the worst; of the others one run.`}`,
-  'Cells: answers of 429 / seconds / percent of the limit / Redis commands per call / fairness in percent.',
+  'Cells: responses of 429 / seconds / percent of the limit / Redis commands per call / calls of the least served process when the first has four fifths of its calls / how often a process lost Redis or had it back.',
   comparisonTable(reports),
   troubleTable(reports),
 ]

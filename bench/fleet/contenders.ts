@@ -32,8 +32,7 @@ export const contenders: Record<ContenderName, Open> = {
         redis,
         keyPrefix: task.namespace,
         processes: task.processes,
-        logger: silent,
-        onFallback: ({ state }) => onFallback(state),
+        logger: { ...silent, warn: () => onFallback('unavailable'), info: () => onFallback('recovered') },
       }),
     ),
   'rate-limiter-flexible': ({ baseUrl, account, limit, namespace }, redis) => {

@@ -58,9 +58,10 @@ export function troubleTable(reports: readonly CaseReport[]): string {
   );
 }
 
-function cellOf({ refused, seconds, sharePercent, commandsPerCall, fairnessPercent }: FleetRun): string {
+function cellOf(run: FleetRun): string {
+  const { refused, seconds, sharePercent, commandsPerCall, leastServed, firstServed, fallbacks } = run;
   const figures = [refused, seconds.toFixed(1), sharePercent.toFixed(1), commandsPerCall.toFixed(2)];
-  return [...figures, fairnessPercent.toFixed(0)].join(' / ');
+  return [...figures, `${leastServed} of ${firstServed}`, fallbacks.length].join(' / ');
 }
 
 function targetOf({ target, isReached }: CaseReport): string {

@@ -14,6 +14,8 @@ export interface FleetCase {
   readonly processes: number;
   /** Calls of all processes together. */
   readonly calls: number;
+  /** A request is counted up to this many milliseconds after it arrived. Default: 80. */
+  readonly jitterMs?: number;
   readonly contenders?: readonly ContenderName[];
   /** The first process is killed so many seconds after the start. */
   readonly killAfterSeconds?: number;
@@ -32,8 +34,10 @@ export interface FleetRun {
   readonly sharePercent: number;
   readonly lost: number;
   readonly commandsPerCall: number;
-  /** Calls that the process with the fewest made while all had some left, in percent of what the one with the most made. */
-  readonly fairnessPercent: number;
+  /** Calls of the process with the fewest at the moment when the first one has four fifths of its calls done. */
+  readonly leastServed: number;
+  /** What the first one has done by then. */
+  readonly firstServed: number;
   /** Accepted requests per second from 2 s after the kill on, in percent of the limit. */
   readonly sharePercentAfterKill?: number;
   /** The longest time in seconds without an accepted request. */
@@ -57,7 +61,7 @@ export async function runFleetCase(
 ): Promise<FleetRun[]> {
   const runs: FleetRun[] = [];
   for (const contender of each.contenders ?? CONTENDER_NAMES) {
-    const server = await startServer({ mode: each.mode, limit: LIMIT, jitterMs: JITTER_MS });
+    const server = await startServer({ mode: each.mode, limit: LIMIT, jitterMs: each.jitterMs ?? JITTER_MS });
     const proxy = await OutageProxy.open(redisUrl);
     const fleet = await PeerFleet.start(each.processes);
     try {
@@ -105,7 +109,7 @@ async function runContender(each: FleetCase, stage: Stage): Promise<FleetRun> {
     sharePercent: (100 * accepted.length) / (LIMIT * seconds),
     lost: outcomes.reduce((sum, { failed }) => sum + failed, 0),
     commandsPerCall: commands / done,
-    fairnessPercent: fairnessPercent(outcomes),
+    ...measureFairness(outcomes, Math.ceil((0.8 * calls) / processes)),
     longestGapSeconds: longestGapMs(accepted) / 1_000,
     fallbacks: outcomes.flatMap(({ fallbacks }) => fallbacks),
     ...(killAfterSeconds === undefined
@@ -132,11 +136,12 @@ async function disturb(
   }
 }
 
-/** Compares the processes up to the moment when the first of them had nothing left to do. */
-function fairnessPercent(outcomes: readonly PeerOutcome[]): number {
-  const until = Math.min(...outcomes.map(({ endedAt }) => Math.max(...endedAt)));
+function measureFairness(outcomes: readonly PeerOutcome[], firstServed: number) {
+  const until = Math.min(
+    ...outcomes.map(({ endedAt }) => endedAt[firstServed - 1] ?? Number.POSITIVE_INFINITY),
+  );
   const counts = outcomes.map(({ endedAt }) => endedAt.filter((at) => at <= until).length);
-  return (100 * Math.min(...counts)) / Math.max(...counts);
+  return { leastServed: Math.min(...counts), firstServed };
 }
 
 function longestGapMs(times: readonly number[]): number {

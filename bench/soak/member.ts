@@ -10,7 +10,6 @@ import {
   type Command,
   type HeapUse,
   type Leftovers,
-  MAX_UPLINK_MS,
   type MemberMessage,
   type MemberTask,
   SENT_AT_HEADER,
@@ -63,7 +62,7 @@ export function makeClient(redis: RedisClient): TrackingClient {
   return new TrackingClient({
     baseUrl,
     apiKey: 'key-of-the-soak',
-    limiter: new RedisLimiter({ redis, processes, maxUplinkMs: MAX_UPLINK_MS, logger }),
+    limiter: new RedisLimiter({ redis, processes, logger }),
     rateLimit: { limits: { 'trackers.results': limitPerSecond } },
     timeoutMs: TIMEOUT_MS,
     logger,

@@ -5,11 +5,5 @@
  */
 
 export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
-export {
-  type FallbackInfo,
-  RedisLimiter,
-  type RedisLimiterOptions,
-  type UnavailablePolicy,
-} from './limiter.ts';
-export type { Clock } from './old-allowance.ts';
+export { RedisLimiter, type RedisLimiterOptions } from './limiter.ts';
 export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts';

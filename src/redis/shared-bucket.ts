@@ -1,150 +1,255 @@
+import { createHash } from 'node:crypto';
+import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { ConnectionError } from '../errors.ts';
-import type { AcquireOptions, BucketSnapshot, RateLimitFeedback } from '../limiter/limiter.ts';
-import { type Lease, LeaseBook } from './lease-book.ts';
-import { HORIZON_MS, SEND_WITHIN_MS } from './limiter-script.ts';
-import { SyncChannel, type SyncResponse } from './limiter-sync.ts';
 import {
-  CallQueue,
-  createPermit,
-  isPlausibleLimit,
-  type LimiterSettings,
-  Pace,
-  pauseEnd,
-  pauseMsOf,
-  ReschedulableTimer,
-  type TokenRequest,
-} from './old-allowance.ts';
+  type AcquireOptions,
+  type BucketId,
+  type BucketSnapshot,
+  computeLimit,
+  computePauseMs,
+  MAX_RAISE_FACTOR,
+  MAX_RETURN_MS,
+  type Permit,
+  type RateLimitFeedback,
+  RETURN_MS,
+  reservedTokens,
+  UNSENT_LEASE_MS,
+} from '../limiter/limiter.ts';
+import { CallQueue, formatBucketKey } from '../limiter/queue.ts';
+import { HORIZON_MS, LIMITER_SCRIPT, RENEW_MS, SEND_WITHIN_MS } from './limiter-script.ts';
 import type { ScriptRunner } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** How often Redis is tried while it is down and calls wait. */
+/** How long a response waits for others before Redis hears of it; its token is out for a second anyway. */
+const NEWS_WITHIN_MS = 300;
+
+/** How long before the end of its time a token that is still not sent is renewed. */
+const RENEW_AHEAD_MS = 30;
+
+/** How often Redis is tried while it is away and calls wait. */
 const PROBE_EVERY_MS = 250;
 
-/** Two ends of a pause that are no farther apart are one: every reply tells of it, and no two are equally long on their way. */
-const SAME_PAUSE_MS = 20;
-
-/** What a shared bucket is made of; see `RedisLimiterOptions`. */
-export interface SharedBucketOptions extends LimiterSettings, Pick<AcquireOptions, 'bucket' | 'limit'> {
-  readonly scripts: ScriptRunner;
-  readonly keyPrefix: string;
-  readonly processId: string;
-  readonly processes: number;
-  readonly timeoutMs: number;
-  /** Whether this process goes on by itself without Redis; else its calls are rejected. */
-  readonly isLocalAllowed: boolean;
-  readonly availability: { failed(error: unknown): void; succeeded(): void };
-  readonly maxLimit: number;
-}
+/** A busy program fires the timer of a command before it reads a reply that is there, so it looks once more after this. */
+const LAST_LOOK_MS = 20;
 
 /** Calls that want a token. */
-interface Demand {
+interface WaitingCalls {
   readonly interactive: number;
   readonly total: number;
 }
 
-const NO_DEMAND: Demand = { interactive: 0, total: 0 };
+const NO_CALLS: WaitingCalls = { interactive: 0, total: 0 };
 
-/** What waiting calls want beyond the tokens that are there for them, which interactive calls take first. */
-function unmetDemand({ interactive, total }: Demand, tokens: number): Demand {
-  return { interactive: Math.max(0, interactive - tokens), total: Math.max(0, total - tokens) };
+/** The calls that still wait after so many got a token; interactive ones go first. */
+function subtractTokens({ interactive, total }: WaitingCalls, count: number): WaitingCalls {
+  return { interactive: Math.max(0, interactive - count), total: Math.max(0, total - count) };
+}
+
+/** What Redis has yet to hear, and when it must at the latest. */
+interface News {
+  readonly tokens: Set<Token>;
+  hasPause: boolean;
+  hasLimit: boolean;
+  tellBy: number;
+}
+
+function noNews(): News {
+  return { tokens: new Set(), hasPause: false, hasLimit: false, tellBy: NEVER };
+}
+
+/** What the script replies. */
+interface Reply {
+  readonly limit: number;
+  readonly free: number;
+  readonly pauseLeftMs: number;
+  /** When to ask again; 0 if no call waits. */
+  readonly askInMs: number;
+  /** When each new token may be used. */
+  readonly starts: readonly number[];
+}
+
+/** What the buckets of one `RedisLimiter` have in common. */
+export interface SharedBucketOptions {
+  readonly scripts: ScriptRunner;
+  readonly keyPrefix: string;
+  /** Names this process among all. */
+  readonly processId: string;
+  readonly processes: number;
+  readonly commandTimeoutMs: number;
+  readonly maxQueue: number;
+  /** True if this process goes on with its share of the limit without Redis; else its calls reject. */
+  readonly isLocalAllowed: boolean;
+  readonly onFailure: (error: unknown) => void;
+  readonly onSuccess: () => void;
+}
+
+/** A token of this process, and the permit to use it. Only its bucket writes to the fields. */
+class Token implements Permit {
+  readonly #bucket: SharedBucket;
+  readonly number: number;
+  /** When its request may be sent. */
+  readonly startsAt: number;
+  readonly tokensLeft: number;
+  state: 'granted' | 'sent' | 'answered' | 'cancelled' = 'granted';
+  sentAt = 0;
+  /** When it is back, as far as is known. */
+  freeAt: number;
+
+  constructor(
+    bucket: SharedBucket,
+    {
+      number,
+      startsAt,
+      sendBy,
+      tokensLeft,
+    }: { number: number; startsAt: number; sendBy: number; tokensLeft: number },
+  ) {
+    this.#bucket = bucket;
+    this.number = number;
+    this.startsAt = startsAt;
+    this.tokensLeft = tokensLeft;
+    this.freeAt = sendBy + MAX_RETURN_MS;
+  }
+
+  /** A request that is sent until then is back in time, so Redis need not hear of it. */
+  get sendBy(): number {
+    return this.freeAt - MAX_RETURN_MS;
+  }
+
+  send(): void {
+    this.#bucket.send(this);
+  }
+
+  report(feedback: RateLimitFeedback): void {
+    this.#bucket.report(this, feedback);
+  }
+
+  cancel(): void {
+    this.#bucket.cancel(this);
+  }
 }
 
 /**
- * This process's side of one bucket in Redis: who waits here, which tokens are ours, and when to sync with Redis.
+ * One process's side of a bucket in Redis: which calls wait here, which tokens are ours, and when to talk to Redis.
  *
- * Without Redis the process counts its own tokens against its share of the limit.
+ * One command at a time tells Redis what became of our tokens and asks for as many as calls wait. Without Redis the
+ * process counts its own tokens against its share of the limit.
  */
 export class SharedBucket {
   readonly #options: SharedBucketOptions;
-  readonly #channel: SyncChannel;
+  readonly #configured: { readonly limit: number; readonly maxLimit: number };
+  readonly #keys: readonly string[];
   readonly #queue: CallQueue;
-  readonly #timer: ReschedulableTimer;
-  readonly #leases: LeaseBook;
-  /** Tokens that Redis gave out before they come back, in the order of their times. */
-  #held: Lease[] = [];
+  readonly #timer = new ReschedulableTimer(() => this.#update());
+  /** Our tokens that are not back yet. */
+  readonly #tokens = new Set<Token>();
+  /** Those of them that Redis gave before they may be used, by their start. */
+  #held: Token[] = [];
+  #nextNumber = 0;
 
   #limit: number;
+  #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** The announced limit that Redis knows. */
-  #announced: number;
 
-  /** The demand that Redis knows and has no tokens for, and when it wants to be asked again. */
-  #knownDemand = NO_DEMAND;
+  #news = noNews();
+  /** Which calls Redis knows to wait here, and when it wants to be asked again. */
+  #listed = NO_CALLS;
   #askAt = NEVER;
-  #isSyncing = false;
-  #isPumpDue = false;
+  #isAsking = false;
+  #isUpdateDue = false;
 
-  /** While Redis is away: when it was asked last in vain, and when every token is back that it gave to any process. */
+  /** While Redis is away: when it was last asked in vain, and when every token is back that it gave to any process. */
   #outage: { readonly askedAt: number; readonly opensAt: number } | undefined;
-  /** Only for this process's own share; Redis keeps the pace of all. */
-  readonly #pace = new Pace();
-  #lastLocalGrantAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: SharedBucketOptions) {
+  constructor(first: AcquireOptions, options: SharedBucketOptions) {
+    const { bucket, limit, maxLimit = NEVER } = first;
     this.#options = options;
-    this.#channel = new SyncChannel(options);
-    this.#timer = new ReschedulableTimer(options.clock, () => this.#pump());
-    this.#leases = new LeaseBook(options.maxUplinkMs);
-    const name = options.bucket.endpoint;
-    this.#queue = new CallQueue({ ...options, name, onAbort: () => this.#pumpSoon() });
-    this.#limit = Math.min(options.limit, options.maxLimit);
-    this.#announced = options.limit;
+    this.#configured = { limit, maxLimit };
+    this.#limit = Math.min(limit, maxLimit);
+    this.#keys = formatKeys(options.keyPrefix, bucket);
+    const { maxQueue } = options;
+    this.#queue = new CallQueue({ endpoint: bucket.endpoint, maxQueue, onAbort: () => this.#updateSoon() });
   }
 
-  /** Grants a token to the call now or later, or rejects it. */
-  enqueue(request: TokenRequest): void {
-    this.#queue.append(request, this.#pausedUntil - this.#now());
-    this.#pumpSoon();
+  acquire({ priority, signal, maxPauseMs }: AcquireOptions): Promise<Permit> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const pausedForMs = this.#pausedUntil - systemClock.now();
+      this.#queue.append({ priority, signal, maxPauseMs, resolve, reject }, pausedForMs);
+      this.#updateSoon();
+    });
   }
 
   snapshot(): BucketSnapshot {
+    const now = systemClock.now();
+    this.#collect(now);
+    const pauseLeftMs = this.#pausedUntil - now;
     return {
       limit: this.#limit,
-      inUse: this.#leases.inUse(this.#now()),
+      inUse: this.#tokens.size,
       queued: this.#queue.size,
-      pausedUntil: pauseEnd(this.#pausedUntil, this.#options.clock),
+      pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
     };
   }
 
-  /** True when this process forgets nothing that matters with the bucket. */
+  /** True if this process forgets nothing that matters with the bucket. */
   isIdle(): boolean {
     const { inUse, queued, pausedUntil } = this.snapshot();
-    return inUse === 0 && queued === 0 && pausedUntil === null && !this.#isSyncing;
+    return inUse === 0 && queued === 0 && pausedUntil === null && !this.#isAsking;
   }
 
-  send(lease: Lease): void {
-    this.#leases.send(lease, this.#now());
-    this.#pumpSoon();
+  send(token: Token): void {
+    if (token.state !== 'granted') return;
+    const now = systemClock.now();
+    const isLate = now > token.sendBy;
+    token.state = 'sent';
+    token.sentAt = now;
+    token.freeAt = now + MAX_RETURN_MS;
+    this.#tokens.add(token);
+    if (isLate) this.#tell(token, now);
   }
 
-  report(lease: Lease, feedback: RateLimitFeedback): void {
-    const now = this.#now();
-    const { announcedLimit } = feedback;
-    const isPlausible = isPlausibleLimit(announcedLimit, this.#options.limit);
-    const newLimit = isPlausible && announcedLimit !== this.#announced ? announcedLimit : undefined;
-    if (!this.#leases.report(lease, feedback, newLimit, now)) return;
-    if (newLimit !== undefined && this.#outage) this.#limit = Math.min(newLimit, this.#options.maxLimit);
-    if (feedback.status === 429) {
-      this.#pauseUntil(now + pauseMsOf(feedback));
-      this.#pace.refused(lease.sentAt, now);
+  report(token: Token, feedback: RateLimitFeedback): void {
+    if (token.state !== 'sent') return;
+    const now = systemClock.now();
+    token.state = 'answered';
+    token.freeAt = Math.min(token.freeAt, now + RETURN_MS);
+    this.#tell(token, now + NEWS_WITHIN_MS);
+    // Responses overtake each other, and that of an older request must not bring an older limit back.
+    if (token.sentAt >= this.#limitKnownSince) {
+      const limit = computeLimit(feedback, this.#limit, this.#configured);
+      if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
+      if (limit !== this.#limit) {
+        this.#limit = limit;
+        this.#news.hasLimit = true;
+        this.#news.tellBy = now;
+      }
     }
-    this.#pumpSoon();
+    if (feedback.status === 429) {
+      this.#pauseUntil(now + computePauseMs(feedback), now);
+      this.#news.hasPause = true;
+      this.#news.tellBy = now;
+    }
   }
 
-  cancel(lease: Lease): void {
-    this.#leases.cancel(lease, this.#now());
-    this.#pumpSoon();
+  cancel(token: Token): void {
+    if (token.state !== 'granted') return;
+    token.state = 'cancelled';
+    token.freeAt = token.startsAt;
+    this.#tell(token, systemClock.now());
   }
 
-  #now(): number {
-    return this.#options.clock.now();
+  #tell(token: Token, tellBy: number): void {
+    this.#news.tokens.add(token);
+    this.#news.tellBy = Math.min(this.#news.tellBy, tellBy);
+    this.#updateSoon();
   }
 
-  #pauseUntil(until: number): void {
-    if (until <= this.#pausedUntil + SAME_PAUSE_MS) return;
+  #pauseUntil(until: number, now: number): void {
+    if (until <= this.#pausedUntil) return;
     this.#pausedUntil = until;
-    this.#queue.rejectImpatient(until - this.#now());
+    this.#queue.rejectIfPauseExceeds(until - now);
   }
 
   /** What this process may use of the limit by itself. */
@@ -152,157 +257,233 @@ export class SharedBucket {
     return Math.max(1, Math.floor(this.#limit / this.#options.processes));
   }
 
-  get #demand(): Demand {
-    const { interactive, size: total } = this.#queue;
-    return unmetDemand({ interactive, total }, this.#held.length);
+  /** How many calls want a token beyond those that are held for them. */
+  get #wanted(): WaitingCalls {
+    const { interactiveSize, size } = this.#queue;
+    return subtractTokens({ interactive: interactiveSize, total: size }, this.#held.length);
   }
 
-  /** Calls of one tick travel together. */
-  #pumpSoon(): void {
-    if (this.#isPumpDue) return;
-    this.#isPumpDue = true;
+  /** Calls of one tick share a command. */
+  #updateSoon(): void {
+    if (this.#isUpdateDue) return;
+    this.#isUpdateDue = true;
     queueMicrotask(() => {
-      this.#isPumpDue = false;
-      this.#pump();
+      this.#isUpdateDue = false;
+      this.#update();
     });
   }
 
-  #pump(): void {
-    const now = this.#now();
+  /** Does everything whose time has come, and sets the timer for the next. */
+  #update(): void {
+    const now = systemClock.now();
+    this.#collect(now);
     this.#grantHeld(now);
-    this.#grantLocally(now);
-    this.#queue.rejectExpired(now);
-    this.#leases.renew(now);
-    if (!this.#isSyncing && this.#syncAt(now) <= now) void this.#sync();
+    this.#grantShare(now);
+    this.#renewUnsent(now);
+    if (!this.#isAsking && this.#nextAskAt() <= now) void this.#ask();
     // While Redis is being asked, a call may turn out not to have to wait.
-    if (!this.#isSyncing || this.#outage) this.#queue.rejectExcess();
-    this.#arm(now);
+    if (!this.#isAsking || this.#outage) this.#queue.rejectExcess();
+    this.#setTimer();
   }
 
-  /** Gives every token whose time has come to a call, and those back that nobody wants or that start within a pause. */
+  #collect(now: number): void {
+    for (const token of this.#tokens) if (token.freeAt <= now) this.#tokens.delete(token);
+  }
+
+  /** Gives held tokens to calls, and those back that nobody wants or that start within a pause. */
   #grantHeld(now: number): void {
     const held = this.#held;
     this.#held = [];
-    for (const lease of held) {
-      const isWanted = this.#queue.size > this.#held.length;
-      const isUsable = lease.startsAt >= this.#pausedUntil - SAME_PAUSE_MS;
-      if (isWanted && isUsable && lease.startsAt > now) this.#held.push(lease);
-      else if (isWanted && isUsable) this.#grant(lease, now);
-      else this.#leases.cancel(lease, now);
+    for (const token of held) {
+      const isUsable = this.#queue.size > this.#held.length && token.startsAt >= this.#pausedUntil;
+      if (!isUsable) token.cancel();
+      else if (token.startsAt > now) this.#held.push(token);
+      else this.#queue.take(1, 0)?.resolve(token);
     }
   }
 
-  #grant(lease: Lease, now: number): void {
-    const call = this.#queue.take(now, 1, 0);
-    if (call) call.resolve(createPermit(this, lease, lease.tokensLeft));
-    else this.#leases.cancel(lease, now);
-  }
-
-  #grantLocally(now: number): void {
-    while (this.#localGrantAt(now) <= now) {
-      this.#lastLocalGrantAt = now;
-      const tokensLeft = this.#share - this.#leases.inUse(now) - 1;
-      this.#grant(this.#leases.addLocal(now, tokensLeft), now);
+  /** Without Redis, gives tokens of this process's share to calls. */
+  #grantShare(now: number): void {
+    while (this.#nextShareAt(now) <= now) {
+      const free = this.#share - this.#tokens.size;
+      const call = this.#queue.take(free, reservedTokens(this.#share));
+      const number = this.#nextNumber++;
+      const token = new Token(this, {
+        number,
+        startsAt: now,
+        sendBy: now + SEND_WITHIN_MS,
+        tokensLeft: free - 1,
+      });
+      this.#tokens.add(token);
+      call?.resolve(token);
     }
   }
 
-  /** When this process may next grant a token of its own share; never while Redis may be there or nobody waits. */
-  #localGrantAt(now: number): number {
-    const { isLocalAllowed, timeoutMs } = this.#options;
+  /** When this process may next grant a token of its share; never while Redis may be there. */
+  #nextShareAt(now: number): number {
+    const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
-    // Who has not looked for long may find Redis back and the others at the full limit: look first.
-    if (now - this.#outage.askedAt > 2 * timeoutMs) return NEVER;
-    const tokenAt = this.#leases.inUse(now) < this.#share ? now : this.#leases.nextFreeAt;
-    const spacedUntil = this.#lastLocalGrantAt + this.#pace.spacingMs(this.#share, now);
-    return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt, spacedUntil);
+    // If Redis was not asked for a while, it may be back and the others at the full limit.
+    if (now - this.#outage.askedAt > 2 * commandTimeoutMs) return NEVER;
+    const next = this.#queue.next(this.#share - this.#tokens.size, reservedTokens(this.#share));
+    const tokenAt = next ? now : Math.min(...Array.from(this.#tokens, ({ freeAt }) => freeAt));
+    return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt);
   }
 
-  #syncAt(now: number): number {
+  /** Keeps tokens that are still not sent, for a minute at most. */
+  #renewUnsent(now: number): void {
+    for (const token of this.#tokens) {
+      if (this.#renewsAt(token) > now) continue;
+      token.freeAt = now + RENEW_MS + MAX_RETURN_MS;
+      this.#tell(token, now);
+    }
+  }
+
+  #renewsAt({ state, sendBy, startsAt }: Token): number {
+    const isUnsent = state === 'granted' && sendBy < startsAt + UNSENT_LEASE_MS;
+    return isUnsent ? sendBy - RENEW_AHEAD_MS : NEVER;
+  }
+
+  #nextAskAt(): number {
     if (this.#outage) {
       if (this.#queue.size === 0) return NEVER;
-      return this.#options.isLocalAllowed ? this.#outage.askedAt + PROBE_EVERY_MS : now;
+      return this.#options.isLocalAllowed ? this.#outage.askedAt + PROBE_EVERY_MS : systemClock.now();
     }
-    const [{ interactive, total }, known] = [this.#demand, this.#knownDemand];
-    // The first call needs a turn, an interactive one may have the reserve, and nobody should wait for a turn in vain.
-    const isNew = total > 0 !== known.total > 0 || (interactive > 0 && known.interactive === 0);
-    return isNew ? now : Math.min(this.#askAt, this.#leases.syncBy);
+    const { interactive, total } = this.#wanted;
+    // The first call needs a place, an interactive one may have the reserve, and nobody shall wait for us in vain.
+    const isNew = total > 0 !== this.#listed.total > 0 || (interactive > 0 && this.#listed.interactive === 0);
+    return isNew ? systemClock.now() : Math.min(this.#askAt, this.#news.tellBy);
   }
 
-  async #sync(): Promise<void> {
-    this.#isSyncing = true;
-    const askedAt = this.#now();
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    const askedAt = systemClock.now();
     try {
-      if (this.#outage) await this.#channel.probe();
-      await this.#sendUpdate();
+      // A command may lie in the client's own queue until Redis is back, so the first one tells and wants nothing.
+      if (this.#outage) await this.#run([this.#options.processId, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+      await this.#exchange();
+      this.#outage = undefined;
+      this.#options.onSuccess();
     } catch (error) {
       this.#noteOutage(error, askedAt);
     }
-    this.#isSyncing = false;
-    this.#pump();
+    this.#isAsking = false;
+    this.#update();
   }
 
-  async #sendUpdate(): Promise<void> {
-    const { processId, limit, maxLimit, reserve, maxUplinkMs, availability } = this.#options;
-    const askedAt = this.#now();
-    const demand = this.#demand;
-    const recovers = this.#outage !== undefined;
-    const firstNumber = this.#leases.takeNumbers(demand.total);
-    const { confirm, ...update } = this.#leases.takeUpdate(askedAt, recovers);
-    const response = await this.#channel.sync({
-      ...{ process: processId, limit, reserve, maxUplinkMs, firstNumber, recovers, share: this.#share },
-      maxLimit: Number.isFinite(maxLimit) ? maxLimit : undefined,
-      interactive: demand.interactive,
-      background: demand.total - demand.interactive,
-      ...update,
-    });
-    confirm();
-    availability.succeeded();
-    this.#outage = undefined;
-    this.#accept(response, demand, askedAt, firstNumber);
-  }
-
-  #accept(response: SyncResponse, asked: Demand, askedAt: number, firstNumber: number): void {
-    const now = this.#now();
-    const { askInMs, starts, pausedForMs, free } = response;
-    this.#limit = response.limit;
-    this.#announced = response.announced ?? this.#options.limit;
-    // Counted from the request, so that no token that starts at the end of the pause seems to be too early.
-    if (pausedForMs > 0) this.#pauseUntil(askedAt + pausedForMs);
-    for (const [index, startsInMs] of starts.entries()) {
-      // The reply took time: counted from its arrival no request is early, counted from the request none is late.
-      const [startsAt, sendBy] = [now + startsInMs, askedAt + startsInMs + SEND_WITHIN_MS];
-      const grant = { number: firstNumber + index, startsAt, sendBy, tokensLeft: free };
-      this.#held.push(this.#leases.add(now, grant));
+  /** Tells Redis the news, asks for tokens and takes what it gives. */
+  async #exchange(): Promise<void> {
+    const { limit, maxLimit } = this.#configured;
+    const askedAt = systemClock.now();
+    const news = this.#news;
+    this.#news = noNews();
+    // After an outage Redis may have lost everything, or only what we told it.
+    const tokens = this.#outage ? this.#tokens : news.tokens;
+    const wanted = this.#wanted;
+    const firstNumber = this.#nextNumber;
+    // If the reply gets lost, its numbers must not be used again.
+    this.#nextNumber += wanted.total;
+    try {
+      const reply = await this.#run([
+        this.#options.processId,
+        limit,
+        Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
+        news.hasLimit ? this.#limit : 0,
+        news.hasPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
+        this.#outage ? 1 : 0,
+        Math.max(0, this.#share - this.#tokens.size),
+        reservedTokens(this.#limit),
+        wanted.interactive,
+        wanted.total,
+        firstNumber,
+        ...[...tokens].flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
+      ]);
+      this.#accept(reply, { wanted, askedAt, firstNumber });
+    } catch (error) {
+      this.#news.hasLimit ||= news.hasLimit;
+      this.#news.hasPause ||= news.hasPause;
+      throw error;
     }
-    this.#held.sort((one, other) => one.startsAt - other.startsAt);
-    this.#knownDemand = unmetDemand(asked, starts.length);
-    this.#askAt = askInMs === undefined ? NEVER : now + askInMs;
+  }
+
+  #accept(
+    { limit, free, pauseLeftMs, askInMs, starts }: Reply,
+    { wanted, askedAt, firstNumber }: { wanted: WaitingCalls; askedAt: number; firstNumber: number },
+  ): void {
+    const now = systemClock.now();
+    if (limit !== this.#limit && !this.#news.hasLimit) {
+      this.#limit = limit;
+      this.#limitKnownSince = askedAt;
+    }
+    // Counted from the question, so that the pause ends here no later than in Redis and never grows on the way.
+    if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
+    for (const [index, startInMs] of starts.entries()) {
+      // The reply took time: counted from its arrival no request is early, counted from the question none is late.
+      const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
+      const token = new Token(this, { number: firstNumber + index, startsAt, sendBy, tokensLeft: free });
+      this.#tokens.add(token);
+      this.#held.push(token);
+    }
+    this.#held.sort((a, b) => a.startsAt - b.startsAt);
+    this.#listed = subtractTokens(wanted, starts.length);
+    this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
   }
 
   #noteOutage(error: unknown, askedAt: number): void {
-    const { isLocalAllowed, availability } = this.#options;
-    availability.failed(error);
-    const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + this.#leases.longestMs;
+    this.#options.onFailure(error);
+    const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
     this.#outage = { askedAt, opensAt };
-    this.#knownDemand = NO_DEMAND;
+    this.#listed = NO_CALLS;
     this.#askAt = NEVER;
-    // Redis hears everything once it is back.
-    this.#leases.syncBy = NEVER;
-    if (isLocalAllowed) return;
+    if (this.#options.isLocalAllowed) return;
     const message = 'The rate limiter cannot reach Redis, so nothing was sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 
-  /** One timer for everything that has a time. */
-  #arm(now: number): void {
+  /** Runs the script. Rejects with the client's error, or after `commandTimeoutMs`. */
+  #run(input: readonly (string | number)[]): Promise<Reply> {
+    const { scripts, commandTimeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(new Error(`no reply within ${commandTimeoutMs} ms`));
+      let timer = systemClock.setTimeout(() => {
+        timer = systemClock.setTimeout(giveUp, LAST_LOOK_MS);
+      }, commandTimeoutMs);
+      scripts
+        .run(LIMITER_SCRIPT, { keys: this.#keys, arguments: input.map(String) })
+        .then(parseReply)
+        .then(resolve, reject)
+        .finally(() => systemClock.clearTimeout(timer));
+    });
+  }
+
+  #setTimer(): void {
+    const now = systemClock.now();
     const wakeAt = Math.min(
       this.#held[0]?.startsAt ?? NEVER,
-      this.#queue.earliestDeadline,
-      this.#isSyncing ? NEVER : this.#syncAt(now),
-      this.#localGrantAt(now),
-      this.#leases.renewAt,
+      this.#isAsking ? NEVER : this.#nextAskAt(),
+      this.#nextShareAt(now),
+      ...Array.from(this.#tokens, (token) => this.#renewsAt(token)),
     );
-    // An update alone is no reason for a program to go on: without it the token only comes back later.
+    // News alone is no reason for a program to go on: without it a token only comes back later.
     this.#timer.set(wakeAt, this.#queue.size > 0);
   }
+}
+
+/** The keys of one bucket. A cluster places a key by what stands in braces, so they share a place. */
+export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
+  const hash = createHash('sha256').update(formatBucketKey(bucket)).digest('hex');
+  const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
+  const names = ['tokens', 'waiters', 'deadlines', 'pause', 'limit', 'outage'];
+  // Numbered, because earlier versions keep theirs in another form.
+  return names.map((name) => `${keyPrefix}{${tag}}:3:${name}`);
+}
+
+function parseReply(reply: unknown): Reply {
+  // A client may be set to return numbers as text or as buffers.
+  const numbers = Array.isArray(reply) ? reply.map((value) => Number(String(value))) : [];
+  const [limit = Number.NaN, free = 0, pauseLeftMs = 0, askInMs = 0, ...starts] = numbers;
+  if (numbers.length < 4 || numbers.some(Number.isNaN)) {
+    throw new TypeError('Expected the reply of Redis to be a list of numbers');
+  }
+  return { limit, free, pauseLeftMs, askInMs, starts };
 }
