@@ -46,18 +46,6 @@ function subtractTokens({ interactive, total }: WaitingCalls, count: number): Wa
   return { interactive: Math.max(0, interactive - count), total: Math.max(0, total - count) };
 }
 
-/** What Redis has yet to hear, and when it must at the latest. */
-interface News {
-  readonly tokens: Set<Token>;
-  hasPause: boolean;
-  hasLimit: boolean;
-  tellBy: number;
-}
-
-function noNews(): News {
-  return { tokens: new Set(), hasPause: false, hasLimit: false, tellBy: NEVER };
-}
-
 /** What the script replies. */
 interface Reply {
   readonly limit: number;
@@ -84,50 +72,17 @@ export interface SharedBucketOptions {
   readonly onSuccess: () => void;
 }
 
-/** A token of this process, and the permit to use it. Only its bucket writes to the fields. */
-class Token implements Permit {
-  readonly #bucket: SharedBucket;
+/** A token of this process. */
+interface Token {
   readonly number: number;
-  /** When its request may be sent. */
+  /** When its request may be sent, and until when Redis need not hear that it is sent. */
   readonly startsAt: number;
+  sendBy: number;
   readonly tokensLeft: number;
-  state: 'granted' | 'sent' | 'answered' | 'cancelled' = 'granted';
-  sentAt = 0;
+  state: 'granted' | 'sent' | 'answered' | 'cancelled';
+  sentAt: number;
   /** When it is back, as far as is known. */
   freeAt: number;
-
-  constructor(
-    bucket: SharedBucket,
-    {
-      number,
-      startsAt,
-      sendBy,
-      tokensLeft,
-    }: { number: number; startsAt: number; sendBy: number; tokensLeft: number },
-  ) {
-    this.#bucket = bucket;
-    this.number = number;
-    this.startsAt = startsAt;
-    this.tokensLeft = tokensLeft;
-    this.freeAt = sendBy + MAX_RETURN_MS;
-  }
-
-  /** A request that is sent until then is back in time, so Redis need not hear of it. */
-  get sendBy(): number {
-    return this.freeAt - MAX_RETURN_MS;
-  }
-
-  send(): void {
-    this.#bucket.send(this);
-  }
-
-  report(feedback: RateLimitFeedback): void {
-    this.#bucket.report(this, feedback);
-  }
-
-  cancel(): void {
-    this.#bucket.cancel(this);
-  }
 }
 
 /**
@@ -152,7 +107,11 @@ export class SharedBucket {
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
-  #news = noNews();
+  /** What Redis has yet to hear, and when it must at the latest. */
+  #news = new Set<Token>();
+  #isPauseNews = false;
+  #isLimitNews = false;
+  #tellBy = NEVER;
   /** Which calls Redis knows to wait here, and when it wants to be asked again. */
   #listed = NO_CALLS;
   #askAt = NEVER;
@@ -199,41 +158,53 @@ export class SharedBucket {
     return inUse === 0 && queued === 0 && pausedUntil === null && !this.#isAsking;
   }
 
-  send(token: Token): void {
+  #createToken(fields: Pick<Token, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): Token {
+    const token: Token = { ...fields, state: 'granted', sentAt: 0, freeAt: fields.sendBy + MAX_RETURN_MS };
+    this.#tokens.add(token);
+    return token;
+  }
+
+  #createPermit(token: Token): Permit {
+    return {
+      tokensLeft: token.tokensLeft,
+      send: () => this.#send(token),
+      report: (feedback) => this.#report(token, feedback),
+      cancel: () => this.#cancel(token),
+    };
+  }
+
+  #send(token: Token): void {
     if (token.state !== 'granted') return;
     const now = systemClock.now();
-    const isLate = now > token.sendBy;
     token.state = 'sent';
     token.sentAt = now;
     token.freeAt = now + MAX_RETURN_MS;
+    // Even if it was given up meanwhile: the service will count the request.
     this.#tokens.add(token);
-    if (isLate) this.#tell(token, now);
+    if (now > token.sendBy) this.#tell(token, now);
   }
 
-  report(token: Token, feedback: RateLimitFeedback): void {
+  #report(token: Token, feedback: RateLimitFeedback): void {
     if (token.state !== 'sent') return;
     const now = systemClock.now();
     token.state = 'answered';
     token.freeAt = Math.min(token.freeAt, now + RETURN_MS);
-    this.#tell(token, now + NEWS_WITHIN_MS);
     // Responses overtake each other, and that of an older request must not bring an older limit back.
     if (token.sentAt >= this.#limitKnownSince) {
       const limit = computeLimit(feedback, this.#limit, this.#configured);
       if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
-      if (limit !== this.#limit) {
-        this.#limit = limit;
-        this.#news.hasLimit = true;
-        this.#news.tellBy = now;
-      }
+      if (limit !== this.#limit) this.#isLimitNews = true;
+      this.#limit = limit;
     }
     if (feedback.status === 429) {
+      this.#isPauseNews = true;
       this.#pauseUntil(now + computePauseMs(feedback), now);
-      this.#news.hasPause = true;
-      this.#news.tellBy = now;
     }
+    const isUrgent = this.#isLimitNews || this.#isPauseNews;
+    this.#tell(token, isUrgent ? now : now + NEWS_WITHIN_MS);
   }
 
-  cancel(token: Token): void {
+  #cancel(token: Token): void {
     if (token.state !== 'granted') return;
     token.state = 'cancelled';
     token.freeAt = token.startsAt;
@@ -241,8 +212,8 @@ export class SharedBucket {
   }
 
   #tell(token: Token, tellBy: number): void {
-    this.#news.tokens.add(token);
-    this.#news.tellBy = Math.min(this.#news.tellBy, tellBy);
+    this.#news.add(token);
+    this.#tellBy = Math.min(this.#tellBy, tellBy);
     this.#updateSoon();
   }
 
@@ -296,9 +267,9 @@ export class SharedBucket {
     this.#held = [];
     for (const token of held) {
       const isUsable = this.#queue.size > this.#held.length && token.startsAt >= this.#pausedUntil;
-      if (!isUsable) token.cancel();
+      if (!isUsable) this.#cancel(token);
       else if (token.startsAt > now) this.#held.push(token);
-      else this.#queue.take(1, 0)?.resolve(token);
+      else this.#queue.take(1, 0)?.resolve(this.#createPermit(token));
     }
   }
 
@@ -307,15 +278,11 @@ export class SharedBucket {
     while (this.#nextShareAt(now) <= now) {
       const free = this.#share - this.#tokens.size;
       const call = this.#queue.take(free, reservedTokens(this.#share));
-      const number = this.#nextNumber++;
-      const token = new Token(this, {
-        number,
-        startsAt: now,
-        sendBy: now + SEND_WITHIN_MS,
-        tokensLeft: free - 1,
-      });
-      this.#tokens.add(token);
-      call?.resolve(token);
+      const number = this.#nextNumber;
+      this.#nextNumber += 1;
+      const sendBy = now + SEND_WITHIN_MS;
+      const token = this.#createToken({ number, startsAt: now, sendBy, tokensLeft: free - 1 });
+      call?.resolve(this.#createPermit(token));
     }
   }
 
@@ -334,7 +301,8 @@ export class SharedBucket {
   #renewUnsent(now: number): void {
     for (const token of this.#tokens) {
       if (this.#renewsAt(token) > now) continue;
-      token.freeAt = now + RENEW_MS + MAX_RETURN_MS;
+      token.sendBy = now + RENEW_MS;
+      token.freeAt = token.sendBy + MAX_RETURN_MS;
       this.#tell(token, now);
     }
   }
@@ -352,7 +320,7 @@ export class SharedBucket {
     const { interactive, total } = this.#wanted;
     // The first call needs a place, an interactive one may have the reserve, and nobody shall wait for us in vain.
     const isNew = total > 0 !== this.#listed.total > 0 || (interactive > 0 && this.#listed.interactive === 0);
-    return isNew ? systemClock.now() : Math.min(this.#askAt, this.#news.tellBy);
+    return isNew ? systemClock.now() : Math.min(this.#askAt, this.#tellBy);
   }
 
   async #ask(): Promise<void> {
@@ -371,39 +339,41 @@ export class SharedBucket {
     this.#update();
   }
 
-  /** Tells Redis the news, asks for tokens and takes what it gives. */
+  /** Tells Redis the news, asks for tokens and takes what it gives. After an outage it tells everything, because Redis may have lost it. */
   async #exchange(): Promise<void> {
     const { limit, maxLimit } = this.#configured;
+    const isAfterOutage = this.#outage !== undefined;
     const askedAt = systemClock.now();
-    const news = this.#news;
-    this.#news = noNews();
-    // After an outage Redis may have lost everything, or only what we told it.
-    const tokens = this.#outage ? this.#tokens : news.tokens;
+    const tokens = [...(isAfterOutage ? this.#tokens : this.#news)];
+    const tellsLimit = isAfterOutage ? this.#limit !== limit : this.#isLimitNews;
+    const tellsPause = isAfterOutage || this.#isPauseNews;
     const wanted = this.#wanted;
     const firstNumber = this.#nextNumber;
     // If the reply gets lost, its numbers must not be used again.
     this.#nextNumber += wanted.total;
-    try {
-      const reply = await this.#run([
-        this.#options.processId,
-        limit,
-        Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
-        news.hasLimit ? this.#limit : 0,
-        news.hasPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
-        this.#outage ? 1 : 0,
-        Math.max(0, this.#share - this.#tokens.size),
-        reservedTokens(this.#limit),
-        wanted.interactive,
-        wanted.total,
-        firstNumber,
-        ...[...tokens].flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
-      ]);
-      this.#accept(reply, { wanted, askedAt, firstNumber });
-    } catch (error) {
-      this.#news.hasLimit ||= news.hasLimit;
-      this.#news.hasPause ||= news.hasPause;
-      throw error;
-    }
+    this.#forgetNews();
+    const reply = await this.#run([
+      this.#options.processId,
+      limit,
+      Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
+      tellsLimit ? this.#limit : 0,
+      tellsPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
+      isAfterOutage ? 1 : 0,
+      Math.max(0, this.#share - this.#tokens.size),
+      reservedTokens(this.#limit),
+      wanted.interactive,
+      wanted.total,
+      firstNumber,
+      ...tokens.flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
+    ]);
+    this.#accept(reply, { wanted, askedAt, firstNumber });
+  }
+
+  #forgetNews(): void {
+    this.#news.clear();
+    this.#isPauseNews = false;
+    this.#isLimitNews = false;
+    this.#tellBy = NEVER;
   }
 
   #accept(
@@ -411,7 +381,7 @@ export class SharedBucket {
     { wanted, askedAt, firstNumber }: { wanted: WaitingCalls; askedAt: number; firstNumber: number },
   ): void {
     const now = systemClock.now();
-    if (limit !== this.#limit && !this.#news.hasLimit) {
+    if (limit !== this.#limit && !this.#isLimitNews) {
       this.#limit = limit;
       this.#limitKnownSince = askedAt;
     }
@@ -420,9 +390,8 @@ export class SharedBucket {
     for (const [index, startInMs] of starts.entries()) {
       // The reply took time: counted from its arrival no request is early, counted from the question none is late.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
-      const token = new Token(this, { number: firstNumber + index, startsAt, sendBy, tokensLeft: free });
-      this.#tokens.add(token);
-      this.#held.push(token);
+      const number = firstNumber + index;
+      this.#held.push(this.#createToken({ number, startsAt, sendBy, tokensLeft: free }));
     }
     this.#held.sort((a, b) => a.startsAt - b.startsAt);
     this.#listed = subtractTokens(wanted, starts.length);
@@ -435,6 +404,7 @@ export class SharedBucket {
     this.#outage = { askedAt, opensAt };
     this.#listed = NO_CALLS;
     this.#askAt = NEVER;
+    this.#forgetNews();
     if (this.#options.isLocalAllowed) return;
     const message = 'The rate limiter cannot reach Redis, so nothing was sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
