@@ -67,6 +67,28 @@ export const cases: readonly MeasuredCase[] = [
     }),
   ),
   {
+    name: `Redis away for ${OUTAGE_SECONDS} s (killed, empty on return), sliding`,
+    mode: 'sliding',
+    processes: 4,
+    calls: CALLS,
+    contenders: ['RedisLimiter'],
+    outage: { kind: 'refused', afterSeconds: 5, seconds: OUTAGE_SECONDS },
+    forgetAfterSeconds: 6,
+    target: outageTarget,
+  },
+  {
+    name: 'Redis loses its keys (FLUSHALL), sliding',
+    mode: 'sliding',
+    processes: 4,
+    calls: CALLS,
+    contenders: ['RedisLimiter'],
+    forgetAfterSeconds: 5,
+    target: {
+      text: "at most one window's worth refused, 0 lost",
+      isReached: ({ refused, lost }) => refused <= 10 && lost === 0,
+    },
+  },
+  {
     name: 'clock of one of 4 is 1 h ahead, sliding',
     mode: 'sliding',
     processes: 4,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import type { CountingMode } from '../limiter/counting.ts';
 import type { EnforcingServer, EnforcingServerOptions } from '../limiter/enforcing-server.ts';
 import { forkEnforcingServer, readLog } from '../limiter/server-process.ts';
@@ -20,6 +21,8 @@ export interface FleetCase {
   /** The first process is killed so many seconds after the start. */
   readonly killAfterSeconds?: number;
   readonly outage?: { readonly kind: OutageKind; readonly afterSeconds: number; readonly seconds: number };
+  /** Redis loses all keys of the fleet so many seconds after the start, as by FLUSHALL or by a restart in an outage. */
+  readonly forgetAfterSeconds?: number;
   /** How far the first process's wall clock is ahead, in milliseconds. */
   readonly clockAheadMs?: number;
 }
@@ -66,7 +69,7 @@ export async function runFleetCase(
     const fleet = await PeerFleet.start(each.processes);
     try {
       const [baseUrl = ''] = server.baseUrls;
-      runs.push(await runContender(each, { contender, baseUrl, fleet, proxy }));
+      runs.push(await runContender(each, { contender, baseUrl, fleet, proxy, redisUrl }));
     } finally {
       await fleet.stop();
       await proxy.close();
@@ -82,11 +85,12 @@ interface Stage {
   readonly baseUrl: string;
   readonly fleet: PeerFleet;
   readonly proxy: OutageProxy;
+  readonly redisUrl: string;
 }
 
 async function runContender(each: FleetCase, stage: Stage): Promise<FleetRun> {
-  const { contender, baseUrl, fleet, proxy } = stage;
-  const { processes, calls, killAfterSeconds, outage, clockAheadMs = 0 } = each;
+  const { contender, baseUrl, fleet, proxy, redisUrl } = stage;
+  const { processes, calls, killAfterSeconds, clockAheadMs = 0 } = each;
   const account = `account-of-${contender}`;
   const namespace = `bench:${randomUUID()}:`;
   const running = fleet.run((index) => ({
@@ -96,7 +100,11 @@ async function runContender(each: FleetCase, stage: Stage): Promise<FleetRun> {
     calls: calls / processes,
     clockAheadMs: index === 0 ? clockAheadMs : 0,
   }));
-  const [outcomes] = await Promise.all([running, disturb(fleet, proxy, killAfterSeconds, outage)]);
+  const [outcomes] = await Promise.all([
+    running,
+    disturb(each, fleet, proxy),
+    forget(redisUrl, namespace, each.forgetAfterSeconds),
+  ]);
   const log = await readLog(baseUrl, account);
   const accepted = log.filter((entry) => entry.accepted).map((entry) => entry.at);
   const seconds = Math.max(...outcomes.map((outcome) => outcome.seconds));
@@ -118,11 +126,20 @@ async function runContender(each: FleetCase, stage: Stage): Promise<FleetRun> {
   };
 }
 
+async function forget(redisUrl: string, namespace: string, afterSeconds: number | undefined): Promise<void> {
+  if (afterSeconds === undefined) return;
+  await sleep(1_000 * afterSeconds);
+  const redis = new Redis(redisUrl);
+  for await (const keys of redis.scanStream({ match: `${namespace}*`, count: 1_000 })) {
+    if (keys.length > 0) await redis.del(...keys);
+  }
+  redis.disconnect();
+}
+
 async function disturb(
+  { killAfterSeconds, outage }: FleetCase,
   fleet: PeerFleet,
   proxy: OutageProxy,
-  killAfterSeconds: number | undefined,
-  outage: FleetCase['outage'],
 ): Promise<void> {
   if (killAfterSeconds !== undefined) {
     await sleep(1_000 * killAfterSeconds);

@@ -13,14 +13,10 @@ export interface NodeRedisClient {
 
 /** What this package uses of a client or cluster of the package `ioredis`. */
 export interface IoredisClient {
-  /** True for a cluster. */
-  readonly isCluster: boolean;
   /** Runs a script by its text. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
   /** Runs a script by its SHA-1. */
   evalsha(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
-  /** Collects commands that are sent together. */
-  pipeline(commands: unknown[][]): { exec(): Promise<[error: Error | null, reply: unknown][] | null> };
 }
 
 /** A connected client of `redis` or `ioredis`; which of the two is seen from its shape. */
@@ -54,92 +50,52 @@ export function redisScript(source: string): RedisScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
 
-type Command = 'eval' | 'evalsha';
-type Outcome = PromiseSettledResult<unknown>;
-/** Sends all calls without waiting for the first reply. */
-type Send = (command: Command, script: string, calls: readonly ScriptCall[]) => Promise<Outcome[]>;
+/** Sends one command. */
+type Send = (command: 'eval' | 'evalsha', script: string, call: ScriptCall) => Promise<unknown>;
 
 /**
  * Hides the difference between the two clients.
  *
  * @param redis - a connected client of `redis` or `ioredis`
- * @throws ConfigurationError when it is neither
+ * @returns what runs scripts on it
+ * @throws ConfigurationError if it is neither
  */
 export function scriptRunner(redis: RedisClient): ScriptRunner {
-  const send = sender(redis);
-  const runAll = async (script: RedisScript, calls: readonly ScriptCall[]): Promise<readonly unknown[]> => {
-    const outcomes = await send('evalsha', script.sha1, calls);
-    const unknown = calls.flatMap((call, index) =>
-      isUnknownScript(outcomes[index]) ? [{ call, index }] : [],
-    );
-    if (unknown.length > 0) {
-      // A server that does not know the script ran nothing, so sending these calls again repeats nothing.
-      const resent = unknown.map(({ call }) => call);
-      const resentOutcomes = await send('eval', script.source, resent);
-      unknown.forEach(({ index }, position) => {
-        const outcome = resentOutcomes[position];
-        if (outcome !== undefined) outcomes[index] = outcome;
-      });
+  const send = createSend(redis);
+  const run = async (script: RedisScript, call: ScriptCall): Promise<unknown> => {
+    try {
+      return await send('evalsha', script.sha1, call);
+    } catch (error) {
+      // A server that does not know the script ran nothing, so sending the whole script repeats nothing.
+      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
+        return send('eval', script.source, call);
+      }
+      throw error;
     }
+  };
+  // Both clients write all commands of one tick without waiting for the first reply.
+  const runAll = async (script: RedisScript, calls: readonly ScriptCall[]): Promise<readonly unknown[]> => {
+    const outcomes = await Promise.allSettled(calls.map((call) => run(script, call)));
     return outcomes.map((outcome) => {
       if (outcome.status === 'rejected') throw outcome.reason;
       return outcome.value;
     });
   };
-  return { runAll, run: async (script, call) => (await runAll(script, [call]))[0] };
+  return { run, runAll };
 }
 
-function isUnknownScript(outcome: Outcome | undefined): boolean {
-  return (
-    outcome?.status === 'rejected' &&
-    outcome.reason instanceof Error &&
-    outcome.reason.message.startsWith('NOSCRIPT')
-  );
-}
-
-function sender(redis: RedisClient): Send {
-  if (hasMethods(redis, 'eval', 'evalSha')) return nodeRedisSender(redis);
-  if (hasMethods(redis, 'eval', 'evalsha', 'pipeline')) {
-    return redis.isCluster ? ioredisClusterSender(redis) : ioredisSender(redis);
+function createSend(redis: RedisClient): Send {
+  if (hasMethods(redis, 'eval', 'evalSha')) {
+    return (command, script, call) => {
+      const options = { keys: [...call.keys], arguments: [...call.arguments] };
+      return command === 'eval' ? redis.eval(script, options) : redis.evalSha(script, options);
+    };
+  }
+  if (hasMethods(redis, 'eval', 'evalsha')) {
+    return (command, script, { keys, arguments: input }) =>
+      redis[command](script, keys.length, ...keys, ...input);
   }
   throw new ConfigurationError(
     `Expected \`redis\` to be a client of \`redis\` or \`ioredis\`, got ${kindOf(redis)}`,
   );
-}
-
-/** This client writes all commands of one tick together, and a cluster or pool of it picks the node by the first key. */
-function nodeRedisSender(redis: NodeRedisClient): Send {
-  return (command, script, calls) =>
-    Promise.allSettled(
-      calls.map((call) => {
-        const options = { keys: [...call.keys], arguments: [...call.arguments] };
-        return command === 'eval' ? redis.eval(script, options) : redis.evalSha(script, options);
-      }),
-    );
-}
-
-function ioredisSender(redis: IoredisClient): Send {
-  return async (command, script, calls) => {
-    const commands = calls.map((call) => [
-      command,
-      script,
-      call.keys.length,
-      ...call.keys,
-      ...call.arguments,
-    ]);
-    const replies = await redis.pipeline(commands).exec();
-    if (replies?.length !== calls.length)
-      throw new Error(`Expected ${calls.length} replies of Redis, got ${replies?.length ?? 'none'}`);
-    return replies.map(([error, value]) =>
-      error === null ? { status: 'fulfilled', value } : { status: 'rejected', reason: error },
-    );
-  };
-}
-
-/** A pipeline of this client serves one node only; separate commands go to the node of their key, all at once too. */
-function ioredisClusterSender(redis: IoredisClient): Send {
-  return (command, script, calls) =>
-    Promise.allSettled(
-      calls.map((call) => redis[command](script, call.keys.length, ...call.keys, ...call.arguments)),
-    );
 }

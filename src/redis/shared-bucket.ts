@@ -33,30 +33,6 @@ const PROBE_EVERY_MS = 250;
 /** A busy program fires the timer of a command before it reads a reply that is there, so it looks once more after this. */
 const LAST_LOOK_MS = 20;
 
-/** Calls that want a token. */
-interface WaitingCalls {
-  readonly interactive: number;
-  readonly total: number;
-}
-
-const NO_CALLS: WaitingCalls = { interactive: 0, total: 0 };
-
-/** The calls that still wait after so many got a token; interactive ones go first. */
-function subtractTokens({ interactive, total }: WaitingCalls, count: number): WaitingCalls {
-  return { interactive: Math.max(0, interactive - count), total: Math.max(0, total - count) };
-}
-
-/** What the script replies. */
-interface Reply {
-  readonly limit: number;
-  readonly free: number;
-  readonly pauseLeftMs: number;
-  /** When to ask again; 0 if no call waits. */
-  readonly askInMs: number;
-  /** When each new token may be used. */
-  readonly starts: readonly number[];
-}
-
 /** What the buckets of one `RedisLimiter` have in common. */
 export interface SharedBucketOptions {
   readonly scripts: ScriptRunner;
@@ -113,7 +89,7 @@ export class SharedBucket {
   #isLimitNews = false;
   #tellBy = NEVER;
   /** Which calls Redis knows to wait here, and when it wants to be asked again. */
-  #listed = NO_CALLS;
+  #listed = { isWaiting: false, isInteractive: false };
   #askAt = NEVER;
   #isAsking = false;
   #isUpdateDue = false;
@@ -229,9 +205,10 @@ export class SharedBucket {
   }
 
   /** How many calls want a token beyond those that are held for them. */
-  get #wanted(): WaitingCalls {
+  get #wanted(): { readonly interactive: number; readonly total: number } {
     const { interactiveSize, size } = this.#queue;
-    return subtractTokens({ interactive: interactiveSize, total: size }, this.#held.length);
+    const held = this.#held.length;
+    return { interactive: Math.max(0, interactiveSize - held), total: Math.max(0, size - held) };
   }
 
   /** Calls of one tick share a command. */
@@ -319,7 +296,8 @@ export class SharedBucket {
     }
     const { interactive, total } = this.#wanted;
     // The first call needs a place, an interactive one may have the reserve, and nobody shall wait for us in vain.
-    const isNew = total > 0 !== this.#listed.total > 0 || (interactive > 0 && this.#listed.interactive === 0);
+    const { isWaiting, isInteractive } = this.#listed;
+    const isNew = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
     return isNew ? systemClock.now() : Math.min(this.#askAt, this.#tellBy);
   }
 
@@ -352,7 +330,7 @@ export class SharedBucket {
     // If the reply gets lost, its numbers must not be used again.
     this.#nextNumber += wanted.total;
     this.#forgetNews();
-    const reply = await this.#run([
+    const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
       this.#options.processId,
       limit,
       Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
@@ -366,23 +344,9 @@ export class SharedBucket {
       firstNumber,
       ...tokens.flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
     ]);
-    this.#accept(reply, { wanted, askedAt, firstNumber });
-  }
-
-  #forgetNews(): void {
-    this.#news.clear();
-    this.#isPauseNews = false;
-    this.#isLimitNews = false;
-    this.#tellBy = NEVER;
-  }
-
-  #accept(
-    { limit, free, pauseLeftMs, askInMs, starts }: Reply,
-    { wanted, askedAt, firstNumber }: { wanted: WaitingCalls; askedAt: number; firstNumber: number },
-  ): void {
     const now = systemClock.now();
-    if (limit !== this.#limit && !this.#isLimitNews) {
-      this.#limit = limit;
+    if (reply.limit !== this.#limit && !this.#isLimitNews) {
+      this.#limit = reply.limit;
       this.#limitKnownSince = askedAt;
     }
     // Counted from the question, so that the pause ends here no later than in Redis and never grows on the way.
@@ -394,15 +358,25 @@ export class SharedBucket {
       this.#held.push(this.#createToken({ number, startsAt, sendBy, tokensLeft: free }));
     }
     this.#held.sort((a, b) => a.startsAt - b.startsAt);
-    this.#listed = subtractTokens(wanted, starts.length);
+    this.#listed = {
+      isWaiting: wanted.total > starts.length,
+      isInteractive: wanted.interactive > starts.length,
+    };
     this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
+  }
+
+  #forgetNews(): void {
+    this.#news.clear();
+    this.#isPauseNews = false;
+    this.#isLimitNews = false;
+    this.#tellBy = NEVER;
   }
 
   #noteOutage(error: unknown, askedAt: number): void {
     this.#options.onFailure(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
     this.#outage = { askedAt, opensAt };
-    this.#listed = NO_CALLS;
+    this.#listed = { isWaiting: false, isInteractive: false };
     this.#askAt = NEVER;
     this.#forgetNews();
     if (this.#options.isLocalAllowed) return;
@@ -411,7 +385,7 @@ export class SharedBucket {
   }
 
   /** Runs the script. Rejects with the client's error, or after `commandTimeoutMs`. */
-  #run(input: readonly (string | number)[]): Promise<Reply> {
+  #run(input: readonly (string | number)[]): Promise<ReturnType<typeof parseReply>> {
     const { scripts, commandTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       const giveUp = () => reject(new Error(`no reply within ${commandTimeoutMs} ms`));
@@ -448,7 +422,8 @@ export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
   return names.map((name) => `${keyPrefix}{${tag}}:3:${name}`);
 }
 
-function parseReply(reply: unknown): Reply {
+/** What the script replies; see there. */
+function parseReply(reply: unknown) {
   // A client may be set to return numbers as text or as buffers.
   const numbers = Array.isArray(reply) ? reply.map((value) => Number(String(value))) : [];
   const [limit = Number.NaN, free = 0, pauseLeftMs = 0, askInMs = 0, ...starts] = numbers;

@@ -313,7 +313,6 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
       processes: [1],
       commandTimeoutMs: [5],
       logger: [console],
-      onFallback: [throws],
     },
     (given) => Reflect.construct(redis.RedisLimiter, [given]),
   ),

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
-import { bucket } from '../limiter/make-limiter.ts';
+import { formatKeys } from '../../src/redis/shared-bucket.ts';
+import { bucket, settled } from '../limiter/make-limiter.ts';
 import { makeRedisLimiter } from './limiter/make-redis-limiter.ts';
-import { settled } from './limiter/manual-clock.ts';
-import { grantAll, ScriptedRedis } from './limiter/scripted-redis.ts';
+import { grantAll, grantNone, neverReply, ScriptedRedis } from './limiter/scripted-redis.ts';
 
 test('spansProcesses → true, so that the client asks for the name of the account', () => {
   expect(makeRedisLimiter().limiter.spansProcesses).toBe(true);
@@ -20,13 +20,9 @@ describe('options', () => {
     ['processes', 0],
     ['processes', 1.5],
     ['maxQueue', -1],
-    ['maxUplinkMs', -1],
-    ['reserve', -1],
     ['commandTimeoutMs', 0],
-    ['onFallback', 'log'],
     ['logger', {}],
     ['redis', {}],
-    ['clock', {}],
   ])('%s %j → ConfigurationError that names it', (name, value) => {
     // Sound for a test of what callers without types pass.
     const options = { redis: new ScriptedRedis(), [name]: value } as unknown as RedisLimiterOptions;
@@ -34,33 +30,56 @@ describe('options', () => {
     expect(() => new RedisLimiter(options)).toThrow(name);
   });
 
-  test('an unknown option → ConfigurationError that names it', () => {
-    const options = { redis: new ScriptedRedis(), prefix: 'a' };
-    expect(() => new RedisLimiter(options)).toThrow(/`prefix`/);
-  });
-
-  test.each(['limit', 'maxLimit', 'maxWaitMs', 'maxPauseMs', 'priority'])(
-    'acquire with %s -1 → ConfigurationError',
-    async (name) => {
-      const { limiter } = makeRedisLimiter();
-      const asked = limiter.acquire({ bucket, limit: 10, priority: 'interactive', [name]: -1 });
-      await expect(asked).rejects.toThrow(ConfigurationError);
+  test.each(['prefix', 'onFallback', 'reserve', 'maxUplinkMs', 'clock'])(
+    'the unknown option %s → ConfigurationError that names it',
+    (name) => {
+      // Sound for a test of what callers without types pass.
+      const options = { redis: new ScriptedRedis(), [name]: 1 } as unknown as RedisLimiterOptions;
+      expect(() => new RedisLimiter(options)).toThrow(`\`${name}\``);
     },
   );
 
   test('a new limiter → sends nothing', async () => {
     const { redis } = makeRedisLimiter();
     await settled();
-    expect(redis.asked).toHaveLength(0);
+    expect(redis.commands).toHaveLength(0);
+  });
+
+  test('keyPrefix → before every key', async () => {
+    const { acquire, redis } = makeRedisLimiter({ keyPrefix: 'mine:' });
+    acquire();
+    await settled();
+    expect(redis.keys[0]?.every((key) => key.startsWith('mine:{'))).toBe(true);
+  });
+});
+
+describe('keys', () => {
+  test('the keys of a bucket → the same text in braces, so that a cluster keeps them together', () => {
+    const tags = formatKeys('prefix:', bucket).map((key) => /\{(.*?)\}/.exec(key)?.[1]);
+    expect(new Set(tags).size).toBe(1);
+    expect(tags[0]).toMatch(/^trackers\.get:[0-9a-f]{32}$/);
+  });
+
+  test.each(['baseUrl', 'account', 'endpoint'] as const)('another %s → other keys', (part) => {
+    expect(formatKeys('prefix:', { ...bucket, [part]: 'other' })).not.toEqual(formatKeys('prefix:', bucket));
+  });
+
+  test('an endpoint with braces → still one pair of braces', () => {
+    const [key = ''] = formatKeys('prefix:', { ...bucket, endpoint: '{}x}' });
+    expect(key).toMatch(/^prefix:\{x:[0-9a-f]{32}\}:3:tokens$/);
+  });
+
+  test('the account → not in the keys', () => {
+    expect(formatKeys('prefix:', { ...bucket, account: 'a1b2c3' }).join()).not.toContain('a1b2c3');
   });
 });
 
 describe('snapshot', () => {
-  test('a bucket nobody asked for → undefined', () => {
+  test('a bucket that was not used → undefined', () => {
     expect(makeRedisLimiter().limiter.snapshot(bucket)).toBeUndefined();
   });
 
-  test('one token out and two calls waiting → told so, with the limit that Redis knows', async () => {
+  test('one token out and two calls waiting → both, with the limit that Redis knows', async () => {
     const { limiter, acquire, redis } = makeRedisLimiter();
     redis.reply = () => ({ limit: 7, starts: [0], askInMs: 900 });
     const calls = [acquire(), acquire(), acquire()];
@@ -69,16 +88,15 @@ describe('snapshot', () => {
     expect(limiter.snapshot(bucket)).toEqual({ limit: 7, inUse: 1, queued: 2, pausedUntil: null });
   });
 
-  test('a pause that ends between two milliseconds → told in whole ones', async () => {
+  test('a pause that ends between two milliseconds → its end in whole ones', async () => {
     const { limiter, sent, clock } = makeRedisLimiter();
-    clock.block(0.3);
-    (await sent()).report({ status: 429, retryAfterMs: 1_000.1 });
-    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(Math.round(clock.wallNow() + 1_000.1));
+    (await sent()).report({ status: 429, retryAfterMs: 1_000.4 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(Math.round(clock.wallNow() + 1_000.4));
   });
 });
 
 describe('many accounts', () => {
-  /** So many other accounts, used once each, that the limiter looks for buckets to forget. */
+  /** Uses so many other accounts once each that the limiter looks for buckets to forget. */
   async function crowd({ acquire, clock }: ReturnType<typeof makeRedisLimiter>): Promise<void> {
     for (let account = 0; account < 256; account += 1) {
       const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
@@ -100,7 +118,7 @@ describe('many accounts', () => {
     [
       'a call waiting',
       async ({ acquire, redis }) => {
-        redis.reply = () => ({ askInMs: 900 });
+        redis.reply = grantNone;
         acquire();
         await settled();
         redis.reply = grantAll;
@@ -114,9 +132,9 @@ describe('many accounts', () => {
       },
     ],
     [
-      'a question under way',
+      'a command under way',
       async ({ acquire, redis }) => {
-        redis.reply = () => new Promise(() => {});
+        redis.reply = neverReply;
         const abort = new AbortController();
         acquire({ signal: abort.signal });
         await settled();

@@ -40,48 +40,23 @@ function nodeRedis(server: FakeServer): NodeRedisClient {
   };
 }
 
-function ioredis(server: FakeServer, isCluster = false): IoredisClient {
+function ioredis(server: FakeServer): IoredisClient {
   const run =
     (command: string) =>
     (script: string, count: number, ...rest: string[]) =>
       server.answer(command, script, rest.slice(0, count), rest.slice(count));
-  const commands = { eval: run('eval'), evalsha: run('evalsha') };
-  return {
-    isCluster,
-    ...commands,
-    pipeline: (batch) => {
-      if (isCluster) throw new Error('All keys in the pipeline should belong to the same slots');
-      server.log.push(`pipeline of ${batch.length}`);
-      const exec = () =>
-        Promise.all(
-          batch.map(([name, script, count, ...rest]): Promise<[Error | null, unknown]> => {
-            const command = name === 'eval' ? commands.eval : commands.evalsha;
-            const answer = command(String(script), Number(count), ...rest.map(String));
-            return answer.then(
-              (reply) => [null, reply],
-              (error: Error) => [error, undefined],
-            );
-          }),
-        );
-      return { exec };
-    },
-  };
+  return { eval: run('eval'), evalsha: run('evalsha') };
 }
 
 describe.each([
   ['a client of redis', nodeRedis],
-  ['a client of ioredis', (server: FakeServer) => ioredis(server)],
-  ['a cluster of ioredis', (server: FakeServer) => ioredis(server, true)],
+  ['a client of ioredis', ioredis],
 ])('%s', (_, connect) => {
   test('several calls of a known script → sent together by SHA-1, replies in order', async () => {
     const server = new FakeServer({ knows: [SCRIPT.sha1] });
     const replies = await scriptRunner(connect(server)).runAll(SCRIPT, CALLS);
     expect(replies).toEqual(['reply to a', 'reply to b', 'reply to c']);
-    expect(server.log.filter((line) => !line.startsWith('pipeline'))).toEqual([
-      'evalsha a 1 2',
-      'evalsha b 1 2',
-      'evalsha c 1 2',
-    ]);
+    expect(server.log).toEqual(['evalsha a 1 2', 'evalsha b 1 2', 'evalsha c 1 2']);
   });
 
   test('a script that the server does not know → sent as a whole, once, replies in order', async () => {
@@ -120,29 +95,6 @@ test('a cluster where one node knows the script and one does not → only the re
   ]);
   expect(server.log).toEqual(['evalsha a 1 2', 'evalsha c 1 2', 'eval b 1 2']);
 });
-
-test('a client of ioredis → one pipeline for all calls', async () => {
-  const server = new FakeServer({ knows: [SCRIPT.sha1] });
-  await scriptRunner(ioredis(server)).runAll(SCRIPT, CALLS);
-  expect(server.log.filter((line) => line.startsWith('pipeline'))).toEqual(['pipeline of 3']);
-});
-
-test.each([
-  [null, 'none'],
-  [[], '0'],
-] as const)(
-  'a pipeline of ioredis whose replies are %o → rejects, for nobody knows what became of the calls',
-  async (replies, told) => {
-    const silent = {
-      isCluster: false,
-      eval: () => Promise.resolve(),
-      evalsha: () => Promise.resolve(),
-      pipeline: () => ({ exec: () => Promise.resolve(replies && [...replies]) }),
-    };
-    const done = scriptRunner(silent).run(redisScript('return 1'), { keys: ['key'], arguments: [] });
-    await expect(done).rejects.toThrow(`Expected 1 replies of Redis, got ${told}`);
-  },
-);
 
 test('a client that rejects with no Error → rejects with that very thing', async () => {
   const client = nodeRedis(new FakeServer());

@@ -46,20 +46,20 @@ await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
   test.each(connectors)('%s → shares tokens with the others', async (_title, connect) => {
     const { redis, close } = await connect();
     onTestFinished(async () => void (await close()));
-    const { join, asked, leases } = makeFleet();
-    const [mine, theirs] = [join(), join({ redis })];
-    await take(theirs, asked(), 2);
-    const [permit] = await take(mine, asked(), 1);
+    const { join, toAcquire, keys } = makeFleet();
+    const [a, b] = [join(), join({ redis })];
+    await take(b, toAcquire(), 2);
+    const [permit] = await take(a, toAcquire(), 1);
     expect(permit?.tokensLeft).toBe(0);
-    expect(await admin.zcard(leases)).toBe(3);
+    expect(await admin.zcard(keys.tokens)).toBe(3);
   });
 
   test('scripts that Redis forgot → loaded again', async () => {
-    const { join, asked } = makeFleet();
+    const { join, toAcquire } = makeFleet();
     const limiter = join();
-    await limiter.acquire(asked());
+    await limiter.acquire(toAcquire());
     await admin.script('FLUSH');
-    await expect(limiter.acquire(asked())).resolves.toBeDefined();
+    await expect(limiter.acquire(toAcquire())).resolves.toBeDefined();
   });
 
   test('a program that has nothing more to do → ends by itself', async () => {

@@ -3,7 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RedisLimiter } from '../../../src/redis/index.ts';
-import { keysOf } from '../../../src/redis/limiter-sync.ts';
+import { formatKeys } from '../../../src/redis/shared-bucket.ts';
 import { silent } from './fleets.ts';
 import { hasRedisServer, type OwnRedis, startOwnRedis } from './own-redis.ts';
 
@@ -31,21 +31,21 @@ describe.skipIf(!isInstalled)('RedisLimiter on a cluster of Redis', () => {
   test('the keys of a bucket → all in one slot', async () => {
     const admin = new Redis(node);
     onTestFinished(() => admin.disconnect());
-    const keys = keysOf('tracking-client:limiter:', bucket);
+    const keys = formatKeys('tracking-client:limiter:', bucket);
     const slots = await Promise.all(keys.map((key) => admin.call('CLUSTER', 'KEYSLOT', key)));
     expect(new Set(slots).size).toBe(1);
   });
 
   test('a cluster of ioredis and one of redis → share tokens', async () => {
-    const one = new Cluster([node]);
-    onTestFinished(() => one.disconnect());
-    await once(one, 'ready');
-    const other = createCluster({ rootNodes: [{ socket: node }] });
-    await other.connect();
-    onTestFinished(() => other.destroy());
-    const asked = { bucket, limit: 3, priority: 'interactive' } as const;
-    await new RedisLimiter({ redis: one, logger: silent }).acquire(asked);
-    const permit = await new RedisLimiter({ redis: other, logger: silent }).acquire(asked);
+    const ioredis = new Cluster([node]);
+    onTestFinished(() => ioredis.disconnect());
+    await once(ioredis, 'ready');
+    const nodeRedis = createCluster({ rootNodes: [{ socket: node }] });
+    await nodeRedis.connect();
+    onTestFinished(() => nodeRedis.destroy());
+    const options = { bucket, limit: 3, priority: 'interactive' } as const;
+    await new RedisLimiter({ redis: ioredis, logger: silent }).acquire(options);
+    const permit = await new RedisLimiter({ redis: nodeRedis, logger: silent }).acquire(options);
     expect(permit.tokensLeft).toBe(1);
   });
 });

@@ -21,4 +21,16 @@ await describeWithRedis('four processes that share one limit of 10 per second', 
       ]);
     },
   );
+
+  test('Redis is away for 3 s and empty when it is back → no call lost, no 429', async () => {
+    const outage = { kind: 'refused', afterSeconds: 2, seconds: 3 } as const;
+    const result = await runFour(url, { calls: 100, outage, forgetAfterSeconds: 3 });
+    expect(result).toMatchObject({ refused: 0, lost: 0 });
+  });
+
+  test("Redis loses all keys → at most one window's worth of 429s, no call lost", async () => {
+    const result = await runFour(url, { forgetAfterSeconds: 3 });
+    expect(result).toMatchObject({ lost: 0, fallbacks: [] });
+    expect(result.refused).toBeLessThanOrEqual(10);
+  });
 });

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
-import { keysOf } from '../../../src/redis/limiter-sync.ts';
+import { formatKeys } from '../../../src/redis/shared-bucket.ts';
 
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -25,16 +25,17 @@ export function fleetsOn(url: string) {
       account: randomUUID(),
       endpoint: 'trackers.get',
     };
-    const [leases = '', waiting = '', state = ''] = keysOf(keyPrefix, bucket);
-    const join = (own: Partial<RedisLimiterOptions> = {}) =>
-      new RedisLimiter({ redis: admin, keyPrefix, logger: silent, ...options, ...own });
-    const asked = (overrides: Partial<AcquireOptions> = {}): AcquireOptions => ({
+    const [tokens = '', waiters = '', , pause = '', limit = ''] = formatKeys(keyPrefix, bucket);
+    const keys = { tokens, waiters, pause, limit };
+    const join = (overrides: Partial<RedisLimiterOptions> = {}) =>
+      new RedisLimiter({ redis: admin, keyPrefix, logger: silent, ...options, ...overrides });
+    const toAcquire = (overrides: Partial<AcquireOptions> = {}): AcquireOptions => ({
       bucket,
       limit: 3,
       priority: 'interactive',
       ...overrides,
     });
-    return { join, asked, bucket, leases, waiting, state };
+    return { join, toAcquire, bucket, keys };
   }
 
   return { admin, keyPrefix, makeFleet };

@@ -10,19 +10,19 @@ await describeWithRedis('Redis goes away', (url) => {
   const { makeFleet } = fleetsOn(url);
 
   test.each(['refused', 'silent'] as const)(
-    'it is %s and calls shall be rejected → ConnectionError within 1 s',
+    'it is %s and `onUnavailable` is `reject` → ConnectionError within 1 s',
     async (kind) => {
       const proxy = await OutageProxy.open(url);
       onTestFinished(() => proxy.close());
       const redis = new Redis(proxy.url);
       redis.on('error', () => {});
       onTestFinished(() => redis.disconnect());
-      const { join, asked } = makeFleet({ redis, onUnavailable: 'reject' });
+      const { join, toAcquire } = makeFleet({ redis, onUnavailable: 'reject' });
       const limiter = join();
-      await limiter.acquire(asked());
+      await limiter.acquire(toAcquire());
       await proxy.takeAway(kind);
       const startedAt = performance.now();
-      await expect(limiter.acquire(asked())).rejects.toThrow(ConnectionError);
+      await expect(limiter.acquire(toAcquire())).rejects.toThrow(ConnectionError);
       expect(performance.now() - startedAt).toBeLessThan(1_000);
     },
   );
@@ -34,10 +34,10 @@ await describeWithRedis('Redis goes away', (url) => {
     redis.on('error', () => {});
     await redis.connect();
     onTestFinished(() => redis.destroy());
-    const { join, asked } = makeFleet({ redis });
+    const { join, toAcquire } = makeFleet({ redis });
     const limiter = join();
-    await limiter.acquire(asked());
+    await limiter.acquire(toAcquire());
     await proxy.takeAway('refused');
-    await expect(limiter.acquire(asked())).resolves.toBeDefined();
+    await expect(limiter.acquire(toAcquire())).resolves.toBeDefined();
   });
 });

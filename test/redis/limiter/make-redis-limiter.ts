@@ -1,27 +1,19 @@
-import type { Permit } from '../../../src/limiter/limiter.ts';
-import { type FallbackInfo, RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
-import type { AcquireOptions } from '../../../src/redis/old-allowance.ts';
-import { bucket, type Call } from '../../limiter/make-limiter.ts';
-import { ManualClock, settled } from './manual-clock.ts';
+import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
+import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
+import { bucket, type Call, settled, useVirtualTime } from '../../limiter/make-limiter.ts';
 import { ScriptedRedis } from './scripted-redis.ts';
 
-/** From the failed question until every token that Redis gave out is surely back. */
-export const QUIET_MS = 200 + 500 + 1_010;
+/** From a failed command until every token that Redis gave out is surely back. */
+export const QUIET_MS = 150 + 100 + 500 + 1_010;
 
-/** A limiter on a manual clock and a scripted Redis, and short ways to use it. */
+/** A limiter in virtual time on a scripted Redis, and short ways to use it. The limit is 10 unless a call says otherwise. */
 export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
-  const clock = new ManualClock();
+  const clock = useVirtualTime();
   const redis = new ScriptedRedis();
-  const fallbacks: FallbackInfo['state'][] = [];
   const lines: string[] = [];
   const log = (line: string) => lines.push(line);
-  const limiter = new RedisLimiter({
-    redis,
-    clock,
-    logger: { debug: log, info: log, warn: log, error: log },
-    onFallback: ({ state }) => fallbacks.push(state),
-    ...options,
-  });
+  const logger = { debug: log, info: log, warn: log, error: log };
+  const limiter = new RedisLimiter({ redis, logger, ...options });
 
   function acquire(overrides: Partial<AcquireOptions> = {}): Call {
     const call: Call = { state: 'waiting', doneAt: undefined, permit: undefined, error: undefined };
@@ -42,5 +34,5 @@ export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
     return call.permit;
   }
 
-  return { clock, redis, limiter, acquire, sent, fallbacks, lines };
+  return { clock, redis, limiter, acquire, sent, lines };
 }

@@ -1,54 +1,86 @@
 import type { NodeRedisClient } from '../../../src/redis/index.ts';
-import type { SyncRequest } from '../../../src/redis/limiter-sync.ts';
 
-/** What a limiter said and wanted in one sync; a probe says and wants nothing. */
-export type Asked = SyncRequest;
+/** What a limiter told and wanted with one command, in the order of the script's arguments. */
+export interface Command {
+  readonly limit: number;
+  readonly maxLimit: number;
+  /** 0 if it is no news. */
+  readonly announcedLimit: number;
+  readonly pauseMs: number;
+  readonly recovers: number;
+  readonly shareLeft: number;
+  readonly reserve: number;
+  readonly interactive: number;
+  readonly wanted: number;
+  readonly firstNumber: number;
+  /** Pairs of a token's number and in how many milliseconds it is back. */
+  readonly tokens: readonly (readonly [number: number, backInMs: number])[];
+}
 
-const PROBE = { interactive: 0, background: 0, leases: [], recovers: false };
-
-/** What the script is made to answer; everything may be left out. */
-export interface Answered {
+/** What the script is made to reply; everything may be left out. */
+export interface ScriptReply {
   readonly limit?: number;
-  readonly announced?: number;
   readonly free?: number;
-  readonly pausedForMs?: number;
-  /** Left out: nothing more is wanted. */
+  readonly pauseLeftMs?: number;
+  /** Default: 0, no call waits. */
   readonly askInMs?: number;
-  /** In how many milliseconds each granted token may be used. */
+  /** In how many milliseconds each new token may be used. */
   readonly starts?: readonly number[];
 }
 
-type Reply = (asked: Asked, keys: readonly string[]) => Answered | Promise<Answered> | Error;
+type Reply = (command: Command, keys: readonly string[]) => ScriptReply | Promise<ScriptReply> | Error;
 
-/** A client whose answers a test decides; it knows no Lua. */
+/** A client whose replies a test decides; it knows no Lua. */
 export class ScriptedRedis implements NodeRedisClient {
-  readonly asked: Asked[] = [];
+  readonly commands: Command[] = [];
   readonly keys: (readonly string[])[] = [];
-  reply: Reply;
-
-  constructor(reply: Reply = grantAll) {
-    this.reply = reply;
-  }
+  reply: Reply = grantAll;
 
   eval(): Promise<unknown> {
     return Promise.reject(new Error('Expected the script to be known'));
   }
 
   async evalSha(_sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown> {
-    const [input] = options.arguments;
-    // Sound: the limiter sends nothing else.
-    const asked = (input === undefined ? PROBE : JSON.parse(input)) as Asked;
-    this.asked.push(asked);
+    const command = parseCommand(options.arguments);
+    this.commands.push(command);
     this.keys.push(options.keys);
-    const answer = await this.reply(asked, options.keys);
-    if (answer instanceof Error) throw answer;
+    const reply = await this.reply(command, options.keys);
+    if (reply instanceof Error) throw reply;
+    const { limit = 10, free = 0, pauseLeftMs = 0, askInMs = 0, starts = [] } = reply;
     // Never more than was asked for, as the script has it.
-    const starts = answer.starts?.slice(0, asked.interactive + asked.background);
-    return JSON.stringify({ limit: 10, free: 0, pausedForMs: 0, ...answer, starts });
+    return [limit, free, pauseLeftMs, askInMs, ...starts.slice(0, command.wanted)];
   }
 }
 
-/** Gives every call that asks a token at once. */
-export function grantAll({ interactive, background }: Asked): Answered {
-  return { starts: Array.from({ length: interactive + background }, () => 0) };
+function parseCommand([, ...input]: readonly string[]): Command {
+  const numbers = input.map(Number);
+  const at = (index: number) => numbers[index] ?? Number.NaN;
+  const tokens: [number, number][] = [];
+  for (let index = 10; index < numbers.length; index += 2) tokens.push([at(index), at(index + 1)]);
+  return {
+    limit: at(0),
+    maxLimit: at(1),
+    announcedLimit: at(2),
+    pauseMs: at(3),
+    recovers: at(4),
+    shareLeft: at(5),
+    reserve: at(6),
+    interactive: at(7),
+    wanted: at(8),
+    firstNumber: at(9),
+    tokens,
+  };
 }
+
+/** Gives every call that asks a token at once. */
+export function grantAll({ wanted }: Command): ScriptReply {
+  return { starts: Array.from({ length: wanted }, () => 0) };
+}
+
+/** Lets every call wait for 900 ms. */
+export function grantNone({ wanted }: Command): ScriptReply {
+  return wanted > 0 ? { askInMs: 900 } : {};
+}
+
+export const refuseConnection = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');
+export const neverReply = () => new Promise<never>(() => {});

@@ -1,6 +1,5 @@
 import { type Limiter, TrackingClient } from 'tracking-client';
 import {
-  type FallbackInfo,
   type IoredisClient,
   type NodeRedisClient,
   RedisDedupeStore,
@@ -13,7 +12,7 @@ export function share(redis: NodeRedisClient, second: IoredisClient): TrackingCl
     redis,
     processes: 4,
     onUnavailable: 'reject',
-    onFallback: (info: FallbackInfo) => console.log(Object.keys(info).length),
+    logger: console,
   });
   const store: DedupeStore = new RedisDedupeStore({ redis: second, keyPrefix: 'shop:' });
   void new WebhookInbox({ store });

@@ -1,0 +1,334 @@
+import { describe, expect, test } from 'vitest';
+import { bucket, countGranted, settled } from '../../limiter/make-limiter.ts';
+import { makeRedisLimiter } from './make-redis-limiter.ts';
+import { grantNone } from './scripted-redis.ts';
+
+describe('what Redis hears of tokens', () => {
+  test('a response → within 300 ms, as what is left of one window after it', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const permit = await sent();
+    await clock.advance(40);
+    permit.report({ status: 200 });
+    await clock.advance(299);
+    expect(redis.commands).toHaveLength(1);
+    await clock.advance(1);
+    expect(redis.commands[1]?.tokens).toEqual([[0, 710]]);
+  });
+
+  test('three responses within 300 ms → one command', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const permits = [await sent(), await sent(), await sent()];
+    for (const permit of permits) {
+      permit.report({ status: 200 });
+      await clock.advance(50);
+    }
+    await clock.advance(300);
+    expect(redis.commands.slice(3).map(({ tokens }) => tokens.length)).toEqual([3]);
+  });
+
+  test('responses for tokens of one command → each under its own number', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    const calls = [acquire(), acquire()];
+    await settled();
+    for (const { permit } of calls) {
+      permit?.send();
+      permit?.report({ status: 200 });
+    }
+    await clock.advance(300);
+    expect(redis.commands[1]?.tokens.map(([number]) => number)).toEqual([0, 1]);
+  });
+
+  test('a response after which another call waits → told in the command that asks', async () => {
+    const { sent, acquire, redis, clock } = makeRedisLimiter();
+    (await sent()).report({ status: 200 });
+    await clock.advance(100);
+    acquire();
+    await settled();
+    expect(redis.commands).toHaveLength(2);
+    expect(redis.commands[1]).toMatchObject({ wanted: 1, tokens: [[0, 910]] });
+  });
+
+  test('a response after 800 ms → the latest return stands', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const permit = await sent();
+    await clock.advance(800);
+    permit.report({ status: 200 });
+    await clock.advance(300);
+    expect(redis.commands[1]?.tokens).toEqual([[0, 410]]);
+  });
+
+  test('cancelled before sending → told at once, free at once', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    const call = acquire();
+    await settled();
+    call.permit?.cancel();
+    await settled();
+    expect(redis.commands[1]?.tokens).toEqual([[0, 0]]);
+  });
+
+  test('cancelled after sending → nothing is told, because the service may have counted it', async () => {
+    const { sent, redis, clock, limiter } = makeRedisLimiter();
+    (await sent()).cancel();
+    await clock.advance(1_000);
+    expect(redis.commands).toHaveLength(1);
+    expect(limiter.snapshot(bucket)?.inUse).toBe(1);
+  });
+
+  test('never answered → nothing is told, because Redis has the latest return', async () => {
+    const { sent, redis, clock, limiter } = makeRedisLimiter();
+    await sent();
+    await clock.advance(5_000);
+    expect(redis.commands).toHaveLength(1);
+    expect(limiter.snapshot(bucket)?.inUse).toBe(0);
+  });
+
+  test('granted and not sent → renewed before its time is over, for a minute', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    acquire();
+    await clock.advance(69);
+    expect(redis.commands).toHaveLength(1);
+    await clock.advance(1);
+    expect(redis.commands[1]?.tokens).toEqual([[0, 2_510]]);
+    await clock.advance(120_000);
+    const commands = redis.commands.length;
+    await clock.advance(120_000);
+    expect(redis.commands).toHaveLength(commands);
+  });
+
+  test('sent after it was given up → out from the sending on', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    const call = acquire();
+    await clock.advance(70_000);
+    redis.commands.length = 0;
+    call.permit?.send();
+    await settled();
+    expect(redis.commands.map(({ tokens }) => tokens)).toEqual([[[0, 1_510]]]);
+  });
+});
+
+describe('what Redis hears of the endpoint', () => {
+  test('a 429 → its pause, at once and only once', async () => {
+    const { sent, redis, limiter, clock } = makeRedisLimiter();
+    const permits = [await sent(), await sent()];
+    permits[0]?.report({ status: 429, retryAfterMs: 4_000 });
+    await settled();
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 4_000);
+    permits[1]?.report({ status: 200 });
+    await clock.advance(300);
+    expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([4_000, 0]);
+  });
+
+  test.each([
+    ['none', undefined, 1_000],
+    ['NaN', Number.NaN, 1_000],
+    ['-1', -1, 1_000],
+    ['a delay without sense', Number.MAX_SAFE_INTEGER, 3_600_000],
+  ])('a 429 with a delay of %s → a pause of %s, got %s ms', async (_title, retryAfterMs, pauseMs) => {
+    const { sent, redis } = makeRedisLimiter();
+    (await sent()).report({ status: 429, retryAfterMs });
+    await settled();
+    expect(redis.commands[1]).toMatchObject({ pauseMs });
+  });
+
+  test('a 503 with a delay → no pause', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    (await sent()).report({ status: 503, retryAfterMs: 4_000 });
+    await clock.advance(300);
+    expect(redis.commands[1]?.pauseMs).toBe(0);
+  });
+
+  test('a second report of one request → ignored', async () => {
+    const { sent, limiter } = makeRedisLimiter();
+    const permit = await sent();
+    permit.report({ status: 200 });
+    permit.report({ status: 429, retryAfterMs: 4_000 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
+  });
+
+  test('a 429 while a command is under way → told right after', async () => {
+    const { sent, redis } = makeRedisLimiter();
+    const [first, second] = [await sent(), await sent()];
+    redis.reply = ({ pauseMs }) => {
+      if (pauseMs === 4_000) second?.report({ status: 429, retryAfterMs: 8_000 });
+      return {};
+    };
+    first?.report({ status: 429, retryAfterMs: 4_000 });
+    await settled();
+    expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([4_000, 8_000]);
+  });
+
+  test('an announced limit that is new → told at once, and only once', async () => {
+    const { sent, redis, clock, limiter } = makeRedisLimiter();
+    const permits = [await sent(), await sent()];
+    redis.reply = () => ({ limit: 5 });
+    for (const permit of permits) permit.report({ status: 200, announcedLimit: 5 });
+    await clock.advance(300);
+    expect(redis.commands.slice(2).map(({ announcedLimit }) => announcedLimit)).toEqual([5]);
+    expect(limiter.snapshot(bucket)?.limit).toBe(5);
+  });
+
+  test.each([10, 0, 2.5, Number.NaN])('an announced limit of %s → no news', async (announcedLimit) => {
+    const { sent, redis } = makeRedisLimiter();
+    (await sent()).report({ status: 200, announcedLimit });
+    await settled();
+    expect(redis.commands).toHaveLength(1);
+  });
+
+  test('two responses that overtake each other → the limit of the later request', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const older = await sent();
+    await clock.advance(10);
+    const newer = await sent();
+    newer.report({ status: 200, announcedLimit: 5 });
+    older.report({ status: 200, announcedLimit: 7 });
+    await settled();
+    expect(redis.commands.at(-1)?.announcedLimit).toBe(5);
+  });
+
+  test('Redis tells of a new limit → a response to an older request does not bring the old one back', async () => {
+    const { sent, acquire, redis, clock, limiter } = makeRedisLimiter();
+    const older = await sent();
+    await clock.advance(10);
+    redis.reply = () => ({ limit: 5, askInMs: 900 });
+    acquire();
+    await settled();
+    older.report({ status: 200, announcedLimit: 10 });
+    await settled();
+    expect(limiter.snapshot(bucket)?.limit).toBe(5);
+  });
+
+  test('maxLimit → told as the highest limit; without it five times the limit', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    acquire({ maxLimit: 12 });
+    acquire({ bucket: { ...bucket, account: 'another' } });
+    await settled();
+    expect(redis.commands.map(({ maxLimit }) => maxLimit)).toEqual([12, 50]);
+  });
+});
+
+describe('asking for tokens', () => {
+  test('50 calls in one tick → one command that asks for all', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    const calls = Array.from({ length: 50 }, () => acquire());
+    await settled();
+    expect(redis.commands).toMatchObject([{ interactive: 50, wanted: 50, limit: 10, reserve: 1 }]);
+    expect(countGranted(calls)).toBe(50);
+  });
+
+  test('told to ask in 700 ms → silent until then', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = () => ({ askInMs: 700 });
+    acquire();
+    await clock.advance(699);
+    acquire();
+    await settled();
+    expect(redis.commands).toHaveLength(1);
+    await clock.advance(1);
+    expect(redis.commands[1]).toMatchObject({ wanted: 2 });
+  });
+
+  test('a call that comes while a command is under way → asked for right after', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    let late: ReturnType<typeof acquire> | undefined;
+    redis.reply = ({ wanted }) => {
+      late ??= acquire();
+      return { starts: wanted > 0 ? [0] : [] };
+    };
+    const first = acquire();
+    await settled();
+    expect([first.state, late?.state]).toEqual(['granted', 'granted']);
+  });
+
+  test('an interactive call while background calls wait → asked for at once', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    redis.reply = grantNone;
+    acquire({ priority: 'background' });
+    await settled();
+    acquire();
+    await settled();
+    expect(redis.commands).toMatchObject([
+      { interactive: 0, wanted: 1 },
+      { interactive: 1, wanted: 2 },
+    ]);
+  });
+
+  test('tokens one by one → interactive calls first, each priority in its order', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = ({ wanted }) => ({ starts: [0], askInMs: wanted > 1 ? 20 : 0 });
+    const calls = [
+      acquire({ priority: 'background' }),
+      acquire({ priority: 'background' }),
+      acquire(),
+      acquire(),
+    ];
+    const startedAt = clock.now();
+    await clock.advance(400);
+    expect(calls.map(({ doneAt }) => Number(doneAt) - startedAt)).toEqual([40, 60, 0, 20]);
+  });
+
+  test('a reply that is no list of numbers → counts as Redis failing, nothing throws', async () => {
+    const { acquire, redis, lines } = makeRedisLimiter();
+    redis.evalSha = async () => 'OK';
+    acquire();
+    await settled();
+    expect(lines).toHaveLength(1);
+  });
+
+  test('numbers as text and buffers → read as numbers', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    redis.evalSha = async () => ['10', Buffer.from('4'), '0', 0n, Buffer.from('0')];
+    const call = acquire();
+    await settled();
+    expect(call.permit?.tokensLeft).toBe(4);
+  });
+});
+
+describe('tokens that come back soon', () => {
+  test('a token that is back in 120 ms → granted then, without another command', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = () => ({ starts: [120] });
+    const call = acquire();
+    await clock.advance(119);
+    expect(call.state).toBe('waiting');
+    await clock.advance(1);
+    expect(call.state).toBe('granted');
+    expect(redis.commands).toHaveLength(1);
+  });
+
+  test('the call gives up before → the token goes back for the moment it would have been free', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = () => ({ starts: [120] });
+    const abort = new AbortController();
+    const call = acquire({ signal: abort.signal });
+    await clock.advance(20);
+    abort.abort(new Error('enough'));
+    await settled();
+    expect(call.error).toEqual(new Error('enough'));
+    expect(redis.commands[1]).toMatchObject({ wanted: 0, tokens: [[0, 100]] });
+  });
+
+  test('the first of two waiting calls gives up → the second takes its token', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter();
+    redis.reply = ({ wanted }) => (wanted > 1 ? { starts: [120], askInMs: 900 } : { askInMs: 900 });
+    const abort = new AbortController();
+    acquire({ signal: abort.signal });
+    const second = acquire();
+    await settled();
+    abort.abort();
+    await clock.advance(120);
+    expect(second.state).toBe('granted');
+  });
+
+  test('a 429 arrives before → the token goes back', async () => {
+    const { acquire, sent, redis, clock } = makeRedisLimiter();
+    const permit = await sent();
+    redis.reply = ({ pauseMs, wanted }) =>
+      pauseMs > 0 ? { pauseLeftMs: 1_000, askInMs: 950 } : { starts: wanted > 0 ? [120] : [] };
+    const call = acquire();
+    await settled();
+    permit.report({ status: 429, retryAfterMs: 1_000 });
+    await clock.advance(500);
+    expect(call.state).toBe('waiting');
+    expect(redis.commands.flatMap(({ tokens }) => tokens)).toContainEqual([1, 120]);
+  });
+});
