@@ -2,7 +2,7 @@ import { MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
 import { redisScript } from './redis-client.ts';
 
 /** A token is given out this long before it is back, so that asking Redis costs none of its time. */
-export const HORIZON_MS = 150;
+export const HORIZON_MS = 200;
 
 /** From the start of a token to the sending of its request; a process that needs longer renews the token. */
 export const SEND_WITHIN_MS = 100;
@@ -11,10 +11,10 @@ export const SEND_WITHIN_MS = 100;
 export const RENEW_MS = 1_000;
 
 /** How long before a token is back its next holder asks for it. */
-const LEAD_MS = 50;
+const LEAD_MS = 100;
 
-/** Shortest time between two commands of a process that waits; after an outage it may use up its share meanwhile. */
-const MIN_ASK_MS = 10;
+/** Shortest time between two commands of a process that waits: others have their turn, or it uses up its share. */
+const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
 
 /** A process that asks this much later than it was told to has lost its place among the waiters; it may be dead. */
@@ -74,11 +74,12 @@ limit = math.min(tonumber(redis.call('GET', LIMIT) or limit), max_limit)
 local pause_left = math.max(0, redis.call('PTTL', PAUSE))
 local is_after_outage = redis.call('EXISTS', OUTAGE) == 1
 
--- Whose turn it is: who got the fewest tokens comes first. Who newly waits stands beside the first one.
+-- Whose turn it is: the process that got the fewest tokens comes first. A new one begins with as many as the first has;
+-- half a token more if only background calls wait there, so that the reserve is left to interactive ones.
 redis.call('ZREMRANGEBYSCORE', DEADLINES, '-inf', now)
 redis.call('ZINTERSTORE', WAITERS, 2, WAITERS, DEADLINES, 'WEIGHTS', 1, 0)
 local fewest = redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES')[2] or 0
-redis.call('ZADD', WAITERS, 'NX', fewest - math.min(1, interactive), me)
+redis.call('ZADD', WAITERS, 'NX', math.floor(fewest) + (interactive > 0 and 0 or 0.5), me)
 local part = math.min(wanted, math.ceil(limit / redis.call('ZCARD', WAITERS)), ${MAX_TOKENS})
 if is_after_outage then part = math.min(part, share_left) end
 

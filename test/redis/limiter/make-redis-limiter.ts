@@ -4,7 +4,7 @@ import { bucket, type Call, settled, useVirtualTime } from '../../limiter/make-l
 import { ScriptedRedis } from './scripted-redis.ts';
 
 /** From a failed command until every token that Redis gave out is surely back. */
-export const QUIET_MS = 150 + 100 + 500 + 1_010;
+export const QUIET_MS = 200 + 100 + 500 + 1_010;
 
 /** A limiter in virtual time on a scripted Redis, and short ways to use it. The limit is 10 unless a call says otherwise. */
 export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
