@@ -193,7 +193,6 @@ describe('what Redis hears of the endpoint', () => {
     acquire();
     await settled();
     older.report({ status: 200, announcedLimit: 10 });
-    await settled();
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
   });
 
