@@ -66,9 +66,8 @@ await describeWithRedis('turns of processes that wait', (url) => {
     await sleep(100);
     calls.push(...Array.from({ length: 10 }, () => use('few', few)));
     await Promise.allSettled(calls);
-    // The first burst went to the process that was there alone. From then on each round is shared.
-    const rounds = [2, 3, 4].map((round) => order.slice(4 * round, 4 * round + 4));
-    for (const round of rounds) expect(new Set(round)).toEqual(new Set(['many', 'few']));
+    // The first burst went to the process that was there alone; by calls, the other one would get 2 of the next 16.
+    expect(order.slice(4, 20).filter((name) => name === 'few').length).toBeGreaterThanOrEqual(4);
   });
 
   test('four processes at a limit of 1 → each gets a token in each round', async () => {
