@@ -22,12 +22,12 @@ describe('a fixed key', () => {
   test.each([
     ['', 'an empty string'],
     ['  \n', 'a string of 3 characters'],
-    [5, 'a number'],
+    [5, '5'],
     [{}, 'an object'],
   ])('%j → ConfigurationError that names kind and ways out', (given, kind) => {
     expect(() => resolveKey(given)).toThrow(
       new ConfigurationError(
-        `Expected \`apiKey\` to be a non-empty string, got ${kind}; pass it, or set TRACKING_API_KEY`,
+        `Expected \`apiKey\` to be a non-empty string (pass it, or set TRACKING_API_KEY), got ${kind}`,
       ),
     );
   });
@@ -44,7 +44,7 @@ describe('a fixed key', () => {
   ])('%j → ConfigurationError that does not print it', (given) => {
     expect(() => resolveKey(given)).toThrow(
       new ConfigurationError(
-        'Expected `apiKey` to hold visible ASCII characters without quotes and backslashes, got others among them',
+        `Expected \`apiKey\` to be visible ASCII characters without quotes and backslashes, got a string of ${given.length} characters`,
       ),
     );
   });

@@ -56,7 +56,7 @@ describe('refused', () => {
     (given) => {
       expect(() => resolveBaseUrl(given, false)).toThrow(
         new ConfigurationError(
-          'Expected `baseUrl` to hold no credentials, got some; the key goes into `apiKey`',
+          `Expected \`baseUrl\` to be without credentials (the key goes into \`apiKey\`), got a string of ${given.length} characters`,
         ),
       );
     },
@@ -66,7 +66,9 @@ describe('refused', () => {
     '%s → ConfigurationError',
     (given) => {
       expect(() => resolveBaseUrl(given, false)).toThrow(
-        new ConfigurationError('Expected `baseUrl` to end with its path, got a query or a fragment'),
+        new ConfigurationError(
+          `Expected \`baseUrl\` to be without a query or a fragment, got a string of ${given.length} characters`,
+        ),
       );
     },
   );
@@ -75,19 +77,14 @@ describe('refused', () => {
     [undefined, 'undefined'],
     ['', 'an empty string'],
     ['  ', 'a string of 2 characters'],
-    [5, 'a number'],
+    [5, '5'],
+    ['host.test/v1', 'a string of 12 characters'],
+    ['/public/v1', 'a string of 10 characters'],
+    ['not a url', 'a string of 9 characters'],
   ])('%j → ConfigurationError that names kind and ways out', (given, kind) => {
     expect(() => resolveBaseUrl(given, false)).toThrow(
       new ConfigurationError(
-        `Expected \`baseUrl\` to be a URL, got ${kind}; pass it, or set TRACKING_BASE_URL`,
-      ),
-    );
-  });
-
-  test.each(['host.test/v1', '/public/v1', 'not a url'])('%s → ConfigurationError', (given) => {
-    expect(() => resolveBaseUrl(given, false)).toThrow(
-      new ConfigurationError(
-        'Expected `baseUrl` to be an absolute URL such as https://host/public/v1, got another string',
+        `Expected \`baseUrl\` to be an absolute URL such as https://host/public/v1 (pass it, or set TRACKING_BASE_URL), got ${kind}`,
       ),
     );
   });

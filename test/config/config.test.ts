@@ -182,13 +182,13 @@ describe('limiter', () => {
 describe('a limiter that is set up on its own', () => {
   test('rateLimit.maxQueue beside it → ConfigurationError', () => {
     expect(() => resolve({ limiter: new TokenBucketLimiter(), rateLimit: { maxQueue: 1 } })).toThrow(
-      'Expected `rateLimit.maxQueue` to be left out where the `limiter` is given or shared',
+      'Expected `rateLimit.maxQueue` to be left to the `limiter` that is given or shared, got 1',
     );
   });
 
   test.each([null, {}, 5])('%j instead of it → ConfigurationError', (limiter) => {
     expect(() => resolve({ limiter })).toThrow(
-      'Expected `limiter` to have the methods `acquire` and `snapshot`',
+      'Expected `limiter` to be a TokenBucketLimiter or a RedisLimiter, got ',
     );
   });
 });
