@@ -196,10 +196,16 @@ describe('rateLimits', () => {
     expect(client.rateLimits()['trackers.get'].pausedUntil).toBeNull();
   });
 
-  test('an announced limit → the limit from then on', async () => {
-    const { client } = makeClient({ ...COURIERS, headers: { 'x-ratelimit-limit': '4' } }, { rateLimit: {} });
-    await client.couriers.list();
-    expect(client.rateLimits()['couriers.list'].limit).toBe(4);
+  test.each([
+    ['a lower limit', { 'x-ratelimit-limit': '4' }, 4],
+    ['a higher limit with a reset within a second', { 'ratelimit-limit': '30', 'ratelimit-reset': '1' }, 30],
+    ['a higher limit with a longer reset', { 'ratelimit-limit': '30', 'ratelimit-reset': '60' }, 10],
+    ['a higher limit without a reset', { 'ratelimit-limit': '30' }, 10],
+    ['a limit far above the table', { 'ratelimit-limit': '1000', 'ratelimit-reset': '1' }, 50],
+  ])('%s is announced → the limit from then on', async (_what, headers, limit) => {
+    const { client } = makeClient({ body: { data: { tracker: TRACKER } }, headers }, { rateLimit: {} });
+    await client.trackers.get('t');
+    expect(client.rateLimits()['trackers.get'].limit).toBe(limit);
   });
 
   test('rateLimit: false → the table, idle', async () => {
