@@ -109,7 +109,7 @@ export class RequestValidationError extends TrackingError {
 /** The service answered with success and a body that is not what it promises; or, with any status, with too long a body. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
-  /** What the body breaks, the first 20 of it; the message says how many more there are. */
+  /** What the body breaks, the first 20 of it; the message says whether there are more. */
   readonly issues: readonly ValidationIssue[];
   /** Parsed JSON when it was JSON, else the text; undefined when it was too long. */
   declare readonly body: unknown;

@@ -24,22 +24,26 @@ export function kindOf(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-/** Formats a path as a reader would write it: `items[3].recipient.email`; `fallback` names the root value. */
-export function formatPath(path: readonly PropertyKey[], fallback = 'value'): string {
+/**
+ * Formats a path as a reader would write it: `items[3].recipient.email`.
+ *
+ * @param root - names the root value; default `value`, or `items` where the root is a list
+ */
+export function formatPath(path: readonly PropertyKey[], root?: string): string {
   let text = '';
   for (const key of path) {
     if (typeof key === 'number') text += `[${key}]`;
     else text += text === '' ? String(key) : `.${String(key)}`;
   }
-  if (text === '') return fallback;
-  return text.startsWith('[') ? `items${text}` : text;
+  if (text === '') return root ?? 'value';
+  return text.startsWith('[') ? `${root ?? 'items'}${text}` : text;
 }
 
 /** Builds a zod error option that reads "Expected `field` to be …, got …"; `rootName` names a value without a path. */
 export function expected(
   rule: string,
   got: (input: unknown) => string = kindOf,
-  rootName = 'value',
+  rootName?: string,
 ): { error: (issue: { path?: PropertyKey[] | undefined; input?: unknown }) => string } {
   return {
     error: (issue) =>

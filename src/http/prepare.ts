@@ -110,14 +110,16 @@ export function prepareRequest<Name extends EndpointName>(
     row.request.params === undefined ? {} : checkInput(row.request.params, input.params, 'params');
   const query =
     row.request.query === undefined ? {} : checkInput(row.request.query, input.query ?? {}, 'query');
-  const body = row.request.body === undefined ? undefined : checkInput(row.request.body, input.body, 'input');
+  const bodyName = row.retryClass === 'bulk' ? 'items' : 'input';
+  const body =
+    row.request.body === undefined ? undefined : checkInput(row.request.body, input.body, bodyName);
   return {
     endpoint: name,
     method: row.method,
     path: row.path,
     title: `${row.method} ${config.baseUrl}${row.path}`,
     target: fillPath(row.path, params) + formatQuery(query),
-    body: body === undefined ? undefined : toJson(body, 'input'),
+    body: body === undefined ? undefined : toJson(body, bodyName),
     limitPerSecond: config.limits[name] ?? row.limitPerSecond,
     maxLimitPerSecond: config.limits[name],
     timeoutClass: row.timeoutClass,

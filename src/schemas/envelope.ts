@@ -3,6 +3,7 @@ import {
   compileWhenHot,
   errorMap,
   expected,
+  kindOf,
   MAX_ISSUES,
   toValidationIssues,
   type ValidationIssue,
@@ -206,7 +207,11 @@ function isOfKind(item: unknown, plan: Plan): boolean {
 function strayIssue(path: Path, item: unknown, plan: Plan): ValidationIssue {
   const needsField = plan.kind === 'record' && isJsonObject(item);
   const rule = needsField ? `to have one of ${plan.fields.join(', ')}` : 'to be an object';
-  return { path, code: 'invalid_type', message: expected(rule).error({ path: [...path], input: item }) };
+  return {
+    path,
+    code: 'invalid_type',
+    message: expected(rule, kindOf, 'data').error({ path: [...path], input: item }),
+  };
 }
 
 function errorMapAt(path: Path): z.core.$ZodErrorMap {

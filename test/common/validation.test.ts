@@ -38,8 +38,12 @@ describe('formatPath', () => {
     expect(formatPath(path)).toBe(text);
   });
 
-  test('an empty path with a name → the name', () => {
-    expect(formatPath([], 'input')).toBe('input');
+  test.each([
+    [[], 'input'],
+    [['name'], 'name'],
+    [[1, 'name'], 'input[1].name'],
+  ])('%j below a root with a name → %s', (path, text) => {
+    expect(formatPath(path, 'input')).toBe(text);
   });
 });
 

@@ -153,7 +153,7 @@ describe.each(MODES)('payloads of another kind in mode %s', (mode) => {
 test('a list item that is no object → its position and kind are named', () => {
   const { mismatched } = checkResponse(z.array(trackerSchema), [TRACKER, 0], 'keep');
   expect(mismatched).toEqual([
-    { path: [1], code: 'invalid_type', message: 'Expected `items[1]` to be an object, got a number' },
+    { path: [1], code: 'invalid_type', message: 'Expected `data[1]` to be an object, got a number' },
   ]);
 });
 

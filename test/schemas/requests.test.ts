@@ -38,7 +38,9 @@ describe('bulk input', () => {
   });
 
   test('an item that is no object → its index is named', () => {
-    expect(messagesOf(bulkInputSchema, [null])).toEqual(['Expected `items[0]` to be an object, got null']);
+    expect(messagesOf(bulkInputSchema, [null], 'items')).toEqual([
+      'Expected `items[0]` to be an object, got null',
+    ]);
   });
 });
 

@@ -170,6 +170,15 @@ describe('input', () => {
     expect(requests).toHaveLength(0);
   });
 
+  test('a bulk with an item that is no object → RequestValidationError that names it', async () => {
+    const { client } = makeClient({ status: 500 });
+    // What a caller without types may pass.
+    const items = [input, null] as unknown as TrackerInput[];
+    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({
+      message: 'Expected `items[1]` to be an object, got null',
+    });
+  });
+
   test('a bulk with one bad item → RequestValidationError that names it, nothing is sent', async () => {
     const { client, requests } = makeClient({ status: 500 });
     expect(await rejectionOf(client.trackers.createBulk([input, { trackingNumber: 'x' }]))).toMatchObject({
