@@ -100,9 +100,9 @@ export async function execute<T>(
     const permit = await waiting.finally(() => report.noteQueueLeft());
     report.notePermit(permit);
     try {
-      const response = await deadline.withTimeout(timeoutMs, (signal) => {
+      const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
         deadline.phase = 'headers';
-        return sendRequest(context.ky, config, request, {
+        const response = await sendRequest(context.ky, config, request, {
           headers: options.headers,
           signal,
           onSend: () => {
@@ -116,9 +116,12 @@ export async function execute<T>(
             if (!signal.aborted) deadline.phase = 'body';
           },
         });
+        // The end of an attempt is reported once: as a failure, if it was over before its body was read.
+        signal.throwIfAborted();
+        report.noteResponse(response);
+        // Inside of the time limit, because a caller's asynchronous schema may never settle.
+        return await readOutcome(config, request, response, report.attempt);
       });
-      report.noteResponse(response);
-      const outcome = await readOutcome(config, request, response, report.attempt);
       // An abort at this moment still rejects the call.
       isPerhapsDone = true;
       return outcome;

@@ -73,7 +73,6 @@ export async function sendRequest(
     // A `fetch` that ignores its signal may respond after the attempt has ended.
     signal.throwIfAborted();
     const text = await readText(response, request, config.maxResponseBytes);
-    signal.throwIfAborted();
     const { status, statusText, headers: received } = response;
     const read = { status, statusText, headers: received, text: text ?? '', key };
     if (text === undefined) throw createTooLongError(request, read, config.maxResponseBytes);

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { z as zod3 } from 'zod/v3';
 import type { StandardSchema } from '../../src/common/validation.ts';
@@ -10,6 +10,10 @@ import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK = { body: { anything: [1] } };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test.each([null, undefined])(
   '%s instead of a request → RequestValidationError, nothing is sent',
@@ -284,6 +288,37 @@ describe('a schema of the caller', () => {
     const error = await rejectionOf(requestWith(schemaOf(() => ({ issues }))));
     expect(error).toMatchObject({ issues: [{ message: 'got [redacted]', path: ['[redacted]'] }] });
     expect(inspect(error)).not.toContain(API_KEY);
+  });
+
+  describe('one that never settles', () => {
+    const hanging = schemaOf(() => new Promise<never>(() => {}));
+
+    test.each([
+      ['timeoutMs', { timeoutMs: 50, retry: false }],
+      ['totalTimeoutMs', { totalTimeoutMs: 50 }],
+    ] as const)('%s → TimeoutError on time, in phase body', async (option, options) => {
+      vi.useFakeTimers();
+      const { client } = makeClient({ body: {} });
+      const failing = rejectionOf(client.request({ method: 'GET', path: '/a', schema: hanging, ...options }));
+      await vi.advanceTimersByTimeAsync(50);
+      expect(await failing).toMatchObject({
+        name: 'TimeoutError',
+        phase: 'body',
+        message: expect.stringContaining(`\`${option}\` (50 ms) while reading the response`),
+      });
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    test('an abort → its reason', async () => {
+      vi.useFakeTimers();
+      const { client } = makeClient({ body: {} });
+      const controller = new AbortController();
+      const { signal } = controller;
+      const failing = rejectionOf(client.request({ method: 'GET', path: '/a', schema: hanging, signal }));
+      await vi.advanceTimersByTimeAsync(10);
+      controller.abort('enough');
+      expect(await failing).toBe('enough');
+    });
   });
 
   test('one that throws → what it throws', async () => {
