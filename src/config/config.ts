@@ -13,6 +13,7 @@ import {
   switchOption,
   timeoutOption,
 } from '../common/option-checks.ts';
+import { maskCause } from '../common/secrets.ts';
 import { ENDPOINT_NAMES, type EndpointName, type TimeoutClass } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Limiter } from '../limiter/limiter.ts';
@@ -181,7 +182,10 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
     try {
       key = await apiKey();
     } catch (cause) {
-      throw new ConfigurationError('Expected the `apiKey` function to give a key, got an error', { cause });
+      throw new ConfigurationError('Expected the `apiKey` function to give a key, got an error', {
+        // No key is known yet, but the error may hold the request or the credentials of a vault.
+        cause: maskCause(cause, ''),
+      });
     }
     return checkKey(key);
   };

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
@@ -74,16 +75,23 @@ describe('a function', () => {
     expect(await rejectionOf(sourceOf(() => given)())).toBeInstanceOf(ConfigurationError);
   });
 
-  test('it throws → ConfigurationError with the failure as its cause', async () => {
-    const cause = new Error('vault is sealed');
-    const source = sourceOf(() => {
-      throw cause;
-    });
-    const error = await rejectionOf(source());
+  test('it throws → ConfigurationError with name, code, message and stack of the failure as its cause', async () => {
+    const failure = Object.assign(new RangeError('vault is sealed'), { code: 'ESEALED' });
+    const error = await rejectionOf(sourceOf(() => Promise.reject(failure))());
     expect(error).toBeInstanceOf(ConfigurationError);
+    const { name, code, message, stack } = failure;
     expect(error).toMatchObject({
       message: 'Expected the `apiKey` function to give a key, got an error',
-      cause,
+      cause: { name, code, message, stack },
     });
+  });
+
+  test('it throws an error that holds its request → a cause without it', async () => {
+    const request = { headers: { 'x-vault-token': 'hvs.secret' } };
+    const inner = Object.assign(new Error('403'), { request });
+    const failure = Object.assign(new Error('vault is sealed', { cause: inner }), { request });
+    const error = await rejectionOf(sourceOf(() => Promise.reject(failure))());
+    expect(error).toMatchObject({ cause: { message: 'vault is sealed', cause: { message: '403' } } });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hvs.secret');
   });
 });
