@@ -1,0 +1,123 @@
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { TrackingClient } from '../../src/client.ts';
+import type { RequestOptions } from '../../src/options.ts';
+import { makeClient, networkFailure, rejectionOf, type Step } from '../support/make-client.ts';
+import { settleInVirtualTime } from '../support/virtual-time.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const FILE = 'call-site.test.ts';
+const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
+const input = { trackingNumber: 'LA680658838NL' };
+const never: Step = () => new Promise<Response>(() => {});
+
+/** Each names itself, so that its name stands in the stack beside its line. */
+const METHODS = {
+  create: function callCreate(client: TrackingClient, options?: RequestOptions) {
+    return client.trackers.create(input, options);
+  },
+  get: function callGet(client: TrackingClient, options?: RequestOptions) {
+    return client.trackers.get('t', options);
+  },
+  list: function callList(client: TrackingClient, options?: RequestOptions) {
+    return client.trackers.list(options);
+  },
+  request: function callRequest(client: TrackingClient, options?: RequestOptions) {
+    return client.request({ method: 'GET', path: '/reports', ...options });
+  },
+  withResponse: function callWithResponse(client: TrackingClient, options?: RequestOptions) {
+    return client.trackers.get('t', options).withResponse();
+  },
+};
+const EVERY_METHOD = Object.entries(METHODS);
+
+/** The first line of the stack below the message that is no line of the package. */
+function firstForeignFrame(error: unknown): string | undefined {
+  const frames = Object(error)
+    .stack.split('\n')
+    .filter((line: string) => /^ {4}at /.test(line));
+  return frames.find((line: string) => !line.includes(SOURCE));
+}
+
+const FAILURES: [name: string, step: Step][] = [
+  ['NotFoundError', { status: 404 }],
+  ['ServerError', { status: 500 }],
+  ['ConnectionError', networkFailure('ECONNRESET')],
+  ['TimeoutError', never],
+  ['ResponseValidationError', { body: '<p>' }],
+];
+
+describe.each(EVERY_METHOD)('%s', (_method, call) => {
+  test.each(FAILURES)('%s → its stack begins with the line of the call', async (name, step) => {
+    const { client } = makeClient(step, { retry: false });
+    const error = await settleInVirtualTime(() => rejectionOf(call(client, { timeoutMs: 50 })));
+    expect(error).toMatchObject({ name });
+    expect(firstForeignFrame(error)).toMatch(new RegExp(`\\b${call.name} .*${FILE}:\\d+:\\d+`));
+  });
+
+  test('an error after a second attempt → still the line of the call', async () => {
+    const script: Step[] = [{ status: 429, headers: { 'retry-after': '1' } }, { status: 404 }];
+    const error = await settleInVirtualTime(() => rejectionOf(call(makeClient(script).client)));
+    expect(error).toMatchObject({ name: 'NotFoundError', attempts: 2 });
+    expect(firstForeignFrame(error)).toContain(call.name);
+  });
+
+  test('an option that makes no sense → the line of the call', async () => {
+    const error = await rejectionOf(call(makeClient().client, { timeoutMs: -1 }));
+    expect(error).toMatchObject({ name: 'ConfigurationError' });
+    expect(firstForeignFrame(error)).toContain(call.name);
+  });
+
+  test("a signal's own reason → keeps its own stack", async () => {
+    const reason = new RangeError('enough');
+    const { stack } = reason;
+    const error = await rejectionOf(call(makeClient().client, { signal: AbortSignal.abort(reason) }));
+    expect(error).toBe(reason);
+    expect(reason.stack).toBe(stack);
+  });
+});
+
+describe('an input that breaks a rule → RequestValidationError with the line of the call', () => {
+  const INVALID = {
+    create: function callCreateWrongly(client: TrackingClient) {
+      return client.trackers.create({ trackingNumber: 'x' });
+    },
+    get: function callGetWrongly(client: TrackingClient) {
+      return client.trackers.get('..');
+    },
+    list: function callListWrongly(client: TrackingClient) {
+      return client.trackers.list({ limit: 0 });
+    },
+    request: function callRequestWrongly(client: TrackingClient) {
+      return client.request({ method: 'GET', path: 'reports' });
+    },
+    withResponse: function callWithResponseWrongly(client: TrackingClient) {
+      return client.trackers.get('..').withResponse();
+    },
+  };
+
+  test.each(Object.entries(INVALID))('%s', async (_method, call) => {
+    const error = await rejectionOf(call(makeClient().client));
+    expect(error).toMatchObject({ name: 'RequestValidationError' });
+    expect(firstForeignFrame(error)).toMatch(new RegExp(`\\b${call.name} .*${FILE}:\\d+:\\d+`));
+  });
+});
+
+test('the stack of an error → begins with its name and message, as Node prints them', async () => {
+  const error = await rejectionOf(makeClient({ status: 404 }).client.trackers.get('t'));
+  const { name, message, stack } = Object(error);
+  expect(stack.startsWith(`${name}: ${message}\n    at `)).toBe(true);
+});
+
+test('two calls whose failures overlap → each its own line', async () => {
+  const { client } = makeClient({ status: 404 });
+  const calls = [METHODS.create(client), METHODS.list(client)].map(rejectionOf);
+  const frames = (await Promise.all(calls)).map(firstForeignFrame);
+  expect(frames).toEqual([expect.stringContaining('callCreate'), expect.stringContaining('callList')]);
+});
