@@ -1,6 +1,7 @@
 import type { Courier, TrackingClient } from 'tracking-client';
+import { tableText } from './table.ts';
 import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
-import { plain, tableText } from './text.ts';
+import { plain } from './text.ts';
 
 /** Prints the couriers whose code, name or country holds a text. */
 export async function couriers(

@@ -1,6 +1,7 @@
 import type { Tracker, TrackingClient } from 'tracking-client';
+import { tableText } from './table.ts';
 import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
-import { plain, tableText, timeText } from './text.ts';
+import { plain, timeText } from './text.ts';
 
 export interface ListOptions {
   /** Trackers to print at most. Default 100. */

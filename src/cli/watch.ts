@@ -11,8 +11,9 @@ import type {
 import { latestEvent, sortEvents } from 'tracking-client/webhooks';
 import { isAboutOneTracker } from './named-trackers.ts';
 import { makeLogger } from './service.ts';
+import { tableText } from './table.ts';
 import { EXIT, formatReason, print, printJson, type Terminal, warn } from './terminal.ts';
-import { eventText, milestoneText, plain, tableText, timelineLine, timeText } from './text.ts';
+import { eventText, milestoneText, plain, timelineLine, timeText } from './text.ts';
 
 /** A new tracker has its first results within minutes, whatever the interval is. */
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
