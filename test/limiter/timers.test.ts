@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { QueueFullError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
+import { watchTimers } from '../support/watch-timers.ts';
 import { bucket, countGranted, makeLimiter, settled } from './make-limiter.ts';
 
 describe('the one timer', () => {
@@ -35,19 +36,19 @@ describe('the one timer', () => {
   test('a thousand calls join the queue → the timer is set once, not a thousand times', async () => {
     const { acquire, answered } = makeLimiter();
     await answered(3);
-    const setTimer = vi.spyOn(globalThis, 'setTimeout');
-    for (let call = 0; call < 1_000; call += 1) acquire();
-    expect(setTimer).toHaveBeenCalledOnce();
-    setTimer.mockRestore();
+    await watchTimers(async (started) => {
+      for (let call = 0; call < 1_000; call += 1) acquire();
+      expect(started).toHaveLength(1);
+    });
   });
 
   test('a token is free → neither a timer nor a look at the clock later', async () => {
     const { acquire } = makeLimiter();
-    const setTimer = vi.spyOn(globalThis, 'setTimeout');
-    acquire();
-    await settled();
-    expect(setTimer).not.toHaveBeenCalled();
-    setTimer.mockRestore();
+    await watchTimers(async (started) => {
+      acquire();
+      await settled();
+      expect(started).toEqual([]);
+    });
   });
 
   test.each([3_600_000, -3_600_000])('the wall clock steps by %d ms → nothing changes', async (stepMs) => {
