@@ -30,6 +30,8 @@ export interface WithResponse<T> {
 /** What a call that succeeded gives. */
 export interface CallOutcome<T> {
   readonly data: T;
+  /** True where an earlier attempt of this call may have been carried out, too. */
+  readonly mayHaveBeenCarriedOutBefore?: boolean;
   /** Built on demand, because most callers want the data only. */
   readonly details: () => WithResponse<T>;
 }

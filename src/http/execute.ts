@@ -122,9 +122,10 @@ export async function execute<T>(
         // Inside of the time limit, because a caller's asynchronous schema may never settle.
         return await readOutcome(config, request, response, report.attempt);
       });
+      const mayHaveBeenCarriedOutBefore = isPerhapsDone;
       // An abort at this moment still rejects the call.
       isPerhapsDone = true;
-      return outcome;
+      return { ...outcome, mayHaveBeenCarriedOutBefore };
     } catch (error) {
       permit?.cancel();
       report.noteFailure(error);

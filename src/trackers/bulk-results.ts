@@ -134,25 +134,21 @@ function isCompatible(a: Identity, b: Identity): boolean {
 /**
  * Reads the result of each input from a bulk response. The service may list items in another order, or leave some out, so
  * only what an item repeats of its input counts. Inputs that look the same get their items in order.
- *
- * An item that repeats all of an input goes first; one that repeats less takes an input that is left, so that it cannot take
- * the input of another item.
  */
 export function readResults(inputs: readonly TrackerInput[], { data }: BulkResult): InputResult[] {
-  const matches = inputs.map((input): Match => ({ identity: readIdentity(input), item: undefined }));
-  let rest = (data ?? []).map((item) => ({ item, identity: readItemIdentity(item) }));
-  for (const isAbout of [isSame, isCompatible]) {
-    rest = rest.filter(({ item, identity }) => {
-      const match = matches.find((input) => input.item === undefined && isAbout(identity, input.identity));
-      if (match !== undefined) match.item = item;
-      return match === undefined;
-    });
+  const open = new Map(inputs.map((input, index) => [index, readIdentity(input)]));
+  const results = inputs.map(() => toResult(undefined));
+  for (const item of data ?? []) {
+    const identity = readItemIdentity(item);
+    const entries = [...open];
+    // An item that repeats less than its input must not take the input of another item.
+    const match =
+      entries.find(([, input]) => isSame(identity, input)) ??
+      entries.find(([, input]) => isCompatible(identity, input));
+    if (match === undefined) continue;
+    const [index] = match;
+    open.delete(index);
+    results[index] = toResult(item);
   }
-  return matches.map(({ item }) => toResult(item));
-}
-
-/** An input, and the item that was found for it. */
-interface Match {
-  readonly identity: Identity;
-  item: BulkItem | undefined;
+  return results;
 }

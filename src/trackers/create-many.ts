@@ -8,7 +8,6 @@ import {
   type OptionShape,
   option,
 } from '../common/option-checks.ts';
-import { errorMap, toValidationIssues } from '../common/validation.ts';
 import {
   BULK_SHAPE,
   CALL_SHAPE,
@@ -20,7 +19,7 @@ import {
 import { RequestValidationError } from '../errors.ts';
 import { CallFailure } from '../http/api-promise.ts';
 import { type CallContext, execute } from '../http/execute.ts';
-import { prepareRequest } from '../http/prepare.ts';
+import { checkInput, prepareRequest } from '../http/prepare.ts';
 import { mayHaveBeenCarriedOut } from '../http/retry.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
@@ -82,11 +81,14 @@ const createManyOptions = z.strictObject({
   ...CALL_SHAPE,
 } satisfies OptionShape<CreateManyOptions>);
 
-/** One input: what is sent of it, or why it is invalid. */
-type CheckedInput = { readonly index: number; readonly input: TrackerInput } & (
-  | { readonly body: TrackerInput; readonly errors?: undefined }
-  | { readonly body?: undefined; readonly errors: readonly ApiErrorItem[] }
-);
+/** One input; without a `body` it is invalid and not sent. */
+interface CheckedInput {
+  readonly index: number;
+  readonly input: TrackerInput;
+  /** What is sent: the input as it was when it was checked. */
+  readonly body?: TrackerInput;
+  readonly errors: readonly ApiErrorItem[];
+}
 
 /** The stream of `trackers.createMany`: the outcomes of all inputs, in the order of the inputs. */
 export class BulkCreation extends PullStream<BulkOutcome> {
@@ -163,10 +165,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     if (this.#readingFailure !== undefined) return chunk;
     try {
       while (chunk.length < this.#settings.chunkSize) {
-        const next = source.next(signal);
-        const result = next instanceof Promise ? await next : next;
-        if (result.done) break;
-        chunk.push(checkInput(this.#inputsRead, result.value));
+        const { done, value } = await source.next(signal);
+        if (done) break;
+        chunk.push(checkItem(this.#inputsRead, value));
         this.#inputsRead += 1;
       }
     } catch (error) {
@@ -178,9 +179,9 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   async #createChunk(chunk: readonly CheckedInput[], signal: AbortSignal): Promise<BulkOutcome[]> {
     const bodies = chunk.flatMap(({ body }) => body ?? []);
     const results = (bodies.length === 0 ? [] : await this.#create(bodies, signal)).values();
-    const outcomes = chunk.map(({ index, input, errors }): BulkOutcome => {
-      const result = errors === undefined ? results.next().value : undefined;
-      return { index, input, ...(result ?? { status: 'invalid', errors: errors ?? [] }) };
+    const outcomes = chunk.map(({ index, input, body, errors }): BulkOutcome => {
+      const result = body === undefined ? undefined : results.next().value;
+      return { index, input, ...(result ?? { status: 'invalid', errors }) };
     });
     this.#report(outcomes);
     return outcomes;
@@ -191,11 +192,16 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
       bodies.map(() => ({ status, errors }));
     if (this.#stopErrors !== undefined) return all('error', this.#stopErrors);
+    const { config } = this.#context;
     const { controller, unsubscribe } = linkedController(signal);
     this.#unsent.add(controller);
     try {
+      const request = prepareRequest(config, 'trackers.createBulk', { body: bodies });
       const options = { ...this.#callOptions, signal: controller.signal };
-      return await this.#send(bodies, options, () => this.#unsent.delete(controller));
+      const outcome = await execute(this.#context, request, options, () => this.#unsent.delete(controller));
+      const error = findRequestError(outcome.details());
+      if (error === undefined) return readResults(bodies, outcome.data);
+      throw new CallFailure(error, outcome.mayHaveBeenCarriedOutBefore || mayHaveBeenCarriedOut(error));
     } catch (failure) {
       if (this.#stopErrors !== undefined && this.#unsent.has(controller)) {
         return all('error', this.#stopErrors);
@@ -213,21 +219,6 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  async #send(
-    bodies: readonly TrackerInput[],
-    options: CallOptions,
-    onSend: () => void,
-  ): Promise<InputResult[]> {
-    const request = prepareRequest(this.#context.config, 'trackers.createBulk', { body: bodies });
-    const outcome = await execute(this.#context, request, options, onSend);
-    const details = outcome.details();
-    const error = findRequestError(details);
-    if (error === undefined) return readResults(bodies, details.data);
-    // With `retryAmbiguous` an earlier attempt may have been carried out, whatever the last one was told.
-    const isPerhapsDone = options.retryAmbiguous && details.attempts > 1;
-    throw new CallFailure(error, isPerhapsDone || mayHaveBeenCarriedOut(error));
-  }
-
   /** Every later request would fail in the same way, so those that wait for their turn are cancelled. */
   #stop(errors: readonly ApiErrorItem[]): void {
     this.#stopErrors ??= errors;
@@ -243,21 +234,22 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 }
 
-/** Checks one input as the service would, so that it cannot spoil its chunk. */
-function checkInput(index: number, input: TrackerInput): CheckedInput {
+/** Checks one input as `trackers.create` does, so that it cannot spoil its chunk. */
+function checkItem(index: number, input: TrackerInput): CheckedInput {
   try {
-    const result = trackerInputSchema.safeParse(input, { error: errorMap('input') });
-    if (!result.success) {
-      const errors = toValidationIssues(result.error).map((issue) => {
-        const { code } = new RequestValidationError([issue]);
-        return { code, message: issue.message };
-      });
-      return { index, input, errors };
+    const body = checkInput(trackerInputSchema, input, 'input');
+    // Throws for a bigint, and for what holds itself.
+    JSON.stringify(body);
+    return { index, input, body, errors: [] };
+  } catch (error) {
+    if (!(error instanceof RequestValidationError)) {
+      const message = 'Expected `input` to be a JSON value, got a value without a JSON form';
+      return { index, input, errors: [{ code: 'validation_error', message }] };
     }
-    if (typeof JSON.stringify(result.data) === 'string') return { index, input, body: result.data };
-  } catch {
-    // The input holds itself, or a getter of it throws.
+    const errors = error.issues.map((issue) => {
+      const { code } = new RequestValidationError([issue]);
+      return { code, message: issue.message };
+    });
+    return { index, input, errors };
   }
-  const message = 'Expected `input` to be a JSON value, got a value without a JSON form';
-  return { index, input, errors: [{ code: 'validation_error', message }] };
 }

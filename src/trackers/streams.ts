@@ -92,19 +92,15 @@ export class SourceReader<T> {
       Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   }
 
-  /**
-   * Reads the next item, without a promise where the source needs none.
-   *
-   * @throws what the source throws; the signal's own reason on abort
-   */
-  next(signal: AbortSignal): IteratorResult<T> | Promise<IteratorResult<T>> {
+  /** @throws what the source throws; the signal's own reason on abort */
+  async next(signal: AbortSignal): Promise<IteratorResult<T>> {
     signal.throwIfAborted();
-    const result = this.#iterator.next();
-    if (!isPromiseLike(result)) return result;
-    return new Promise((resolve, reject) => {
-      const unsubscribe = onAbort(signal, () => reject(signal.reason));
-      Promise.resolve(result).finally(unsubscribe).then(resolve, reject);
+    const item = this.#iterator.next();
+    let unsubscribe = () => {};
+    const aborted = new Promise<never>((_, reject) => {
+      unsubscribe = onAbort(signal, () => reject(signal.reason));
     });
+    return await Promise.race([item, aborted]).finally(unsubscribe);
   }
 
   /** Tells the source that nothing more is read. Does not wait for it, because it may never respond. */
@@ -113,11 +109,6 @@ export class SourceReader<T> {
     // The stream is over, so nobody reads an error of the source.
     returnSource().catch(() => {});
   }
-}
-
-/** Tells by the shape: where a test runner has a realm of its own, a stream of Node gives promises of another realm. */
-function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof value === 'object' && value !== null && 'then' in value;
 }
 
 /** Refuses what cannot be iterated, and a string, which never means its letters. */

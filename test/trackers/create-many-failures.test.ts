@@ -198,6 +198,13 @@ describe('a request that may have been carried out', () => {
       2,
     ],
     [
+      'retryAmbiguous, a 429 and a refusal',
+      [{ status: 429, body: '' }, refused(400, 'processing_error')],
+      { retryAmbiguous: true },
+      'error',
+      2,
+    ],
+    [
       'retryAmbiguous, a reset and a used-up quota',
       [reset, refused(403, 'quota_limit_reached')],
       { retryAmbiguous: true },
