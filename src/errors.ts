@@ -69,6 +69,13 @@ export interface CallSite {
   readonly stack?: string;
 }
 
+/** Captures where `method`, a function that is under way, was called. */
+export function captureCallSite(method: (...parameters: never[]) => unknown): CallSite {
+  const callSite: CallSite = {};
+  Error.captureStackTrace(callSite, method);
+  return callSite;
+}
+
 /**
  * Gives an error of ours the stack of the method's call: without this it would end in timers and libraries, and no line of
  * the program that made the call would be in it. A signal's own reason stays as it is.

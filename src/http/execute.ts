@@ -8,6 +8,7 @@ import type { EndpointName } from '../endpoints.ts';
 import {
   ApiError,
   type CallSite,
+  captureCallSite,
   isTrackingError,
   QueueFullError,
   RateLimitError,
@@ -48,19 +49,23 @@ export function callEndpoint<Name extends EndpointName>(
   name: Name,
   input: CallInput,
   options: BulkRequestOptions | undefined,
+  callSite?: CallSite,
 ): ApiPromise<EndpointResult<Name>> {
-  return startCall(context, name, options, () => prepareRequest(context.config, name, input));
+  return startCall(context, name, options, () => prepareRequest(context.config, name, input), callSite);
 }
 
-/** Prepares a call and starts it; what the preparation throws is the rejection. */
+/**
+ * Prepares a call and starts it; what the preparation throws is the rejection.
+ *
+ * @param callSite - where the method was called; default: where the caller of this function was
+ */
 export function startCall<T>(
   context: CallContext,
   method: EndpointName | 'request',
   options: BulkRequestOptions | undefined,
   prepare: () => PreparedRequest<T>,
+  callSite: CallSite = captureCallSite(startCall),
 ): ApiPromise<T> {
-  const callSite: CallSite = {};
-  Error.captureStackTrace(callSite, startCall);
   try {
     const callOptions =
       options === undefined ? context.defaultOptions : resolveCallOptions(context.config, method, options);

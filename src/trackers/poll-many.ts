@@ -3,7 +3,13 @@ import { onAbort, sleep } from '../common/abort.ts';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { checkOptions } from '../common/option-checks.ts';
 import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
-import { isTrackingError, type ResultsNotReadyError, TrackingError } from '../errors.ts';
+import {
+  type CallSite,
+  isTrackingError,
+  pointToCallSite,
+  type ResultsNotReadyError,
+  TrackingError,
+} from '../errors.ts';
 import type { CallContext } from '../http/execute.ts';
 import { MinHeap } from './min-heap.ts';
 import { intervalOption, type PollSettings } from './poll-options.ts';
@@ -32,20 +38,15 @@ export type PollManyUpdate = TrackerPollUpdate | TrackerPollFailure;
 /** Any number of ids, known now or later. */
 export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 
-/** An update of a tracker, or why it is polled no more. */
-export interface PollResult {
+/** An update of a tracker; without `update`, `error` says why it is polled no more. */
+export interface PollOutcome {
   readonly id: string;
-  readonly update: PollUpdate;
+  readonly update?: PollUpdate;
   /** Why the update has no results; undefined when it has. */
-  readonly notReady: ResultsNotReadyError | undefined;
-  /** True when the tracker is polled no more, because the service has stopped tracking or `until` is true. */
+  readonly notReady?: ResultsNotReadyError | undefined;
+  readonly error?: unknown;
+  /** True when the tracker is polled no more: the service has stopped tracking, `until` is true, or it failed. */
   readonly isLast: boolean;
-  readonly failure?: undefined;
-}
-
-interface PollFailure {
-  readonly id: string;
-  readonly failure: { readonly error: unknown };
 }
 
 /**
@@ -53,10 +54,6 @@ interface PollFailure {
  * wait for their first poll and polls are late.
  */
 const ID_BATCH_SIZE = 500;
-
-/** A poll that starts later than this was held up by a slow reader or a process that slept. */
-const MAX_JITTER_MS = 1000;
-const MAX_JITTER_SHARE = 0.1;
 
 /**
  * The stream of `trackers.pollMany`. It polls with one timer, and the tracker that is due first is polled first.
@@ -71,7 +68,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   readonly #trackers = new Map<string, PolledTracker>();
   readonly #waiting = new MinHeap<PolledTracker>();
   readonly #timer = new ReschedulableTimer(() => this.#wake());
-  #unread: (PollResult | PollFailure)[] = [];
+  readonly #callSite: CallSite;
+  #unread: PollOutcome[] = [];
   #underWay = 0;
   /** Trackers whose first poll has not begun. */
   #unpolled = 0;
@@ -82,12 +80,13 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   #wake = () => {};
 
   /** @internal */
-  constructor(context: CallContext, ids: TrackerIds, settings: PollSettings) {
+  constructor(context: CallContext, ids: TrackerIds, settings: PollSettings, callSite: CallSite) {
     checkIterable('ids', ids);
     super(settings.signal);
     this.#context = context;
     this.#ids = ids;
     this.#settings = settings;
+    this.#callSite = callSite;
   }
 
   /** How many trackers are polled. */
@@ -103,8 +102,9 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
    * @throws RequestValidationError for an id that cannot be one; TrackingError when the stream has ended
    */
   add(id: string): boolean {
-    if (this.hasEnded)
+    if (this.hasEnded) {
       throw new TrackingError('Expected the stream to be open when an id is added, got one that has ended');
+    }
     if (this.#trackers.has(id)) return false;
     const tracker = new PolledTracker(id);
     const delayMs = this.#settings.initialDelayMs ?? this.#askInterval(tracker);
@@ -131,10 +131,9 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<PollManyUpdate, void, undefined> {
-    for await (const result of this.run(signal)) {
-      const { id, failure } = result;
-      if (failure === undefined) yield { id, ...result.update };
-      else yield { id, error: toTrackingError(id, failure.error) };
+    for await (const { id, update, error } of this.run(signal)) {
+      if (update !== undefined) yield { id, ...update };
+      else yield { id, error: this.#toTrackingError(id, error) };
     }
   }
 
@@ -143,7 +142,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
    *
    * @internal
    */
-  async *run(signal: AbortSignal): AsyncGenerator<PollResult | PollFailure, void, undefined> {
+  async *run(signal: AbortSignal): AsyncGenerator<PollOutcome, void, undefined> {
     const requests = this.#buildRequests(signal);
     const endsAt = systemClock.now() + this.#settings.maxDurationMs;
     const source = new SourceReader(this.#ids);
@@ -174,14 +173,18 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   #buildRequests(signal: AbortSignal): PollRequests {
     const { maxPerSecond, maxConsecutiveErrors } = this.#settings;
     const { searchBy, timeoutMs, totalTimeoutMs, headers } = this.#settings;
+    const retry = completeRetry(this.#settings.retry, this.#context.config.retry, PATIENT_RETRY);
     const throttled =
       maxPerSecond === undefined
         ? undefined
         : pThrottle({ limit: 1, interval: 1000 / maxPerSecond, strict: true, signal })(() => {});
-    const retry = completeRetry(this.#settings.retry, this.#context.config.retry, PATIENT_RETRY);
-    const options = { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' } as const;
-    const takeTurn = async () => await throttled?.();
-    return { context: this.#context, options, maxConsecutiveErrors, takeTurn };
+    return {
+      context: this.#context,
+      options: { searchBy, timeoutMs, totalTimeoutMs, headers, retry, priority: 'background' },
+      maxConsecutiveErrors,
+      takeTurn: async () => await throttled?.(),
+      callSite: this.#callSite,
+    };
   }
 
   /** Reads the next batch of ids, unless one is being read or the reader or the polls are behind. */
@@ -191,13 +194,12 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     this.#idSource = 'reading';
     try {
       for (let count = 0; count < ID_BATCH_SIZE; count += 1) {
-        const next = source.next(signal);
-        const result = next instanceof Promise ? await next : next;
-        if (result.done) {
+        const { done, value } = await source.next(signal);
+        if (done) {
           this.#idSource = 'ended';
           return;
         }
-        this.#addFromSource(result.value);
+        this.#addFromSource(value);
       }
       // Lets timers and sockets have their turn.
       await sleep(0, signal);
@@ -214,7 +216,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     try {
       this.add(id);
     } catch (error) {
-      this.#unread.push({ id, failure: { error } });
+      this.#unread.push({ id, error, isLast: true });
       this.#wake();
     }
   }
@@ -251,10 +253,10 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   async #poll(tracker: PolledTracker, requests: PollRequests, signal: AbortSignal): Promise<void> {
-    const { id, dueAt } = tracker;
+    const { id } = tracker;
+    const startedAt = systemClock.now();
     try {
-      const startedAt = systemClock.now();
-      this.#context.config.hooks.onPoll?.({ id, lagMs: startedAt - dueAt });
+      this.#context.config.hooks.onPoll?.({ id, lagMs: startedAt - tracker.dueAt });
       const outcome = await tracker.poll(requests, signal);
       const update = outcome?.update;
       const isLast =
@@ -265,11 +267,11 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       if (tracker.hasLeft) return;
       if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
       if (isLast) this.#remove(tracker);
-      else this.#schedule(tracker, nextPollAt({ dueAt, startedAt, intervalMs }));
+      else this.#schedule(tracker, findNextStart(startedAt, intervalMs));
     } catch (error) {
       if (tracker.hasLeft) return;
       this.#remove(tracker);
-      this.#unread.push({ id, failure: { error } });
+      this.#unread.push({ id, error, isLast: true });
     } finally {
       this.#underWay -= 1;
       this.#wake();
@@ -297,6 +299,12 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     tracker.leave();
   }
 
+  #toTrackingError(id: string, cause: unknown): TrackingError {
+    const error = isTrackingError(cause) ? cause : new TrackingError(`Polling \`${id}\` failed`, { cause });
+    pointToCallSite(error, this.#callSite);
+    return error;
+  }
+
   /** Waits until a poll is due or has ended, ids come or go, the time is over, or the signal aborts. */
   async #waitForChange(endsAt: number): Promise<void> {
     const nextDueAt = this.#hasRoom() && !this.#isStarting ? this.#waiting.first?.dueAt : undefined;
@@ -308,20 +316,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 }
 
-/**
- * When the next poll of a tracker is due, in milliseconds of the monotonic clock.
- *
- * Counts from when this poll was due, so small delays do not add up. A poll that was held up counts from its start, so the
- * next one does not follow at once. Times that passed while the service was responding are left out.
- */
-function nextPollAt(poll: { dueAt: number; startedAt: number; intervalMs: number }): number {
-  const { dueAt, startedAt, intervalMs } = poll;
-  const wasHeldUp = startedAt - dueAt > Math.min(MAX_JITTER_MS, intervalMs * MAX_JITTER_SHARE);
-  const countedFrom = wasHeldUp ? startedAt : dueAt;
-  const intervals = Math.max(1, Math.ceil((systemClock.now() - countedFrom) / intervalMs));
-  return countedFrom + intervals * intervalMs;
-}
-
-function toTrackingError(id: string, cause: unknown): TrackingError {
-  return isTrackingError(cause) ? cause : new TrackingError(`Polling \`${id}\` failed`, { cause });
+/** When the next poll of a tracker is due; intervals that passed while the service was responding are left out. */
+function findNextStart(startedAt: number, intervalMs: number): number {
+  const intervals = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
+  return startedAt + intervals * intervalMs;
 }

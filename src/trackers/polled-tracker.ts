@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { linkedController } from '../common/abort.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
-import { ConfigurationError, ResultsNotReadyError, TrackingError } from '../errors.ts';
+import { type CallSite, ConfigurationError, ResultsNotReadyError, TrackingError } from '../errors.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import { checkInput } from '../http/prepare.ts';
 import type { TrackerRequestOptions } from '../options.ts';
@@ -50,6 +50,8 @@ export interface PollRequests {
   readonly maxConsecutiveErrors: number;
   /** Waits until `maxPerSecond` allows one more request. */
   readonly takeTurn: () => Promise<void>;
+  /** Where the method was called that polls. */
+  readonly callSite: CallSite;
 }
 
 /** A tracker without results carries no `isTracked`, so every second empty poll reads the tracker itself. */
@@ -122,13 +124,19 @@ export class PolledTracker implements HeapItem {
     }
   }
 
-  /** Reads the results; the error that says that there are none yet is a result, too. */
-  async #readResults(
-    { context, options }: PollRequests,
+  #call<Name extends 'trackers.results' | 'trackers.get'>(
+    name: Name,
+    { context, options, callSite }: PollRequests,
     signal: AbortSignal,
-  ): Promise<Tracking | ResultsNotReadyError> {
+  ) {
+    const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
+    return callEndpoint(context, name, input, { ...options, signal }, callSite);
+  }
+
+  /** Reads the results; the error that says that there are none yet is a result, too. */
+  async #readResults(requests: PollRequests, signal: AbortSignal): Promise<Tracking | ResultsNotReadyError> {
     try {
-      return await callEndpoint(context, 'trackers.results', this.#toInput(options), { ...options, signal });
+      return await this.#call('trackers.results', requests, signal);
     } catch (error) {
       if (error instanceof ResultsNotReadyError) return error;
       throw error;
@@ -138,25 +146,24 @@ export class PolledTracker implements HeapItem {
   /** The record of the results, or the one that is read at every second poll without `isTracked`. */
   async #completeRecord(
     tracker: Tracker | undefined,
-    { context, options, takeTurn }: PollRequests,
+    requests: PollRequests,
     signal: AbortSignal,
   ): Promise<Tracker | undefined> {
     this.#emptyInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#emptyInARow + 1;
     if (this.#emptyInARow < EMPTY_POLLS_PER_RECORD) return tracker;
     this.#emptyInARow = 0;
     try {
-      await takeTurn();
-      return await callEndpoint(context, 'trackers.get', this.#toInput(options), { ...options, signal });
+      await requests.takeTurn();
+      return await this.#call('trackers.get', requests, signal);
     } catch (error) {
       if (signal.aborted || isPermanent(error)) throw error;
       const fields = { id: this.id, reason: formatReason(error) };
-      context.config.logger.warn('The record of a tracker without results could not be read', fields);
+      requests.context.config.logger.warn(
+        'The record of a tracker without results could not be read',
+        fields,
+      );
       return tracker;
     }
-  }
-
-  #toInput({ searchBy }: TrackerRequestOptions) {
-    return { params: { trackerId: this.id }, query: { searchBy } };
   }
 
   /** Picks the events that were not seen before; an event that vanishes and comes back is not new. */
@@ -177,21 +184,17 @@ export class PolledTracker implements HeapItem {
   #countFailure(error: unknown, { context, maxConsecutiveErrors }: PollRequests): void {
     this.#errorsInARow += 1;
     if (isPermanent(error)) throw error;
+    const { id, polls: poll } = this;
+    const errorsInARow = this.#errorsInARow;
     // A key or plan that has worked once may work again, e.g. after a rotation.
-    const hasWorked = this.polls > this.#errorsInARow;
+    const hasWorked = poll > errorsInARow;
     if (!hasWorked && (isAccountError(error) || error instanceof ConfigurationError)) throw error;
-    const fields = {
-      id: this.id,
-      poll: this.polls,
-      errorsInARow: this.#errorsInARow,
-      reason: formatReason(error),
-    };
-    const { id, errorsInARow, reason } = fields;
+    const reason = formatReason(error);
     if (errorsInARow >= maxConsecutiveErrors) {
       const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
       throw new TrackingError(`Polling \`${id}\` failed ${times}, at last with: ${reason}`, { cause: error });
     }
-    context.config.logger.warn('A poll failed, the next one follows', fields);
+    context.config.logger.warn('A poll failed, the next one follows', { id, poll, errorsInARow, reason });
   }
 }
 

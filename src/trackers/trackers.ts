@@ -1,5 +1,6 @@
 import { canonicalJson } from '../common/canonical-json.ts';
 import { checkIsObject, checkOptions } from '../common/option-checks.ts';
+import { type CallSite, captureCallSite } from '../errors.ts';
 import type { ApiPromise } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
@@ -67,10 +68,14 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
+    return this.#list(query);
+  }
+
+  #list(query: TrackerListQuery & RequestOptions, callSite?: CallSite): ApiPromise<TrackerPage> {
     const page = query.page ?? DEFAULT_PAGE;
     const limit = query.limit ?? DEFAULT_PAGE_SIZE;
     const input = { query: { page, limit, sort: query.sort } };
-    return callEndpoint(this.#context, 'trackers.list', input, query).map((trackers) => {
+    return callEndpoint(this.#context, 'trackers.list', input, query, callSite).map((trackers) => {
       // Some services cap their pages at the default size, whatever was asked for.
       const isFull = trackers.length >= limit || trackers.length === DEFAULT_PAGE_SIZE;
       return { trackers, page, limit, hasMore: isFull };
@@ -87,14 +92,21 @@ export class TrackersResource {
    * @example
    * for await (const tracker of client.trackers.listAll()) console.log(tracker.trackerId);
    */
-  async *listAll(
+  listAll(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
+  ): AsyncGenerator<Tracker, void, undefined> {
+    return this.#listAll(query, captureCallSite(this.listAll));
+  }
+
+  async *#listAll(
+    query: Omit<TrackerListQuery, 'page'> & RequestOptions,
+    callSite: CallSite,
   ): AsyncGenerator<Tracker, void, undefined> {
     checkIsObject('options', query);
     let lastPage: ReadonlySet<string> = new Set();
     for (let page = DEFAULT_PAGE; ; page += 1) {
       const limit = query.limit ?? MAX_PAGE_SIZE;
-      const { trackers } = await this.list({ ...query, limit, sort: query.sort ?? 1, page });
+      const { trackers } = await this.#list({ ...query, limit, sort: query.sort ?? 1, page }, callSite);
       const ids = trackers.map(identify);
       // True of an empty page, and of the same page again, which a service without paging sends for ever.
       if (ids.every((id) => lastPage.has(id))) return;
@@ -214,7 +226,7 @@ export class TrackersResource {
    * }
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
-    return new TrackerPoll(this.#context, id, options);
+    return new TrackerPoll(this.#context, id, options, captureCallSite(this.poll));
   }
 
   /**
@@ -230,7 +242,8 @@ export class TrackersResource {
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
    */
   pollMany(ids: TrackerIds, options: PollManyOptions = {}): TrackerPolls {
-    return new TrackerPolls(this.#context, ids, checkOptions(pollManyOptions, options));
+    const settings = checkOptions(pollManyOptions, options);
+    return new TrackerPolls(this.#context, ids, settings, captureCallSite(this.pollMany));
   }
 
   /**
@@ -245,7 +258,7 @@ export class TrackersResource {
    * const { shipment } = await client.trackers.waitUntilStopped(trackerId, { maxDurationMs: 86_400_000 });
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
-    return waitUntilStopped(this.#context, id, options);
+    return waitUntilStopped(this.#context, id, options, captureCallSite(this.waitUntilStopped));
   }
 
   /**
