@@ -1,9 +1,13 @@
 import { endpoints } from '../endpoints.ts';
 import {
   ApiError,
+  AuthenticationError,
   ConnectionError,
   isTrackingError,
+  NoActiveSubscriptionError,
+  PermissionDeniedError,
   QueueFullError,
+  QuotaExceededError,
   RequestValidationError,
   ResponseValidationError,
   TimeoutError,
@@ -77,6 +81,16 @@ function toErrorCode(error: unknown): string {
   return 'request_failed';
 }
 
+/** True for failures that every later request would meet too: the key, its rights, the plan or its quota. */
+export function isAccountError(error: unknown): boolean {
+  return (
+    error instanceof AuthenticationError ||
+    error instanceof PermissionDeniedError ||
+    error instanceof QuotaExceededError ||
+    error instanceof NoActiveSubscriptionError
+  );
+}
+
 const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
 
 function toResult(item: BulkItem | undefined): InputResult {
@@ -101,15 +115,12 @@ interface Identity {
 
 function readIdentity(record: unknown): Identity {
   const { trackingNumber, clientTrackerId } = isJsonObject(record) ? record : {};
+  const readText = (value: unknown) => (typeof value === 'string' ? value.trim() || undefined : undefined);
   return {
     // The service returns numbers in upper case.
     trackingNumber: readText(trackingNumber)?.toUpperCase(),
     clientTrackerId: readText(clientTrackerId),
   };
-}
-
-function readText(value: unknown): string | undefined {
-  return typeof value === 'string' ? value.trim() || undefined : undefined;
 }
 
 /** Reads which input an item is about: from its echo or, where it has none, from its tracker. */

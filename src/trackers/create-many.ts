@@ -30,10 +30,10 @@ import {
   type BulkStatus,
   findRequestError,
   type InputResult,
+  isAccountError,
   readResults,
   toErrorItems,
 } from './bulk-results.ts';
-import { isAccountError } from './failures.ts';
 import { checkIterable, PullStream, SourceReader } from './streams.ts';
 
 const DEFAULT_CONCURRENCY = 3;
@@ -68,13 +68,11 @@ export interface BulkSummary {
   readonly unknown: number;
 }
 
-const chunkSizeOption = option<number>(
-  `a whole number from 1 to ${MAX_BULK_ITEMS}`,
-  (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS,
-);
-
 const createManyOptions = z.strictObject({
-  chunkSize: chunkSizeOption.default(MAX_BULK_ITEMS),
+  chunkSize: option<number>(
+    `a whole number from 1 to ${MAX_BULK_ITEMS}`,
+    (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= MAX_BULK_ITEMS,
+  ).default(MAX_BULK_ITEMS),
   concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
   onProgress: functionOption<(summary: BulkSummary) => void>().default(() => () => {}),
   ...BULK_SHAPE,

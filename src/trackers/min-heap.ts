@@ -1,4 +1,4 @@
-/** An item of a heap. Only the heap writes `heapIndex` and `sequence`. */
+/** An item of a heap, which writes these fields. */
 export interface HeapItem {
   dueAt: number;
   heapIndex: number;
@@ -20,8 +20,9 @@ export class MinHeap<Item extends HeapItem> {
     return this.#items[0];
   }
 
-  push(item: Item): void {
+  push(item: Item, dueAt: number): void {
     this.#insertions += 1;
+    item.dueAt = dueAt;
     item.sequence = this.#insertions;
     this.#insertAt(this.#items.length, item);
   }
@@ -33,10 +34,6 @@ export class MinHeap<Item extends HeapItem> {
     const last = this.#items.pop();
     if (last !== undefined && last !== item) this.#insertAt(index, last);
     return true;
-  }
-
-  clear(): void {
-    this.#items.length = 0;
   }
 
   /** Puts an item into a gap, and moves the gap up or down to where the item belongs. */

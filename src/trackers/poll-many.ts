@@ -110,7 +110,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     const delayMs = this.#settings.initialDelayMs ?? this.#askInterval(tracker);
     this.#trackers.set(id, tracker);
     this.#unpolled += 1;
-    this.#schedule(tracker, systemClock.now() + delayMs);
+    this.#waiting.push(tracker, systemClock.now() + delayMs);
     this.#wake();
     return true;
   }
@@ -166,7 +166,6 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       unsubscribe();
       source.close();
       this.#trackers.clear();
-      this.#waiting.clear();
     }
   }
 
@@ -267,7 +266,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       if (tracker.hasLeft) return;
       if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
       if (isLast) this.#remove(tracker);
-      else this.#schedule(tracker, findNextStart(startedAt, intervalMs));
+      else this.#waiting.push(tracker, findNextStart(startedAt, intervalMs));
     } catch (error) {
       if (tracker.hasLeft) return;
       this.#remove(tracker);
@@ -282,11 +281,6 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     const { intervalMs } = this.#settings;
     if (typeof intervalMs === 'number') return intervalMs;
     return checkOptions(intervalOption, intervalMs(tracker.buildContext(update)), 'intervalMs()');
-  }
-
-  #schedule(tracker: PolledTracker, dueAt: number): void {
-    tracker.dueAt = dueAt;
-    this.#waiting.push(tracker);
   }
 
   #unschedule(tracker: PolledTracker): void {

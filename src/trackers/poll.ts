@@ -1,5 +1,11 @@
 import { checkOptions } from '../common/option-checks.ts';
-import { type CallSite, pointToCallSite, ResultsNotReadyError, TimeoutError } from '../errors.ts';
+import {
+  type CallSite,
+  pointToCallSite,
+  ResultsNotReadyError,
+  TimeoutError,
+  type TrackingError,
+} from '../errors.ts';
 import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { type PollOutcome, TrackerPolls } from './poll-many.ts';
@@ -46,17 +52,17 @@ export async function waitUntilStopped(
   while (!(await polls.next()).done);
   const { update, notReady } = polls.last ?? {};
   if (update?.tracking !== undefined) return update.tracking;
-  const error =
-    update?.tracker !== undefined && notReady !== undefined
-      ? new ResultsNotReadyError(
-          `The service has stopped tracking \`${id}\`, and there are no results of it`,
-          { ...notReady, headers: notReady.headers, body: notReady.body, tracker: update.tracker },
-          { cause: notReady },
-        )
-      : new TimeoutError(
-          `Ran out of \`maxDurationMs\` (${options.maxDurationMs} ms) while the service was still tracking`,
-          { phase: 'backoff', timeoutMs: options.maxDurationMs ?? Number.POSITIVE_INFINITY },
-        );
+  const { maxDurationMs = Number.POSITIVE_INFINITY } = options;
+  let error: TrackingError = new TimeoutError(
+    `Ran out of \`maxDurationMs\` (${maxDurationMs} ms) while the service was still tracking`,
+    { phase: 'backoff', timeoutMs: maxDurationMs },
+  );
+  if (update?.tracker !== undefined && notReady !== undefined) {
+    const { headers, body } = notReady;
+    const message = `The service has stopped tracking \`${id}\`, and there are no results of it`;
+    const details = { ...notReady, headers, body, tracker: update.tracker };
+    error = new ResultsNotReadyError(message, details, { cause: notReady });
+  }
   pointToCallSite(error, callSite);
   throw error;
 }

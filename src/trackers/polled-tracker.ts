@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { linkedController } from '../common/abort.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
-import { type CallSite, ConfigurationError, ResultsNotReadyError, TrackingError } from '../errors.ts';
+import {
+  type CallSite,
+  ConfigurationError,
+  NotFoundError,
+  RequestValidationError,
+  ResultsNotReadyError,
+  TrackingError,
+} from '../errors.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import { checkInput } from '../http/prepare.ts';
 import type { TrackerRequestOptions } from '../options.ts';
@@ -9,7 +16,7 @@ import type { TrackingEvent } from '../schemas/event.ts';
 import { trackerIdentifier } from '../schemas/identifier.ts';
 import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
-import { isAccountError, isPermanent } from './failures.ts';
+import { isAccountError } from './bulk-results.ts';
 import type { HeapItem } from './min-heap.ts';
 
 /** What an interval function gets. */
@@ -105,10 +112,15 @@ export class PolledTracker implements HeapItem {
     this.#controller = controller;
     this.polls += 1;
     try {
-      const results = await this.#readResults(requests, controller.signal);
+      const results = await this.#call('trackers.results', requests, controller.signal).catch(keepNotReady);
       const notReady = results instanceof ResultsNotReadyError ? results : undefined;
       const tracking = results instanceof ResultsNotReadyError ? undefined : results;
-      const tracker = await this.#completeRecord(tracking?.tracker ?? undefined, requests, controller.signal);
+      let tracker = tracking?.tracker ?? undefined;
+      this.#emptyInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#emptyInARow + 1;
+      if (this.#emptyInARow === EMPTY_POLLS_PER_RECORD) {
+        this.#emptyInARow = 0;
+        tracker = (await this.#readRecord(requests, controller.signal)) ?? tracker;
+      }
       this.#errorsInARow = 0;
       const newEvents = this.#takeNewEvents(tracking?.events);
       const stopped = tracker?.isTracked === false;
@@ -133,36 +145,17 @@ export class PolledTracker implements HeapItem {
     return callEndpoint(context, name, input, { ...options, signal }, callSite);
   }
 
-  /** Reads the results; the error that says that there are none yet is a result, too. */
-  async #readResults(requests: PollRequests, signal: AbortSignal): Promise<Tracking | ResultsNotReadyError> {
-    try {
-      return await this.#call('trackers.results', requests, signal);
-    } catch (error) {
-      if (error instanceof ResultsNotReadyError) return error;
-      throw error;
-    }
-  }
-
-  /** The record of the results, or the one that is read at every second poll without `isTracked`. */
-  async #completeRecord(
-    tracker: Tracker | undefined,
-    requests: PollRequests,
-    signal: AbortSignal,
-  ): Promise<Tracker | undefined> {
-    this.#emptyInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#emptyInARow + 1;
-    if (this.#emptyInARow < EMPTY_POLLS_PER_RECORD) return tracker;
-    this.#emptyInARow = 0;
+  /** Reads the tracker's record; undefined when that fails, unless the next one can only fail in the same way. */
+  async #readRecord(requests: PollRequests, signal: AbortSignal): Promise<Tracker | undefined> {
     try {
       await requests.takeTurn();
       return await this.#call('trackers.get', requests, signal);
     } catch (error) {
       if (signal.aborted || isPermanent(error)) throw error;
       const fields = { id: this.id, reason: formatReason(error) };
-      requests.context.config.logger.warn(
-        'The record of a tracker without results could not be read',
-        fields,
-      );
-      return tracker;
+      const { logger } = requests.context.config;
+      logger.warn('The record of a tracker without results could not be read', fields);
+      return undefined;
     }
   }
 
@@ -196,6 +189,18 @@ export class PolledTracker implements HeapItem {
     }
     context.config.logger.warn('A poll failed, the next one follows', { id, poll, errorsInARow, reason });
   }
+}
+
+/** The error that says that there are no results yet is a result, too. */
+function keepNotReady(error: unknown): ResultsNotReadyError {
+  if (error instanceof ResultsNotReadyError) return error;
+  throw error;
+}
+
+/** True when the next poll can only fail the same way. A 404 without a code comes from a gateway, not from the service. */
+function isPermanent(error: unknown): boolean {
+  const isUnknownTracker = error instanceof NotFoundError && error.code !== undefined;
+  return isUnknownTracker || error instanceof RequestValidationError;
 }
 
 function formatReason(error: unknown): string {

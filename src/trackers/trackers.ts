@@ -1,5 +1,5 @@
 import { canonicalJson } from '../common/canonical-json.ts';
-import { checkIsObject, checkOptions } from '../common/option-checks.ts';
+import { checkOptions } from '../common/option-checks.ts';
 import { type CallSite, captureCallSite } from '../errors.ts';
 import type { ApiPromise } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
@@ -68,14 +68,10 @@ export class TrackersResource {
    * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
-    return this.#list(query);
-  }
-
-  #list(query: TrackerListQuery & RequestOptions, callSite?: CallSite): ApiPromise<TrackerPage> {
     const page = query.page ?? DEFAULT_PAGE;
     const limit = query.limit ?? DEFAULT_PAGE_SIZE;
     const input = { query: { page, limit, sort: query.sort } };
-    return callEndpoint(this.#context, 'trackers.list', input, query, callSite).map((trackers) => {
+    return callEndpoint(this.#context, 'trackers.list', input, query).map((trackers) => {
       // Some services cap their pages at the default size, whatever was asked for.
       const isFull = trackers.length >= limit || trackers.length === DEFAULT_PAGE_SIZE;
       return { trackers, page, limit, hasMore: isFull };
@@ -95,18 +91,19 @@ export class TrackersResource {
   listAll(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
   ): AsyncGenerator<Tracker, void, undefined> {
-    return this.#listAll(query, captureCallSite(this.listAll));
+    return this.#readPages(query, captureCallSite(this.listAll));
   }
 
-  async *#listAll(
+  async *#readPages(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions,
     callSite: CallSite,
   ): AsyncGenerator<Tracker, void, undefined> {
-    checkIsObject('options', query);
+    // Copied, because null is refused where the options are checked.
+    const { limit = MAX_PAGE_SIZE, sort = 1 } = { ...query };
     let lastPage: ReadonlySet<string> = new Set();
     for (let page = DEFAULT_PAGE; ; page += 1) {
-      const limit = query.limit ?? MAX_PAGE_SIZE;
-      const { trackers } = await this.#list({ ...query, limit, sort: query.sort ?? 1, page }, callSite);
+      const input = { query: { page, limit, sort } };
+      const trackers = await callEndpoint(this.#context, 'trackers.list', input, query, callSite);
       const ids = trackers.map(identify);
       // True of an empty page, and of the same page again, which a service without paging sends for ever.
       if (ids.every((id) => lastPage.has(id))) return;

@@ -109,11 +109,13 @@ describe('the stack of an error names the line that called the method', () => {
 
   test('listAll, wrong options', async () => {
     const { client } = makeClient({ body: { data: { trackers: [] } } });
-    // @ts-expect-error: a program without types gives anything.
-    const trackers = callFromHere(client, (caller) => caller.trackers.listAll({ retry: 7 }));
-    const error = await rejectionOf(Promise.resolve().then(() => trackers.next()));
-    expect(error).toMatchObject({ name: 'ConfigurationError' });
-    expect(stackOf(error)).toContain('callFromHere');
+    for (const options of [{ retry: 7 }, null]) {
+      // @ts-expect-error: a program without types gives anything.
+      const trackers = callFromHere(client, (caller) => caller.trackers.listAll(options));
+      const error = await rejectionOf(Promise.resolve().then(() => trackers.next()));
+      expect(error).toMatchObject({ name: 'ConfigurationError' });
+      expect(stackOf(error)).toContain('callFromHere');
+    }
   });
 
   test('createMany, wrong options', () => {
