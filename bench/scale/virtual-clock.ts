@@ -6,6 +6,9 @@ interface Timer {
   callback: (() => void) | undefined;
 }
 
+/** Turns of the event loop without a timer after which nothing more is expected. */
+const MAX_IDLE_TURNS = 1000;
+
 /** The process's own timers and clocks, for what a bench measures in real time. */
 export const real = {
   now: performance.now.bind(performance),
@@ -43,15 +46,18 @@ export class VirtualClock {
       this.#clear(timer)) as unknown as typeof clearTimeout;
   }
 
-  /** Lets virtual time pass until `isOver`, or until no timer is left. */
+  /** Lets virtual time pass until `isOver`, or until no timer is left and none is set any more. */
   async run(isOver: () => boolean): Promise<void> {
-    for (;;) {
+    let idleTurns = 0;
+    while (idleTurns < MAX_IDLE_TURNS) {
       await new Promise<void>((resolve) => {
         real.setImmediate(resolve);
       });
       if (isOver()) return;
       const timer = this.#pop();
-      if (timer === undefined) return;
+      // The body of a response takes several turns of the event loop and no timer.
+      idleTurns = timer === undefined ? idleTurns + 1 : 0;
+      if (timer === undefined) continue;
       this.#nowMs = Math.max(this.#nowMs, timer.firesAt);
       timer.callback();
     }
