@@ -11,13 +11,19 @@ import {
   wholeBody,
 } from './schemas/envelope.ts';
 import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from './schemas/identifier.ts';
+import { listOf } from './schemas/record.ts';
 import {
   trackerInputSchema,
   trackerListQuerySchema,
   trackerSchema,
   trackerUpdateSchema,
 } from './schemas/tracker.ts';
-import { perCallTrackingSchema, trackingSchema, trackingSearchInputSchema } from './schemas/tracking.ts';
+import {
+  perCallTrackingListSchema,
+  trackingListSchema,
+  trackingSchema,
+  trackingSearchInputSchema,
+} from './schemas/tracking.ts';
 import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**
@@ -92,7 +98,7 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: { query: trackerListQuerySchema },
-    response: { unwrap: inData('trackers'), schema: z.array(trackerSchema) },
+    response: { unwrap: inData('trackers'), schema: listOf(trackerSchema) },
     summary: 'Lists one page of the trackers of the account.',
   },
   'trackers.createBulk': {
@@ -142,7 +148,7 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: { params: z.object({ trackingNumber: trackingNumberIdentifier }) },
-    response: { unwrap: inData('trackings'), schema: z.array(trackingSchema) },
+    response: { unwrap: inData('trackings'), schema: trackingListSchema },
     summary: 'Gets the results of every tracker with a tracking number; numbers are not unique.',
   },
   'trackers.results': {
@@ -182,7 +188,7 @@ export const endpoints = {
     timeoutClass: 'synchronous',
     retryClass: 'unsafe',
     request: { body: trackingSearchInputSchema },
-    response: { unwrap: inData('trackings'), schema: z.array(perCallTrackingSchema) },
+    response: { unwrap: inData('trackings'), schema: perCallTrackingListSchema },
     summary: 'Looks a number up once, on the per-call plan; creates no tracker and is paid per call.',
   },
   'couriers.list': {
@@ -192,7 +198,7 @@ export const endpoints = {
     timeoutClass: 'standard',
     retryClass: 'safe',
     request: {},
-    response: { unwrap: inData('couriers'), schema: z.array(courierSchema) },
+    response: { unwrap: inData('couriers'), schema: listOf(courierSchema) },
     summary: 'Lists the couriers and their codes.',
   },
 } as const satisfies Record<string, Endpoint>;

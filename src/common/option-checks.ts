@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './clock.ts';
-import { compileWhenHot, kindOf } from './validation.ts';
+import { kindOf } from './validation.ts';
 
 /** A schema for every option of an interface, so that an option without one does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
@@ -19,11 +19,9 @@ export function checkOptions<Schema extends z.ZodType>(
   options: unknown,
   name = 'options',
 ): z.output<Schema> {
-  const quick = compileWhenHot(schema).safeParse(options);
-  if (quick.success) return quick.data;
-  // Parsed again for the messages, so that good options never pay for them.
-  const { error } = schema.safeParse(options, { error: (issue) => buildMessage(issue, name) });
-  const issues = error?.issues ?? [];
+  const result = schema.safeParse(options, { error: (issue) => buildMessage(issue, name) });
+  if (result.success) return result.data;
+  const { issues } = result.error;
   // Report an unknown option first: it may be a misspelling that explains why another one is missing.
   const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   throw new ConfigurationError(first?.message ?? `Expected \`${name}\` to be valid`);

@@ -10,6 +10,11 @@ export interface ValidationIssue {
   readonly message: string;
 }
 
+/** Tells whether a value is an object of JSON, which excludes arrays. */
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Names the kind of a value without showing it, so a secret in the wrong field never reaches a message. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';

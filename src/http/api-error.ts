@@ -1,7 +1,7 @@
 import { maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
+import { isJsonObject } from '../common/validation.ts';
 import { type ApiError, type ApiErrorDetails, chooseErrorClass, decidingCode } from '../errors.ts';
 import { type ApiErrorItem, isKnownErrorCode } from '../schemas/api-error.ts';
-import { isJsonObject } from '../schemas/envelope.ts';
 
 /** Reads one error with the key masked; a known code is kept even where it contains the key. */
 function readItem(value: unknown, key: string): ApiErrorItem[] {

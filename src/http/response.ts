@@ -1,6 +1,7 @@
 import { maskHeaders, maskText, maskValue, toPrintableLine } from '../common/secrets.ts';
 import {
   formatPath,
+  isJsonObject,
   kindOf,
   MAX_ISSUES,
   type ValidationIssue,
@@ -9,7 +10,7 @@ import {
 import type { Config } from '../config/config.ts';
 import { type ApiErrorDetails, ResponseValidationError, ResultsNotReadyError } from '../errors.ts';
 import type { AttemptInfo } from '../observability/hooks.ts';
-import { checkResponse, isJsonObject, NO_RESULTS_YET } from '../schemas/envelope.ts';
+import { checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import { createApiError, excerpt, readErrorItems } from './api-error.ts';
 import type { CallOutcome, WithResponse } from './api-promise.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';

@@ -6,7 +6,6 @@ import {
   type OpenEnumSchema,
   openEnum,
   type RecordOf,
-  required,
 } from './record.ts';
 
 /** Every error code that is known today. */
@@ -44,7 +43,7 @@ export type ErrorCode = z.output<typeof errorCodeSchema>;
 
 const apiErrorItemFields = {
   /** Stable; branch on it. */
-  code: required(errorCodeSchema),
+  code: errorCodeSchema,
   /** For people; it may change. */
   message: nullish(z.string()),
 };

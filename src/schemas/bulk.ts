@@ -3,13 +3,13 @@ import { expected, kindOf } from '../common/validation.ts';
 import { apiErrorItemSchema } from './api-error.ts';
 import {
   booleanOrTexts,
+  listOf,
   type NamedSchema,
   namedRecord,
   nullish,
   openEnum,
   type RecordOf,
   record,
-  required,
   textOrTexts,
 } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';
@@ -80,7 +80,7 @@ const bulkItemFields = {
   /** The tracker, new or existing. */
   tracker: nullish(trackerSchema),
   /** Why there is none. */
-  errors: nullish(z.array(apiErrorItemSchema)),
+  errors: nullish(listOf(apiErrorItemSchema)),
 };
 export interface BulkItemSchema extends NamedSchema<typeof bulkItemFields, BulkItem> {}
 /** The schema of `BulkItem`. */
@@ -105,7 +105,7 @@ const bulkResultFields = {
     }),
   ),
   /** The items, matched to the inputs by their `inputData`. */
-  data: nullish(required(z.array(bulkItemSchema))),
+  data: nullish(listOf(bulkItemSchema)),
   /** Why the whole request failed, when it did. */
   error: nullish(apiErrorItemSchema),
 };

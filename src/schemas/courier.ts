@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
-import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf, required } from './record.ts';
+import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from './record.ts';
 
 /** The hints a courier may ask for, as known today. */
 export const COURIER_REQUIRED_FIELDS = [
@@ -11,7 +11,7 @@ export const COURIER_REQUIRED_FIELDS = [
 
 const courierFields = {
   /** What requests name it by. */
-  courierCode: required(z.string()),
+  courierCode: z.string(),
   /** What people call it. */
   courierName: nullish(z.string()),
   /** Its website. */
@@ -21,7 +21,7 @@ const courierFields = {
   /** Its country. */
   countryCode: nullish(z.string()),
   /** Fields a tracker needs for this courier. */
-  requiredFields: nullish(z.array(openEnum(COURIER_REQUIRED_FIELDS))),
+  requiredFields: nullish(openEnums(COURIER_REQUIRED_FIELDS)),
   /** True when it should no longer be used. */
   isDeprecated: nullish(z.boolean()),
 };

@@ -6,7 +6,6 @@ import {
   type OpenEnumSchema,
   openEnum,
   type RecordOf,
-  required,
 } from './record.ts';
 
 /** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
@@ -70,7 +69,7 @@ export type StatusCode = z.output<typeof statusCodeSchema>;
 
 const eventFields = {
   /** Opaque identifier; deduplicate on it. */
-  eventId: required(z.string()),
+  eventId: z.string(),
   /** The tracker's number. */
   trackingNumber: nullish(z.string()),
   /** The number under which the courier reported the event. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expected } from '../common/validation.ts';
+import { compileWhenHot, expected, isJsonObject, MAX_ISSUES } from '../common/validation.ts';
 
 /** The schema of a record without a name of its own. */
 export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;
@@ -55,29 +55,57 @@ export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional
   return schema.nullish();
 }
 
-const REQUIRED = new WeakSet<object>();
+/** Far more records than a response holds; millions of empty ones would block the event loop for seconds. */
+const MAX_RECORDS = 250_000;
 
 /**
- * Marks what a record cannot be used without: its id, whose absence rejects a single record, or its list of records,
- * which has to be a list of objects.
+ * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million wrong items would fill
+ * the memory. An item that is no object is reported alone, wherever it stands.
+ *
+ * @param hasKind - tells whether an item can be such a record at all
  */
-export function required<Schema extends z.ZodType>(schema: Schema): Schema {
-  REQUIRED.add(schema);
-  return schema;
+export function listOf<Item extends z.ZodType>(
+  item: Item,
+  hasKind: (value: unknown) => boolean = isJsonObject,
+): z.ZodType<z.output<Item>[]> {
+  return z.unknown().transform((list, context) => {
+    if (!Array.isArray(list)) {
+      context.addIssue({ code: 'invalid_type', expected: 'array', input: list });
+      return z.NEVER;
+    }
+    if (list.length > MAX_RECORDS) {
+      context.addIssue({ code: 'too_big', origin: 'array', maximum: MAX_RECORDS, input: list });
+      return z.NEVER;
+    }
+    const itemSchema = compileWhenHot(item);
+    const records: z.output<Item>[] = [];
+    const strayIndex = list.findIndex((value) => !hasKind(value));
+    for (let index = Math.max(strayIndex, 0); index < list.length; index += 1) {
+      const result = itemSchema.safeParse(list[index], { reportInput: true });
+      if (result.success) records.push(result.data);
+      // Without its message, so that the outer parse words it with the whole path.
+      for (const { message: _, ...issue } of result.error?.issues ?? [])
+        context.addIssue({ ...issue, path: [index, ...issue.path] });
+      if (index === strayIndex || context.issues.length > MAX_ISSUES) break;
+    }
+    return records;
+  });
 }
 
-/** Tells whether a schema is marked as required. */
-export function isRequired(schema: object | undefined): boolean {
-  return schema !== undefined && REQUIRED.has(schema);
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function isTextOrTexts(value: unknown): value is string | string[] {
-  return (
-    typeof value === 'string' || (Array.isArray(value) && value.every((item) => typeof item === 'string'))
-  );
+  return typeof value === 'string' || isTexts(value);
 }
 
-/** One text or several; a single check, since a union would report every item of a long list. */
+/** A list of open enums; a single check, because `z.array` would report every item of a long list. */
+export function openEnums<const Known extends string>(_known: readonly Known[]) {
+  return z.custom<OpenEnum<Known>[]>(isTexts);
+}
+
+/** One text or several; a single check, because a union would report every item of a long list. */
 export const textOrTexts = z.custom<string | string[]>(isTextOrTexts);
 
 /** `textOrTexts`, or true or false. */

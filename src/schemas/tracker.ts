@@ -11,7 +11,6 @@ import {
   type RecordOf,
   type RecordSchema,
   record,
-  required,
   text,
   textOrTexts,
 } from './record.ts';
@@ -136,7 +135,7 @@ export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
 
 const trackerFields = {
   /** Allocated by the service: store it. */
-  trackerId: required(z.string()),
+  trackerId: z.string(),
   /** In upper case, whatever was sent. */
   trackingNumber: z.string(),
   /** `false`: the service has stopped tracking the shipment; stop polling. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isJsonObject } from '../common/validation.ts';
 import {
   eventSchema,
   statusCategorySchema,
@@ -7,7 +8,7 @@ import {
   type TrackingEvent,
 } from './event.ts';
 import { trackingNumber } from './identifier.ts';
-import { type NamedSchema, namedRecord, nullish, type RecordOf, record, required } from './record.ts';
+import { listOf, type NamedSchema, namedRecord, nullish, type RecordOf, record } from './record.ts';
 import { courierHints, trackerSchema } from './tracker.ts';
 
 const recipientFields = {
@@ -72,7 +73,7 @@ const shipmentFields = {
   destinationCountryCode: nullish(z.string()),
   /** Every number the shipment is known by. */
   trackingNumbers: nullish(
-    z.array(
+    listOf(
       record({
         /** The number. */
         tn: nullish(z.string()),
@@ -118,8 +119,7 @@ export const statisticsSchema: StatisticsSchema = namedRecord(statisticsFields);
 export interface Statistics extends RecordOf<typeof statisticsFields> {}
 
 /** A full event history; one that was not sent is empty. */
-export interface EventHistorySchema extends z.ZodType<TrackingEvent[], TrackingEvent[] | null | undefined> {}
-const eventHistory: EventHistorySchema = required(z.array(eventSchema))
+const eventHistory: z.ZodType<TrackingEvent[]> = listOf(eventSchema)
   .nullish()
   .transform((events) => events ?? []);
 
@@ -149,6 +149,17 @@ export interface PerCallTrackingSchema extends NamedSchema<typeof results, PerCa
 export const perCallTrackingSchema: PerCallTrackingSchema = namedRecord(results);
 /** Tracking results of a per-call search, which creates no tracker. */
 export interface PerCallTracking extends RecordOf<typeof results> {}
+
+/** Tells whether a value is an object, and its events, if any, are objects, too. */
+function isResult(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const events = value['events'] ?? [];
+  return Array.isArray(events) && events.every(isJsonObject);
+}
+
+/** Responses that hold several results. */
+export const trackingListSchema = listOf(trackingSchema, isResult);
+export const perCallTrackingListSchema = listOf(perCallTrackingSchema, isResult);
 
 /** The schema of `TrackingSearchInput`. */
 export const trackingSearchInputSchema = record({

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { eventSchema } from './event.ts';
 import {
-  required as essential,
+  listOf,
   type NamedSchema,
   namedRecord,
   nullish as observed,
@@ -186,7 +186,7 @@ const webhookHistoryFields = {
   /** The tracker and its last pushes. */
   metadata: observed(webhookHistoryMetadataSchema),
   /** The pushes, newest first. */
-  webhooks: essential(z.array(webhookPushSchema)),
+  webhooks: listOf(webhookPushSchema),
 };
 export interface WebhookHistorySchema extends NamedSchema<typeof webhookHistoryFields, WebhookHistory> {}
 /** The schema of `WebhookHistory`. */

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../common/validation.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ApiError,
@@ -16,7 +17,6 @@ import { createApiError } from '../http/api-error.ts';
 import type { WithResponse } from '../http/api-promise.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../schemas/api-error.ts';
 import type { BulkItem, BulkResult } from '../schemas/bulk.ts';
-import { isJsonObject } from '../schemas/envelope.ts';
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 
 /**

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { endpoints } from '../../src/endpoints.ts';
 import { bulkResultSchema } from '../../src/schemas/bulk.ts';
 import { courierSchema } from '../../src/schemas/courier.ts';
 import { checkResponse } from '../../src/schemas/envelope.ts';
+import { listOf } from '../../src/schemas/record.ts';
 import { trackerSchema } from '../../src/schemas/tracker.ts';
-import { trackingSchema } from '../../src/schemas/tracking.ts';
+import { trackingListSchema, trackingSchema } from '../../src/schemas/tracking.ts';
 import { webhookHistorySchema } from '../../src/schemas/webhook.ts';
 
 const TRACKER = {
@@ -61,7 +62,7 @@ describe("mode 'keep'", () => {
 
   test('list records without their id or another field → all come through, with issues', () => {
     const items = [TRACKER, WITHOUT_ID, {}, WITHOUT_NUMBER];
-    const checked = checkResponse(z.array(trackerSchema), items, 'keep');
+    const checked = checkResponse(listOf(trackerSchema), items, 'keep');
     expect(checked.data).toEqual(items);
     expect(pathsOf(checked)).toEqual([
       '1.trackerId',
@@ -87,7 +88,7 @@ describe("mode 'keep'", () => {
     ['courier', courierSchema, { courierCode: 'us-post', requiredFields: [7, 'courierAccount'] }],
     ['tracking', trackingSchema, { events: [], shipment: { trackingNumbers: ['a', null, { tn: 7 }] } }],
   ])('a wrong item in a list of plain values of a %s → kept', (_name, schema, odd) => {
-    expect(checkResponse<unknown>(z.array<z.ZodType>(schema), [odd], 'keep').data).toEqual([odd]);
+    expect(checkResponse<unknown>(listOf<z.ZodType>(schema), [odd], 'keep').data).toEqual([odd]);
   });
 
   test('a bulk item whose tracker has no id → kept', () => {
@@ -98,13 +99,14 @@ describe("mode 'keep'", () => {
 
   test('500 records that lack two fields → 20 issues, and a total that tells of more', () => {
     const items = Array.from({ length: 500 }, (_, index) => ({ trackerId: `t${index}` }));
-    const checked = checkResponse(z.array(trackerSchema), items, 'keep');
-    expect(checked).toMatchObject({ data: items, mismatched: { length: 20 }, total: 21 });
+    const checked = checkResponse(listOf(trackerSchema), items, 'keep');
+    expect(checked).toMatchObject({ data: items, mismatched: { length: 20 } });
+    expect(checked.total).toBeGreaterThan(20);
   });
 
   test('a record behind more than 20 issues → still gets its empty events', () => {
     const items = Array.from({ length: 50 }, () => ({ tracker: 7 }));
-    const checked = checkResponse(z.array(trackingSchema), items, 'keep');
+    const checked = checkResponse(trackingListSchema, items, 'keep');
     expect(checked.data).toEqual(items.map((item) => ({ ...item, events: [] })));
   });
 
@@ -115,14 +117,14 @@ describe("mode 'keep'", () => {
 
   test('a schema used often enough to be compiled → the same result', () => {
     const items = [TRACKER, WITHOUT_ID, WITHOUT_NUMBER];
-    const schema = z.array(trackerSchema);
+    const schema = listOf(trackerSchema);
     const [first, ...others] = Array.from({ length: 120 }, () => checkResponse(schema, items, 'keep'));
     for (const other of others) expect(other).toEqual(first);
   });
 
   test('a payload with wrong fields → is not changed itself', () => {
     const payload = [{ tracker: WITHOUT_ID }];
-    checkResponse(z.array(trackingSchema), payload, 'keep');
+    checkResponse(trackingListSchema, payload, 'keep');
     expect(payload).toEqual([{ tracker: WITHOUT_ID }]);
   });
 });
@@ -131,18 +133,23 @@ describe.each(MODES)('payloads of another kind in mode %s', (mode) => {
   test.each([
     ['a single tracker without its id', trackerSchema, WITHOUT_ID],
     ['null', trackerSchema, null],
-    ['an object for a list', z.array(trackerSchema), {}],
+    ['an object for a list', listOf(trackerSchema), {}],
     ['null for a bulk response', bulkResultSchema, null],
     ['events that are text', trackingSchema, { events: 'none' }],
     ['bulk data that is no list', bulkResultSchema, { status: 'success', data: {} }],
     ['a webhook history without its list', webhookHistorySchema, {}],
-    ['a list with null', z.array(trackerSchema), [TRACKER, null]],
-    ['a list with a text', z.array(courierSchema), ['us-post']],
+    ['a list with null', listOf(trackerSchema), [TRACKER, null]],
+    ['a list with a text', listOf(courierSchema), ['us-post']],
     ['an event that is a number', trackingSchema, { events: [EVENT, 0] }],
-    ['an event in a list that is an array', z.array(trackingSchema), [{ events: [[]] }]],
+    ['an event in a list that is an array', trackingListSchema, [{ events: [[]] }]],
     ['a bulk item that is null', bulkResultSchema, { status: 'success', data: [null] }],
     ['a pushed webhook that is a text', webhookHistorySchema, { webhooks: ['x'] }],
-    ['a tracking with no field of one', z.array(trackingSchema), [{ courierCode: 'x' }]],
+    [
+      'an event that is a number, behind more than 20 issues',
+      trackingListSchema,
+      [...Array(50).fill({ tracker: 7 }), { events: [EVENT, 0] }],
+    ],
+    ['more than 250,000 records', listOf(trackerSchema), Array(250_001).fill(TRACKER)],
   ])('%s → unusable', (_what, schema, payload) => {
     const checked = checkResponse<unknown>(schema, payload, mode);
     expect(checked.isUsable).toBe(false);
@@ -151,7 +158,7 @@ describe.each(MODES)('payloads of another kind in mode %s', (mode) => {
 });
 
 test('a list item that is no object → its position and kind are named', () => {
-  const { mismatched } = checkResponse(z.array(trackerSchema), [TRACKER, 0], 'keep');
+  const { mismatched } = checkResponse(listOf(trackerSchema), [TRACKER, 0], 'keep');
   expect(mismatched).toEqual([
     { path: [1], code: 'invalid_type', message: 'Expected `data[1]` to be an object, got a number' },
   ]);
@@ -174,6 +181,11 @@ describe('lists of half a million wrong items', () => {
     ['objects without fields as trackers', endpoints['trackers.list'].response.schema, emptyObjects()],
     ['objects without fields as events', trackingSchema, { events: emptyObjects() }],
     ['numbers as tracking numbers', trackingSchema, { shipment: { trackingNumbers: Array(COUNT).fill(0) } }],
+    [
+      'numbers as required fields',
+      listOf(courierSchema),
+      [{ courierCode: 'us-post', requiredFields: Array(COUNT).fill(0) }],
+    ],
     ['numbers as courier codes', trackerSchema, { ...TRACKER, courierCode: Array(COUNT).fill(0) }],
   ])('%s → at most 20 issues, soon', (_what, schema, payload) => {
     expect(timeMs(schema, payload)).toBeLessThan(MAX_MS);
