@@ -1,12 +1,5 @@
 import { z } from 'zod';
-import {
-  type NamedSchema,
-  namedRecord,
-  nullish,
-  type OpenEnumSchema,
-  openEnum,
-  type RecordOf,
-} from './record.ts';
+import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
 /** Every error code that is known today. */
 export const KNOWN_ERROR_CODES = [
@@ -36,8 +29,7 @@ export function isKnownErrorCode(code: string): code is KnownErrorCode {
   return KNOWN_ERROR_CODES.some((known) => known === code);
 }
 
-export interface ErrorCodeSchema extends OpenEnumSchema<KnownErrorCode> {}
-export const errorCodeSchema: ErrorCodeSchema = openEnum(KNOWN_ERROR_CODES);
+export const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 /** An error code; one that the service adds later is a plain string. */
 export type ErrorCode = z.output<typeof errorCodeSchema>;
 
@@ -47,8 +39,8 @@ const apiErrorItemFields = {
   /** For people; it may change. */
   message: nullish(z.string()),
 };
-export interface ApiErrorItemSchema extends NamedSchema<typeof apiErrorItemFields, ApiErrorItem> {}
 /** The schema of `ApiErrorItem`. */
-export const apiErrorItemSchema: ApiErrorItemSchema = namedRecord(apiErrorItemFields);
+export const apiErrorItemSchema: NamedSchema<typeof apiErrorItemFields, ApiErrorItem> =
+  namedRecord(apiErrorItemFields);
 /** One error as the service reports it. */
 export interface ApiErrorItem extends RecordOf<typeof apiErrorItemFields> {}

@@ -17,11 +17,7 @@ import { trackerInputSchema, trackerSchema } from './tracker.ts';
 /** The most trackers one bulk request may create. */
 export const MAX_BULK_ITEMS = 100;
 
-function gotItems(input: unknown): string {
-  return Array.isArray(input) ? String(input.length) : kindOf(input);
-}
-
-const rightSize = expected(`to have 1 to ${MAX_BULK_ITEMS} items`, gotItems, 'items');
+const rightSize = expected(`to have 1 to ${MAX_BULK_ITEMS} items`, kindOf, 'items');
 
 /** Body of a bulk creation: 1 to 100 creation requests; the number is checked before the items. */
 export const bulkInputSchema = z
@@ -67,8 +63,8 @@ const bulkInputDataFields = {
     }),
   ),
 };
-export interface BulkInputDataSchema extends NamedSchema<typeof bulkInputDataFields, BulkInputData> {}
-const bulkInputDataSchema: BulkInputDataSchema = namedRecord(bulkInputDataFields);
+const bulkInputDataSchema: NamedSchema<typeof bulkInputDataFields, BulkInputData> =
+  namedRecord(bulkInputDataFields);
 /** An input of a bulk request as the service read it. */
 export interface BulkInputData extends RecordOf<typeof bulkInputDataFields> {}
 
@@ -82,9 +78,8 @@ const bulkItemFields = {
   /** Why there is none. */
   errors: nullish(listOf(apiErrorItemSchema)),
 };
-export interface BulkItemSchema extends NamedSchema<typeof bulkItemFields, BulkItem> {}
 /** The schema of `BulkItem`. */
-export const bulkItemSchema: BulkItemSchema = namedRecord(bulkItemFields);
+export const bulkItemSchema: NamedSchema<typeof bulkItemFields, BulkItem> = namedRecord(bulkItemFields);
 /** What became of one item of a bulk request. */
 export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
 
@@ -109,8 +104,8 @@ const bulkResultFields = {
   /** Why the whole request failed, when it did. */
   error: nullish(apiErrorItemSchema),
 };
-export interface BulkResultSchema extends NamedSchema<typeof bulkResultFields, BulkResult> {}
 /** The schema of `BulkResult`. */
-export const bulkResultSchema: BulkResultSchema = namedRecord(bulkResultFields);
+export const bulkResultSchema: NamedSchema<typeof bulkResultFields, BulkResult> =
+  namedRecord(bulkResultFields);
 /** The envelope of the bulk endpoint, also when some or all items failed. */
 export interface BulkResult extends RecordOf<typeof bulkResultFields> {}

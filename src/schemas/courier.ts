@@ -25,9 +25,8 @@ const courierFields = {
   /** True when it should no longer be used. */
   isDeprecated: nullish(z.boolean()),
 };
-export interface CourierSchema extends NamedSchema<typeof courierFields, Courier> {}
 /** The schema of `Courier`. */
-export const courierSchema: CourierSchema = namedRecord(courierFields);
+export const courierSchema: NamedSchema<typeof courierFields, Courier> = namedRecord(courierFields);
 /** A courier the service can ask. */
 export interface Courier extends RecordOf<typeof courierFields> {}
 
@@ -45,13 +44,9 @@ function brokenCourierRule(value: unknown): string | undefined {
   return undefined;
 }
 
-function gotCouriers(value: unknown): string {
-  return Array.isArray(value) && value.length > MAX_COURIER_CODES ? String(value.length) : kindOf(value);
-}
-
 const courierError = {
   error: (issue: { path?: PropertyKey[] | undefined; input?: unknown }) =>
-    `Expected \`${formatPath(issue.path ?? [])}\` ${brokenCourierRule(issue.input)}, got ${gotCouriers(issue.input)}`,
+    `Expected \`${formatPath(issue.path ?? [])}\` ${brokenCourierRule(issue.input)}, got ${kindOf(issue.input)}`,
 };
 
 /** One courier code or an array of at most three (service.md 2.1). */

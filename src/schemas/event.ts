@@ -1,12 +1,5 @@
 import { z } from 'zod';
-import {
-  type NamedSchema,
-  namedRecord,
-  nullish,
-  type OpenEnumSchema,
-  openEnum,
-  type RecordOf,
-} from './record.ts';
+import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
 /** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
 export const STATUS_MILESTONES = [
@@ -54,16 +47,13 @@ export const STATUS_CODES = [
   'exception_discarded',
 ] as const;
 
-export interface StatusMilestoneSchema extends OpenEnumSchema<(typeof STATUS_MILESTONES)[number]> {}
-export const statusMilestoneSchema: StatusMilestoneSchema = openEnum(STATUS_MILESTONES);
+export const statusMilestoneSchema = openEnum(STATUS_MILESTONES);
 /** How far a shipment is; a value added later is a plain string. */
 export type StatusMilestone = z.output<typeof statusMilestoneSchema>;
-export interface StatusCategorySchema extends OpenEnumSchema<(typeof STATUS_CATEGORIES)[number]> {}
-export const statusCategorySchema: StatusCategorySchema = openEnum(STATUS_CATEGORIES);
+export const statusCategorySchema = openEnum(STATUS_CATEGORIES);
 /** The family of a status; a value added later is a plain string. */
 export type StatusCategory = z.output<typeof statusCategorySchema>;
-export interface StatusCodeSchema extends OpenEnumSchema<(typeof STATUS_CODES)[number]> {}
-export const statusCodeSchema: StatusCodeSchema = openEnum(STATUS_CODES);
+export const statusCodeSchema = openEnum(STATUS_CODES);
 /** The precise status; a value added later is a plain string. */
 export type StatusCode = z.output<typeof statusCodeSchema>;
 
@@ -102,8 +92,7 @@ const eventFields = {
   /** @deprecated Use `occurrenceDatetime`. */
   hasNoTime: z.unknown().optional(),
 };
-export interface EventSchema extends NamedSchema<typeof eventFields, TrackingEvent> {}
 /** The schema of `TrackingEvent`. */
-export const eventSchema: EventSchema = namedRecord(eventFields);
+export const eventSchema: NamedSchema<typeof eventFields, TrackingEvent> = namedRecord(eventFields);
 /** One thing that happened to a shipment. */
 export interface TrackingEvent extends RecordOf<typeof eventFields> {}

@@ -23,16 +23,12 @@ const LAST_ZONE = '-12:00';
 const isoDate = z.iso.date();
 const isoDateTime = z.iso.datetime({ offset: true, local: true });
 
-/** Returns the last instant that an ISO date or date-time can mean in any time zone. */
-function latestInstant(value: string): number {
-  if (!value.includes('T')) return Date.parse(`${value}T23:59:59.999${LAST_ZONE}`);
-  const hasZone = /(?:Z|[+-]\d{2}:\d{2})$/.test(value);
-  return Date.parse(hasZone ? value : value + LAST_ZONE);
-}
-
-/** Tells whether a shipping date is more than 180 days old in every time zone that it can mean. */
-export function isSurelyOutdated(value: string): boolean {
-  return Date.now() - latestInstant(value) > MAX_SHIPPING_AGE_DAYS * DAY_MS;
+/** Tells whether a date or date-time is more than 180 days old in every time zone that it can mean. */
+function isSurelyOutdated(value: string): boolean {
+  const dateTime = value.includes('T') ? value : `${value}T23:59:59.999`;
+  const hasZone = /(?:Z|[+-]\d{2}:\d{2})$/.test(dateTime);
+  const latestMs = Date.parse(hasZone ? dateTime : dateTime + LAST_ZONE);
+  return Date.now() - latestMs > MAX_SHIPPING_AGE_DAYS * DAY_MS;
 }
 
 /** An ISO 8601 date or date-time that is not surely older than 180 days. */
@@ -151,9 +147,8 @@ const trackerFields = {
   /** ISO 8601 date-time. */
   createdAt: nullish(z.string()),
 };
-export interface TrackerSchema extends NamedSchema<typeof trackerFields, Tracker> {}
 /** The schema of `Tracker`. */
-export const trackerSchema: TrackerSchema = namedRecord(trackerFields);
+export const trackerSchema: NamedSchema<typeof trackerFields, Tracker> = namedRecord(trackerFields);
 /** A tracker as the API returns it. */
 export interface Tracker extends RecordOf<typeof trackerFields> {}
 

@@ -23,9 +23,8 @@ const recipientFields = {
   /** State, province or region. */
   subdivision: nullish(z.string()),
 };
-export interface RecipientSchema extends NamedSchema<typeof recipientFields, Recipient> {}
 /** The schema of `Recipient`. */
-export const recipientSchema: RecipientSchema = namedRecord(recipientFields);
+export const recipientSchema: NamedSchema<typeof recipientFields, Recipient> = namedRecord(recipientFields);
 /** Who a shipment goes to, as the courier has it. */
 export interface Recipient extends RecordOf<typeof recipientFields> {}
 
@@ -51,10 +50,9 @@ const shipmentDeliveryFields = {
    */
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
 };
-export interface ShipmentDeliverySchema
-  extends NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> {}
 /** The schema of `ShipmentDelivery`. */
-export const shipmentDeliverySchema: ShipmentDeliverySchema = namedRecord(shipmentDeliveryFields);
+export const shipmentDeliverySchema: NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> =
+  namedRecord(shipmentDeliveryFields);
 /** What is known of the delivery of a shipment. */
 export interface ShipmentDelivery extends RecordOf<typeof shipmentDeliveryFields> {}
 
@@ -85,9 +83,8 @@ const shipmentFields = {
   /** What is known of its delivery. */
   delivery: nullish(shipmentDeliverySchema),
 };
-export interface ShipmentSchema extends NamedSchema<typeof shipmentFields, Shipment> {}
 /** The schema of `Shipment`. */
-export const shipmentSchema: ShipmentSchema = namedRecord(shipmentFields);
+export const shipmentSchema: NamedSchema<typeof shipmentFields, Shipment> = namedRecord(shipmentFields);
 /** A shipment as couriers report it; none of its fields is promised. */
 export interface Shipment extends RecordOf<typeof shipmentFields> {}
 
@@ -112,9 +109,9 @@ const statisticsFields = {
     }),
   ),
 };
-export interface StatisticsSchema extends NamedSchema<typeof statisticsFields, Statistics> {}
 /** The schema of `Statistics`. */
-export const statisticsSchema: StatisticsSchema = namedRecord(statisticsFields);
+export const statisticsSchema: NamedSchema<typeof statisticsFields, Statistics> =
+  namedRecord(statisticsFields);
 /** When each milestone was reached. */
 export interface Statistics extends RecordOf<typeof statisticsFields> {}
 
@@ -138,15 +135,13 @@ const trackingFields = {
   tracker: nullish(trackerSchema),
   ...results,
 };
-export interface TrackingSchema extends NamedSchema<typeof trackingFields, Tracking> {}
 /** The schema of `Tracking`. */
-export const trackingSchema: TrackingSchema = namedRecord(trackingFields);
+export const trackingSchema: NamedSchema<typeof trackingFields, Tracking> = namedRecord(trackingFields);
 /** Tracking results of a tracker. */
 export interface Tracking extends RecordOf<typeof trackingFields> {}
 
-export interface PerCallTrackingSchema extends NamedSchema<typeof results, PerCallTracking> {}
 /** The schema of `PerCallTracking`. */
-export const perCallTrackingSchema: PerCallTrackingSchema = namedRecord(results);
+export const perCallTrackingSchema: NamedSchema<typeof results, PerCallTracking> = namedRecord(results);
 /** Tracking results of a per-call search, which creates no tracker. */
 export interface PerCallTracking extends RecordOf<typeof results> {}
 

@@ -108,7 +108,7 @@ describe('courier codes', () => {
   });
 
   test.each([
-    [['a', 'b', 'c', 'd'], 'to have at most 3 codes, got 4'],
+    [['a', 'b', 'c', 'd'], 'to have at most 3 codes, got an array of 4'],
     ['', 'to be a courier code, got an empty string'],
     [' ', 'to be a courier code, got a string of 1 character'],
     [['a', ''], 'to hold courier codes only, got an array of 2'],
@@ -130,7 +130,7 @@ describe('courier codes', () => {
 
   test('settings.restrictTrackingToCourierCode with 4 codes → rejected with the rule', () => {
     expect(messages({ settings: { restrictTrackingToCourierCode: ['a', 'b', 'c', 'd'] } })).toEqual([
-      'Expected `settings.restrictTrackingToCourierCode` to have at most 3 codes, got 4',
+      'Expected `settings.restrictTrackingToCourierCode` to have at most 3 codes, got an array of 4',
     ]);
   });
 });

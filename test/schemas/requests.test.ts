@@ -18,7 +18,7 @@ describe('bulk input', () => {
         bulkInputSchema,
         Array.from({ length: count }, () => item),
       ),
-    ).toEqual([`Expected \`items\` to have 1 to ${MAX_BULK_ITEMS} items, got ${count}`]);
+    ).toEqual([`Expected \`items\` to have 1 to ${MAX_BULK_ITEMS} items, got an array of ${count}`]);
   });
 
   test.each([
