@@ -1,6 +1,6 @@
 type Step = string | { readonly value: unknown };
 
-/** JSON with sorted keys; walks without recursion, as a body may be nested deeper than the call stack. */
+/** Writes JSON with sorted keys, without recursion, because a body may be nested deeper than the call stack. */
 export function canonicalJson(root: unknown): string {
   const parts: string[] = [];
   const steps: Step[] = [{ value: root }];
@@ -12,7 +12,7 @@ export function canonicalJson(root: unknown): string {
   return parts.join('');
 }
 
-/** Puts the parts of an array or object on the stack, last one first. */
+/** Puts the parts of an array or object on the stack, last part first, because the stack is read from its end. */
 function pushContainer(steps: Step[], container: object): void {
   const isArray = Array.isArray(container);
   const entries = Object.entries(container).filter(([, value]) => isArray || value !== undefined);

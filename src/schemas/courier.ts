@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
 import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from './record.ts';
 
-/** The hints a courier may ask for, as known today. */
+/** The fields a courier may require, as known today. */
 export const COURIER_REQUIRED_FIELDS = [
   'destinationPostCode',
   'destinationCountryCode',

@@ -60,7 +60,8 @@ const BODIES: readonly {
   },
   { name: '8 MiB of numbers as couriers', body: () => couriersBody('0', 8), webhook: 200 },
   { name: '64 MiB of numbers as couriers', body: () => couriersBody('0', 64), webhook: 413 },
-  { name: '64 MiB of objects without fields as couriers', body: () => couriersBody('{}', 64), webhook: 413 },
+  // Not 64 MiB, because `JSON.parse` alone may take half a minute for 22 million objects.
+  { name: '8 MiB of objects without fields as couriers', body: () => couriersBody('{}', 8), webhook: 400 },
   {
     name: 'a number of a million digits',
     body: () => `{"data":${'9'.repeat(1_000_000)},"trackings":[]}`,
@@ -82,9 +83,12 @@ function couriersBody(item: string, mib: number): string {
 const MAX_CHECK_MS = 2_000;
 const MAX_CHECK_HEAP_BYTES = 300e6;
 
-/** Checks the items of a body as every list that a response can hold, within bounds of CPU time and memory. */
-function checkLists(text: string): void {
-  const items: unknown = JSON.parse(text).data.couriers;
+/** Checks 64 MiB of such items as every list that a response can hold, within bounds of CPU time and memory. */
+function checkLists(item: '0' | '{}'): void {
+  const length = (64 * MIB) / (item.length + 1);
+  const items: unknown[] = Array.from({ length }, () => (item === '0' ? 0 : {}));
+  // Once only, because a collection walks 22 million objects.
+  globalThis.gc?.();
   for (const [name, schema, payload] of [
     ['couriers', endpoints['couriers.list'].response.schema, items],
     ['trackers', endpoints['trackers.list'].response.schema, items],
@@ -93,7 +97,6 @@ function checkLists(text: string): void {
     ['bulk', endpoints['trackers.createBulk'].response.schema, { status: 'success', data: items }],
     ['webhooks', endpoints['trackers.webhookHistory'].response.schema, { webhooks: items }],
   ] as const) {
-    globalThis.gc?.();
     const heapBytes = process.memoryUsage().heapUsed;
     let issues = 0;
     const startedAt = performance.now();
@@ -184,7 +187,7 @@ export const huge = property(
         const { name, body, webhook, handled: count = 0 } = BODIES[index] ?? BODIES[0] ?? missing();
         const text = body();
         handled = 0;
-        if (/ as couriers$/.test(name)) checkLists(text);
+        if (/ as couriers$/.test(name)) checkLists(name.includes('numbers') ? '0' : '{}');
         const startedAt = performance.now();
         await checkAnswer(text, status);
         await checkWebhook(text, webhook, count);
