@@ -215,8 +215,10 @@ function describeRedirect(title: string, status: number): string | undefined {
 }
 
 function maskFacts({ response }: Exchange, body: unknown) {
-  const { status, key } = response;
-  return { status, requestId: readRequestId(response), body: maskValue(body, key) };
+  const { status, key, text } = response;
+  // A body without the key, and without escapes that could write it otherwise, needs no copy: it may have 64 MiB.
+  const mayHoldKey = text.includes(key) || text.includes('\\');
+  return { status, requestId: readRequestId(response), body: mayHoldKey ? maskValue(body, key) : body };
 }
 
 function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {
