@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import cliProgress from 'cli-progress';
 import pc from 'picocolors';
-import { type BulkStatus, TrackingClient } from 'tracking-client';
+import { type BulkOutcome, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { COLUMNS, importCsv } from './to-copy/import-csv.ts';
 
@@ -42,14 +42,14 @@ async function countRows(path: string): Promise<number> {
   return lines - 1;
 }
 
-const COLOURS: Readonly<Record<BulkStatus, (text: string) => string>> = {
+const COLOURS: Readonly<Record<BulkOutcome['status'], (text: string) => string>> = {
   created: pc.green,
   existing: pc.cyan,
   invalid: pc.yellow,
   unknown: pc.magenta,
   error: pc.red,
 };
-const MEANINGS: Readonly<Record<BulkStatus, string>> = {
+const MEANINGS: Readonly<Record<BulkOutcome['status'], string>> = {
   created: 'new trackers',
   existing: 'the same payload existed already',
   invalid: 'broke a rule, never sent',
@@ -88,7 +88,7 @@ const { total, ...counts } = summary;
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`${pc.bold(`${total} lines`)} in ${seconds} s`);
 // Sound: what is left of a summary without its total are the statuses.
-for (const [status, count] of Object.entries(counts) as [BulkStatus, number][]) {
+for (const [status, count] of Object.entries(counts) as [BulkOutcome['status'], number][]) {
   console.log(
     `  ${COLOURS[status](status.padEnd(9))}${String(count).padStart(5)}  ${pc.dim(MEANINGS[status])}`,
   );

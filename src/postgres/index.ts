@@ -5,14 +5,8 @@
  */
 
 export { PostgresDedupeStore, type PostgresDedupeStoreOptions } from './dedupe-store.ts';
-export { inboxTableSql, type PurgeOptions, type Queryable } from './table.ts';
-export type {
-  ConnectionPool,
-  PooledConnection,
-  TransactionOf,
-  TransactionRunner,
-  TransactionSource,
-} from './transaction.ts';
+export { inboxTableSql, type Queryable } from './table.ts';
+export type { TransactionRunner, TransactionSource } from './transaction.ts';
 export {
   TransactionalInbox,
   type TransactionalInboxOptions,

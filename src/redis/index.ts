@@ -6,4 +6,4 @@
 
 export { RedisDedupeStore, type RedisDedupeStoreOptions } from './dedupe-store.ts';
 export { RedisLimiter, type RedisLimiterOptions } from './limiter.ts';
-export type { IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts';
+export type { RedisClient } from './redis-client.ts';

@@ -5,7 +5,6 @@
  */
 
 export {
-  type BuildOptions,
   buildCourier,
   buildEvent,
   buildProofOfDelivery,
@@ -13,21 +12,15 @@ export {
   buildTracking,
   buildWebhookMessage,
 } from './builders.ts';
-export {
-  type DedupeStoreContractCase,
-  type DedupeStoreContractOptions,
-  dedupeStoreContract,
-} from './dedupe-store-contract.ts';
+export { dedupeStoreContract } from './dedupe-store-contract.ts';
 export { createFakeTrackingService, type FakeTrackingService } from './fake-tracking-service.ts';
 export type { FakePlans, FakeTrackingServiceOptions, RecordedRequest } from './options.ts';
-export type { FakeCourier } from './service/couriers.ts';
-export type { Failure, FailureKind, PlannedFailure } from './service/failures.ts';
+export type { Failure } from './service/failures.ts';
 export type { FakeShipment } from './shipments/fake-shipment.ts';
 export type { PlayName } from './shipments/scenarios.ts';
 export type { EventInput } from './shipments/shipment.ts';
-export type { FakeServer, ListenOptions } from './transports.ts';
-export type { PushAttempt, PushItem, QueuedPush, WebhookQueue } from './webhooks/queue.ts';
-export type { WebhookTarget } from './webhooks/receiver.ts';
+export type { FakeServer } from './transports.ts';
+export type { QueuedPush, WebhookQueue } from './webhooks/queue.ts';
 export {
   createWebhookSender,
   type SentWebhook,

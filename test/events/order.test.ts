@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { isNewerEvent, latestEvent, type OrderableEvent, sortEvents } from '../../src/index.ts';
+import type { OrderableEvent } from '../../src/events/order.ts';
+import { isNewerEvent, latestEvent, sortEvents } from '../../src/index.ts';
 
 const ZONE = process.env['TZ'];
 afterEach(() => {

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { connect } from 'node:net';
 import fc from 'fast-check';
+import { TrackingError } from '../../src/errors.ts';
 import {
   createWebhookHandler,
   MemoryDedupeStore,
-  TrackingError,
   type WebhookHandler,
   WebhookInbox,
 } from '../../src/webhooks/index.ts';

@@ -7,13 +7,9 @@ import {
 } from 'tracking-client';
 import { PostgresDedupeStore } from 'tracking-client/postgres';
 import { createFakeTrackingService } from 'tracking-client/testing';
-import {
-  createWebhookHandler,
-  MemoryDedupeStore,
-  WebhookInbox,
-  type WebhookSecretSource,
-} from 'tracking-client/webhooks';
+import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 import { afterEach, expect, it, vi } from 'vitest';
+import type { WebhookSecretSource } from '../../src/webhooks/request.ts';
 import { parseMarkdown, readDocument } from './support/documents.ts';
 
 const NUMBER = 'RR123456785CN';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { type NodeRedisClient, RedisDedupeStore } from '../../src/redis/index.ts';
+import { RedisDedupeStore } from '../../src/redis/index.ts';
+import type { NodeRedisClient } from '../../src/redis/redis-client.ts';
 import { WebhookInbox } from '../../src/webhooks/index.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;

@@ -5,7 +5,7 @@ import {
   type PostgresDedupeStore,
   type Queryable,
   TransactionalInbox,
-  type TransactionOf,
+  type TransactionContext,
   type TransactionSource,
 } from '../../src/postgres/index.ts';
 import { createWebhookHandler, type DedupeStore } from '../../src/webhooks/index.ts';
@@ -21,8 +21,8 @@ test('Pool, PoolClient and Client of pg, and PGlite → accepted by the store', 
 test('Pool of pg and PGlite → sources of transactions, each of its own kind', () => {
   expectTypeOf<pg.Pool>().toExtend<TransactionSource>();
   expectTypeOf<PGlite>().toExtend<TransactionSource>();
-  expectTypeOf<TransactionOf<pg.Pool>>().toExtend<pg.PoolClient>();
-  expectTypeOf<TransactionOf<PGlite>>().toEqualTypeOf<Transaction>();
+  expectTypeOf<TransactionContext<pg.Pool>['transaction']>().toExtend<pg.PoolClient>();
+  expectTypeOf<TransactionContext<PGlite>['transaction']>().toEqualTypeOf<Transaction>();
 });
 
 test('a single Client of pg → no source: two webhooks would share its transaction', () => {

@@ -1,7 +1,6 @@
 import { expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type {
-  BulkInputData,
   BulkItem,
   BulkResult,
   bulkResultSchema,
@@ -12,7 +11,6 @@ import type {
   perCallTrackingSchema,
   ResendResult,
   Shipment,
-  ShipmentDelivery,
   StatusMilestone,
   shipmentSchema,
   Tracker,
@@ -23,10 +21,12 @@ import type {
   trackerSchema,
   trackingSchema,
   WebhookHistory,
-  WebhookPush,
   webhookHistorySchema,
 } from '../../src/index.ts';
 import type { WebhookTracker } from '../../src/webhooks/index.ts';
+
+type BulkInputData = NonNullable<BulkItem['inputData']>;
+type ShipmentDelivery = NonNullable<Shipment['delivery']>;
 
 /** The string keys of a type; `string` when it has an index signature. */
 type Keys<T> = Extract<keyof T, string>;
@@ -116,8 +116,9 @@ test('records inside of records → the named types', () => {
   >();
   expectTypeOf<Required<TrackerInput>>().toExtend<Record<keyof BulkInputData, unknown>>();
   expectTypeOf<Required<BulkInputData>>().toExtend<Record<keyof TrackerInput, unknown>>();
-  expectTypeOf<WebhookHistory['webhooks'][number]>().toEqualTypeOf<WebhookPush>();
-  expectTypeOf<WebhookPush['responseStatusCode']>().toEqualTypeOf<string | null | undefined>();
+  expectTypeOf<WebhookHistory['webhooks'][number]['responseStatusCode']>().toEqualTypeOf<
+    string | null | undefined
+  >();
 });
 
 test('exported schemas → infer the exported types, by name and field by field', () => {

@@ -1,7 +1,7 @@
 import { type Cluster, Redis } from 'ioredis';
 import { createClient, createClientPool, createCluster, createSentinel, RESP_TYPES } from 'redis';
 import { expectTypeOf, test } from 'vitest';
-import type { IoredisClient, NodeRedisClient, RedisClient } from '../../src/redis/index.ts';
+import type { RedisClient } from '../../src/redis/index.ts';
 import { RedisDedupeStore } from '../../src/redis/index.ts';
 
 test('clients of redis → accepted as they are', () => {
@@ -9,22 +9,22 @@ test('clients of redis → accepted as they are', () => {
   const pool = createClientPool();
   const cluster = createCluster({ rootNodes: [] });
   const sentinel = createSentinel({ name: 'main', sentinelRootNodes: [] });
-  expectTypeOf(client).toExtend<NodeRedisClient>();
-  expectTypeOf(pool).toExtend<NodeRedisClient>();
-  expectTypeOf(cluster).toExtend<NodeRedisClient>();
-  expectTypeOf(sentinel).toExtend<NodeRedisClient>();
+  expectTypeOf(client).toExtend<RedisClient>();
+  expectTypeOf(pool).toExtend<RedisClient>();
+  expectTypeOf(cluster).toExtend<RedisClient>();
+  expectTypeOf(sentinel).toExtend<RedisClient>();
 });
 
 test('clients of redis with another protocol or type mapping → accepted as they are', () => {
   const second = createClient({ RESP: 2 });
   const buffers = createClient().withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
-  expectTypeOf(second).toExtend<NodeRedisClient>();
-  expectTypeOf(buffers).toExtend<NodeRedisClient>();
+  expectTypeOf(second).toExtend<RedisClient>();
+  expectTypeOf(buffers).toExtend<RedisClient>();
 });
 
 test('clients of ioredis → accepted as they are', () => {
-  expectTypeOf<Redis>().toExtend<IoredisClient>();
-  expectTypeOf<Cluster>().toExtend<IoredisClient>();
+  expectTypeOf<Redis>().toExtend<RedisClient>();
+  expectTypeOf<Cluster>().toExtend<RedisClient>();
 });
 
 test('either client → accepted by the constructor', () => {

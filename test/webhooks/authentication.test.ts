@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError, WebhookAuthenticationError } from '../../src/webhooks/index.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { WebhookAuthenticationError } from '../../src/webhooks/index.ts';
 import { buildAuthenticator } from '../../src/webhooks/request.ts';
 
 describe('buildAuthenticator', () => {

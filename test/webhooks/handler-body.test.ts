@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import { ConfigurationError, WebhookParseError } from '../../src/webhooks/index.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { WebhookParseError } from '../../src/webhooks/index.ts';
 import { makeHandler, post, SECRET, streamOf } from './make-handler.ts';
 import { payload, tracking } from './support.ts';
 

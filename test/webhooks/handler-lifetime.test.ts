@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ConfigurationError, MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { makeHandler, post, SECRET } from './make-handler.ts';
 import { deferred, makeInbox, makeSignalInbox, payload, ScriptedStore, tracking } from './support.ts';
 

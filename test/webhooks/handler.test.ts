@@ -1,10 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
 import type { WebhookHandlerOptions } from '../../src/webhooks/index.ts';
-import {
-  ConfigurationError,
-  MemoryDedupeStore,
-  WebhookAuthenticationError,
-} from '../../src/webhooks/index.ts';
+import { MemoryDedupeStore, WebhookAuthenticationError } from '../../src/webhooks/index.ts';
 import { makeHandler, post, SECRET } from './make-handler.ts';
 import { failingOn, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type InboxErrorContext, MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
+import type { InboxErrorContext } from '../../src/webhooks/options.ts';
 import { watchTimers } from '../support/watch-timers.ts';
 import { deferred, failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 

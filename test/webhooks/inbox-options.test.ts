@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { ConfigurationError, WebhookInbox } from '../../src/webhooks/index.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { WebhookInbox } from '../../src/webhooks/index.ts';
 import { makeInbox, payload, tracking } from './support.ts';
 
 test.each<[string, Record<string, unknown>, RegExp]>([

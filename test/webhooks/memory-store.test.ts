@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError, MemoryDedupeStore, TrackingError } from '../../src/webhooks/index.ts';
+import { ConfigurationError, TrackingError } from '../../src/errors.ts';
+import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
 
 const DAY_MS = 86_400_000;
 const lease = { token: 'me', leaseMs: 60_000 };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { NodeRedisClient } from '../../../src/redis/index.ts';
+import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, silent, take } from './fleets.ts';
 

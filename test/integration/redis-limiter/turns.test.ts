@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
-import type { NodeRedisClient, RedisLimiter } from '../../../src/redis/index.ts';
+import type { RedisLimiter } from '../../../src/redis/index.ts';
+import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, take } from './fleets.ts';
 

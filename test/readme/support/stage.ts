@@ -9,9 +9,9 @@ import {
   createFakeTrackingService,
   createWebhookSender,
   type FakeTrackingService,
-  type WebhookTarget,
 } from 'tracking-client/testing';
 import { vi } from 'vitest';
+import type { WebhookTarget } from '../../../src/testing/webhooks/receiver.ts';
 import type { Snippet } from './documents.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

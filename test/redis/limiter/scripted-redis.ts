@@ -1,5 +1,4 @@
-import type { NodeRedisClient } from '../../../src/redis/index.ts';
-
+import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
 /** What a limiter told and wanted with one command, in the order of the script's arguments. */
 export interface Command {
   readonly limit: number;

@@ -6,7 +6,6 @@ import {
   type EndpointName,
   type Hooks,
   isTrackingError,
-  type Limiter,
   type Logger,
   NotFoundError,
   type PollUpdate,
@@ -24,9 +23,9 @@ import {
 } from 'tracking-client';
 import { z } from 'zod';
 
-const hooks: Hooks = { onRetry: ({ delayMs, error }) => report(delayMs, error.message) };
+const hooks: Hooks = { onRetry: ({ retryAfterMs, error }) => report(retryAfterMs, error.message) };
 const logger: Logger = console;
-const limiter: Limiter = new TokenBucketLimiter();
+const limiter: TrackingClientOptions['limiter'] = new TokenBucketLimiter();
 const options: TrackingClientOptions = {
   baseUrl: new URL('https://tracking.test/public/v1'),
   apiKey: async () => 'key',

@@ -2,9 +2,8 @@ import {
   inboxTableSql,
   PostgresDedupeStore,
   type Queryable,
-  type TransactionalInbox,
-  type TransactionOf,
   TransactionalInbox,
+  type TransactionContext,
 } from 'tracking-client/postgres';
 import { createWebhookHandler, type DedupeStore } from 'tracking-client/webhooks';
 
@@ -20,7 +19,7 @@ interface Connection extends Queryable {
 }
 
 export async function receiveWith(pool: Pool): Promise<void> {
-  const store = new PostgresDedupeStore({ pool: pool, table: 'shop.inbox' });
+  const store = new PostgresDedupeStore({ pool, table: 'shop.inbox' });
   await store.createTable();
   const purged: number = await store.purge();
   const shared: DedupeStore = store;
@@ -36,11 +35,11 @@ export async function receiveWith(pool: Pool): Promise<void> {
   console.log(purged.toFixed(), shared, inboxTableSql().trim());
 }
 
-export function misspelt(transaction: TransactionOf<Pool>, pool: Pool): void {
+export function misspelt(transaction: TransactionContext<Pool>['transaction'], pool: Pool): void {
   // @ts-expect-error -- `processId`
   console.log(transaction.processId);
   // @ts-expect-error -- `tableName`
-  void new PostgresDedupeStore({ pool: pool, tableName: 'inbox' });
+  void new PostgresDedupeStore({ pool, tableName: 'inbox' });
   // @ts-expect-error -- a single connection lends none
   void new TransactionalInbox({ pool: transaction });
 }

@@ -1,14 +1,9 @@
-import { type Limiter, TrackingClient } from 'tracking-client';
-import {
-  type IoredisClient,
-  type NodeRedisClient,
-  RedisDedupeStore,
-  RedisLimiter,
-} from 'tracking-client/redis';
+import { TrackingClient } from 'tracking-client';
+import { type RedisClient, RedisDedupeStore, RedisLimiter } from 'tracking-client/redis';
 import { type DedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 
-export function share(redis: NodeRedisClient, second: IoredisClient): TrackingClient {
-  const limiter: Limiter = new RedisLimiter({
+export function share(redis: RedisClient, second: RedisClient): TrackingClient {
+  const limiter = new RedisLimiter({
     redis,
     processes: 4,
     onUnavailable: 'reject',
@@ -19,7 +14,7 @@ export function share(redis: NodeRedisClient, second: IoredisClient): TrackingCl
   return new TrackingClient({ limiter });
 }
 
-export function misspelt(redis: NodeRedisClient): void {
+export function misspelt(redis: RedisClient): void {
   // @ts-expect-error -- `prefix`
   void new RedisDedupeStore({ redis, prefix: 'shop:' });
   // @ts-expect-error -- no scripts

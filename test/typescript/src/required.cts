@@ -6,8 +6,8 @@ import webhooks = require('tracking-client/webhooks');
 
 const fake = testing.createFakeTrackingService();
 
-export function makeClient(connection: redis.NodeRedisClient): client.TrackingClient {
-  const limiter: client.Limiter = new redis.RedisLimiter({ redis: connection });
+export function makeClient(connection: redis.RedisClient): client.TrackingClient {
+  const limiter = new redis.RedisLimiter({ redis: connection });
   return new client.TrackingClient({
     baseUrl: fake.baseUrl,
     apiKey: fake.apiKey,
@@ -17,7 +17,7 @@ export function makeClient(connection: redis.NodeRedisClient): client.TrackingCl
 }
 
 export function makeInbox(database: postgres.Queryable): webhooks.WebhookInbox {
-  return new webhooks.WebhookInbox({ store: new postgres.PostgresDedupeStore({ client: database }) });
+  return new webhooks.WebhookInbox({ store: new postgres.PostgresDedupeStore({ pool: database }) });
 }
 
 export async function readMilestone(): Promise<client.StatusMilestone | null | undefined> {

@@ -41,7 +41,7 @@ export async function play(): Promise<number> {
 }
 
 export const tracker: Tracker = buildTracker({ trackingNumber: 'LA680658838NL' });
-export const { deliveries } = parseWebhook(buildWebhookMessage());
+export const { messages } = parseWebhook(buildWebhookMessage());
 export const titles: string[] = dedupeStoreContract({ createStore: () => new MemoryDedupeStore() }).map(
   ({ name }) => name,
 );

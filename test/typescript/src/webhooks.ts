@@ -5,7 +5,6 @@ import {
   type DedupeStore,
   isNewerEvent,
   MemoryDedupeStore,
-  type OccurrenceDatetime,
   parseOccurrenceDatetime,
   parseWebhook,
   sortEvents,
@@ -24,7 +23,7 @@ const inbox = new WebhookInbox({
   onDeadLetter: (event, { attempt }) => [event, attempt],
 });
 
-export const onEvent: WebhookHandler = createWebhookHandler({
+export const webhooks: WebhookHandler = createWebhookHandler({
   secret: ['new', 'old'],
   inbox,
   onEvent: async (event, { message, attempt, signal }) => {
@@ -36,11 +35,11 @@ export const onEvent: WebhookHandler = createWebhookHandler({
   onReport: (report: WebhookReport) => console.log(report.outcome.length),
 });
 
-export const server = createServer(toNodeHandler(handler));
+export const server = createServer(toNodeHandler(webhooks));
 
 export async function answer(request: Request): Promise<number> {
-  const response: Response = await handler(request);
-  await handler.close({ timeoutMs: 1_000 });
+  const response: Response = await webhooks(request);
+  await webhooks.close({ timeoutMs: 1_000 });
   return response.status;
 }
 
@@ -57,7 +56,7 @@ export async function claim(key: string): Promise<number> {
   return first?.status === 'busy' ? first.retryAfterMs : 0;
 }
 
-export const parsed: OccurrenceDatetime | undefined = parseOccurrenceDatetime('2021-03-04T17:12:57');
+export const parsed = parseOccurrenceDatetime('2021-03-04T17:12:57');
 export const isNewer: boolean = isNewerEvent(
   { occurrenceDatetime: '2021-03-04' },
   { occurrenceDatetime: null },
@@ -73,5 +72,5 @@ export function misspelt(event: WebhookEvent, message: WebhookMessage, report: W
   // @ts-expect-error -- `key`
   void new WebhookInbox({ store, key: 'key' });
   // @ts-expect-error -- the listener takes a request and a response
-  void toNodeHandler(handler)('request');
+  void toNodeHandler(webhooks)('request');
 }
