@@ -16,12 +16,15 @@ const program = ts.createProgram(
 );
 const checker = program.getTypeChecker();
 
-function exportsOf(path: string): Map<string, ts.Symbol> {
+/** Every name that a source exports, with its declaration. */
+export function exportsOf(path: string): Map<string, ts.Symbol> {
   const source = program.getSourceFile(ROOT + path);
   const module = source && checker.getSymbolAtLocation(source);
   const exported = module === undefined ? [] : checker.getExportsOfModule(module);
   const isAlias = ({ flags }: ts.Symbol) => (flags & ts.SymbolFlags.Alias) !== 0;
-  return new Map(exported.map((one) => [one.name, isAlias(one) ? checker.getAliasedSymbol(one) : one]));
+  return new Map(
+    exported.map((symbol) => [symbol.name, isAlias(symbol) ? checker.getAliasedSymbol(symbol) : symbol]),
+  );
 }
 
 /** Every endpoint, from the table that the client itself derives from. */
@@ -53,7 +56,7 @@ function resultOf(endpoint: string): string {
 
 /** Every options type, by entry point; what two entry points export is shown once. */
 export function optionTables(): string {
-  const shown = new Set(['AcquireOptions']); // Met only by those who write a limiter of their own.
+  const shown = new Set<string>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
     const all = exportsOf(path);
     const tables = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { sleep } from '../common/abort.ts';
 import {
+  checkIsObject,
   checkOptions,
   countOption,
   delayOption,
@@ -117,6 +118,18 @@ const handlerOptions = z.strictObject({
 } satisfies OptionShape<WebhookHandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
+/** Explains a mix-up, for which the schema would only say "got an object". */
+function refuseMixUp(inbox: unknown, store: unknown): void {
+  if (hasMethods(inbox, 'claim')) {
+    throw new ConfigurationError(
+      'Expected `inbox` to be a WebhookInbox or a TransactionalInbox, got a store: give it as `store`',
+    );
+  }
+  if (hasMethods(store, 'process')) {
+    throw new ConfigurationError('Expected `store` to be a DedupeStore, got an inbox: give it as `inbox`');
+  }
+}
+
 /** The inbox that was given, or one on the store that was given. */
 function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra>): WebhookProcessor<Extra> {
   const { inbox, store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError, logger } =
@@ -149,6 +162,8 @@ class Receiver<Extra extends object> {
   #isClosing = false;
 
   constructor(options: WebhookHandlerOptions<Extra>) {
+    checkIsObject('options', options);
+    refuseMixUp(options.inbox, options.store);
     const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
       handlerOptions,
       options,

@@ -139,8 +139,9 @@ export interface StoreInboxSettings extends InboxSettings {
 /** The schemas of the options of `WebhookInbox`. */
 export const INBOX_OPTIONS = {
   ...buildCommonOptions<object>(600_000),
-  store: option<DedupeStore>('a DedupeStore with `claim`, `commit` and `release`', (store) =>
-    hasMethods(store, 'claim', 'commit', 'release'),
+  store: option<DedupeStore>(
+    'a DedupeStore such as `new MemoryDedupeStore()`, with `claim`, `commit` and `release`',
+    (store) => hasMethods(store, 'claim', 'commit', 'release'),
   ),
   leaseMs: countOption(1).and(timeoutOption).default(60_000),
 } satisfies OptionShape<WebhookInboxOptions>;

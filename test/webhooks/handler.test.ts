@@ -111,6 +111,27 @@ describe('options', () => {
     expect(() => makeHandler(options)).toThrow(message);
   });
 
+  // The wrong types on purpose: JavaScript callers have no compiler.
+  test.each([
+    [
+      'a store as `inbox`',
+      { inbox: new MemoryDedupeStore() as never },
+      'Expected `inbox` to be a WebhookInbox or a TransactionalInbox, got a store: give it as `store`',
+    ],
+    [
+      'an inbox as `store`',
+      { store: makeInbox() as never },
+      'Expected `store` to be a DedupeStore, got an inbox: give it as `inbox`',
+    ],
+    [
+      'a Map as `store`',
+      { store: new Map() as never },
+      'Expected `store` to be a DedupeStore such as `new MemoryDedupeStore()`, with `claim`, `commit` and `release`, got an object',
+    ],
+  ])('%s → ConfigurationError that says what to write', (_title, options, message) => {
+    expect(() => makeHandler(options)).toThrow(new ConfigurationError(message));
+  });
+
   test.each([null, {}, 'inbox'])('inbox %j → ConfigurationError', (inbox) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
     expect(() => makeHandler({ inbox: inbox as never })).toThrow(/`inbox`/);

@@ -50,3 +50,41 @@ test('a webhook receiver as CommonJS → runs, without the HTTP client', async (
   assert.equal(printed, '1');
   assert.ok(!files.some((file) => clientFile.test(file)));
 });
+
+for (const [name, program, maxKilobytes] of [
+  [
+    'TrackingClient',
+    "import { TrackingClient } from 'tracking-client'; console.log(new TrackingClient());",
+    240,
+  ],
+  ['sortEvents', "import { sortEvents } from 'tracking-client'; console.log(sortEvents([]));", 110],
+  [
+    'createWebhookHandler and toNodeHandler',
+    "import { createWebhookHandler, toNodeHandler } from 'tracking-client/webhooks'; console.log(toNodeHandler(createWebhookHandler({})));",
+    175,
+  ],
+  [
+    'isTrackingError',
+    "import { isTrackingError } from 'tracking-client'; console.log(isTrackingError(0));",
+    150,
+  ],
+]) {
+  test(`a program with ${name} only, minified → at most ${maxKilobytes} kB`, async (context) => {
+    const { outputFiles } = await build({
+      stdin: { contents: program, resolveDir: process.cwd() },
+      bundle: true,
+      minify: true,
+      platform: 'node',
+      target: 'node20',
+      format: 'esm',
+      write: false,
+      logLevel: 'error',
+    });
+    const kilobytes = outputFiles[0].contents.length / 1000;
+    context.diagnostic(`${name}: ${kilobytes.toFixed(1)} kB`);
+    assert.ok(
+      kilobytes <= maxKilobytes,
+      `Expected at most ${maxKilobytes} kB, got ${kilobytes.toFixed(1)} kB`,
+    );
+  });
+}
