@@ -82,6 +82,7 @@ export interface Limiter {
    * @returns a permit for one request
    * @throws QueueFullError if the queue is full; LongPauseError if more than `maxPauseMs` of a pause is left; the
    *   signal's own reason on abort
+   * @internal
    */
   acquire(options: AcquireOptions): Promise<Permit>;
   /**
@@ -89,6 +90,7 @@ export interface Limiter {
    *
    * @param bucket - which one
    * @returns undefined if the bucket was not used yet, or not for so long that it was forgotten
+   * @internal
    */
   snapshot(bucket: BucketId): BucketSnapshot | undefined;
 }
