@@ -32,7 +32,7 @@ export {
 } from './errors.ts';
 export { type OccurrenceDatetime, parseOccurrenceDatetime } from './events/occurrence-datetime.ts';
 export { isNewerEvent, latestEvent, sortEvents } from './events/order.ts';
-export { ApiPromise, type WithResponse } from './http/api-promise.ts';
+export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export type { BucketSnapshot } from './limiter/limiter.ts';
 export { TokenBucketLimiter, type TokenBucketLimiterOptions } from './limiter/token-bucket.ts';
@@ -71,14 +71,22 @@ export {
 export {
   type PerCallTracking,
   perCallTrackingSchema,
+  type Recipient,
   type Shipment,
+  type ShipmentDelivery,
+  type Statistics,
   shipmentSchema,
   type Tracking,
   type TrackingSearchInput,
   trackingSchema,
   trackingSearchInputSchema,
 } from './schemas/tracking.ts';
-export { type ResendResult, type WebhookHistory, webhookHistorySchema } from './schemas/webhook.ts';
+export {
+  type ResendResult,
+  type WebhookHistory,
+  type WebhookPush,
+  webhookHistorySchema,
+} from './schemas/webhook.ts';
 export type { BulkOutcome } from './trackers/bulk-results.ts';
 export type { BulkCreation, BulkSummary, CreateManyOptions } from './trackers/create-many.ts';
 export type { PollManyUpdate, TrackerPolls } from './trackers/poll-many.ts';

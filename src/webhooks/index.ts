@@ -20,7 +20,7 @@ export type { Claim, DedupeStore } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
-export { toNodeHandler } from './node-adapter.ts';
+export { type NodeHandler, toNodeHandler } from './node-adapter.ts';
 export type { InboxOptions, WebhookInboxOptions } from './options.ts';
 export { type ParsedWebhook, parseWebhook } from './parse.ts';
 export type { WebhookProcessor, WebhookReport } from './report.ts';
