@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { bulkInputSchema, bulkResultSchema } from './schemas/bulk.ts';
 import { courierSchema } from './schemas/courier.ts';
 import {

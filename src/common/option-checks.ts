@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { MAX_TIMER_MS } from './clock.ts';
 import { kindOf } from './validation.ts';

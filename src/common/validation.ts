@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** One broken rule: where it is, a machine-readable code and a sentence that names field, rule and value's kind. */
 export interface ValidationIssue {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { checkOptions, countOption, type OptionShape } from '../common/option-checks.ts';
 import { ForeignUse } from './foreign-use.ts';

@@ -6,7 +6,7 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, hasMethods, type OptionShape, option, switchOption } from '../common/option-checks.ts';
 import { VERSION } from '../version.ts';
 

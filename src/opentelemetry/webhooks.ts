@@ -1,5 +1,5 @@
 import { context, type Meter, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, functionOption } from '../common/option-checks.ts';
 import {
   createWebhookHandler,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import { batched } from '../webhooks/batched.ts';
 import {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, countOption, hasMethods, type OptionShape, option } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';

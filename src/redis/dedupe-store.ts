@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, type OptionShape, option, timeoutOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
 /** Every error code that is known today. */

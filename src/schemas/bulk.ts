@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { expected, kindOf } from '../common/validation.ts';
 import { apiErrorItemSchema } from './api-error.ts';
 import {

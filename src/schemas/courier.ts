@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
 import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from './record.ts';
 

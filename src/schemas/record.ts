@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { compileWhenHot, expected, isJsonObject, MAX_ISSUES } from '../common/validation.ts';
 
 /** The schema of a record without a name of its own. */

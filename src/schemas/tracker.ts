@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { expected } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
 import { trackingNumber } from './identifier.ts';

@@ -1,6 +1,6 @@
 // Specification: service.md 2.3, 4, 6; public contract
 
-import { z } from 'zod';
+import * as z from 'zod';
 import { eventSchema } from './event.ts';
 import {
   listOf,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, type OptionShape } from '../common/option-checks.ts';
 import { EVENTS_TOPIC } from '../events/keys.ts';
 import type { Courier } from '../schemas/courier.ts';

@@ -1,5 +1,5 @@
 // A test in another process or language does over HTTP what a test in this process does with methods.
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError } from '../errors.ts';

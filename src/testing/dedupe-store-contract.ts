@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { sleep } from '../common/abort.ts';
 import { checkOptions, functionOption, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';

@@ -5,7 +5,7 @@
  */
 
 import { type HttpHandler, HttpResponse, http } from 'msw';
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, isUrl, type OptionShape, option } from '../common/option-checks.ts';
 import type { FakeTrackingService } from './fake-tracking-service.ts';
 import { toFakeRequest, toResponse, toStalledResponse } from './transports.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { MAX_TIMER_MS } from '../common/clock.ts';
 import {
   choiceOption,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
 import {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';

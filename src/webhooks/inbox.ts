@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { sleep } from '../common/abort.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';

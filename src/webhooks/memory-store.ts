@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkOptions, countOption, functionOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
