@@ -16,6 +16,7 @@ const SPREAD_OVER = 0.8;
  *    counted in it, are available to us. If that is less than the limit, others use the account.
  * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
  * 3. From then on we keep to what is available, but give up at most half of our tokens in one period.
+ *    If others left nothing, we send nothing until the reset, a second at most.
  * 4. After a period without a change we take half of the tokens that nobody used in it.
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
  * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
@@ -35,6 +36,8 @@ export class ForeignUse {
   #least = Number.POSITIVE_INFINITY;
   /** Infinity until the first token comes back. */
   #gapEndsAt = Number.POSITIVE_INFINITY;
+  /** When the next request may leave after others left nothing. */
+  opensAt = Number.NEGATIVE_INFINITY;
   /** When the number of tokens changes without a response. */
   changesAt = Number.POSITIVE_INFINITY;
 
@@ -54,13 +57,14 @@ export class ForeignUse {
 
   /** @param returnedBefore - what `noteSent` returned for this request */
   noteResponse(feedback: RateLimitFeedback, returnedBefore: number, limit: number, now: number): void {
-    const { status, remaining } = feedback;
+    const { status, remaining, resetMs = WINDOW_MS } = feedback;
     // The service does not count what it refuses.
     if (status === 429) this.#sent -= 1;
     if (remaining === undefined) return;
     const available = remaining + this.#sent - returnedBefore;
     this.#least = Math.min(this.#least, available);
     if (available >= Math.min(limit, this.#tokens)) return;
+    if (remaining === 0) this.opensAt = now + Math.min(resetMs, WINDOW_MS);
     const isAlone = this.#tokens === Number.POSITIVE_INFINITY;
     if (isAlone) this.#floor = Math.ceil(limit / 2);
     const tokens = isAlone ? this.#floor : Math.max(available, this.#floor);

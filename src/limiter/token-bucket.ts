@@ -218,7 +218,8 @@ class Bucket {
 
   /** When the pause is over, and the last grant long enough ago if others use the account. */
   get #opensAt(): number {
-    return Math.max(this.#pausedUntil, this.#lastGrantAt + this.#foreignUse.spacingMs);
+    const { opensAt, spacingMs } = this.#foreignUse;
+    return Math.max(this.#pausedUntil, opensAt, this.#lastGrantAt + spacingMs);
   }
 
   /** How many tokens are free, and how many of them background calls leave. */

@@ -74,7 +74,7 @@ describe('what a success says of the allowance', () => {
   });
 });
 
-test('two clients with limiters of their own, one account, 200 calls → at most 6 refusals, at 85% or more', async () => {
+test('two clients with limiters of their own, one account, 200 calls → at most 30 refusals, at 75% or more', async () => {
   virtualTime();
   const fake = createFakeTrackingService();
   const fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
@@ -87,9 +87,9 @@ test('two clients with limiters of their own, one account, 200 calls → at most
   const clients = [new TrackingClient(options), new TrackingClient(options)];
   const calls = clients.flatMap((client) => Array.from({ length: 100 }, () => watch(client.trackers.list())));
   // 200 calls at 10 a second take 20 seconds at best.
-  await advance(20_000 / 0.85);
+  await advance(20_000 / 0.75);
   const refused = fake.requests.filter(({ status }) => status === 429).length;
   const pending = calls.filter(({ state }) => state !== 'resolved').length;
   expect(pending).toBe(0);
-  expect(refused).toBeLessThanOrEqual(6);
+  expect(refused).toBeLessThanOrEqual(30);
 });

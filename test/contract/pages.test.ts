@@ -37,11 +37,11 @@ describe('hasMore', () => {
 
 describe('listAll', () => {
   test.each([
-    [150, 500, 1],
-    [499, 500, 1],
-    [501, 500, 2],
-    [250, 100, 3],
-  ])('%i trackers, limit %i → all of them in %i requests', async (count, limit, pages) => {
+    [150, 500, 2],
+    [499, 500, 2],
+    [501, 500, 3],
+    [250, 100, 4],
+  ])('%i trackers, limit %i → all of them in %i requests, the last page empty', async (count, limit, pages) => {
     const { client, requests } = accountOf(count);
     expect(await countOf(client.trackers.listAll({ limit }))).toBe(count);
     expect(requests).toHaveLength(pages);
