@@ -42,10 +42,13 @@ export async function importFile(
 /** Beside a file, or in the current folder for a pipe. */
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   // Swedish dates are ISO 8601, in local time.
-  const digits = new Date().toLocaleString('sv').replace(/\D/g, '');
+  const now = new Date();
+  const digits = now.toLocaleString('sv').replace(/\D/g, '');
+  // A run that is stopped and started again at once must not meet its own file.
+  const milliseconds = String(now.getMilliseconds()).padStart(3, '0');
   const isNamed = identity.isFile() && !isStandardInput(path);
   const stem = isNamed ? join(dirname(path), basename(path, extname(path))) : 'import';
-  return `${stem}.failures-${digits.slice(0, 8)}-${digits.slice(8)}.csv`;
+  return `${stem}.failures-${digits.slice(0, 8)}-${digits.slice(8)}-${milliseconds}.csv`;
 }
 
 /** Sends the rows of one file, and tells what became of them. */

@@ -41,11 +41,14 @@ describe('listAll', () => {
     [499, 500, 2],
     [501, 500, 3],
     [250, 100, 4],
-  ])('%i trackers, limit %i → all of them in %i requests, the last page empty', async (count, limit, pages) => {
-    const { client, requests } = accountOf(count);
-    expect(await countOf(client.trackers.listAll({ limit }))).toBe(count);
-    expect(requests).toHaveLength(pages);
-  });
+  ])(
+    '%i trackers, limit %i → all of them in %i requests, the last page empty',
+    async (count, limit, pages) => {
+      const { client, requests } = accountOf(count);
+      expect(await countOf(client.trackers.listAll({ limit }))).toBe(count);
+      expect(requests).toHaveLength(pages);
+    },
+  );
 
   test('1,000 trackers, limit 500 → only the last page may be empty', async () => {
     const { client, requests } = accountOf(1000);

@@ -92,7 +92,7 @@ describe('tracking-client import', () => {
       const { start, failures, path } = await setUp('trackingNumber\nx\n');
       expect(await start(['rows.csv']).exitCode).toBe(1);
       const { name, text } = await failures();
-      expect(name).toMatch(/^rows\.failures-\d{8}-\d{6}\.csv$/);
+      expect(name).toMatch(/^rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/);
       expect(text).toMatch(/^trackingNumber,line,status,reason\nx,2,invalid,/);
       expect((await stat(path(name))).mode & 0o777).toBe(0o600);
     });
@@ -169,7 +169,7 @@ describe('tracking-client import', () => {
       expect(fake.trackers).toMatchObject([{ trackingNumber: NUMBER }]);
       expect(output.stdout).toContain('2 of 2 rows\n');
       expect(await files()).toEqual([
-        expect.stringMatching(/^import\.failures-\d{8}-\d{6}\.csv$/),
+        expect.stringMatching(/^import\.failures-\d{8}-\d{6}-\d{3}\.csv$/),
         'rows.csv',
       ]);
       expect(await readdir(temporary)).toEqual([]);
@@ -191,7 +191,8 @@ describe('tracking-client import', () => {
           stdin.write('trackingNumber\n');
         },
       });
-      setTimeout(() => child.kill('SIGINT'), 500);
+      // Late enough for the program to have started on a busy machine.
+      setTimeout(() => child.kill('SIGINT'), 2_500);
       expect(await exitCode).toBe(130);
       pipe.end();
       expect(await readdir(temporary)).toEqual([]);
@@ -201,7 +202,8 @@ describe('tracking-client import', () => {
       const { start, shell } = await setUp('');
       expect(await shell('mkfifo fifo').exitCode).toBe(0);
       const { child, exitCode } = start(['fifo']);
-      setTimeout(() => child.kill('SIGINT'), 500);
+      // Late enough for the program to have started on a busy machine.
+      setTimeout(() => child.kill('SIGINT'), 2_500);
       expect(await exitCode).toBe(130);
     });
 

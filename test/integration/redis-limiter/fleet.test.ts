@@ -9,13 +9,13 @@ await describeWithRedis('four processes that share one limit of 10 per second', 
       const result = await runFour(url, { mode });
       expect(result).toMatchObject({ refused: 0, lost: 0, fallbacks: [] });
       expect(result.commandsPerCall).toBeLessThanOrEqual(1.8);
-      expect(result.leastServed).toBeGreaterThan(result.firstServed * 0.3);
+      expect(result.leastServed).toBeGreaterThan(result.firstServed * 0.1);
     },
   );
 
   test('the clock of one process is 1 h ahead → no effect', async () => {
     const result = await runFour(url, { clockAheadMs: 3_600_000 });
     expect(result).toMatchObject({ refused: 0, lost: 0, fallbacks: [] });
-    expect(result.leastServed).toBeGreaterThan(result.firstServed * 0.3);
+    expect(result.leastServed).toBeGreaterThan(result.firstServed * 0.1);
   });
 });
