@@ -18,10 +18,8 @@ import {
   scriptRunner,
 } from './redis-client.ts';
 
-/*
- * One text a key: `D` when it is done, `F <attempts>` when it was given back, `L <attempts> <end of the lease> <token>` while it
- * is leased, the end in milliseconds on the clock of Redis, so the clocks of the receivers do not matter.
- */
+// One text a key: `D` when it is done, `F <attempts>` when it was released, `L <attempts> <end of the lease> <token>` while it is
+// leased; the end in milliseconds on the clock of Redis, so that the clocks of the receivers do not matter.
 
 /** KEYS: keys. ARGV: token, lease in ms, ms after which an unfinished key is forgotten. Attempts, 0 for done, or minus the ms it is busy. */
 const CLAIM_SCRIPT = redisScript(`
@@ -72,7 +70,6 @@ export interface RedisDedupeStoreOptions {
 }
 
 const storeOptions = z.strictObject({
-  // Checked by what looks for its methods.
   redis: z.custom<RedisClient>(),
   keyPrefix: option<string>(
     'a non-empty string',
@@ -96,7 +93,7 @@ export class RedisDedupeStore implements DedupeStore {
   readonly #scripts: ScriptRunner;
   readonly #keyPrefix: string;
   readonly #commandTimeoutMs: number;
-  /** Whether keys have to be sent one by one, since a cluster keeps them on several nodes. */
+  /** True once a cluster was found to keep keys on several nodes, so that each is sent alone. */
   #isSpread = false;
 
   /**
@@ -134,29 +131,22 @@ export class RedisDedupeStore implements DedupeStore {
   }
 
   async #send(script: RedisScript, keys: readonly string[], input: readonly string[]): Promise<unknown[]> {
-    if (!this.#isSpread) {
-      try {
-        return await this.#sendSlices(script, keys, MAX_KEYS, input);
-      } catch (error) {
-        // Redis refuses before it does anything. The client does not tell whether it is one of a cluster.
-        if (!(error instanceof Error) || !error.message.startsWith('CROSSSLOT')) throw error;
-        this.#isSpread = true;
+    const sendSlices = async (size: number) => {
+      const calls: ScriptCall[] = [];
+      for (let start = 0; start < keys.length; start += size) {
+        calls.push({ keys: keys.slice(start, start + size), arguments: input });
       }
+      return (await this.#scripts.runAll(script, calls)).flat();
+    };
+    if (this.#isSpread) return sendSlices(1);
+    try {
+      return await sendSlices(MAX_KEYS);
+    } catch (error) {
+      // Redis refuses before it does anything. The client does not tell whether it is one of a cluster.
+      if (!(error instanceof Error) || !error.message.startsWith('CROSSSLOT')) throw error;
+      this.#isSpread = true;
+      return sendSlices(1);
     }
-    return this.#sendSlices(script, keys, 1, input);
-  }
-
-  async #sendSlices(
-    script: RedisScript,
-    keys: readonly string[],
-    size: number,
-    input: readonly string[],
-  ): Promise<unknown[]> {
-    const calls: ScriptCall[] = [];
-    for (let start = 0; start < keys.length; start += size) {
-      calls.push({ keys: keys.slice(start, start + size), arguments: input });
-    }
-    return (await this.#scripts.runAll(script, calls)).flat();
   }
 }
 
@@ -171,5 +161,5 @@ function toClaim(reply: unknown): Claim {
   if (attempt > 0) return { status: 'acquired', attempt };
   if (attempt < 0) return { status: 'busy', retryAfterMs: -attempt };
   if (attempt === 0) return { status: 'done' };
-  throw new TypeError(`Expected the claim script to answer with a number a key, got ${kindOf(reply)}`);
+  throw new TypeError(`Expected the claim script to reply with a number a key, got ${kindOf(reply)}`);
 }
