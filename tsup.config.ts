@@ -1,13 +1,17 @@
 import { defineConfig, type Options } from 'tsup';
 import { COMMANDS, ENTRY_POINTS } from './scripts/support/entry-points.ts';
 
+// The client as an entry of its own, which is not packed: it keeps the client's code out of `index.js`, so that a program which
+// imports `sortEvents` alone gets that alone. Bundlers drop whole files, but not statements that call zod.
+const entry = { ...ENTRY_POINTS, client: 'src/client.ts' };
+
 const shared: Options = { target: 'es2022', splitting: true, removeNodeProtocol: false };
 
 export default defineConfig([
-  { ...shared, entry: ENTRY_POINTS, format: 'esm' },
+  { ...shared, entry, format: 'esm' },
   {
     ...shared,
-    entry: ENTRY_POINTS,
+    entry,
     // Becomes CommonJS in the second step of `npm run build`: esbuild splits ES modules only, and what tsup itself makes of
     // them (by sucrase) nobody can read: `?.` and class fields turn into calls of helpers.
     format: 'esm',

@@ -4,5 +4,4 @@ import { TrackingClient } from 'tracking-client';
 export const tracking = new TrackingClient({
   baseUrl: 'https://api.tracking.example/public/v1',
   apiKey: process.env['TRACKING_API_KEY'] ?? 'key-of-the-shop',
-  retry: { minDelayMs: 1 },
 });
