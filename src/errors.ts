@@ -82,7 +82,8 @@ export function captureCallSite(method: (...parameters: never[]) => unknown): Ca
  */
 export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void {
   if (!isTrackingError(error)) return;
-  const frames = stack.slice(stack.indexOf('\n'));
+  // Without a line break there is no frame: `Error.stackTraceLimit` may be 0.
+  const frames = stack.includes('\n') ? stack.slice(stack.indexOf('\n')) : '';
   Object.defineProperty(error, 'stack', {
     value: `${error.name}: ${error.message}${frames}`,
     configurable: true,

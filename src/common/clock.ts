@@ -1,9 +1,6 @@
 /** The longest delay a timer can hold, in milliseconds; Node fires a longer one after 1 ms, so longer waits are chained. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Whether this is a Cloudflare Worker, where nothing that one request began may wait for another request. */
-export const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
-
 /** Real timers fire up to a millisecond early. If one fires earlier than this, timers are faked but `performance.now()` is not. */
 const TIMER_TOLERANCE_MS = 5;
 
@@ -12,8 +9,8 @@ let clockOffsetMs = 0;
 let latestReadingMs = 0;
 let latestMs = 0;
 
-/** Moves the clock to what `performance.now()` says, or to a moment that has surely come, whichever is later. */
-function reach(momentMs: number): void {
+/** Moves the clock forward to a moment, or to what `performance.now()` says if that is later. */
+function advanceTo(momentMs: number): void {
   const readingMs = globalThis.performance.now();
   const behindMs = Math.max(momentMs, latestMs) - (readingMs + clockOffsetMs);
   const wasSetBack = readingMs < latestReadingMs;
@@ -31,7 +28,7 @@ function reach(momentMs: number): void {
 export const systemClock = {
   /** Milliseconds on a clock that only goes forward. */
   now(): number {
-    reach(latestMs);
+    advanceTo(latestMs);
     return latestMs;
   },
   /** Milliseconds since the epoch, for people; this clock can jump. */
@@ -47,7 +44,7 @@ export const systemClock = {
   setTimeout(callback: () => void, delayMs: number): ReturnType<typeof setTimeout> {
     const firesAt = systemClock.now() + delayMs;
     return globalThis.setTimeout(() => {
-      reach(firesAt);
+      advanceTo(firesAt);
       callback();
     }, delayMs);
   },

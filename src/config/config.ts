@@ -47,6 +47,7 @@ export interface Config {
   readonly maxResponseBytes: number;
 }
 
+/** In a Cloudflare Worker nothing that one request began may wait for another request. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };

@@ -117,7 +117,7 @@ export async function execute<T>(
           },
           onHeaders: (response) => {
             permit?.report(readRateLimitFeedback(response));
-            // An attempt that has timed out must not speak for the next one.
+            // A late response must not change the phase, which belongs to the next attempt by then.
             if (!signal.aborted) deadline.phase = 'body';
           },
         });
@@ -128,7 +128,7 @@ export async function execute<T>(
         return await readOutcome(config, request, response, report.attempt);
       });
       const mayHaveBeenCarriedOutBefore = isPerhapsDone;
-      // An abort at this moment still rejects the call.
+      // If the caller aborts before p-retry returns, the call still rejects, although the service has carried it out.
       isPerhapsDone = true;
       return { ...outcome, mayHaveBeenCarriedOutBefore };
     } catch (error) {

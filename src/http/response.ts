@@ -96,7 +96,8 @@ function readPayload(exchange: Exchange, rules: ResponseRules<unknown>): unknown
     throw createBodyError(exchange, text, parsed.problem);
   }
   if (isOwn) return parsed.json;
-  const unwrapped = rules.unwrap(parsed.json);
+  // The result of a bulk request can report errors, so it is masked as they are.
+  const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
   if ('mismatch' in unwrapped) {
     const problem = `${kindOf(parsed.json)} where ${unwrapped.mismatch} was due`;
     throw createBodyError(exchange, parsed.json, problem);
@@ -215,10 +216,12 @@ function describeRedirect(title: string, status: number): string | undefined {
 }
 
 function maskFacts({ response }: Exchange, body: unknown) {
-  const { status, key, text } = response;
-  // A body without the key, and without escapes that could write it otherwise, needs no copy: it may have 64 MiB.
-  const mayHoldKey = text.includes(key) || text.includes('\\');
-  return { status, requestId: readRequestId(response), body: mayHoldKey ? maskValue(body, key) : body };
+  return { status: response.status, requestId: readRequestId(response), body: maskBody(response, body) };
+}
+
+/** Masks the key in a body. One that cannot hold it, plain or spelled by escapes, is not copied: it may have 64 MiB. */
+function maskBody({ text, key }: RawResponse, body: unknown): unknown {
+  return text.includes(key) || /\\[u/]/.test(text) ? maskValue(body, key) : body;
 }
 
 function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {

@@ -1,5 +1,5 @@
 import ky, { type KyInstance } from 'ky';
-import { maskCause, maskText } from '../common/secrets.ts';
+import { maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import { ConnectionError, ResponseValidationError } from '../errors.ts';
 import type { PreparedRequest } from './prepare.ts';
@@ -81,7 +81,8 @@ export async function sendRequest(
     signal.throwIfAborted();
     if (cause instanceof ResponseValidationError) throw cause;
     const what = hasHeaders ? 'got a response that broke off' : 'got no response';
-    throw new ConnectionError(maskText(`${request.title} ${what}: ${formatRootCause(cause)}`, key), {
+    const reason = toPrintableLine(maskText(formatRootCause(cause), key), MAX_REASON_LENGTH);
+    throw new ConnectionError(`${request.title} ${what}: ${reason}`, {
       cause: maskCause(cause, key),
       neverSent: !hasHeaders && wasNeverSent(cause),
     });
@@ -170,15 +171,12 @@ const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client error \(Connect\)/;
 
 const MAX_CAUSES = 5;
+const MAX_REASON_LENGTH = 200;
 
 /** The error and its causes, outermost first; empty for what is no error. */
 function listCauses(error: unknown): Error[] {
   const causes: Error[] = [];
-  for (
-    let current = error;
-    current instanceof Error && causes.length <= MAX_CAUSES;
-    current = current.cause
-  ) {
+  for (let current = error; current instanceof Error && causes.length <= MAX_CAUSES; current = current.cause) {
     causes.push(current);
   }
   return causes;

@@ -142,6 +142,9 @@ function isCompatible(a: Identity, b: Identity): boolean {
   return shared.length > 0 && shared.every((field) => a[field] === b[field]);
 }
 
+/** A response has one item for each of at most 100 inputs; a list of a million must not be compared with every input. */
+const MAX_ITEMS_READ = 1_000;
+
 /**
  * Reads the result of each input from a bulk response. The service may list items in another order, or leave some out, so
  * only what an item repeats of its input counts. Inputs that look the same get their items in order.
@@ -149,17 +152,17 @@ function isCompatible(a: Identity, b: Identity): boolean {
 export function readResults(inputs: readonly TrackerInput[], { data }: BulkResult): InputResult[] {
   const open = new Map(inputs.map((input, index) => [index, readIdentity(input)]));
   const results = inputs.map(() => toResult(undefined));
-  for (const item of data ?? []) {
-    const identity = readItemIdentity(item);
-    const entries = [...open];
-    // An item that repeats less than its input must not take the input of another item.
-    const match =
-      entries.find(([, input]) => isSame(identity, input)) ??
-      entries.find(([, input]) => isCompatible(identity, input));
-    if (match === undefined) continue;
-    const [index] = match;
-    open.delete(index);
-    results[index] = toResult(item);
+  let items = (data ?? []).slice(0, MAX_ITEMS_READ);
+  // Exact matches come first, because an item that repeats less than its input must not take the input of another item.
+  for (const isMatch of [isSame, isCompatible]) {
+    items = items.filter((item) => {
+      const identity = readItemIdentity(item);
+      const match = [...open].find(([, input]) => isMatch(identity, input));
+      if (match === undefined) return true;
+      open.delete(match[0]);
+      results[match[0]] = toResult(item);
+      return false;
+    });
   }
   return results;
 }

@@ -207,3 +207,25 @@ describe('the key on the wire', () => {
     expect(requests).toHaveLength(0);
   });
 });
+
+test('the error of a bulk result holds the key → masked in the outcome', async () => {
+  const message = `You sent ${bearer}`;
+  const body = {
+    status: 'error',
+    summary: null,
+    data: null,
+    error: { code: 'bulk_create_limit_exceeded', message },
+  };
+  const { client } = makeClient({ body }, { retry: false });
+  const outcomes = [];
+  for await (const outcome of client.trackers.createMany([{ trackingNumber: 'RR123456785CN' }]))
+    outcomes.push(outcome);
+  expect(outcomes).toMatchObject([{ errors: [{ code: 'bulk_create_limit_exceeded' }] }]);
+  expect(JSON.stringify(outcomes)).not.toContain(API_KEY);
+});
+
+test('a failure of fetch with line breaks and terminal codes → one printable line', async () => {
+  const { client } = makeClient(new TypeError('a\u001b[2J\nforged\u2028line'), { retry: false });
+  const error = await rejectionOf(client.couriers.list());
+  expect(error).toMatchObject({ message: expect.stringMatching(/got no response: a \[2J forged line$/) });
+});

@@ -71,6 +71,7 @@ describe('items are matched to inputs by what they repeat', () => {
       [1, 0],
     ],
     ['one number with and without a clientTrackerId', [A1, A], [echo(A), echo(A1)], [1, 0]],
+    ['an item that repeats less, before one that repeats all', [A1, A2], [echo(A), echo(A1)], [1, 0]],
     ['the item with the clientTrackerId is missing', [A1, A], [echo(A)], [-1, 0]],
     ['an echo of another clientTrackerId', [A1], [echo({ ...A, clientTrackerId: 'order-9' })], [-1]],
     [
