@@ -344,3 +344,16 @@ describe('a queue that is full', () => {
     expect(requests).toHaveLength(1);
   });
 });
+
+test('ten calls of a fresh client, each with a response after 600 ms → all done after 600 ms', async () => {
+  vi.useFakeTimers();
+  const late: Step = () =>
+    new Promise((resolve) => {
+      setTimeout(() => resolve(Response.json({ data: { trackers: [] } })), 600);
+    });
+  const { client } = makeClient(late, { rateLimit: {} });
+  let done = 0;
+  for (let call = 0; call < 10; call += 1) client.trackers.list().then(() => void (done += 1));
+  await vi.advanceTimersByTimeAsync(610);
+  expect(done).toBe(10);
+});
