@@ -1,6 +1,7 @@
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../src/errors.ts';
-import { LOG_LEVELS, resolveLogger } from '../src/observability/logger.ts';
+import { formatError, LOG_LEVELS, resolveLogger } from '../src/observability/logger.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -93,6 +94,68 @@ test.each([
   expect(() => resolveLogger(logger, 'debug')).toThrow(
     new ConfigurationError(`Expected \`logger.${method}\` to be a function, got ${kind}`),
   );
+});
+
+test('an error of another realm → name, message, code and stack', () => {
+  const logger = makeLogger();
+  const err: unknown = runInNewContext("Object.assign(new TypeError('no such order'), { code: 'gone' })");
+  expect(err).not.toBeInstanceOf(Error);
+  resolveLogger(logger, 'debug').error('line', { err });
+  const described = {
+    name: 'TypeError',
+    message: 'no such order',
+    code: 'gone',
+    stack: expect.stringContaining('TypeError: no such order\n'),
+  };
+  expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line', { err: described });
+  // The matcher takes an error of another realm for its description.
+  expect(Object.keys(logger.error.mock.calls[0]?.[1].err)).toEqual(['name', 'message', 'code', 'stack']);
+});
+
+test.each([
+  ['of this realm', new TypeError('no such order')],
+  ['of another realm', runInNewContext("new TypeError('no such order')")],
+])('formatError of an error %s → its message', (_name, error) => {
+  expect(formatError(error)).toBe('no such order');
+});
+
+describe('fields that cannot be written as JSON', () => {
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  const codes = [
+    ['a bigint', 1n],
+    ['circular', circular],
+  ] as const;
+
+  test.each(codes)(
+    'a code that is %s, a logger with `log` instead of `info` → the line without fields',
+    (_name, code) => {
+      const { info: _info, ...others } = makeLogger();
+      const logger = { ...others, log: vi.fn() };
+      resolveLogger(logger, 'debug').error('line', { err: Object.assign(new Error('gone'), { code }) });
+      expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
+    },
+  );
+
+  test.each(codes)('a field that is %s, the console → the line without fields', (_name, code) => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {});
+    try {
+      resolveLogger(console, 'debug').error('line', { code });
+      expect(error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
+    } finally {
+      error.mockRestore();
+    }
+  });
+
+  test('a logger that throws on them → the line without fields', () => {
+    const lines: string[] = [];
+    const write = (line: string, fields?: object) => {
+      lines.push(`${line} ${fields === undefined ? '' : JSON.stringify(fields)}`);
+    };
+    const logger = { debug: write, info: write, warn: write, error: write };
+    resolveLogger(logger, 'debug').error('line', { err: Object.assign(new Error('gone'), { code: 1n }) });
+    expect(lines).toEqual(['[tracking-client] line ']);
+  });
 });
 
 describe('TRACKING_LOG', () => {

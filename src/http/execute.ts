@@ -305,6 +305,8 @@ class CallReport {
     this.#config.logger.warn(`${error.message}; attempt ${this.#attempt + 1} follows${wait}`, {
       ...this.#logFields,
       error: error.name,
+      ...(error instanceof ApiError && { status: error.status }),
+      ...(error instanceof ApiError && error.requestId !== undefined && { requestId: error.requestId }),
       ...(retryAfterMs !== undefined && { delayMs: retryAfterMs }),
     });
   }

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { callGuarded } from '../common/guarded-call.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
@@ -6,9 +7,9 @@ import { ConfigurationError } from '../errors.ts';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Takes log lines: the console, or a logger of pino, winston or NestJS as it is. pino gets the fields first, as it wants
- * them; the console, and a logger with `log` instead of `info` as that of NestJS, get them as JSON at the end of the line. Errors come
- * with name, message, code and stack.
+ * Takes log lines: the console, or a logger of pino, winston, bunyan or NestJS as it is. pino and bunyan get the fields first, as
+ * they want them; the console, and a logger with `log` instead of `info` as that of NestJS, get them as JSON at the end of
+ * the line. Errors come with name, message, code and stack.
  */
 export interface Logger {
   /** Takes a line about what happens inside. */
@@ -57,11 +58,17 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
     const isLogged = LOG_LEVELS.indexOf(method) >= LOG_LEVELS.indexOf(lowest);
     if (!isLogged) return () => {};
     // A broken logger must not cost the caller a response.
-    return (message, fields) =>
-      callGuarded(
-        () => print(method, `[tracking-client] ${message}`, fields),
-        () => {},
-      );
+    return (message, fields) => {
+      const line = `[tracking-client] ${message}`;
+      const printPlainLine = () =>
+        callGuarded(
+          () => print(method, line, undefined),
+          () => {},
+        );
+      // Fields that cannot be written, such as a bigint or a circle in JSON, must not cost the line.
+      const onFailure = fields === undefined ? () => {} : printPlainLine;
+      callGuarded(() => print(method, line, fields), onFailure);
+    };
   };
   const [debug, info, warn, error] = METHODS.map(createMethod) as [LogLine, LogLine, LogLine, LogLine]; // One each.
   const warnedKeys = new Set<string>();
@@ -96,14 +103,19 @@ function createPrinter(logger: Logger) {
     Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);
   // pino publishes this symbol: `pino.symbols.serializersSym`.
   const isPino = Symbol.for('pino.serializers') in methods;
+  const isBunyan = typeof methods['addStream'] === 'function' && Array.isArray(methods['streams']);
+  const isWinston = Array.isArray(methods['transports']) && typeof methods['isLevelEnabled'] === 'function';
   return (method: Method, line: string, fields: LogFields | undefined): unknown => {
     if (fields === undefined) return call(method, line);
-    // pino serializes errors by itself.
+    // pino describes errors by itself.
     if (isPino) return call(method, fields, line);
     if (logger === console) return printToConsole(method, line, fields);
     const plainFields = Object.fromEntries(
       Object.entries(fields).map(([name, value]) => [name, describeError(value)]),
     );
+    if (isBunyan) return call(method, plainFields, line);
+    // Given apart, winston would drop the fields where the line holds a `%d`, which it takes for a placeholder.
+    if (isWinston) return call(method, { ...plainFields, message: line });
     if (!hasInfo) return call(method, `${line} ${JSON.stringify(plainFields)}`);
     return call(method, line, plainFields);
   };
@@ -113,17 +125,23 @@ function createPrinter(logger: Logger) {
 function printToConsole(method: Method, line: string, { err, ...fields }: LogFields): void {
   const text = Object.keys(fields).length === 0 ? line : `${line} ${JSON.stringify(fields)}`;
   if (err === undefined) console[method](text);
-  else console[method](text, err);
+  // The console would put the error in the place of a `%d` of the text.
+  else console[method](text.replaceAll('%', '%%'), err);
+}
+
+/** Recognises errors of other realms, too, such as those of Node in a test of jest. */
+function isError(value: unknown): value is Error {
+  return types.isNativeError(value) || value instanceof Error;
 }
 
 /** Turns an error into an object with the fields that a log needs; winston would print `{}` for it. */
 function describeError(value: unknown): unknown {
-  if (!(value instanceof Error)) return value;
+  if (!isError(value)) return value;
   const { name, message, stack } = value;
   return { name, message, ...('code' in value && { code: value.code }), stack };
 }
 
 /** The message of an error for a log line; of anything else its kind. */
 export function formatError(error: unknown): string {
-  return error instanceof Error ? error.message : kindOf(error);
+  return isError(error) ? error.message : kindOf(error);
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
+import { endpoints } from '../endpoints.ts';
 import {
   type CallSite,
   ConfigurationError,
@@ -152,7 +153,7 @@ export class PolledTracker implements HeapItem {
       return await this.#call('trackers.get', requests, signal);
     } catch (error) {
       if (signal.aborted || isPermanent(error)) throw error;
-      const fields = { id: this.id, reason: formatReason(error) };
+      const fields = { ...buildCallFields('trackers.get'), id: this.id, reason: formatReason(error) };
       const { logger } = requests.context.config;
       logger.warn('The record of a tracker without results could not be read', fields);
       return undefined;
@@ -187,7 +188,8 @@ export class PolledTracker implements HeapItem {
       const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
       throw new TrackingError(`Polling \`${id}\` failed ${times}, at last with: ${reason}`, { cause: error });
     }
-    context.config.logger.warn('A poll failed, the next one follows', { id, poll, errorsInARow, reason });
+    const fields = { ...buildCallFields('trackers.results'), id, poll, errorsInARow, reason };
+    context.config.logger.warn('A poll failed, the next one follows', fields);
   }
 }
 
@@ -201,6 +203,12 @@ function keepNotReady(error: unknown): ResultsNotReadyError {
 function isPermanent(error: unknown): boolean {
   const isUnknownTracker = error instanceof NotFoundError && error.code !== undefined;
   return isUnknownTracker || error instanceof RequestValidationError;
+}
+
+/** The fields by which the log lines of a call are found. */
+function buildCallFields(endpoint: 'trackers.results' | 'trackers.get') {
+  const { method, path } = endpoints[endpoint];
+  return { endpoint, method, path };
 }
 
 function formatReason(error: unknown): string {

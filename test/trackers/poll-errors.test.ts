@@ -91,14 +91,15 @@ describe('errors', () => {
     read(client.trackers.poll('tracker-1', { intervalMs }));
     await pass(3000);
     expect(errorsInARow).toEqual([0, 1, 2, 0]);
+    const call = { endpoint: 'trackers.results', method: 'GET', path: '/trackers/{trackerId}/results' };
     expect(warn.mock.calls.map(([message, fields]) => [message, fields])).toEqual([
       [
         expect.stringContaining('A poll failed'),
-        expect.objectContaining({ id: 'tracker-1', poll: 1, errorsInARow: 1 }),
+        expect.objectContaining({ ...call, id: 'tracker-1', poll: 1, errorsInARow: 1 }),
       ],
       [
         expect.stringContaining('A poll failed'),
-        expect.objectContaining({ id: 'tracker-1', poll: 2, errorsInARow: 2 }),
+        expect.objectContaining({ ...call, id: 'tracker-1', poll: 2, errorsInARow: 2 }),
       ],
     ]);
   });

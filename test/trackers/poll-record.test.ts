@@ -96,7 +96,16 @@ describe('a tracker without results', () => {
     await pass(3000);
     expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, false]);
     expect(warn.mock.calls).toEqual([
-      [expect.stringContaining('could not be read'), { id: 't', reason: expect.stringContaining('500') }],
+      [
+        expect.stringContaining('could not be read'),
+        {
+          endpoint: 'trackers.get',
+          method: 'GET',
+          path: '/trackers/{trackerId}',
+          id: 't',
+          reason: expect.stringContaining('500'),
+        },
+      ],
     ]);
     await pass(1000);
     expect(reading.end).toEqual({});
