@@ -5,7 +5,6 @@ import { checkOptions, delayOption, type OptionShape } from '../common/option-ch
 import { TrackingError } from '../errors.ts';
 import type { WebhookMessage } from '../schemas/webhook.ts';
 import { checkCallbacks, checkedCallbacks, type EventCallback, type WebhookCallbacks } from './callbacks.ts';
-import type { Claim } from './dedupe-store.ts';
 import {
   type InboxSettings,
   resolveInboxOptions,
@@ -24,6 +23,7 @@ import {
   applyClaim,
   type CallUnderWay,
   callWithTimeout,
+  checkClaims,
   getItems,
   getKeys,
   isClaimed,
@@ -123,6 +123,11 @@ export async function processWebhook<Extra extends object>(
   reportIssues(settings, parsed);
   const { jobs, others } = planJobs(parsed.messages, checked);
   if (jobs.length > 0) await runJobs(jobs, giveUpAt, signal);
+  // What has no outcome was not handled, so it must come again.
+  setState(
+    getItems(jobs).filter(({ state }) => state === 'open'),
+    'unavailable',
+  );
   // While the store is down the whole webhook comes again.
   const { onOther } = isStoreDown(getItems(jobs)) ? {} : checked;
   const told = await tellOthers(settings, onOther, others, signal);
@@ -232,14 +237,13 @@ class Round {
   /** Leaves an item to a redelivery, or brings it to `onDeadLetter` after its last attempt. */
   async #fail(item: WorkItem, error: unknown): Promise<void> {
     item.error = error;
-    if (item.attempt < this.#settings.maxAttempts) return setState([item], 'failed');
+    const { maxAttempts, onDeadLetter } = this.#settings;
+    if (onDeadLetter === undefined || item.attempt < maxAttempts) return setState([item], 'failed');
     // Two receivers must not bring the same dead letter.
     if (!(await this.#ensureLeases()) || !isClaimed(item)) return;
     const { event, message, key } = item;
     try {
-      await this.#call([item], (context) =>
-        this.#settings.onDeadLetter?.(event, { ...context, message, key, error }),
-      );
+      await this.#call([item], (context) => onDeadLetter(event, { ...context, message, key, error }));
       this.#finish([item], 'deadLettered');
     } catch (cause) {
       this.#settings.onError(cause, 'deadLetter', [key]);
@@ -269,13 +273,10 @@ class Round {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
     const claimedAt = performance.now();
-    const claims: readonly Claim[] = await withTimeLimit(
-      async () => store.claim(keys, { token: this.#token, leaseMs }),
-      STORE_TIMEOUT_MS,
+    const claims = checkClaims(
+      await withTimeLimit(async () => store.claim(keys, { token: this.#token, leaseMs }), STORE_TIMEOUT_MS),
+      keys.length,
     );
-    if (claims.length !== keys.length) {
-      throw new TrackingError(`Expected the store to give ${keys.length} claims, got ${claims.length}`);
-    }
     this.#claimedAt = claimedAt;
     for (const [index, item] of items.entries()) {
       const claim = claims[index];

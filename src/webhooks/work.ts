@@ -1,4 +1,5 @@
 import { linkedController } from '../common/abort.ts';
+import { isJsonObject, kindOf } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import { buildEventKeys, buildProofOfDeliveryKey, getTrackerName } from '../events/keys.ts';
 import { sortByEvent } from '../events/order.ts';
@@ -72,15 +73,58 @@ export function setState(items: readonly WorkItem[], state: ItemState): void {
 
 /** Notes what a claim of an item found. */
 export function applyClaim(item: WorkItem, claim: Claim): void {
-  if (claim.status === 'acquired') {
-    item.state = 'claimed';
-    item.attempt = claim.attempt;
-  } else if (claim.status === 'busy') {
-    item.state = 'busy';
-    item.retryAfterMs = claim.retryAfterMs;
-  } else {
-    item.state = 'duplicate';
+  switch (claim.status) {
+    case 'acquired':
+      item.state = 'claimed';
+      item.attempt = claim.attempt;
+      break;
+    case 'busy':
+      item.state = 'busy';
+      item.retryAfterMs = claim.retryAfterMs;
+      break;
+    case 'done':
+      item.state = 'duplicate';
+      break;
+    default:
+      throw buildReplyError('a status of acquired, busy or done', claim);
   }
+}
+
+/**
+ * Checks what a store replied to a claim: the type does not bind a store of a user, and an event whose claim is misread is lost.
+ *
+ * @throws TrackingError when it is not one claim a key
+ */
+export function checkClaims(claims: unknown, count: number): readonly Claim[] {
+  if (!Array.isArray(claims) || claims.length !== count) {
+    throw buildReplyError(`a list of ${count} claims`, claims);
+  }
+  return Array.from(claims, checkClaim);
+}
+
+function checkClaim(claim: unknown): Claim {
+  if (!isJsonObject(claim)) throw buildReplyError('a claim', claim);
+  const { status, attempt, retryAfterMs } = claim;
+  switch (status) {
+    case 'acquired':
+      if (typeof attempt !== 'number' || !Number.isSafeInteger(attempt) || attempt < 1) {
+        throw buildReplyError('a whole attempt from 1', attempt);
+      }
+      return { status, attempt };
+    case 'busy':
+      if (typeof retryAfterMs !== 'number' || !Number.isFinite(retryAfterMs)) {
+        throw buildReplyError('a finite retryAfterMs', retryAfterMs);
+      }
+      return { status, retryAfterMs };
+    case 'done':
+      return { status };
+    default:
+      throw buildReplyError('a status of acquired, busy or done', status);
+  }
+}
+
+function buildReplyError(wanted: string, got: unknown): TrackingError {
+  return new TrackingError(`Expected the store to reply with ${wanted}, got ${kindOf(got)}`);
 }
 
 /** Sorts out which callback gets what; `others` are the messages for `onOther`. */

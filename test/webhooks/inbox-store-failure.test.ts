@@ -1,4 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { TrackingError } from '../../src/errors.ts';
+import { processWebhook } from '../../src/webhooks/inbox.ts';
+import type { Claim } from '../../src/webhooks/index.ts';
+import { resolveInboxOptions } from '../../src/webhooks/options.ts';
+import { makeHandler, post } from './make-handler.ts';
 import {
   failingOn,
   failure,
@@ -216,6 +221,72 @@ describe('a store that fails', () => {
     };
     const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => {});
     expect(report).toMatchObject({ outcome: 'unavailable', handled: 0 });
+  });
+
+  test.each([
+    ['nothing', undefined, 'a claim, got undefined'],
+    ['null', null, 'a claim, got null'],
+    ['a misspelled status', { status: 'aquired', attempt: 1 }, 'a status of acquired, busy or done'],
+    ['no status', {}, 'a status of acquired, busy or done, got undefined'],
+    ['acquired without an attempt', { status: 'acquired' }, 'a whole attempt from 1, got undefined'],
+    ['attempt 0', { status: 'acquired', attempt: 0 }, 'a whole attempt from 1, got a number'],
+    ['attempt 1.5', { status: 'acquired', attempt: 1.5 }, 'a whole attempt from 1, got a number'],
+    ['attempt "1"', { status: 'acquired', attempt: '1' }, 'a whole attempt from 1, got a string'],
+    ['busy without retryAfterMs', { status: 'busy' }, 'a finite retryAfterMs, got undefined'],
+    ['retryAfterMs NaN', { status: 'busy', retryAfterMs: Number.NaN }, 'a finite retryAfterMs, got NaN'],
+  ])(
+    'replies with %s → unavailable, told to onError, nothing handled or lost',
+    async (_title, claim, words) => {
+      const store = new ScriptedStore();
+      const { claim: claimAll } = store;
+      store.claim = async (...parameters) => {
+        const [first] = await claimAll.apply(store, parameters);
+        // A store of a program without types.
+        return [first, claim] as Claim[];
+      };
+      const onError = vi.fn();
+      const handler = vi.fn(() => Promise.reject(failure));
+      const inbox = makeInbox({ store, onError });
+      const body = payload(tracking('t1', 'e1', 'e2'));
+      const keys = ['tracking/events:t1:e1', 'tracking/events:t1:e2'];
+      expect(await inbox.process(body, handler)).toMatchObject({ outcome: 'unavailable', unavailable: keys });
+      expect(handler).not.toHaveBeenCalled();
+      expect(onError).toHaveBeenCalledExactlyOnceWith(expect.any(TrackingError), {
+        operation: 'claim',
+        keys,
+      });
+      expect(onError.mock.lastCall?.[0].message).toContain(`Expected the store to reply with ${words}`);
+      store.claim = claimAll;
+      expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'done', handled: 2 });
+    },
+  );
+
+  test('replies with undefined instead of a list → unavailable', async () => {
+    const store = new ScriptedStore();
+    store.claim = async () => undefined as unknown as Claim[];
+    const onError = vi.fn();
+    const report = await makeInbox({ store, onError }).process(payload(tracking('t1', 'e1')), () => {});
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 0 });
+    expect(onError.mock.lastCall?.[0].message).toBe(
+      'Expected the store to reply with a list of 1 claims, got undefined',
+    );
+  });
+
+  test('replies with nothing → the webhook handler responds with 503', async () => {
+    const store = new ScriptedStore();
+    store.claim = async () => [undefined] as unknown as Claim[];
+    const handle = makeHandler({ store, onError: () => {} });
+    expect((await handle(post(payload(tracking('t1', 'e1'))))).status).toBe(503);
+  });
+
+  test('an item that the engine leaves open → counts as unavailable, so that it is delivered again', async () => {
+    const settings = resolveInboxOptions({ store: new ScriptedStore() });
+    const onOther = vi.fn();
+    const callbacks = { onEvent: () => {}, onOther };
+    const body = payload(tracking('t1', 'e1'), tracking('t2'));
+    const report = await processWebhook(settings, body, callbacks, {}, async () => {});
+    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: ['tracking/events:t1:e1'] });
+    expect(onOther).not.toHaveBeenCalled();
   });
 
   test('down → onOther waits for the redelivery', async () => {
