@@ -175,6 +175,8 @@ class Round {
   readonly #jobs: readonly Job<object>[];
   readonly #signal: AbortSignal | undefined;
   readonly #token = randomUUID();
+  /** What this round claimed itself; the other items of its jobs are of rounds before and after it. */
+  #items: readonly WorkItem[] = [];
   /** When the leases were surely fresh, on the clock of `performance.now`. */
   #claimedAt = 0;
   /** Handled, and not known to the store yet. */
@@ -202,20 +204,21 @@ class Round {
       if (error instanceof StoreTimeoutError) error.onLateSuccess(release);
       return;
     }
-    const claimed = items.filter(isClaimed);
-    if (claimed.length === 0) return;
+    this.#items = items.filter(isClaimed);
+    if (this.#items.length === 0) return;
     this.#startTimer();
     for (const job of this.#jobs) await this.#handle(job);
     await this.#commitUntilDone();
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const undone = claimed.filter(({ state }) => ['failed', 'interrupted', 'unavailable'].includes(state));
-    if (undone.length === 0) return;
-    // A renewal that arrives after the release would lease the keys again, with nobody working on them.
-    const released = Promise.resolve(this.#renewal).then(() =>
+    const undone = this.#items.filter(({ state }) =>
+      ['failed', 'interrupted', 'unavailable'].includes(state),
+    );
+    // A renewal that arrives later would lease keys that nobody works on, or that the next round claims.
+    const ended = Promise.resolve(this.#renewal).then(() =>
       this.#release(undone, (error) => this.#settings.onError(error, 'release', getKeys(undone))),
     );
-    if (!isStoreDown(claimed)) await released;
+    if (!isStoreDown(this.#items)) await ended;
   }
 
   async #handle(job: Job<object>): Promise<void> {
@@ -286,7 +289,7 @@ class Round {
 
   /** Claims again what is claimed, or handled and not committed. An item that got its outcome meanwhile keeps it. */
   async #renew(): Promise<void> {
-    const items = getItems(this.#jobs).filter((item) => isClaimed(item) || this.#uncommitted.has(item));
+    const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
     if (items.length > 0) await this.#claim(items, isClaimed);
     if (this.#callUnderWay?.items.every(isClaimed) === false) {
       this.#callUnderWay.controller.abort(new TrackingError('Another receiver took the work over'));
@@ -301,7 +304,7 @@ class Round {
       return true;
     } catch (error) {
       // Every further event would wait for the store again.
-      const items = getItems(this.#jobs).filter(isClaimed);
+      const items = this.#items.filter(isClaimed);
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
       return false;
@@ -322,7 +325,7 @@ class Round {
   async #commitAndRenew(): Promise<void> {
     await this.#commit();
     await this.#renew().catch((error) => {
-      const items = getItems(this.#jobs).filter(isClaimed);
+      const items = this.#items.filter(isClaimed);
       this.#settings.onError(error, 'renew', getKeys(items));
     });
   }

@@ -113,6 +113,75 @@ describe('claiming', () => {
   });
 });
 
+describe('a round after another one', () => {
+  /** Lets another receiver hold `e2` at first, and begins with `e1` and `e3`. */
+  async function begin() {
+    const store = new ScriptedStore();
+    await store.claim([keyOf('e2')], { token: 'other', leaseMs: LEASE_MS });
+    const works = { e1: deferred(), e2: deferred(), e3: deferred() };
+    const signals = new Map<unknown, AbortSignal>();
+    const processing = makeInbox({ store, busyTimeoutMs: 5 * LEASE_MS }).process(
+      payload(tracking('t1', 'e1', 'e2', 'e3')),
+      ({ eventId }, { signal }) => {
+        signals.set(eventId, signal);
+        return works[eventId as keyof typeof works].promise;
+      },
+    );
+    await vi.advanceTimersByTimeAsync(1);
+    return { store, works, signals, processing };
+  }
+
+  test('a commit by the timer outlasts its round → the callback of the next round is left alone, and what fails is released', async () => {
+    const { store, works, signals, processing } = await begin();
+    works.e1.resolve();
+    await vi.advanceTimersByTimeAsync(1);
+    const slow = deferred();
+    let commits = 0;
+    store.before = (operation) => (operation === 'commit' && commits++ === 0 ? slow.promise : undefined);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(commits).toBe(1);
+    store.before = () => {};
+    await store.release([keyOf('e2')], { token: 'other' });
+    works.e3.resolve();
+    await vi.advanceTimersByTimeAsync(1_000);
+    slow.resolve();
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 1_000);
+    expect(signals.get('e2')?.aborted).toBe(false);
+    works.e2.reject(new Error('failed'));
+    expect(await processing).toMatchObject({ outcome: 'failed', handled: 2 });
+    const [claim] = await store.claim([keyOf('e2')], { token: 'third', leaseMs: 1 });
+    expect(claim?.status).toBe('acquired');
+  });
+
+  test('a renewal outlasts its round → the next round claims after it', async () => {
+    const { store, works, processing } = await begin();
+    const slow = deferred();
+    store.before = (operation) => (operation === 'claim' ? slow.promise : undefined);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    store.before = () => {};
+    works.e1.resolve();
+    works.e3.resolve();
+    await store.release([keyOf('e2')], { token: 'other' });
+    store.calls.length = 0;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(store.calls.map(({ operation }) => operation)).toEqual(['commit']);
+    slow.resolve();
+    works.e2.resolve();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 3 });
+  });
+
+  test('an event that a round did not get → not in the renewals of that round', async () => {
+    const { store, works, processing } = await begin();
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e1'), keyOf('e3')] });
+    for (const work of Object.values(works)) work.resolve();
+    await store.release([keyOf('e2')], { token: 'other' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    await processing;
+  });
+});
+
 describe('heartbeat', () => {
   test('a callback that outlives its lease → the lease is kept, nobody else gets the event', async () => {
     const store = new MemoryDedupeStore();
@@ -302,9 +371,9 @@ describe('heartbeat', () => {
     store.before = (operation) => (operation === 'claim' ? slow.promise : undefined);
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
     work.resolve();
-    await processing;
-    slow.resolve();
     await vi.advanceTimersByTimeAsync(1);
+    slow.resolve();
+    await processing;
     expect(vi.getTimerCount()).toBe(0);
   });
 });
