@@ -155,8 +155,11 @@ export function planJobs<Extra extends object>(
     } else if (message.kind === 'events' && message.events.length > 0 && onEvent !== undefined) {
       // Two messages of one webhook may be about the same tracker.
       const tracker = getTrackerName(message.tracker);
-      const known = eventsOfTracker.get(tracker) ?? [];
-      eventsOfTracker.set(tracker, known.concat(createEventItems(message)));
+      const items = createEventItems(message);
+      const known = eventsOfTracker.get(tracker);
+      if (known === undefined) eventsOfTracker.set(tracker, items);
+      // One by one, for the arguments of `push` overflow the stack at 150,000 items.
+      else for (const item of items) known.push(item);
     } else {
       others.push(message);
     }
