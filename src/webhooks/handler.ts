@@ -256,7 +256,7 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
   return (error) => {
     const isRefused = error instanceof WebhookAuthenticationError || error instanceof WebhookParseError;
     if (isRefused) refusals.add(error);
-    else logger.error(`Answered a webhook with 500: ${formatError(error)}`, { err: error });
+    else logger.error(`Responded to a webhook with 500: ${formatError(error)}`, { err: error });
   };
 }
 

@@ -148,7 +148,7 @@ class ItemReader {
     }
     // `kind` is ours to set; one that the service may send some day must not decide anything.
     const item = Object.hasOwn(sent, 'kind') ? { ...sent, kind: undefined } : sent;
-    const topic = topicOf(item);
+    const topic = getTopic(item);
     if (topic === PROOF_OF_DELIVERY_TOPIC) this.#readProofOfDelivery(withTracker(item), index);
     else if (topic === undefined || topic === EVENTS_TOPIC) this.#readEventsMessage(withTracker(item), index);
     else this.#messages.push({ ...this.#checked(otherMessageSchema, item, index), kind: 'other' });
@@ -172,7 +172,7 @@ class ItemReader {
 
   #readProofOfDelivery(item: JsonObject, index: number): void {
     if (!hasTrackerId(item) || !isJsonObject(item['data'])) {
-      this.#rejected.add(index, () => itemIssuesOf(proofOfDeliverySchema, item));
+      this.#rejected.add(index, () => findItemIssues(proofOfDeliverySchema, item));
       return;
     }
     const checked = this.#checked(proofOfDeliverySchema, item, index);
@@ -182,16 +182,17 @@ class ItemReader {
 
   #readEventsMessage(item: JsonObject, index: number): void {
     const { metadata, shipment, events: sent } = item;
-    const isEndless = isJsonObject(shipment) && lengthOf(shipment['trackingNumbers']) > MAX_TRACKING_NUMBERS;
+    const isEndless =
+      isJsonObject(shipment) && countEntries(shipment['trackingNumbers']) > MAX_TRACKING_NUMBERS;
     const checkable = isEndless ? { ...item, shipment: undefined } : item;
     const isNamed = !isJsonObject(metadata) || isText(metadata['topic']);
     if (!isNamed || !hasTrackerId(item) || !Array.isArray(sent)) {
-      this.#rejected.add(index, () => itemIssuesOf(envelopeSchema, checkable));
+      this.#rejected.add(index, () => findItemIssues(envelopeSchema, checkable));
       return;
     }
     const envelope = this.#checked(envelopeSchema, checkable, index);
     if (isEndless) {
-      this.#mismatched.add(index, () => [tooManyNumbers(lengthOf(shipment['trackingNumbers']))]);
+      this.#mismatched.add(index, () => [tooManyNumbers(countEntries(shipment['trackingNumbers']))]);
       Object.assign(envelope, { shipment });
     }
     const events = this.#readEvents(sent, index);
@@ -210,7 +211,7 @@ class ItemReader {
       if (isJsonObject(event) && isText(event['eventId'])) {
         events.push(this.#checked(webhookEventSchema, event, index, position));
       } else {
-        this.#rejected.add(index, () => issuesOf(webhookEventSchema, event, position));
+        this.#rejected.add(index, () => findIssues(webhookEventSchema, event, position));
       }
     }
     return events;
@@ -233,14 +234,14 @@ class ItemReader {
     if (!this.#mismatched.isFull(index)) {
       const result = compileWhenHot(schema).safeParse(sent);
       if (result.success) return result.data;
-      this.#mismatched.add(index, () => issuesOf(schema, sent, position));
+      this.#mismatched.add(index, () => findIssues(schema, sent, position));
     }
     // Whatever anything here depends on was checked before; of the other fields `mismatched` says which break the type.
     return { ...sent } as z.output<Schema>;
   }
 }
 
-function topicOf(item: JsonObject): string | undefined {
+function getTopic(item: JsonObject): string | undefined {
   const { metadata } = item;
   if (!isJsonObject(metadata)) return undefined;
   const { topic } = metadata;
@@ -261,8 +262,8 @@ function hasTrackerId({ tracker }: JsonObject): boolean {
 }
 
 /** What the schema of an item finds, and what it does not: that at least one of two ids has to be there. */
-function itemIssuesOf(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
-  const issues = issuesOf(schema, item);
+function findItemIssues(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
+  const issues = findIssues(schema, item);
   const { tracker } = item;
   const hasIds = (ids: JsonObject) => (ids['trackerId'] ?? ids['clientTrackerId'] ?? undefined) !== undefined;
   if (!isJsonObject(tracker) || hasIds(tracker)) return issues;
@@ -274,7 +275,7 @@ function isText(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'string';
 }
 
-function lengthOf(value: unknown): number {
+function countEntries(value: unknown): number {
   return Array.isArray(value) ? value.length : 0;
 }
 
@@ -284,7 +285,7 @@ function tooManyNumbers(count: number): ValidationIssue {
 }
 
 /** Asked only of what is broken, so that a good item never pays for our words. */
-function issuesOf(schema: z.ZodType, sent: unknown, position?: number): ValidationIssue[] {
+function findIssues(schema: z.ZodType, sent: unknown, position?: number): ValidationIssue[] {
   const at = position === undefined ? [] : ['events', position];
   const inWords = errorMap('tracking');
   const { error } = schema.safeParse(sent, {

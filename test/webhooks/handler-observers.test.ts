@@ -32,7 +32,7 @@ describe('no onRefused', () => {
     const handler = makeHandler({ inbox: { process: () => Promise.reject(broken) } });
     expect((await handler(post(body))).status).toBe(500);
     expect(console.error).toHaveBeenCalledExactlyOnceWith(
-      '[tracking-client] Answered a webhook with 500: out of order',
+      '[tracking-client] Responded to a webhook with 500: out of order',
       broken,
     );
   });
