@@ -27,7 +27,7 @@ const NEWS_WITHIN_MS = 300;
 /** How long before the end of its time a token that is still not sent is renewed. */
 const RENEW_AHEAD_MS = 30;
 
-/** How often Redis is tried while it is away and calls wait. */
+/** From a failed try of Redis to the next one, if calls wait. */
 const PROBE_EVERY_MS = 250;
 
 /** A busy program fires the timer of a command before it reads a reply that is there, so it looks once more after this. */
@@ -94,8 +94,11 @@ export class SharedBucket {
   #isAsking = false;
   #isUpdateDue = false;
 
-  /** While Redis is away: when it was last asked in vain, and when every token is back that it gave to any process. */
-  #outage: { readonly askedAt: number; readonly opensAt: number } | undefined;
+  /**
+   * Set while Redis is away. `failedAt`: when the last try failed. `opensAt`: from when on this process may use its share,
+   * because every token that Redis gave to any process is back by then.
+   */
+  #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
 
   constructor(first: AcquireOptions, options: SharedBucketOptions) {
     const { bucket, limit, maxLimit = NEVER } = first;
@@ -267,8 +270,8 @@ export class SharedBucket {
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
-    // If Redis was not asked for a while, it may be back and the others at the full limit.
-    if (now - this.#outage.askedAt > 2 * commandTimeoutMs) return NEVER;
+    // If the next try should have failed by now and has not, Redis may be back and the others use the full limit.
+    if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
     const next = this.#queue.next(this.#share - this.#tokens.size, reservedTokens(this.#share));
     const tokenAt = next ? now : Math.min(...Array.from(this.#tokens, ({ freeAt }) => freeAt));
     return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt);
@@ -292,7 +295,7 @@ export class SharedBucket {
   #nextAskAt(): number {
     if (this.#outage) {
       if (this.#queue.size === 0) return NEVER;
-      return this.#options.isLocalAllowed ? this.#outage.askedAt + PROBE_EVERY_MS : systemClock.now();
+      return this.#options.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : systemClock.now();
     }
     const { interactive, total } = this.#wanted;
     // The first call needs a place, an interactive one may have the reserve, and nobody shall wait for us in vain.
@@ -375,9 +378,7 @@ export class SharedBucket {
   #noteOutage(error: unknown, askedAt: number): void {
     this.#options.onFailure(error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
-    this.#outage = { askedAt, opensAt };
-    this.#listed = { isWaiting: false, isInteractive: false };
-    this.#askAt = NEVER;
+    this.#outage = { failedAt: systemClock.now(), opensAt };
     this.#forgetNews();
     if (this.#options.isLocalAllowed) return;
     const message = 'The rate limiter cannot reach Redis, so nothing was sent';

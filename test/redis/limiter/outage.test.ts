@@ -52,6 +52,24 @@ describe('without Redis, onUnavailable local', () => {
     expect(countGranted(calls)).toBe(4);
   });
 
+  test.each([1, 20, 21, 200, 2_000])(
+    'Redis is silent, commandTimeoutMs %i → the whole share every second',
+    async (commandTimeoutMs) => {
+      const { acquire, redis, clock } = makeRedisLimiter({ commandTimeoutMs });
+      redis.reply = neverReply;
+      const calls = Array.from({ length: 60 }, () => acquire());
+      await clock.advance(commandTimeoutMs + QUIET_MS);
+      for (let second = 0; second < 4; second += 1) {
+        for (const { permit } of calls) {
+          permit?.send();
+          permit?.report({ status: 200, announcedLimit: 10 });
+        }
+        await clock.advance(1_030);
+      }
+      expect(countGranted(calls)).toBe(50);
+    },
+  );
+
   test('a limit below the number of processes → still one request at a time', async () => {
     const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
     redis.reply = refuseConnection;
@@ -163,10 +181,10 @@ describe('without Redis, onUnavailable local', () => {
   });
 
   test.each([
-    ['a second', 'the share is used', 1_000, 0],
-    ['more than a second', 'Redis is asked first', 1_001, 1],
-    ['a minute', 'Redis is asked first', 60_000, 1],
-  ])('a call %s after Redis was asked in vain → %s', async (_when, _outcome, quietMs, recovers) => {
+    ['as late as the next try would have failed', 'the share is used', 770, 0],
+    ['later than that', 'Redis is asked first', 771, 1],
+    ['a minute later', 'Redis is asked first', 60_000, 1],
+  ])('Redis was asked in vain, a call %s → %s', async (_when, _outcome, quietMs, recovers) => {
     const { acquire, redis, clock } = makeRedisLimiter();
     let askedAt = 0;
     redis.reply = () => {
