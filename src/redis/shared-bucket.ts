@@ -232,8 +232,8 @@ export class SharedBucket {
     this.#grantShare(now);
     this.#renewUnsent(now);
     if (!this.#isAsking && this.#nextAskAt() <= now) void this.#ask();
-    // While Redis is being asked, a call may turn out not to have to wait.
-    if (!this.#isAsking || this.#outage) this.#queue.rejectExcess();
+    // A call that Redis is just being asked for may get its token at once, unless this process uses its share.
+    if (!this.#isAsking || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
     this.#setTimer();
   }
 
@@ -266,7 +266,7 @@ export class SharedBucket {
     }
   }
 
-  /** When this process may next grant a token of its share; never while Redis may be there. */
+  /** When this process may next grant a token of its share; `NEVER` while Redis may be there. */
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { QueueFullError } from '../../../src/errors.ts';
 import { LongPauseError } from '../../../src/limiter/limiter.ts';
 import { bucket, settled } from '../../limiter/make-limiter.ts';
-import { makeRedisLimiter } from './make-redis-limiter.ts';
-import { grantNone, refuseConnection } from './scripted-redis.ts';
+import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
+import { grantAll, grantNone, neverReply, refuseConnection } from './scripted-redis.ts';
 
 describe('giving up', () => {
   test('a signal that has aborted → rejects with its reason, Redis is not asked', async () => {
@@ -51,6 +51,44 @@ describe('maxQueue', () => {
 
   test('maxQueue 0 and a free token → granted', async () => {
     const { acquire } = makeRedisLimiter({ maxQueue: 0 });
+    const call = acquire();
+    await settled();
+    expect(call.state).toBe('granted');
+  });
+
+  test.each([
+    ['refuses connections', refuseConnection],
+    ['is silent', neverReply],
+  ])('maxQueue 0, Redis %s and the share is free → granted', async (_title, reply) => {
+    const { acquire, redis, clock } = makeRedisLimiter({ maxQueue: 0 });
+    redis.reply = reply;
+    acquire();
+    await clock.advance(QUIET_MS);
+    const calls = [];
+    for (let call = 0; call < 6; call += 1) {
+      calls.push(acquire());
+      await clock.advance(1_000);
+    }
+    expect(calls.map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => 'granted'));
+  });
+
+  test('maxQueue 0 without Redis, more calls than the share has → the rest reject', async () => {
+    const { acquire, redis, clock } = makeRedisLimiter({ maxQueue: 0, processes: 5 });
+    redis.reply = refuseConnection;
+    acquire();
+    await clock.advance(QUIET_MS);
+    const calls = [acquire(), acquire(), acquire()];
+    await settled();
+    expect(calls.map(({ state }) => state)).toEqual(['granted', 'granted', 'rejected']);
+    expect(calls[2]?.error).toBeInstanceOf(QueueFullError);
+  });
+
+  test('maxQueue 0, onUnavailable reject, Redis is back → granted', async () => {
+    const { acquire, redis } = makeRedisLimiter({ maxQueue: 0, onUnavailable: 'reject' });
+    redis.reply = refuseConnection;
+    acquire();
+    await settled();
+    redis.reply = grantAll;
     const call = acquire();
     await settled();
     expect(call.state).toBe('granted');
