@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
+import { systemClock } from '../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -13,6 +14,9 @@ import { Buckets } from '../limiter/queue.ts';
 import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
 import { type RedisClient, scriptRunner } from './redis-client.ts';
 import { SharedBucket } from './shared-bucket.ts';
+
+/** A bucket that nobody uses does not try Redis, so after this time its failure no longer counts. */
+const FORGET_FAILURE_MS = 60_000;
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions {
@@ -101,20 +105,23 @@ export class RedisLimiter implements Limiter {
   }
 }
 
-/** Logs once that Redis is gone, and once that it is back, however many buckets find out. */
+/** Logs a line when the first bucket loses Redis, and one when the last has it back; shards of a cluster fail alone. */
 function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
   const effect = isLocalAllowed ? 'this process keeps to its own share of the limit' : 'calls are rejected';
-  let isGone = false;
+  const lastFailures = new Map<SharedBucket, number>();
   return {
-    onFailure(error: unknown): void {
-      if (!isGone)
+    onFailure(bucket: SharedBucket, error: unknown): void {
+      if (lastFailures.size === 0)
         log.warn(`The rate limiter lost Redis (${formatError(error)}); until it is back ${effect}`);
-      isGone = true;
+      lastFailures.set(bucket, systemClock.now());
     },
-    onSuccess(): void {
-      if (isGone) log.info('The rate limiter has Redis back');
-      isGone = false;
+    onSuccess(bucket: SharedBucket): void {
+      if (lastFailures.size === 0) return;
+      lastFailures.delete(bucket);
+      const oldest = systemClock.now() - FORGET_FAILURE_MS;
+      for (const [other, failedAt] of lastFailures) if (failedAt < oldest) lastFailures.delete(other);
+      if (lastFailures.size === 0) log.info('The rate limiter has Redis back');
     },
   };
 }

@@ -44,8 +44,8 @@ export interface SharedBucketOptions {
   readonly maxQueue: number;
   /** True if this process goes on with its share of the limit without Redis; else its calls reject. */
   readonly isLocalAllowed: boolean;
-  readonly onFailure: (error: unknown) => void;
-  readonly onSuccess: () => void;
+  readonly onFailure: (bucket: SharedBucket, error: unknown) => void;
+  readonly onSuccess: (bucket: SharedBucket) => void;
 }
 
 /** A token of this process. */
@@ -94,10 +94,7 @@ export class SharedBucket {
   #isAsking = false;
   #isUpdateDue = false;
 
-  /**
-   * Set while Redis is away. `failedAt`: when the last try failed. `opensAt`: from when on this process may use its share,
-   * because every token that Redis gave to any process is back by then.
-   */
+  /** While Redis is away: when the last try failed, and when every token that Redis gave out is back. */
   #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
 
   constructor(first: AcquireOptions, options: SharedBucketOptions) {
@@ -312,7 +309,7 @@ export class SharedBucket {
       if (this.#outage) await this.#run([this.#options.processId, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
       await this.#exchange();
       this.#outage = undefined;
-      this.#options.onSuccess();
+      this.#options.onSuccess(this);
     } catch (error) {
       this.#noteOutage(error, askedAt);
     }
@@ -328,10 +325,10 @@ export class SharedBucket {
     const tokens = [...(isAfterOutage ? this.#tokens : this.#news)];
     const tellsLimit = isAfterOutage ? this.#limit !== limit : this.#isLimitNews;
     const tellsPause = isAfterOutage || this.#isPauseNews;
-    const wanted = this.#wanted;
+    const { interactive, total } = this.#wanted;
     const firstNumber = this.#nextNumber;
     // If the reply gets lost, its numbers must not be used again.
-    this.#nextNumber += wanted.total;
+    this.#nextNumber += total;
     this.#forgetNews();
     const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
       this.#options.processId,
@@ -342,8 +339,8 @@ export class SharedBucket {
       isAfterOutage ? 1 : 0,
       Math.max(0, this.#share - this.#tokens.size),
       reservedTokens(this.#limit),
-      wanted.interactive,
-      wanted.total,
+      interactive,
+      total,
       firstNumber,
       ...tokens.flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
     ]);
@@ -357,14 +354,10 @@ export class SharedBucket {
     for (const [index, startInMs] of starts.entries()) {
       // The reply took time: counted from its arrival no request is early, counted from the question none is late.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
-      const number = firstNumber + index;
-      this.#held.push(this.#createToken({ number, startsAt, sendBy, tokensLeft: free }));
+      this.#held.push(this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }));
     }
     this.#held.sort((a, b) => a.startsAt - b.startsAt);
-    this.#listed = {
-      isWaiting: wanted.total > starts.length,
-      isInteractive: wanted.interactive > starts.length,
-    };
+    this.#listed = { isWaiting: total > starts.length, isInteractive: interactive > starts.length };
     this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
   }
 
@@ -376,7 +369,7 @@ export class SharedBucket {
   }
 
   #noteOutage(error: unknown, askedAt: number): void {
-    this.#options.onFailure(error);
+    this.#options.onFailure(this, error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
     this.#outage = { failedAt: systemClock.now(), opensAt };
     this.#forgetNews();

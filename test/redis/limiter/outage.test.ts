@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../../src/errors.ts';
+import type { RedisLimiterOptions } from '../../../src/redis/index.ts';
 import { bucket, countGranted, settled } from '../../limiter/make-limiter.ts';
 import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
 import { grantAll, grantNone, neverReply, refuseConnection } from './scripted-redis.ts';
@@ -18,6 +19,45 @@ describe('the log', () => {
     await clock.advance(500);
     expect(lines).toHaveLength(2);
     expect(lines[1]).toContain('has Redis back');
+  });
+
+  /** One endpoint whose shard of the cluster is down, and one whose shard replies; both are in use for five seconds. */
+  async function useHalfACluster(options: Partial<RedisLimiterOptions> = {}) {
+    const made = makeRedisLimiter(options);
+    const { acquire, redis, clock } = made;
+    const isDown = (keys: readonly string[]) => keys[0]?.includes('couriers.list') === true;
+    redis.reply = (command, keys) => (isDown(keys) ? refuseConnection() : grantAll(command));
+    for (let call = 0; call < 50; call += 1) {
+      acquire({ bucket: { ...bucket, endpoint: 'couriers.list' } });
+      acquire();
+      await clock.advance(100);
+    }
+    return made;
+  }
+
+  test.each(['local', 'reject'] as const)(
+    'one shard of a cluster is down, onUnavailable %s → one line when it goes, one when it is back',
+    async (onUnavailable) => {
+      const { acquire, redis, clock, lines } = await useHalfACluster({ onUnavailable });
+      expect(lines).toHaveLength(1);
+      redis.reply = grantAll;
+      acquire({ bucket: { ...bucket, endpoint: 'couriers.list' } });
+      await clock.advance(500);
+      expect(lines).toHaveLength(2);
+      expect(lines[1]).toContain('has Redis back');
+    },
+  );
+
+  test('an endpoint that nobody uses any more → does not keep the line back for more than a minute', async () => {
+    const { acquire, clock, lines } = await useHalfACluster({ onUnavailable: 'reject' });
+    await clock.advance(59_000);
+    acquire();
+    await settled();
+    expect(lines).toHaveLength(1);
+    await clock.advance(1_500);
+    acquire();
+    await settled();
+    expect(lines).toHaveLength(2);
   });
 
   test.each([
