@@ -93,8 +93,7 @@ local function slot_after(given)
   local back_at = index > 0 and tonumber(out[index]) or now
   -- This one is unanswered, so Redis has its latest return. A response that comes at once brings it back earlier.
   if back_at - now > ${RETURN_MS} then back_at = back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS - RETURN_MS} end
-  local rounds = math.floor(number / limit)
-  return math.max(back_at + rounds * ${RETURN_MS}, now + pause_left), out[index - 1]
+  return math.max(back_at + math.floor(number / limit) * ${RETURN_MS}, now + pause_left), out[index - 1]
 end
 local starts = {}
 while #starts < part do

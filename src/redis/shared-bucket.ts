@@ -30,6 +30,9 @@ const RENEW_AHEAD_MS = 30;
 /** From a failed try of Redis to the next one, if calls wait. */
 const PROBE_EVERY_MS = 250;
 
+/** Arguments of the script, after the process, with which it tells no news and asks for no token; both limits are 1. */
+const PROBE = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+
 /** A busy program fires the timer of a command before it reads a reply that is there, so it looks once more after this. */
 const LAST_LOOK_MS = 20;
 
@@ -83,12 +86,12 @@ export class SharedBucket {
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
-  /** What Redis has yet to hear, and when it must at the latest. */
+  /** The news that Redis has not been told yet, and when it has to be told at the latest. */
   #news = new Set<Token>();
   #isPauseNews = false;
   #isLimitNews = false;
   #tellBy = NEVER;
-  /** Which calls Redis knows to wait here, and when it wants to be asked again. */
+  /** Whether Redis lists this process as waiting, and for interactive calls; and when it told us to ask again. */
   #listed = { isWaiting: false, isInteractive: false };
   #askAt = NEVER;
   #isAsking = false;
@@ -176,8 +179,7 @@ export class SharedBucket {
       this.#isPauseNews = true;
       this.#pauseUntil(now + computePauseMs(feedback), now);
     }
-    const isUrgent = this.#isLimitNews || this.#isPauseNews;
-    this.#tell(token, isUrgent ? now : now + NEWS_WITHIN_MS);
+    this.#tell(token, this.#isLimitNews || this.#isPauseNews ? now : now + NEWS_WITHIN_MS);
   }
 
   #cancel(token: Token): void {
@@ -305,8 +307,8 @@ export class SharedBucket {
     this.#isAsking = true;
     const askedAt = systemClock.now();
     try {
-      // A command may lie in the client's own queue until Redis is back, so the first one tells and wants nothing.
-      if (this.#outage) await this.#run([this.#options.processId, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+      // The client may queue a command until Redis is back, when its news is out of date; so first try one without any.
+      if (this.#outage) await this.#run(PROBE);
       await this.#exchange();
       this.#outage = undefined;
       this.#options.onSuccess(this);
@@ -331,7 +333,6 @@ export class SharedBucket {
     this.#nextNumber += total;
     this.#forgetNews();
     const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
-      this.#options.processId,
       limit,
       Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
       tellsLimit ? this.#limit : 0,
@@ -378,16 +379,16 @@ export class SharedBucket {
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 
-  /** Runs the script. Rejects with the client's error, or after `commandTimeoutMs`. */
-  #run(input: readonly (string | number)[]): Promise<ReturnType<typeof parseReply>> {
-    const { scripts, commandTimeoutMs } = this.#options;
+  /** Runs the script for this process. Rejects with the client's error, or after `commandTimeoutMs`. */
+  #run(input: readonly number[]): Promise<ReturnType<typeof parseReply>> {
+    const { scripts, processId, commandTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       const giveUp = () => reject(new Error(`no reply within ${commandTimeoutMs} ms`));
       let timer = systemClock.setTimeout(() => {
         timer = systemClock.setTimeout(giveUp, LAST_LOOK_MS);
       }, commandTimeoutMs);
       scripts
-        .run(LIMITER_SCRIPT, { keys: this.#keys, arguments: input.map(String) })
+        .run(LIMITER_SCRIPT, { keys: this.#keys, arguments: [processId, ...input.map(String)] })
         .then(parseReply)
         .then(resolve, reject)
         .finally(() => systemClock.clearTimeout(timer));
