@@ -5,6 +5,7 @@ const MAX_DEPTH = 100;
 
 /** `fetch` wraps a failure twice or three times; a longer chain tells a reader nothing more. */
 const MAX_CAUSES = 5;
+const MAX_CAUSE_FRAMES = 5;
 
 /** A shorter secret can stand in ordinary words by chance, so it is masked only where it is a word of its own. */
 const MIN_UNMISTAKABLE_LENGTH = 8;
@@ -52,10 +53,20 @@ export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES
   const copy = new Error(maskText(cause.message, secret));
   copy.name = maskText(cause.name, secret);
   // `Object.defineProperty`, because an own enumerable `stack` would be printed twice.
-  Object.defineProperty(copy, 'stack', { value: maskText(cause.stack ?? '', secret), configurable: true });
+  Object.defineProperty(copy, 'stack', {
+    value: maskText(shortenStack(cause.stack), secret),
+    configurable: true,
+  });
   if ('code' in cause) Object.assign(copy, { code: maskValue(cause.code, secret) });
   if (cause.cause !== undefined && remaining > 1) copy.cause = maskCause(cause.cause, secret, remaining - 1);
   return copy;
+}
+
+/** Keeps the frames where a foreign error began; those below are ours, and would fill a screen when it is printed. */
+function shortenStack(stack = ''): string {
+  const lines = stack.split('\n');
+  const firstFrame = lines.findIndex((line) => /^\s+at /.test(line));
+  return firstFrame < 0 ? stack : lines.slice(0, firstFrame + MAX_CAUSE_FRAMES).join('\n');
 }
 
 function formatNonError(value: unknown): string {

@@ -176,7 +176,11 @@ const MAX_REASON_LENGTH = 200;
 /** The error and its causes, outermost first; empty for what is no error. */
 function listCauses(error: unknown): Error[] {
   const causes: Error[] = [];
-  for (let current = error; current instanceof Error && causes.length <= MAX_CAUSES; current = current.cause) {
+  for (
+    let current = error;
+    current instanceof Error && causes.length <= MAX_CAUSES;
+    current = current.cause
+  ) {
     causes.push(current);
   }
   return causes;

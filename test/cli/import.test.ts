@@ -80,7 +80,7 @@ describe('import', () => {
       'Why',
       expect.stringMatching(/^ {7}1 {2}validation_error: Expected .* \(first in line 3\)$/),
       expect.stringMatching(/^ {7}1 {2}tracker_conflict: .* \(first in line 4\)$/),
-      expect.stringMatching(/^Row by row: .*rows\.failures-\d{8}-\d{6}\.csv$/),
+      expect.stringMatching(/^Row by row: .*rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/),
     ]);
   });
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, silent, take } from './fleets.ts';
@@ -80,11 +80,14 @@ await describeWithRedis('tokens that processes share', (url) => {
     const { join, toAcquire, keys } = makeFleet({ redis, commandTimeoutMs: 100 });
     const startedAt = performance.now();
     const granted = take(join(), toAcquire(), 3);
-    await sleep(150);
-    expect(await admin.zcard(keys.tokens)).toBe(3);
+    await vi.waitFor(async () => expect(await admin.zcard(keys.tokens)).toBe(3), {
+      timeout: 1_500,
+      interval: 20,
+    });
     isLost = false;
     await granted;
-    expect(performance.now() - startedAt).toBeLessThan(2_500);
+    // A busy machine takes a while longer than the two seconds that tokens stay out at most.
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 
   test.each([
