@@ -61,6 +61,9 @@ describe('maskHeaders', () => {
   });
 });
 
+/** The message and the first five frames of a stack. */
+const firstFrames = ({ stack }: Error) => stack?.split('\n').slice(0, 6).join('\n');
+
 describe('maskCause', () => {
   test('an error → a copy with name, code, message and stack, masked', () => {
     const cause = Object.assign(new RangeError(`sent ${SECRET}`), { code: 'ECODE' });
@@ -70,7 +73,7 @@ describe('maskCause', () => {
       name: 'RangeError',
       message: 'sent [redacted]',
       code: 'ECODE',
-      stack: cause.stack?.replaceAll(SECRET, '[redacted]'),
+      stack: firstFrames(cause)?.replaceAll(SECRET, '[redacted]'),
     });
     expect(Object.keys(Object(copy))).not.toContain('stack');
   });
@@ -78,7 +81,7 @@ describe('maskCause', () => {
   test('an error without the secret → a copy as well, which says the same', () => {
     const cause = new TypeError('fetch failed');
     expect(maskCause(cause, SECRET)).not.toBe(cause);
-    expect(maskCause(cause, SECRET)).toMatchObject({ name: 'TypeError', stack: cause.stack });
+    expect(maskCause(cause, SECRET)).toMatchObject({ name: 'TypeError', stack: firstFrames(cause) });
   });
 
   test('a code or a name with the secret → masked', () => {
