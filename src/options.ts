@@ -62,7 +62,7 @@ export interface TrackingClientOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Headers for every request; `authorization` belongs to `apiKey`. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Where log lines go: the console, or a logger of pino, winston or NestJS as it is. Default: the console. */
+  /** Where log lines go: the console, or a logger of pino, winston, bunyan or NestJS as it is. Default: the console. */
   readonly logger?: Logger | undefined;
   /**
    * The least urgent lines that are logged: `debug`, `info`, `warn`, `error` or `silent`. Default: the environment variable

@@ -65,7 +65,7 @@ export interface TransactionalInboxOptions<Source extends TransactionSource> {
    * what it should be. Default: writes to `logger`.
    */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
-  /** Where lines go: the console, or a logger of pino, winston or NestJS. Default: the console. */
+  /** Where lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 
