@@ -43,7 +43,7 @@ runChecks({
       const { createWebhookHandler, MemoryDedupeStore, toNodeHandler, WebhookInbox } = webhooks;
       const handled = [];
       const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
-      const handler = createWebhookHandler({ secret, inbox, handler: (event) => void handled.push(event) });
+      const handler = createWebhookHandler({ secret, inbox, onEvent: (event) => void handled.push(event) });
       const server = createServer(toNodeHandler(handler));
       await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
       await client.trackers.create({ trackingNumber: NUMBER });
