@@ -117,7 +117,7 @@ export class RequestValidationError extends TrackingError {
 /** The service answered with success and a body that is not what it promises; or, with any status, with too long a body. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
-  /** What the body breaks, the first 20 of it; the message says whether there are more. */
+  /** The first 20 rules that the body breaks. The message says whether it breaks more. */
   readonly issues: readonly ValidationIssue[];
   /** Parsed JSON when it was JSON, else the text; undefined when it was too long. */
   declare readonly body: unknown;
@@ -165,13 +165,13 @@ export class ConnectionError extends TrackingError {
   }
 }
 
-/** What a call was doing when its time ran out: it waited for the limiter, the headers, the body, or its next attempt. */
+/** The phase of a call in which its time ran out: it waited for the limiter, the headers, the body, or its next attempt. */
 export type TimeoutPhase = 'queue' | 'headers' | 'body' | 'backoff';
 
 /** `timeoutMs` or `totalTimeoutMs` ran out. */
 export class TimeoutError extends TrackingError {
   static override readonly kind: string = 'TimeoutError';
-  /** What the call was doing. */
+  /** The phase in which the time ran out. */
   readonly phase: TimeoutPhase;
   /** The time that was allowed, in milliseconds. */
   readonly timeoutMs: number;
@@ -205,11 +205,11 @@ export class WebhookAuthenticationError extends TrackingError {
   static override readonly kind: string = 'WebhookAuthenticationError';
 }
 
-/** What the service said when it rejected the request or failed. */
+/** The parts of a response with which the service rejected the request or failed. */
 export interface ApiErrorDetails {
   /** HTTP status. */
   readonly status: number;
-  /** What the service complained of; empty when its body did not say. */
+  /** The errors that the body lists; empty if it lists none. */
   readonly errors: readonly ApiErrorItem[];
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;

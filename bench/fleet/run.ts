@@ -37,9 +37,9 @@ export interface FleetRun {
   readonly sharePercent: number;
   readonly lost: number;
   readonly commandsPerCall: number;
-  /** Calls of the process with the fewest at the moment when the first one has four fifths of its calls done. */
+  /** Calls that the slowest process had made when the first process had made four fifths of its own. */
   readonly leastServed: number;
-  /** What the first one has done by then. */
+  /** Calls that the first process had made at that moment. */
   readonly firstServed: number;
   /** Accepted requests per second from 2 s after the kill on, in percent of the limit. */
   readonly sharePercentAfterKill?: number;

@@ -30,7 +30,7 @@ export async function startReceiver(
   const webhooks = createWebhookHandler({
     secret,
     store: new MemoryDedupeStore(),
-    // Here your app would write the event down; the handler calls it once for each event.
+    // Your app would save the event here. The handler calls this once for each event.
     onEvent: () => {},
     onReport: ({ handled, duplicates }) => {
       counts.received += handled + duplicates;

@@ -17,7 +17,8 @@ export interface Parcels {
 export function createApp(secret: string | undefined, parcels: Parcels) {
   const webhooks = createWebhookHandler({
     secret,
-    store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
+    // This store serves one process. Several processes share a RedisDedupeStore or a PostgresDedupeStore.
+    store: new MemoryDedupeStore(),
     onError: (error) => console.log('given back:', error instanceof Error ? error.message : error),
     onEvent: async (event, { message }) => {
       const trackingNumber = message.tracker.trackingNumber ?? '';

@@ -17,7 +17,8 @@ export interface Work {
 export function createApp(secrets: readonly string[], { onNews, onSignature }: Work) {
   const webhooks = createWebhookHandler({
     secret: secrets,
-    store: new MemoryDedupeStore(), // One process; several share a RedisDedupeStore or PostgresDedupeStore.
+    // This store serves one process. Several processes share a RedisDedupeStore or a PostgresDedupeStore.
+    store: new MemoryDedupeStore(),
     maxAttempts: 2,
     onDeadLetter: (event, { attempt }) =>
       console.log(`dead letter: event ${event?.eventId}, given up after ${attempt} attempts`),

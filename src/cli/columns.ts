@@ -9,7 +9,7 @@ export const FIELDS: readonly string[] = [
   'recipientName',
 ];
 
-/** What a file of failures has behind the columns of the file that was imported. */
+/** A file of failures has the columns of the imported file, and then these. */
 export const FAILURE_COLUMNS: readonly string[] = ['line', 'status', 'reason'];
 
 /** The longest list of names that a message shows. */

@@ -102,7 +102,7 @@ async function* decoded(
   let lines = 1;
   const decode = (chunk?: Buffer) => {
     const text = decoder.decode(chunk, { stream: chunk !== undefined });
-    // What stands for a character that was lost, here or in an earlier conversion.
+    // A decoder writes U+FFFD where it cannot read a character. An earlier conversion may have written it, too.
     const lost = text.indexOf('\uFFFD');
     lines += countLineEnds(lost < 0 ? text : text.slice(0, lost));
     start.text ||= text;
@@ -120,7 +120,7 @@ function countLineEnds(text: string): number {
   return text.match(/\r\n|\n|\r/g)?.length ?? 0;
 }
 
-/** Of the delimiters that spreadsheets write, the one that stands most often between the names in the first line. */
+/** Spreadsheets write one of three delimiters; this returns the one that the first line has most often outside of quotes. */
 function detectDelimiter(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => candidate.trim() !== '') ?? '';
   const unquoted = line.replace(/"[^"]*"/g, '');

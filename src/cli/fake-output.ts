@@ -4,7 +4,7 @@ import type { FakeFlags } from './fake-flags.ts';
 import type { Colours } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** What a person needs to use the fake, ready to copy. */
+/** The settings that a person needs to use the fake, ready to copy. */
 export function greeting(url: string, flags: FakeFlags, colours: Colours): string {
   const { apiKey = [], webhookUrl, webhookSecret, speed } = flags;
   const plays = (flags.play ?? ['delivered']).filter((name) => name !== 'none');

@@ -98,7 +98,7 @@ async function importRows(
     bar?.stop();
     await failures.close().catch((error: unknown) => stopAtFile(error, line));
   }
-  // What is read by a program goes to stdout alone.
+  // With `--json` a program reads stdout, so sentences for people go to stderr.
   const say = (text: string) => (json ? terminal.stderr.write(`${text}\n`) : print(terminal, text));
   for (const text of summaryLines(run.summary(), input.total, failures, terminal)) say(text);
   if (stop === undefined) return failures.count > 0 ? EXIT.failed : EXIT.done;

@@ -21,7 +21,7 @@ export interface ListenOptions {
   readonly terminal: Terminal;
 }
 
-/** What a webhook under way gets to end well. */
+/** How long a webhook under way may take to end when the command stops. */
 const STOP_GRACE_MS = 2000;
 
 /** Receives webhooks and prints each event once, until Ctrl-C. */

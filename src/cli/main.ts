@@ -2,7 +2,7 @@
 import { run } from './program.ts';
 import { coloursFor, OutputError } from './terminal.ts';
 
-/** One Ctrl-C reaches a program twice, from the terminal and from npx; a second Ctrl-C comes later than this. */
+/** The terminal and npx each pass on one Ctrl-C, so two signals within this time count as one. */
 const SAME_SIGNAL_MS = 500;
 
 const { stdout, stderr, env } = process;
@@ -31,7 +31,7 @@ void run(process.argv.slice(2), terminal).then((exitCode) => {
     const { reason } = controller.signal;
     const outputError = reason instanceof OutputError ? reason : undefined;
     if (outputError?.message) stderr.write(`tracking-client: ${outputError.message}\n`);
-    // Not `exitCode`: connections that are kept alive would hold the process for seconds.
+    // Setting `process.exitCode` is not enough, because connections that are kept alive hold the process for seconds.
     process.exit(exitCode || outputError?.exitCode);
   });
 });

@@ -10,7 +10,7 @@ import {
 import { CommandError, EXIT, formatReason, printJson, type Terminal, warn } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** What `--by` takes: which name of a tracker is given. */
+/** The values of `--by`. They say which name of a tracker the command line gives. */
 export const NAMES = ['id', 'client-id', 'number'] as const;
 
 export interface NamedTrackersOptions {

@@ -20,7 +20,7 @@ export function milestoneText(milestone: string | null | undefined, colours: Col
   return text === 'failed_attempt' ? colours.yellow(text) : colours.cyan(text);
 }
 
-/** What happened and where, in the courier's own words. */
+/** Describes an event in the courier's own words, with its location. */
 export function eventText(event: Omit<TrackingEvent, 'eventId'>, colours: Colours): string {
   const { status, statusCode, statusMilestone, location } = event;
   const what = plain(status ?? statusCode ?? statusMilestone ?? 'unknown');

@@ -1,6 +1,6 @@
 import { systemClock } from './clock.ts';
 
-/** What waits for each signal: one listener a signal, however many calls share it, so Node never warns of a leak. */
+/** All calls that share a signal share one listener, because Node warns of a leak where a signal has many. */
 const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
 /** Runs `callback` once when `signal` aborts, at once when it already has; gives a function that takes it back. */

@@ -62,7 +62,7 @@ interface ActiveTimer {
   readonly setTimeout: typeof globalThis.setTimeout;
 }
 
-/** One timer that is moved as often as its moment changes. It may wake early, so `onWake` looks at the clock again. */
+/** A timer that can be set again and again. It may fire early, so `onWake` must look at the clock. */
 export class ReschedulableTimer {
   readonly #onWake: () => void;
   #active: ActiveTimer | undefined;

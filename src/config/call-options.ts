@@ -21,7 +21,7 @@ export interface RetryPolicy {
   readonly maxRetryAfterMs: number;
 }
 
-/** What a caller set of the policy. */
+/** The parts of the retry policy that a caller has set. */
 export type PartialRetryPolicy = z.output<typeof retryObject>;
 
 const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000 };

@@ -29,11 +29,11 @@ import { type PartialRetryPolicy, retryOption } from './call-options.ts';
 export interface Config {
   readonly baseUrl: string;
   readonly account: string;
-  /** The key, or what gives it for one attempt. */
+  /** The key, or a function that returns the key for one attempt. */
   readonly apiKey: string | (() => Promise<string>);
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
-  /** What the client sets; the defaults depend on the call. */
+  /** The retry options of the client. Each call adds the defaults, which depend on its method. */
   readonly retry: PartialRetryPolicy;
   /** Undefined with `rateLimit: false`. */
   readonly limiter: Limiter | undefined;

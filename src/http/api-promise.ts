@@ -27,7 +27,7 @@ export interface WithResponse<T> {
   readonly mismatched: readonly ValidationIssue[];
 }
 
-/** What a call that succeeded gives. */
+/** The result of a call that succeeded. */
 export interface CallOutcome<T> {
   readonly data: T;
   /** True where an earlier attempt of this call may have been carried out, too. */
@@ -38,7 +38,7 @@ export interface CallOutcome<T> {
 
 /** Why a call failed; it never leaves the package. */
 export class CallFailure {
-  /** What the call rejects with. */
+  /** The error that the call rejects with. */
   readonly error: unknown;
   /** True where an attempt left, and nothing says that the service did not carry its request out. */
   readonly mayHaveBeenCarriedOut: boolean;

@@ -50,7 +50,7 @@ export class Deadline {
     this.#timer = setTimeout(() => this.expire(), totalTimeoutMs);
   }
 
-  /** What is left of `totalTimeoutMs`, in milliseconds; Infinity where there is none. */
+  /** The rest of `totalTimeoutMs`, in milliseconds; Infinity where there is none. */
   get remainingMs(): number {
     return this.#endsAt - systemClock.now();
   }

@@ -29,7 +29,7 @@ import { createKy, sendRequest } from './send.ts';
 const MIN_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8_000;
 
-/** What every resource needs of the client. */
+/** The parts of the client that every resource needs. */
 export interface CallContext {
   readonly config: Config;
   readonly ky: KyInstance;

@@ -45,7 +45,7 @@ export type ResponseRules<T> =
   | (Omit<Endpoint['response'], 'schema'> & { readonly schema: z.ZodType<T> })
   | { readonly ownSchema: StandardSchema<T> | undefined };
 
-/** What a method hands over; each part is checked against its schema in the table. */
+/** The input of a method. Each part is checked against its schema in the table. */
 export interface CallInput {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;

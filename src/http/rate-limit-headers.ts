@@ -2,7 +2,7 @@ import type { RateLimitFeedback } from '../limiter/limiter.ts';
 import { WINDOW_MS } from '../limiter/limiter.ts';
 import type { RateLimitInfo } from './api-promise.ts';
 
-/** What these functions read of a response. */
+/** The part of a response that these functions read. */
 type ResponseHead = Pick<Response, 'status' | 'headers'>;
 
 /** From here on `X-RateLimit-Reset` is a Unix timestamp: no delay lasts three years. */

@@ -1,7 +1,7 @@
 import type { RetryClass } from '../endpoints.ts';
 import { ApiError, ConnectionError, QuotaExceededError, TimeoutError } from '../errors.ts';
 
-/** What decides whether a call repeats a failed attempt. */
+/** The rules by which a call repeats a failed attempt. */
 export interface RetryRules {
   readonly retryClass: RetryClass;
   readonly retryAmbiguous: boolean;

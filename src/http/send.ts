@@ -20,7 +20,7 @@ export function createKy({ baseUrl, headers }: Config): KyInstance {
   });
 }
 
-/** What one attempt adds to its request. */
+/** The parts of a request that differ between attempts. */
 interface AttemptOptions {
   /** The caller's headers; they win over the client's. */
   readonly headers: Readonly<Record<string, string>> | undefined;

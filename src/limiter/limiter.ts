@@ -3,7 +3,7 @@ import { TrackingError } from '../errors.ts';
 /** Which of two waiting calls goes first. */
 export type Priority = 'interactive' | 'background';
 
-/** What shares one allowance: the calls of one account to one endpoint of one service. */
+/** Names a bucket. The calls of one account to one endpoint of one service share its allowance. */
 export interface BucketId {
   /** Origin and path of the service, without a trailing slash. */
   readonly baseUrl: string;
@@ -13,9 +13,9 @@ export interface BucketId {
   readonly endpoint: string;
 }
 
-/** What `acquire` needs to know. */
+/** The options of `acquire`. */
 export interface AcquireOptions {
-  /** What the request counts against. */
+  /** The bucket that the request counts against. */
   readonly bucket: BucketId;
   /** Requests allowed per second, until the service announces another number; the first call of a bucket sets it. */
   readonly limit: number;
@@ -29,7 +29,7 @@ export interface AcquireOptions {
   readonly maxPauseMs?: number | undefined;
 }
 
-/** What a response told about the rate limit. */
+/** The rate limit as a response describes it. */
 export interface RateLimitFeedback {
   /** HTTP status. */
   readonly status: number;
@@ -98,7 +98,7 @@ export interface Limiter {
 /** The service asked for a longer pause than a call waits for; the client turns it into a `RateLimitError`. */
 export class LongPauseError extends TrackingError {
   static override readonly kind: string = 'LongPauseError';
-  /** What is left of the pause, in milliseconds. */
+  /** The rest of the pause, in milliseconds. */
   readonly pausedForMs: number;
 
   /** @param pausedForMs - what is left of the pause, in milliseconds */

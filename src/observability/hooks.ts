@@ -4,7 +4,7 @@ import type { EndpointName } from '../endpoints.ts';
 import { ConfigurationError, type TrackingError } from '../errors.ts';
 import type { LogAdapter } from './logger.ts';
 
-/** What every hook gets. */
+/** The facts about a call that every hook gets. */
 export interface CallInfo {
   /** Names the call: the same in all hooks and log lines of it, and in no other call (a UUID). */
   readonly callId: string;
@@ -14,11 +14,11 @@ export interface CallInfo {
   readonly method: string;
   /** Path template, e.g. `/trackers/{trackerId}`. */
   readonly path: string;
-  /** What the path stands below: the client's base URL, without a slash at its end. */
+  /** The client's base URL, without a slash at its end; `path` follows it. */
   readonly baseUrl: string;
 }
 
-/** What every hook about an attempt gets. */
+/** The facts about an attempt that hooks get. */
 export interface AttemptInfo extends CallInfo {
   /** Counts from 1. */
   readonly attempt: number;
@@ -52,7 +52,7 @@ export interface ErrorInfo extends RequestInfo {
 
 /** A call is over. */
 export interface DoneInfo extends CallInfo {
-  /** What the call rejects with; undefined when it succeeded. */
+  /** The error of the call; undefined when it succeeded. */
   readonly error: unknown;
   /** How many requests were sent. */
   readonly attempts: number;

@@ -3,7 +3,7 @@ import { callGuarded } from '../common/guarded-call.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 
-/** What a line tells beside its text; it never holds a secret. */
+/** The fields of a log line, beside its text. They never hold a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**

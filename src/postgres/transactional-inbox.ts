@@ -77,7 +77,7 @@ const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
 /** Counting a failure may not hold the response up behind a receiver that has taken the event over since. */
 const COUNT_LOCK_TIMEOUT = '1000ms';
 
-/** What a callback failed with. */
+/** The error that a callback failed with. */
 interface Failure {
   readonly error: unknown;
   /** The token of the transaction when the callback itself failed; null when only its transaction could not be committed. */
@@ -219,7 +219,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     if (limits.signal?.aborted) return setState(items, 'interrupted');
     const failure = await this.#transact([job], limits);
     if (failure === undefined) return;
-    // What another receiver holds or has done was not part of it.
+    // The transaction left out the keys that another receiver holds or has handled.
     const failed = items.filter(({ state }) => state === 'open');
     this.#settings.onError(failure.error, 'callback', getKeys(failed));
     const { maxAttempts } = this.#settings;

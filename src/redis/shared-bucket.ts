@@ -36,7 +36,7 @@ const PROBE = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 /** A busy program fires the timer of a command before it reads a reply that is there, so it looks once more after this. */
 const LAST_LOOK_MS = 20;
 
-/** What the buckets of one `RedisLimiter` have in common. */
+/** The settings and the connection that all buckets of one `RedisLimiter` share. */
 export interface SharedBucketOptions {
   readonly scripts: ScriptRunner;
   readonly keyPrefix: string;
@@ -201,7 +201,7 @@ export class SharedBucket {
     this.#queue.rejectIfPauseExceeds(until - now);
   }
 
-  /** What this process may use of the limit by itself. */
+  /** The part of the limit that this process may use without Redis. */
   get #share(): number {
     return Math.max(1, Math.floor(this.#limit / this.#options.processes));
   }
@@ -417,7 +417,7 @@ export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
   return names.map((name) => `${keyPrefix}{${tag}}:3:${name}`);
 }
 
-/** What the script replies; see there. */
+/** The reply of the script, which `LIMITER_SCRIPT` describes. */
 function parseReply(reply: unknown) {
   // A client may be set to return numbers as text or as buffers.
   const numbers = Array.isArray(reply) ? reply.map((value) => Number(String(value))) : [];

@@ -10,9 +10,9 @@ export const COURIER_REQUIRED_FIELDS = [
 ] as const;
 
 const courierFields = {
-  /** What requests name it by. */
+  /** The code that requests use for it. */
   courierCode: z.string(),
-  /** What people call it. */
+  /** Its name for people. */
   courierName: nullish(z.string()),
   /** Its website. */
   website: nullish(z.string()),

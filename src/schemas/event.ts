@@ -68,7 +68,7 @@ const eventFields = {
   status: nullish(z.string()),
   /**
    * When it happened: local time, local time with offset, UTC, or a date only. Kept as the string that was sent;
-   * order events with `sortEvents` of `tracking-client/webhooks`, never with `new Date`.
+   * order events with `sortEvents`, never with `new Date`.
    */
   occurrenceDatetime: nullish(z.string()),
   /** Lower is older; breaks ties between events without a time. */

@@ -83,7 +83,7 @@ const createManyOptions = z.strictObject({
 interface CheckedInput {
   readonly index: number;
   readonly input: TrackerInput;
-  /** What is sent: the input as it was when it was checked. */
+  /** The input as it was when it was checked; this is sent. */
   readonly body?: TrackerInput;
   readonly errors: readonly ApiErrorItem[];
 }
@@ -98,7 +98,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #chunks: Promise<BulkOutcome[]>[] = [];
   #isReading = false;
   #inputsRead = 0;
-  /** What ended the reading early: an error of the inputs, or the signal's reason. */
+  /** The reason why the reading ended early: an error of the inputs, or the reason of the signal. */
   #readingFailure: { readonly error: unknown } | undefined;
   /** Controllers of the requests that have not left. */
   readonly #unsent = new Set<AbortController>();

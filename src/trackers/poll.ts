@@ -15,7 +15,7 @@ import { PullStream } from './streams.ts';
 
 /** The stream of `trackers.poll`: a stream of many trackers that has one. */
 export class TrackerPoll extends PullStream<PollUpdate> {
-  /** What ended the polling; undefined while it goes on, and when its time ran out. */
+  /** The outcome that ended the poll; undefined while it goes on, and when its time ran out. */
   last: PollOutcome | undefined;
   readonly #polls: TrackerPolls;
   readonly #callSite: CallSite;

@@ -20,7 +20,7 @@ import type { Tracking } from '../schemas/tracking.ts';
 import { isAccountError } from './bulk-results.ts';
 import type { HeapItem } from './min-heap.ts';
 
-/** What an interval function gets. */
+/** The argument of an interval function. */
 export interface PollContext {
   /** The id as it was given. */
   readonly id: string;

@@ -4,7 +4,7 @@ import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookEvent, WebhookMessage } from '../schemas/webhook.ts';
 
-/** What every callback that does work is told. */
+/** The context of every callback that handles events. */
 export interface CallbackContext {
   /** Counts from 1, over all receivers and redeliveries. */
   readonly attempt: number;
@@ -12,7 +12,7 @@ export interface CallbackContext {
   readonly signal: AbortSignal;
 }
 
-/** What `onEvent` is told beside the event. */
+/** The second argument of `onEvent`. */
 export interface EventContext extends CallbackContext {
   /** The message that brought the event: tracker, shipment, and all events of the push. */
   readonly message: EventsMessage;
@@ -20,13 +20,13 @@ export interface EventContext extends CallbackContext {
   readonly key: string;
 }
 
-/** What `onEvents` is told beside the message. */
+/** The second argument of `onEvents`. */
 export interface EventsContext extends CallbackContext {
   /** The keys under which the message's new events are remembered, in the order of its `events`. */
   readonly keys: readonly string[];
 }
 
-/** What `onProofOfDelivery` is told beside it. */
+/** The second argument of `onProofOfDelivery`. */
 export interface ProofOfDeliveryContext extends CallbackContext {
   /** The key under which the proof of delivery is remembered. */
   readonly key: string;
@@ -67,7 +67,7 @@ export const CALLBACK_OPTIONS = {
 } satisfies OptionShape<WebhookCallbacks>;
 const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
 
-/** What `checkCallbacks` made: a webhook handler checks its callbacks once, not for every webhook. */
+/** Callbacks that `checkCallbacks` has checked. A webhook handler checks them once, not for every webhook. */
 export const checkedCallbacks = new WeakSet<object>();
 
 /**

@@ -34,7 +34,7 @@ import {
 
 /** Left between the last look at busy work and the deadline, for the response to get out. */
 const RESPONSE_MARGIN_MS = 1_000;
-/** What a forced shutdown leaves to release undone work. */
+/** How long a forced shutdown waits for undone work to be released. */
 const RELEASE_GRACE_MS = 50;
 
 /**
@@ -194,7 +194,7 @@ class Receiver<Extra extends object> {
   /** Never rejects. */
   async #accept(request: Request, signal: AbortSignal): Promise<Response> {
     const startedAt = performance.now();
-    // What came before `close` is still handled, however long its secret takes.
+    // A webhook that came before `close` is still handled, however long its secret takes.
     const isClosing = this.#isClosing;
     try {
       await this.#authenticate(request.headers.get('authorization'));

@@ -106,7 +106,7 @@ const processOptions = z.strictObject({
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
-/** What every kind of inbox does with a webhook; `runJobs` makes sure that each event is handled once. */
+/** Processes a webhook for every kind of inbox. `runJobs` makes sure that each event is handled once. */
 export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
   payload: unknown,
@@ -123,7 +123,7 @@ export async function processWebhook<Extra extends object>(
   reportIssues(settings, parsed);
   const { jobs, others } = planJobs(parsed.messages, checked);
   if (jobs.length > 0) await runJobs(jobs, giveUpAt, signal);
-  // What has no outcome was not handled, so it must come again.
+  // An item without an outcome was not handled, so it must come again.
   setState(
     getItems(jobs).filter(({ state }) => state === 'open'),
     'unavailable',
@@ -175,7 +175,7 @@ class Round {
   readonly #jobs: readonly Job<object>[];
   readonly #signal: AbortSignal | undefined;
   readonly #token = randomUUID();
-  /** What this round claimed itself; the other items of its jobs are of rounds before and after it. */
+  /** The items that this round claimed. Its jobs also hold items of earlier and later rounds. */
   #items: readonly WorkItem[] = [];
   /** When the leases were surely fresh, on the clock of `performance.now`. */
   #claimedAt = 0;
@@ -232,7 +232,7 @@ class Round {
       this.#finish(items, 'handled');
     } catch (error) {
       this.#settings.onError(error, 'callback', getKeys(items));
-      // What was taken over meanwhile is another receiver's now.
+      // Another receiver may have taken items over meanwhile. Those are no longer ours to fail.
       for (const item of items.filter(isClaimed)) await this.#fail(item, error);
     }
   }

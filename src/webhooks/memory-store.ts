@@ -184,7 +184,7 @@ function isIdle(open: OpenKey, now: number): boolean {
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
   readonly #cursor = this.#values.entries();
-  /** What the cursor stands on; undefined when it has to move on first. */
+  /** The entry at the cursor; undefined when the cursor has to move on first. */
   #leastRecent: readonly [key: string, value: Value] | undefined;
 
   get size(): number {

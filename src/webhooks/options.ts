@@ -18,13 +18,13 @@ import type { WorkItem } from './work.ts';
 
 const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** What `onDeadLetter` is told beside the event. */
+/** The second argument of `onDeadLetter`. */
 export interface DeadLetterContext extends CallbackContext {
-  /** What brought the event. */
+  /** The message that brought the event. */
   readonly message: WorkItem['message'];
   /** The key under which the event is remembered. */
   readonly key: string;
-  /** What the last try threw, whatever it is. */
+  /** The error of the last try; any value can be thrown. */
   readonly error: unknown;
 }
 
@@ -39,7 +39,7 @@ export type InboxOperation =
   | 'deadLetter'
   | 'other';
 
-/** What `onError` is told beside the error. */
+/** The second argument of `onError`. */
 export interface InboxErrorContext {
   /** What the error was caught at. */
   readonly operation: InboxOperation;

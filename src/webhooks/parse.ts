@@ -20,7 +20,7 @@ import {
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
 
-/** What is wrong with one item of a webhook. */
+/** The faults of one item of a webhook. */
 export interface ItemIssues {
   /** Its place in `trackings`; 0 for a body that is one item itself. */
   readonly index: number;
@@ -261,7 +261,7 @@ function hasTrackerId({ tracker }: JsonObject): boolean {
   return typeof tracker['trackerId'] === 'string' || typeof tracker['clientTrackerId'] === 'string';
 }
 
-/** What the schema of an item finds, and what it does not: that at least one of two ids has to be there. */
+/** Checks an item by its schema, and that it has at least one of two ids, which the schema cannot say. */
 function findItemIssues(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
   const issues = findIssues(schema, item);
   const { tracker } = item;

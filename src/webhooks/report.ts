@@ -18,7 +18,7 @@ export type WebhookOutcome = 'failed' | 'unavailable' | 'interrupted' | 'busy' |
 export interface WebhookFailure {
   /** What was worked on; empty for `onOther`. */
   readonly keys: readonly string[];
-  /** What was thrown, whatever it is. */
+  /** The error; any value can be thrown. */
   readonly error: unknown;
 }
 
@@ -86,7 +86,7 @@ export function notify<Arguments extends unknown[]>(
   );
 }
 
-/** What a report tells of things that have no key. */
+/** The parts of a report about things that have no key. */
 interface KeylessReport extends Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> {
   /** Whether a shutdown kept messages from `onOther`. */
   readonly isInterrupted: boolean;

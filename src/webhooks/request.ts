@@ -75,7 +75,7 @@ function digest(text: string, encoding: 'utf8' | 'latin1'): Buffer {
   return createHash('sha256').update(text, encoding).digest();
 }
 
-/** What is wrong with the headers of a request, before a byte of its body is read. */
+/** Checks the headers of a request before a byte of its body is read, and returns what is wrong. */
 export function findMediaTypeError(headers: Headers): string | undefined {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';

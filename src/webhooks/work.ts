@@ -35,7 +35,7 @@ export interface WorkItem {
   attempt: number;
   /** When the lease of the receiver that holds it ends, in milliseconds from the last look. */
   retryAfterMs: number;
-  /** What its callback failed with. */
+  /** The error that its callback failed with. */
   error: unknown;
 }
 

@@ -47,7 +47,7 @@ export function toPayload(input: TrackerRequest) {
   };
 }
 
-/** What the fake keeps of a creation request. */
+/** The part of a creation request that the fake keeps. */
 export type TrackerPayload = ReturnType<typeof toPayload>;
 
 /** A tracker as the fake keeps it. */

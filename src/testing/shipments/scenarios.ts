@@ -54,7 +54,7 @@ function delivery(hours: number): readonly ScenarioStep[] {
   ];
 }
 
-/** What `fake.play` can play. */
+/** The journeys that `fake.play` can play. */
 export const scenarios = {
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
   delivered: [...journey, ...delivery(72)],

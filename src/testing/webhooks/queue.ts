@@ -47,7 +47,7 @@ export class WebhookQueue {
     this.#historyLimit = historyLimit;
   }
 
-  /** What waits to be sent, oldest first. */
+  /** The pushes that wait to be sent, oldest first. */
   get pending(): readonly QueuedPush[] {
     this.#now();
     return [...this.#waiting];
