@@ -69,7 +69,7 @@ const { values: options, positionals } = parseArgs({
   options: { sample: { type: 'string', default: '100' }, seed: { type: 'string', default: '1' } },
 });
 
-/** LogAdapter that are drawn together: a change is tried when all of it is in lines that were drawn. */
+/** Lines of a file are drawn in blocks of this length. A change is tried if all of its lines were drawn. */
 const BLOCK_LINES = 12;
 
 /** Whether a block of lines is in the sample: for a seed always the same ones, whatever becomes of other files. */

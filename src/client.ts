@@ -1,6 +1,6 @@
 import { checkIsObject } from './common/option-checks.ts';
 import type { StandardSchema, StandardSchemaOutput } from './common/validation.ts';
-import { type Config, resolveConfig } from './config/config.ts';
+import { resolveConfig } from './config/config.ts';
 import { ENDPOINT_NAMES, type EndpointName, endpoints } from './endpoints.ts';
 import type { ApiPromise } from './http/api-promise.ts';
 import { type CallContext, createCallContext, startCall } from './http/execute.ts';
@@ -29,7 +29,6 @@ export class TrackingClient {
   /** The couriers the service can ask. */
   readonly couriers: CouriersResource;
   readonly #options: TrackingClientOptions;
-  readonly #config: Config;
   readonly #context: CallContext;
 
   /**
@@ -37,9 +36,8 @@ export class TrackingClient {
    * @throws ConfigurationError naming the option that is missing or makes no sense
    */
   constructor(options: TrackingClientOptions = {}) {
-    this.#config = resolveConfig(options);
     this.#options = { ...options };
-    this.#context = createCallContext(this.#config);
+    this.#context = createCallContext(resolveConfig(options));
     this.trackers = new TrackersResource(this.#context);
     this.tracking = new TrackingResource(this.#context);
     this.couriers = new CouriersResource(this.#context);
@@ -61,7 +59,7 @@ export class TrackingClient {
     // A copy of null is empty, so that the rejection names what is missing.
     const { method, path, query, body, schema, idempotent, ...options } = { ...request };
     const raw = { method, path, query, body, schema, idempotent };
-    return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#config, raw));
+    return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#context.config, raw));
   }
 
   /**
@@ -70,7 +68,7 @@ export class TrackingClient {
    * @returns a snapshot for each endpoint, by its name
    */
   rateLimits(): Record<EndpointName, BucketSnapshot> {
-    const { baseUrl, account, limiter, limits } = this.#config;
+    const { baseUrl, account, limiter, limits } = this.#context.config;
     const entries = ENDPOINT_NAMES.map((endpoint) => {
       const limit = limits[endpoint] ?? endpoints[endpoint].limitPerSecond;
       const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
@@ -99,8 +97,8 @@ export class TrackingClient {
     return createClient({
       ...inherited,
       // Another key may belong to another account.
-      ...(options.apiKey === undefined && { account: this.#config.account }),
-      limiter: isUnlimited ? undefined : this.#config.limiter,
+      ...(options.apiKey === undefined && { account: this.#context.config.account }),
+      limiter: isUnlimited ? undefined : this.#context.config.limiter,
       // The limiter that is shared has been set up already, so only the limits are left to inherit.
       rateLimit: isUnlimited ? false : { limits: rateLimit === false ? undefined : rateLimit.limits },
       ...changes,

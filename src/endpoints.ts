@@ -66,8 +66,6 @@ export interface Endpoint {
     readonly schema: z.ZodType;
     /** Statuses outside 2xx whose body is still a result when it has the endpoint's own envelope. */
     readonly resultStatuses?: readonly number[];
-    /** True where a response without a body (204) is a success. */
-    readonly mayBeEmpty?: boolean;
     /** True where the status says it all: any 2xx is a success, whatever its body. */
     readonly isStatusEnough?: boolean;
   };
@@ -214,3 +212,9 @@ export const ENDPOINT_NAMES = readNames(endpoints);
 /** The name of an endpoint: the client's method path. */
 // Derived from the list, not from the table, so that declarations hold twelve names and not the whole table.
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];
+
+/** Recognises a request of each endpoint. The values in its path are named groups. */
+export const ROUTES = ENDPOINT_NAMES.map((endpoint) => {
+  const { method, path } = endpoints[endpoint];
+  return { endpoint, method, pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`) };
+});

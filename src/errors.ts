@@ -10,16 +10,16 @@ import {
 import type { Tracker } from './schemas/tracker.ts';
 
 /** Shared by every copy of this package in a process, so errors of the ESM and the CommonJS build know each other. */
-export const ERROR_BRAND = Symbol.for('tracking-client.error');
+const ERROR_BRAND = Symbol.for('tracking-client.error');
 
 /** True for an error of any copy of this package that is of this kind. */
-export function isOfKind(value: unknown, kind: string): boolean {
+function isOfKind(value: unknown, kind: string): boolean {
   const kinds: unknown = Object(value)[ERROR_BRAND];
   return Array.isArray(kinds) && kinds.includes(kind);
 }
 
 /** The kind that a class itself declares. */
-export function ownKind(errorClass: object): string | undefined {
+function ownKind(errorClass: object): string | undefined {
   // Own property only: a user's subclass inherits `kind`, yet must not match its parent's instances.
   if (!Object.hasOwn(errorClass, 'kind')) return undefined;
   const { kind } = errorClass as { kind?: unknown }; // `hasOwn` above proves the property.

@@ -58,7 +58,7 @@ function classicBucket(limit: number): () => Promise<void> {
 }
 
 /** The client as a user has it, on its default options. */
-export const trackingClient: Contender = {
+const trackingClient: Contender = {
   name: 'tracking-client',
   open: ({ baseUrl, account, limit }) => {
     const client = new TrackingClient({

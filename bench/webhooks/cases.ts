@@ -42,14 +42,19 @@ async function eventsPerSecond(trackings: number, processBodies: (bodies: string
   return median(rates);
 }
 
+/** The keys of all events of a webhook. */
+function eventKeys(body: string): string[] {
+  return parseWebhook(body).messages.flatMap((message) =>
+    message.kind === 'events' ? message.events.map(buildEventKeys(message)) : [],
+  );
+}
+
 /** Parse, claim and commit on the memory store, nothing else. */
 export function storeCase(trackings: number) {
   return eventsPerSecond(trackings, async (bodies) => {
     const store = new MemoryDedupeStore();
     for (const [index, body] of bodies.entries()) {
-      const keys = parseWebhook(body).messages.flatMap((message) =>
-        message.kind === 'events' ? message.events.map(buildEventKeys(message)) : [],
-      );
+      const keys = eventKeys(body);
       await store.claim(keys, { token: String(index), leaseMs: 60_000 });
       await store.commit(keys, { retainMs: 30 * 86_400_000 });
     }
@@ -72,11 +77,9 @@ export async function memoryCase(maxKeys: number) {
   const store = new MemoryDedupeStore({ maxKeys });
   const remember = async (first: number, count: number) => {
     for (let seed = first; seed < first + count; seed += 100) {
-      const keys = parseWebhook(webhookBody(34, seed)).messages.flatMap((message) =>
-        message.kind === 'events' ? message.events.map(buildEventKeys(message)) : [],
-      );
-      await store.claim(keys.slice(0, 100), { token: String(seed), leaseMs: 60_000 });
-      await store.commit(keys.slice(0, 100), { retainMs: 30 * 86_400_000 });
+      const keys = eventKeys(webhookBody(34, seed)).slice(0, 100);
+      await store.claim(keys, { token: String(seed), leaseMs: 60_000 });
+      await store.commit(keys, { retainMs: 30 * 86_400_000 });
     }
   };
   await remember(0, 1_000);

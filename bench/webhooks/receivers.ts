@@ -140,7 +140,7 @@ export async function openReceivers(services: { readonly redisUrl: string; reado
 let seed = 0;
 
 /** Bodies of webhooks whose events nobody has seen. */
-export function newBodies(count: number, eventsPerWebhook: number): string[] {
+function newBodies(count: number, eventsPerWebhook: number): string[] {
   return Array.from({ length: count }, () => {
     seed += 1;
     const trackerId = `t${seed}-${process.pid}`;

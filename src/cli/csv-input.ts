@@ -31,7 +31,7 @@ export interface CsvInput {
 }
 
 /** How to read a file; without `delimiter`, the one that the first line has most of. */
-export interface CsvOptions {
+interface CsvOptions {
   readonly encoding: string;
   readonly delimiter?: string | undefined;
   readonly signal: AbortSignal;

@@ -20,6 +20,8 @@ export class FailuresFile {
   readonly path: string;
   readonly #handle: FileHandle;
   readonly #input: CsvInput;
+  /** The columns of the imported file, without those of an earlier file of failures. */
+  readonly #columns: readonly string[];
   /** False for a file that this run did not make. */
   readonly #isNew: boolean;
   /** How often what went wrong, and where first; by code, for messages differ from row to row. */
@@ -32,6 +34,7 @@ export class FailuresFile {
     this.path = path;
     this.#handle = handle;
     this.#input = input;
+    this.#columns = ownColumns(input.columns);
     this.#isNew = isNew;
   }
 
@@ -66,17 +69,16 @@ export class FailuresFile {
 
   /** Adds a row; rejects when the disk is full. */
   async add(outcome: BulkOutcome, { line, cells }: Row): Promise<void> {
-    const { columns, delimiter, needsBom } = this.#input;
-    const own = ownColumns(columns);
+    const { delimiter, needsBom } = this.#input;
     const reason = formatErrors(outcome);
     const code = outcome.errors?.[0]?.code ?? outcome.status;
     const known = this.reasons.get(code) ?? { text: reason, line, count: 0 };
     this.reasons.set(code, { ...known, count: known.count + 1 });
     // A spreadsheet would run it. The user's own cells stay as they are, for the file is made to be imported again.
     const safeReason = /^[=+\-@＝＋－＠]/.test(reason) ? `'${reason}` : reason;
-    const record = [...own.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
+    const record = [...this.#columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
     const isFirst = this.count === 0;
-    const records = isFirst ? [[...own, ...FAILURE_COLUMNS], record] : [record];
+    const records = isFirst ? [[...this.#columns, ...FAILURE_COLUMNS], record] : [record];
     // Spaces inside quotes belong to the cell.
     const text = stringify(records, { delimiter, bom: isFirst && needsBom, quoted_match: /^\s|\s$/ });
     try {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type EndpointName, TrackingClient } from 'tracking-client';
 import type { Failure, PlayName } from 'tracking-client/testing';
-import { parseHost, parseSecret, rejectFlag, secretOption, several, wholeNumber } from './flags.ts';
+import { addListenFlags, parseSecret, rejectFlag, secretOption, several, wholeNumber } from './flags.ts';
 import { CommandError } from './terminal.ts';
 
 /** The flags of the fake command. */
@@ -31,9 +31,7 @@ const MAX_COUNT = 1_000_000;
 
 /** Adds the flags of the fake command. */
 export function addFakeFlags(command: Command): Command {
-  return command
-    .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), 4010)
-    .option('--host <address>', 'address to bind', parseHost, '127.0.0.1')
+  return addListenFlags(command, 4010)
     .option('--play <name>', PLAYS.join(', '), several(parsePlay))
     .option('--speed <number>', 'times faster than real time', parseSpeed, 1)
     .option('--fail <what>', '[ENDPOINT:]STATUS-OR-KIND[:TIMES], e.g. all:500:3', several(parseFailure))

@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { CommandError } from './terminal.ts';
 
 /** Rejects the text of a flag; a text that may be secret is left out. */
@@ -33,8 +33,15 @@ export function secretOption(flags: string, description: string): Option {
 }
 
 /** Reads a host to listen on; an empty one would bind every address. */
-export function parseHost(text: string): string {
+function parseHost(text: string): string {
   return /^[\w.:-]+$/.test(text) ? text : rejectFlag('host', 'an address or a host name', text);
+}
+
+/** Adds the flags of a command that listens. */
+export function addListenFlags(command: Command, port: number): Command {
+  return command
+    .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), port)
+    .option('--host <address>', 'address to bind', parseHost, '127.0.0.1');
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };

@@ -7,7 +7,7 @@ import {
   type TrackerRequestOptions,
   type TrackingClient,
 } from 'tracking-client';
-import { CommandError, EXIT, formatReason, printJson, type Terminal, warn } from './terminal.ts';
+import { CommandError, EXIT, formatReason, print, printJson, type Terminal, warn } from './terminal.ts';
 import { plain } from './text.ts';
 
 /** The values of `--by`. They say which name of a tracker the command line gives. */
@@ -31,19 +31,28 @@ export function isAboutOneTracker(error: unknown): boolean {
   ].some((type) => error instanceof type);
 }
 
-/** Runs an action for one tracker after the other; one that fails is a line of its own, and the others go on. */
+/** The result of an action: a value for programs, and a line for people. */
+export interface NamedOutcome {
+  readonly value: unknown;
+  readonly text: string;
+}
+
+/** Runs an action for one tracker after the other. Each prints one line; one that fails does not stop the others. */
 export async function forEachNamed(
   client: TrackingClient,
   names: readonly string[],
   { by, json, terminal }: NamedTrackersOptions,
-  action: (id: string, options: TrackerRequestOptions) => Promise<void>,
+  action: (id: string, options: TrackerRequestOptions) => Promise<NamedOutcome>,
 ): Promise<number> {
   const { signal } = terminal;
   let exitCode: number = EXIT.done;
   for (const name of names) {
     try {
       const id = by === 'number' ? await findByNumber(client, name, signal) : name;
-      await action(id, { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' }) });
+      const request = { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' as const }) };
+      const { value, text } = await action(id, request);
+      if (json) printJson(terminal, value);
+      else print(terminal, text);
     } catch (error) {
       if (!isAboutOneTracker(error)) throw error;
       const message = plain(formatReason(error));

@@ -9,9 +9,9 @@ import {
 import { FIELDS } from './columns.ts';
 import { addFakeFlags, type FakeFlags } from './fake-flags.ts';
 import {
+  addListenFlags,
   parseDelimiter,
   parseEncoding,
-  parseHost,
   parseInterval,
   secretOption,
   several,
@@ -144,11 +144,8 @@ ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
     end(await module.couriers(makeClient(flags, logger), text ?? '', { ...flags, terminal }));
   });
 
-  program
-    .command('listen')
-    .description('receive webhooks and print them')
-    .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), 3000)
-    .option('--host <address>', 'address to bind', parseHost, '127.0.0.1')
+  const listening = program.command('listen').description('receive webhooks and print them');
+  addListenFlags(listening, 3000)
     .addOption(secretOption('--secret <secret>', 'of the webhooks, better set by'))
     .option('--json', 'print JSON, one value a line')
     .action(async (flags: Omit<ListenOptions, 'terminal'>) => {

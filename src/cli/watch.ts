@@ -26,7 +26,7 @@ const MIN_EVENT_WIDTH = 20;
 /** What to watch: numbers, or every tracker that the service still tracks. */
 export type Watched = { readonly inputs: readonly TrackerInput[] } | 'all';
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly intervalMs: number;
   readonly json?: boolean | undefined;
   readonly terminal: Terminal;

@@ -4,7 +4,8 @@ import { systemClock } from './clock.ts';
 const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
 /** Runs `callback` once when `signal` aborts, at once when it already has; gives a function that takes it back. */
-export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => {};
   if (signal.aborted) {
     callback();
     return () => {};
@@ -31,12 +32,12 @@ function listen(signal: AbortSignal) {
 }
 
 /** A controller that also aborts when `signal` does, for the same reason, until `unsubscribe` is called. */
-export function linkedController(signal: AbortSignal): {
+export function linkedController(signal: AbortSignal | undefined): {
   readonly controller: AbortController;
   readonly unsubscribe: () => void;
 } {
   const controller = new AbortController();
-  return { controller, unsubscribe: onAbort(signal, () => controller.abort(signal.reason)) };
+  return { controller, unsubscribe: onAbort(signal, () => controller.abort(signal?.reason)) };
 }
 
 /** Waits for `ms` milliseconds, at most 2^31 - 1, or rejects with the signal's own reason. */

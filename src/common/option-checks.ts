@@ -109,7 +109,7 @@ export function hasMethods<Name extends string>(
 export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 
 /** Header names and values; the result's names are in lower case. */
-export const headersOption = (name: string) => z.unknown().transform((value) => checkHeaders(name, value));
+export const headersOption = z.unknown().transform((value) => checkHeaders('headers', value));
 
 /** Rejects an option: "Expected `name` to be rule, got value"; of other values than numbers only the kind is shown. */
 export function refuseOption(name: string, rule: string, value: unknown): never {

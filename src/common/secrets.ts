@@ -4,7 +4,7 @@ const MASK = '[redacted]';
 const MAX_DEPTH = 100;
 
 /** `fetch` wraps a failure twice or three times; a longer chain tells a reader nothing more. */
-const MAX_CAUSES = 5;
+export const MAX_CAUSES = 5;
 const MAX_CAUSE_FRAMES = 5;
 
 /** A shorter secret can stand in ordinary words by chance, so it is masked only where it is a word of its own. */

@@ -57,7 +57,7 @@ export const CALL_SHAPE = {
   timeoutMs: timeoutOption.optional(),
   totalTimeoutMs: timeoutOption.optional(),
   retry: retryOption,
-  headers: headersOption('headers').optional(),
+  headers: headersOption.optional(),
   priority: choiceOption(['interactive', 'background']).optional(),
 } satisfies OptionShape<RequestOptions>;
 

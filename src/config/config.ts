@@ -81,7 +81,7 @@ const clientOptions = z.strictObject({
     hasMethods(value, 'acquire', 'snapshot'),
   ).optional(),
   fetch: functionOption<typeof globalThis.fetch>().optional(),
-  headers: headersOption('headers').optional(),
+  headers: headersOption.optional(),
   logger: z.custom<Logger>().optional(),
   logLevel: choiceOption(LOG_LEVELS).optional(),
   hooks: z.custom<Hooks>().optional(),

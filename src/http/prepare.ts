@@ -11,11 +11,11 @@ import {
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
-  ENDPOINT_NAMES,
   type Endpoint,
   type EndpointName,
   endpoints,
   type RetryClass,
+  ROUTES,
   type TimeoutClass,
 } from '../endpoints.ts';
 import { ConfigurationError, RequestValidationError } from '../errors.ts';
@@ -188,11 +188,7 @@ function checkRawRequest(request: RawRequest): void {
 
 /** The row whose path a raw path matches, so that both share one bucket. */
 function findRow(method: string, path: string): EndpointName | undefined {
-  return ENDPOINT_NAMES.find((name) => {
-    const row = endpoints[name];
-    const pattern = new RegExp(`^${row.path.replace(/\{\w+\}/g, '[^/]+')}$`);
-    return row.method === method && pattern.test(path);
-  });
+  return ROUTES.find((route) => route.method === method && route.pattern.test(path))?.endpoint;
 }
 
 /**

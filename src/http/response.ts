@@ -10,6 +10,7 @@ import {
 import type { Config } from '../config/config.ts';
 import { type ApiErrorDetails, ResponseValidationError, ResultsNotReadyError } from '../errors.ts';
 import type { AttemptInfo } from '../observability/hooks.ts';
+import { BULK_STATUSES } from '../schemas/bulk.ts';
 import { checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import { createApiError, excerpt, readErrorItems } from './api-error.ts';
 import type { CallOutcome, WithResponse } from './api-promise.ts';
@@ -36,7 +37,6 @@ interface Exchange<T = unknown> {
 
 const MAX_HEADER_TEXT_LENGTH = 200;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
-const BULK_STATUSES = ['success', 'partial', 'error'];
 
 /**
  * Reads what a call resolves to.

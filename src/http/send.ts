@@ -1,5 +1,5 @@
 import ky, { type KyInstance } from 'ky';
-import { maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
+import { MAX_CAUSES, maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import { ConnectionError, ResponseValidationError } from '../errors.ts';
 import type { PreparedRequest } from './prepare.ts';
@@ -170,7 +170,6 @@ const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 /** Deno has no codes, but its own sentence names the step. A URL holds no space, so it cannot imitate that sentence. */
 const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client error \(Connect\)/;
 
-const MAX_CAUSES = 5;
 const MAX_REASON_LENGTH = 200;
 
 /** The error and its causes, outermost first; empty for what is no error. */

@@ -117,9 +117,8 @@ export class PostgresDedupeStore implements DedupeStore {
     const leases = [...sent.values()].map(({ leaseMs }) => leaseMs);
     const keys = [...sent.keys()];
     const claims = await this.#table.claim(this.#pool, 'claim', keys, tokens, leases, OUTLASTS_SENDER_MS);
-    const claimOfKey = new Map(keys.map((key, index) => [key, claims[index]]));
     return requests.map(({ key, token }) => {
-      const claim = claimOfKey.get(key) ?? BUSY;
+      const claim = claims.get(key) ?? BUSY;
       return claim.status === 'acquired' && sent.get(key)?.token !== token ? BUSY : claim;
     });
   }

@@ -115,22 +115,20 @@ END $migration$`);
    *
    * @param keys - distinct keys
    * @param values - the parameters of the statement beside the keys
-   * @returns a claim for each key, in their order
+   * @returns the claims by key; one without a claim counts as `BUSY`, because its row went away between the two statements
    */
   async claim(
     client: Queryable,
     statement: 'claim' | 'take',
     keys: readonly string[],
     ...values: readonly unknown[]
-  ): Promise<readonly Claim[]> {
+  ): Promise<ReadonlyMap<string, Claim>> {
     const taken = new Map<string, Claim>();
     for (const [key, { attempts }] of await this.run(client, statement, keys, ...values)) {
       taken.set(key, { status: 'acquired', attempt: Number(attempts) });
     }
     const left = keys.filter((key) => !taken.has(key));
-    const known = await this.look(client, left);
-    // A row that went away between the two statements is free by now, and must come again.
-    return keys.map((key) => taken.get(key) ?? known.get(key) ?? BUSY);
+    return new Map([...taken, ...(await this.look(client, left))]);
   }
 
   /** What the table says about keys right now; nothing of a key without a row. */

@@ -5,7 +5,7 @@ import type { Logger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
 import type { EventCallback, WebhookCallbacks } from '../webhooks/callbacks.ts';
 import { DEFAULT_COMMAND_TIMEOUT_MS, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
-import { processWebhook } from '../webhooks/inbox.ts';
+import { isStoreDown, processWebhook } from '../webhooks/inbox.ts';
 import {
   buildCommonOptions,
   type DeadLetterContext,
@@ -181,8 +181,7 @@ export class TransactionalInbox<Source extends TransactionSource>
       for (const job of open) {
         await this.#handleAlone(job, limits);
         // Every further event would wait for a database that is down.
-        const isDown = job.items.some(({ state }) => state === 'unavailable');
-        if (isDown) return setState(getItems(open).filter(isOpen), 'unavailable');
+        if (isStoreDown(job.items)) return setState(getItems(open).filter(isOpen), 'unavailable');
       }
     });
   }
@@ -207,7 +206,7 @@ export class TransactionalInbox<Source extends TransactionSource>
   async #handleTogether(jobs: readonly Job<TransactionContext<Source>>[], limits: Limits): Promise<boolean> {
     const items = getItems(jobs).filter(isOpen);
     const failure = await this.#transact(jobs, limits);
-    if (failure instanceof Object && failure.error instanceof TransactionEndedError) {
+    if (failure?.error instanceof TransactionEndedError) {
       this.#settings.onError(failure.error, 'callback', getKeys(items));
     }
     // One key that another receiver holds must not keep the webhook from all others.
@@ -259,7 +258,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     // Short, for it stays in the row.
     const token = randomUUID().slice(0, 8);
     let hasTaken = false;
-    let callbackError: { readonly error: unknown } | undefined;
+    let hasCallbackFailed = false;
     try {
       await inTransaction(this.#pool, this.#commandTimeoutMs, async (transaction, discard) => {
         // A runner may repeat all of this when its commit fails.
@@ -272,7 +271,7 @@ export class TransactionalInbox<Source extends TransactionSource>
           lockTimeoutMs + this.#commandTimeoutMs,
         );
         hasTaken = true;
-        for (const [index, item] of items.entries()) applyClaim(item, claims[index] ?? BUSY);
+        for (const item of items) applyClaim(item, claims.get(item.key) ?? BUSY);
         for (const job of jobs) {
           const claimed = job.items.filter(isClaimed);
           if (claimed.length === 0 || signal?.aborted) continue;
@@ -286,7 +285,7 @@ export class TransactionalInbox<Source extends TransactionSource>
               signal,
             );
           } catch (error) {
-            callbackError = { error };
+            hasCallbackFailed = true;
             // The callback may go on using the connection, which must then not be lent to anyone else.
             if (error instanceof CallbackTimeoutError) discard();
             throw error;
@@ -303,7 +302,7 @@ export class TransactionalInbox<Source extends TransactionSource>
         for (const item of items) applyClaim(item, BUSY);
         return undefined;
       }
-      if (callbackError === undefined && !isOfCallback(error)) {
+      if (!hasCallbackFailed && !isOfCallback(error)) {
         this.#giveUp(items, error);
         return undefined;
       }
@@ -313,7 +312,7 @@ export class TransactionalInbox<Source extends TransactionSource>
         'open',
       );
       if (jobs.length > 1) await this.#reopen(unfinished, token);
-      return { error, token: callbackError === undefined ? null : token };
+      return { error, token: hasCallbackFailed ? token : null };
     }
   }
 

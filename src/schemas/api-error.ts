@@ -29,7 +29,7 @@ export function isKnownErrorCode(code: string): code is KnownErrorCode {
   return KNOWN_ERROR_CODES.some((known) => known === code);
 }
 
-export const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
+const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 /** An error code; one that the service adds later is a plain string. */
 export type ErrorCode = z.output<typeof errorCodeSchema>;
 

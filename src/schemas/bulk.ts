@@ -16,6 +16,10 @@ import { trackerInputSchema, trackerSchema } from './tracker.ts';
 
 /** The most trackers one bulk request may create. */
 export const MAX_BULK_ITEMS = 100;
+/** The outcomes of a bulk request. */
+export const BULK_STATUSES = ['success', 'partial', 'error'] as const;
+/** The outcomes of one item of it. */
+export const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
 
 const rightSize = expected(`to have 1 to ${MAX_BULK_ITEMS} items`, kindOf, 'items');
 
@@ -70,7 +74,7 @@ export interface BulkInputData extends RecordOf<typeof bulkInputDataFields> {}
 
 const bulkItemFields = {
   /** What became of it. */
-  itemStatus: nullish(openEnum(['created', 'existing', 'error'])),
+  itemStatus: nullish(openEnum(ITEM_STATUSES)),
   /** The item as the service read it. */
   inputData: nullish(bulkInputDataSchema),
   /** The tracker, new or existing. */
@@ -85,7 +89,7 @@ export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
 
 const bulkResultFields = {
   /** `success`, `partial` (some items failed) or `error` (none was created). */
-  status: openEnum(['success', 'partial', 'error']),
+  status: openEnum(BULK_STATUSES),
   /** How many items came out how. */
   summary: nullish(
     record({

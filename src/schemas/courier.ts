@@ -3,11 +3,7 @@ import { formatPath, kindOf } from '../common/validation.ts';
 import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from './record.ts';
 
 /** The fields a courier may require, as known today. */
-export const COURIER_REQUIRED_FIELDS = [
-  'destinationPostCode',
-  'destinationCountryCode',
-  'courierAccount',
-] as const;
+const COURIER_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
 
 const courierFields = {
   /** The code that requests use for it. */

@@ -14,17 +14,10 @@ export const STATUS_MILESTONES = [
 ] as const;
 
 /** The values of `statusCategory` known today. */
-export const STATUS_CATEGORIES = [
-  'data',
-  'transit',
-  'destination',
-  'customs',
-  'delivery',
-  'exception',
-] as const;
+const STATUS_CATEGORIES = ['data', 'transit', 'destination', 'customs', 'delivery', 'exception'] as const;
 
 /** The values of `statusCode` known today. */
-export const STATUS_CODES = [
+const STATUS_CODES = [
   'data_order_created',
   'data_order_cancelled',
   'data_delivery_proposed',

@@ -15,8 +15,10 @@ import {
   textOrTexts,
 } from './record.ts';
 
-const DAY_MS = 86_400_000;
-const MAX_SHIPPING_AGE_DAYS = 180;
+/** A day in milliseconds. */
+export const DAY_MS = 86_400_000;
+/** The oldest `shippingDate` that the service accepts, in days. */
+export const MAX_SHIPPING_AGE_DAYS = 180;
 /** The offset of the time zone in which a local time ends last. */
 const LAST_ZONE = '-12:00';
 
@@ -155,6 +157,8 @@ export interface Tracker extends RecordOf<typeof trackerFields> {}
 /** The page and page size that `trackers.list` asks for by itself. */
 export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;
+export const MAX_PAGE_SIZE = 500;
+const PAGE_SIZE_RULE = expected(`to be 1 to ${MAX_PAGE_SIZE}`, String);
 
 /** The schema of `TrackerListQuery`. */
 export const trackerListQuerySchema = z.object({
@@ -167,8 +171,8 @@ export const trackerListQuerySchema = z.object({
   /** Trackers a page, 1 to 500. Default 100. */
   limit: z
     .int(expected('to be a whole number'))
-    .min(1, expected('to be 1 to 500', String))
-    .max(500, expected('to be 1 to 500', String))
+    .min(1, PAGE_SIZE_RULE)
+    .max(MAX_PAGE_SIZE, PAGE_SIZE_RULE)
     .nullish()
     .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
   /** `1` oldest first, `-1` newest first; the service's own order when left out. */

@@ -31,10 +31,6 @@ export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courie
   trackerId: observed(trackerSchema.shape.trackerId),
   /** In upper case, whatever was sent. */
   trackingNumber: observed(trackerSchema.shape.trackingNumber),
-  /** False once the tracker is archived. */
-  isSubscribed: observed(trackerSchema.shape.isSubscribed),
-  /** ISO 8601 date-time. */
-  createdAt: observed(trackerSchema.shape.createdAt),
 });
 /**
  * The tracker of a push: the flat shape has its ids only, and `isTracked` is never sent. Match it to your record by

@@ -93,7 +93,7 @@ export interface RecordedRequest {
 }
 
 /** Maximum number of API keys of an account. */
-export const MAX_API_KEYS = 20;
+const MAX_API_KEYS = 20;
 
 /** Only text and numbers, because every object would be the same seed. */
 export const seedOption = option<string | number>('a string or a number', (value) =>

@@ -29,7 +29,7 @@ export function toStalledResponse({ status, headers, body }: FakeResponse, signa
       controller.enqueue(bytes.subarray(0, Math.ceil(bytes.length / 2)));
       // Some transports end the stream on abort themselves. They must come first, so this waits for a microtask.
       const fail = () => controller.error(signal?.reason);
-      if (signal !== undefined) onAbort(signal, () => void Promise.resolve().then(fail));
+      onAbort(signal, () => void Promise.resolve().then(fail));
     },
   });
   // Without a length, MSW 3 takes the end of the connection for the end of the body.
@@ -62,7 +62,7 @@ export function createFetch(
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     const aborted = new Promise<never>((_, reject) => {
-      if (signal !== undefined) onAbort(signal, () => reject(signal.reason));
+      onAbort(signal, () => reject(signal?.reason));
     });
     const isOwnBase = new URL(request.url).pathname.startsWith(`${ownBasePath}/`);
     const response = toFakeRequest(request, isOwnBase ? ownBasePath : undefined)

@@ -14,9 +14,9 @@ import {
   TimeoutError,
 } from '../errors.ts';
 import { createApiError } from '../http/api-error.ts';
-import type { WithResponse } from '../http/api-promise.ts';
+import type { CallOutcome } from '../http/api-promise.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../schemas/api-error.ts';
-import type { BulkItem, BulkResult } from '../schemas/bulk.ts';
+import { type BulkItem, type BulkResult, ITEM_STATUSES } from '../schemas/bulk.ts';
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 
 /**
@@ -52,10 +52,11 @@ export interface BulkOutcome {
 export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
 /** The error of a bulk response that rejects the request as a whole; undefined when it reports on items. */
-export function findRequestError(details: WithResponse<BulkResult>): ApiError | undefined {
-  const { data: result, response, requestId, attempts } = details;
+export function findRequestError(outcome: CallOutcome<BulkResult>): ApiError | undefined {
+  const { data: result } = outcome;
   const hasItems = Array.isArray(result.data) && result.data.length > 0;
   if (hasItems || !result.error) return undefined;
+  const { response, requestId, attempts } = outcome.details();
   const { data: error } = apiErrorItemSchema.safeParse(result.error);
   const errors = error === undefined ? [] : [error];
   const { method, path } = endpoints['trackers.createBulk'];
@@ -90,8 +91,6 @@ export function isAccountError(error: unknown): boolean {
     error instanceof NoActiveSubscriptionError
   );
 }
-
-const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
 
 function toResult(item: BulkItem | undefined): InputResult {
   if (item === undefined) {

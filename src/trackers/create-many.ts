@@ -197,7 +197,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
       const request = prepareRequest(config, 'trackers.createBulk', { body: bodies });
       const options = { ...this.#callOptions, signal: controller.signal };
       const outcome = await execute(this.#context, request, options, () => this.#unsent.delete(controller));
-      const error = findRequestError(outcome.details());
+      const error = findRequestError(outcome);
       if (error === undefined) return readResults(bodies, outcome.data);
       throw new CallFailure(error, outcome.mayHaveBeenCarriedOutBefore || mayHaveBeenCarriedOut(error));
     } catch (failure) {

@@ -8,6 +8,7 @@ import type { BulkResult } from '../schemas/bulk.ts';
 import {
   DEFAULT_PAGE,
   DEFAULT_PAGE_SIZE,
+  MAX_PAGE_SIZE,
   type Tracker,
   type TrackerInput,
   type TrackerListQuery,
@@ -21,8 +22,6 @@ import { TrackerPoll, waitUntilStopped } from './poll.ts';
 import { type TrackerIds, TrackerPolls } from './poll-many.ts';
 import { type PollManyOptions, type PollOptions, pollManyOptions } from './poll-options.ts';
 import type { PollUpdate } from './polled-tracker.ts';
-
-const MAX_PAGE_SIZE = 500;
 
 /** The input of a call that addresses one tracker. */
 function toInput(id: string, options: TrackerRequestOptions | undefined) {

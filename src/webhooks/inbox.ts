@@ -134,7 +134,8 @@ export async function processWebhook<Extra extends object>(
   return buildReport(jobs, { ...parsed, ...told, others: others.length });
 }
 
-function isStoreDown(items: readonly WorkItem[]): boolean {
+/** True if the store failed for one of the items. */
+export function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
 

@@ -3,7 +3,9 @@ import {
   compileWhenHot,
   errorMap,
   formatPath,
+  isJsonObject,
   kindOf,
+  MAX_ISSUES,
   toValidationIssues,
   type ValidationIssue,
 } from '../common/validation.ts';
@@ -118,10 +120,6 @@ function countObjects(text: string): number {
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** More than any shipment has; checking a million would take a gigabyte for what is wrong with them. */
 const MAX_TRACKING_NUMBERS = 1_000;
@@ -296,7 +294,6 @@ function findIssues(schema: z.ZodType, sent: unknown, position?: number): Valida
 }
 
 const MAX_ITEMS_WITH_ISSUES = 100;
-const MAX_ISSUES_PER_ITEM = 20;
 
 /**
  * Collects the first issues of the first items of a body: every byte of a body can break a rule, and an issue takes hundreds of
@@ -308,7 +305,7 @@ class IssueList {
   /** Whether there is no room for more issues of an item, so that nobody needs to look for them. */
   isFull(index: number): boolean {
     const issues = this.#issuesOfItem.get(index);
-    if (issues !== undefined) return issues.length >= MAX_ISSUES_PER_ITEM;
+    if (issues !== undefined) return issues.length >= MAX_ISSUES;
     return this.#issuesOfItem.size >= MAX_ITEMS_WITH_ISSUES;
   }
 
@@ -316,7 +313,7 @@ class IssueList {
   add(index: number, describe: () => readonly ValidationIssue[]): void {
     if (this.isFull(index)) return;
     const issues = this.#issuesOfItem.get(index) ?? [];
-    this.#issuesOfItem.set(index, [...issues, ...describe()].slice(0, MAX_ISSUES_PER_ITEM));
+    this.#issuesOfItem.set(index, [...issues, ...describe()].slice(0, MAX_ISSUES));
   }
 
   list(): ItemIssues[] {

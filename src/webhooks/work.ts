@@ -217,10 +217,7 @@ export async function callWithTimeout(
   parent: AbortSignal | undefined,
   onStart: (call: CallUnderWay) => void = () => {},
 ): Promise<void> {
-  const { controller, unsubscribe } =
-    parent === undefined
-      ? { controller: new AbortController(), unsubscribe: () => {} }
-      : linkedController(parent);
+  const { controller, unsubscribe } = linkedController(parent);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {

@@ -6,7 +6,7 @@ import { API_KEY } from './make-client.ts';
 import { type Behaviour, type ScriptedServer, startServer } from './scripted-server.ts';
 
 /** Limits that no test reaches. */
-export const PLENTY = Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, 1_000]));
+const PLENTY = Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, 1_000]));
 
 /** A client that really sends, without retries unless the options say otherwise. */
 export function wireClient(baseUrl: string, options: TrackingClientOptions = {}): TrackingClient {

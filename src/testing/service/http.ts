@@ -1,4 +1,4 @@
-import { ENDPOINT_NAMES, type EndpointName, endpoints } from '../../endpoints.ts';
+import { type EndpointName, ROUTES } from '../../endpoints.ts';
 import type { ApiErrorItem } from '../../schemas/api-error.ts';
 
 /** A request of any transport. */
@@ -98,11 +98,6 @@ export function checkApiKey(headers: Headers, apiKeys: readonly string[] | undef
     throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
 }
 
-const routes = ENDPOINT_NAMES.map((endpoint) => {
-  const { method, path } = endpoints[endpoint];
-  return { endpoint, method, pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`) };
-});
-
 function removeBasePath(pathname: string, basePath: string | undefined): string {
   if (basePath === undefined) return /^.*?\/v\d+(\/.*)$/.exec(pathname)?.[1] ?? '';
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
@@ -119,7 +114,7 @@ function decodeSegment(segment: string): string {
 /** Finds the endpoint of a request, or the methods that its path has. */
 export function findRoute(method: string, pathname: string, basePath?: string) {
   const path = removeBasePath(pathname, basePath);
-  const matches = routes.filter(({ pattern }) => pattern.test(path));
+  const matches = ROUTES.filter(({ pattern }) => pattern.test(path));
   const route = matches.find((candidate) => candidate.method === method);
   if (route === undefined) return { allowedMethods: [...new Set(matches.map((match) => match.method))] };
   const segments = Object.entries(route.pattern.exec(path)?.groups ?? {});

@@ -2,11 +2,8 @@ import type { z } from 'zod';
 import { errorMap, formatPath } from '../../common/validation.ts';
 import { endpoints } from '../../endpoints.ts';
 import type { ApiErrorItem } from '../../schemas/api-error.ts';
-import type { TrackerRequest } from '../../schemas/tracker.ts';
+import { DAY_MS, MAX_SHIPPING_AGE_DAYS, type TrackerRequest } from '../../schemas/tracker.ts';
 import { rejection, ServiceError } from './http.ts';
-
-const DAY_MS = 86_400_000;
-const MAX_SHIPPING_AGE_DAYS = 180;
 
 /**
  * ISO 3166-1 alpha-3 codes and `XKX` for Kosovo, which couriers use. The alpha-2 code stands before those that do not begin

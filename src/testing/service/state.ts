@@ -1,7 +1,7 @@
 import { EVENTS_TOPIC } from '../../events/keys.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
-import type { TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
+import { DAY_MS, type TrackerRequest, type TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Shipment } from '../../schemas/tracking.ts';
 import { type EventsMessage, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
@@ -24,7 +24,6 @@ import {
   toPayload,
 } from './trackers.ts';
 
-const DAY_MS = 86_400_000;
 /** Our choice: the service only says "a long time without events". */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 /** Leaves time for a proof of delivery. */
