@@ -5,6 +5,7 @@ import { ConfigurationError } from '../src/errors.ts';
 import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
 import { CALLS, EVERY_CALL, TRACKER } from './support/calls.ts';
 import { API_KEY, BASE_URL, makeClient, rejectionOf } from './support/make-client.ts';
+import { settled } from './support/settled.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';
 
 const COURIERS = { body: { data: [] } };
@@ -41,7 +42,7 @@ describe('every endpoint of the table', () => {
   test.each(EVERY_CALL)('%s that nobody awaits → sent when it is made, once', async (_name, sample) => {
     const { client, requests } = makeClient({ body: sample.answer });
     const call = sample.call(client);
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     expect(requests).toHaveLength(1);
     await call;
     expect(requests).toHaveLength(1);

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
 import { TRACKER } from './support/calls.ts';
 import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
+import { settled } from './support/settled.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';
 
 const GOT = { body: { data: { tracker: TRACKER } }, headers: { 'x-request-id': 'req-1' } };
@@ -240,7 +241,7 @@ describe('the beginning and the end of a call', () => {
     controller.abort('enough');
     expect(await rejectionOf(call)).toBe('enough');
     giveKey('key');
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     expect(hooks.onRequest).not.toHaveBeenCalled();
     expect(hooks.onDone).toHaveBeenCalledOnce();
   });
@@ -383,7 +384,7 @@ describe('any course of a call', () => {
           ),
         );
         // What a late response still does.
-        await new Promise((resolve) => setImmediate(resolve));
+        await settled();
         expect(told[0]).toBe('onStart');
         expect(told.at(-1)).toBe('onDone');
         expect(told.filter((name) => name === 'onStart' || name === 'onDone')).toHaveLength(2);

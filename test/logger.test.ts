@@ -2,6 +2,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../src/errors.ts';
 import { formatError, LOG_LEVELS, resolveLogger } from '../src/observability/logger.ts';
+import { settled } from './support/settled.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -68,7 +69,7 @@ test('a logger that rejects → nobody has to handle it', async () => {
   try {
     const logger = { ...makeLogger(), warn: () => Promise.reject(new Error('disk full')) };
     resolveLogger(logger, 'debug').warn('line');
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     expect(unhandled).not.toHaveBeenCalled();
   } finally {
     process.off('unhandledRejection', unhandled);

@@ -6,9 +6,10 @@ import { MAX_PAUSE_MS, MAX_RAISE_FACTOR } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { CALLS } from '../support/calls.ts';
 import { API_KEY, BASE_URL } from '../support/make-client.ts';
+import { settled } from '../support/settled.ts';
 import { must, printed } from './must.ts';
 import { property } from './property.ts';
-import { nextTurn, VirtualTime } from './virtual-time.ts';
+import { VirtualTime } from './virtual-time.ts';
 
 const WINDOW_MS = 1_000;
 const MAX_UPLINK_MS = 500;
@@ -127,7 +128,7 @@ type Scenario = typeof scenario extends fc.Arbitrary<infer Made> ? Made : never;
 
 /** Lets a call go as far as it comes without time. */
 async function turns(): Promise<void> {
-  for (let count = 0; count < 3; count += 1) await nextTurn();
+  for (let count = 0; count < 3; count += 1) await settled();
 }
 
 /** One client against a service in virtual time; the plans are used up in the order in which requests leave. */

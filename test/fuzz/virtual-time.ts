@@ -1,3 +1,5 @@
+import { settled } from '../support/settled.ts';
+
 /** Time that moves only when a property says so, in place of the timers and the monotonic clock of the process. */
 export class VirtualTime {
   readonly #timers = new Map<number, { readonly firesAt: number; readonly callback: () => void }>();
@@ -48,22 +50,15 @@ export class VirtualTime {
 
   /** Moves to a moment and fires the timers on the way, each in a turn of its own. */
   async moveTo(atMs: number): Promise<void> {
-    await nextTurn();
+    await settled();
     for (let next = this.nextTimerAt; next <= atMs; next = this.nextTimerAt) {
       this.#nowMs = Math.max(this.#nowMs, next);
       for (const [timer, { firesAt, callback }] of this.#timers) {
         if (firesAt !== next || !this.#timers.delete(timer)) continue;
         callback();
       }
-      await nextTurn();
+      await settled();
     }
     this.#nowMs = Math.max(this.#nowMs, atMs);
   }
-}
-
-/** Resolves when every promise reaction that can run has run. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

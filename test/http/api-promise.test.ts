@@ -2,6 +2,7 @@ import { inspect, types } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { ApiPromise, type CallOutcome } from '../../src/http/api-promise.ts';
 import { rejectionOf } from '../support/make-client.ts';
+import { settled } from '../support/settled.ts';
 
 function outcome<T>(data: T): CallOutcome<T> {
   const rateLimit = { limit: 10, remaining: 9, resetMs: undefined };
@@ -30,7 +31,7 @@ async function unhandledDuring(run: () => unknown): Promise<unknown[]> {
   try {
     await run();
     // Node looks for unhandled rejections when the microtasks are done.
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     return reasons;
   } finally {
     process.off('unhandledRejection', collect);

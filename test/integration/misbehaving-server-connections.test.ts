@@ -9,7 +9,8 @@ import {
   silence,
   stall,
 } from '../support/scripted-server.ts';
-import { stoppedClientFor, turn, wireClientFor } from '../support/wire-client.ts';
+import { settled } from '../support/settled.ts';
+import { stoppedClientFor, wireClientFor } from '../support/wire-client.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -83,7 +84,7 @@ describe('connections', () => {
       const rejection = rejectionOf(client.couriers.list({ signal: controller.signal, timeoutMs: 5_000 }));
       await (bad === stall ? untilHeaders() : untilRequested());
       const untilClosed = async () => {
-        while (!server.closedConnections.has(1)) await turn();
+        while (!server.closedConnections.has(1)) await settled();
       };
       return { rejection, controller, untilClosed };
     };

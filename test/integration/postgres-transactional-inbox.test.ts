@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { TransactionalInbox, type TransactionalInboxOptions } from '../../src/postgres/index.ts';
+import { settled } from '../support/settled.ts';
 import { describeWithPostgres } from './services.ts';
 
 const silent = () => {};
@@ -180,7 +181,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
       (event, context) =>
         new Promise((_, reject) => {
           context.signal.addEventListener('abort', async () => {
-            await new Promise(setImmediate);
+            await settled();
             write(event, context).then(late.resolve, late.resolve);
             reject(context.signal.reason);
           });

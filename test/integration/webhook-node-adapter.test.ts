@@ -11,6 +11,7 @@ import {
   toNodeHandler,
   WebhookInbox,
 } from '../../src/webhooks/index.ts';
+import { settled } from '../support/settled.ts';
 import { deferred } from '../webhooks/support.ts';
 import { listening, makeClient, payloadOf, SECRET } from './webhook-loopback.ts';
 
@@ -191,7 +192,7 @@ test('a sender that hangs up while a middleware waits → no error, for that is 
     );
   });
   await hasHungUp.promise;
-  await new Promise(setImmediate);
+  await settled();
   expect(errors).toEqual([]);
 });
 

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { bucket, makeLimiter, settled } from './make-limiter.ts';
+import { settled } from '../support/settled.ts';
+import { bucket, makeLimiter } from './make-limiter.ts';
 
 const reason = new Error('the caller lost interest');
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, countGranted, makeLimiter, settled } from './make-limiter.ts';
+import { settled } from '../support/settled.ts';
+import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
 
 describe('an announced limit', () => {
   test('above the known one → waiting calls go at once', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { AcquireOptions } from '../../src/limiter/limiter.ts';
 import { Buckets } from '../../src/limiter/queue.ts';
-import { bucket, type Call, makeLimiter, settled } from './make-limiter.ts';
+import { settled } from '../support/settled.ts';
+import { bucket, type Call, makeLimiter } from './make-limiter.ts';
 
 type Acquire = (overrides: Partial<AcquireOptions>) => Call;
 

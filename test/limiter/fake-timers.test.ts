@@ -3,7 +3,8 @@
 import { mock } from 'node:test';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { bucket, settled } from './make-limiter.ts';
+import { settled } from '../support/settled.ts';
+import { bucket } from './make-limiter.ts';
 
 const ASKED = { bucket, limit: 1, priority: 'interactive' } as const;
 /** From an answer to the return of its token. */

@@ -1,6 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import type { AcquireOptions, Permit, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
+import { settled } from '../support/settled.ts';
 
 /** A call under observation. */
 export interface Call {
@@ -80,11 +81,4 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
 /** How many of the calls hold a permit. */
 export function countGranted(calls: readonly Call[]): number {
   return calls.filter((call) => call.state === 'granted').length;
-}
-
-/** Resolves when every promise reaction that can run has run. */
-export function settled(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

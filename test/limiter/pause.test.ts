@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, countGranted, makeLimiter, settled } from './make-limiter.ts';
+import { settled } from '../support/settled.ts';
+import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
 
 describe('a 429', () => {
   test('with a delay of 5 s → nobody goes before that, though tokens are free', async () => {

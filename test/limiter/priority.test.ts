@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, type Call, countGranted, makeLimiter, settled } from './make-limiter.ts';
+import { settled } from '../support/settled.ts';
+import { bucket, type Call, countGranted, makeLimiter } from './make-limiter.ts';
 
 const background = { priority: 'background' } as const;
 

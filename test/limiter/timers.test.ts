@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { QueueFullError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
+import { settled } from '../support/settled.ts';
 import { watchTimers } from '../support/watch-timers.ts';
-import { bucket, countGranted, makeLimiter, settled } from './make-limiter.ts';
+import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
 
 describe('the one timer', () => {
   test('nobody waits, though tokens are out → no timer', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
-import { bucket, countGranted, makeLimiter, settled } from './make-limiter.ts';
+import { settled } from '../support/settled.ts';
+import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
 
 describe('granting', () => {
   test('four calls at a limit of 3 → three granted at once, the fourth waits', async () => {

@@ -6,6 +6,7 @@ import { telemetryHooks } from '../../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { rejectionOf } from '../support/make-client.ts';
+import { settled } from '../support/settled.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 import { makeRecorder, type Recorder } from './recorder.ts';
 
@@ -217,7 +218,7 @@ describe('the spans of', () => {
     await create(client);
     const controller = new AbortController();
     const waiting = rejectionOf(create(client, controller.signal));
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     controller.abort('enough');
     await waiting;
     const call = recorder.spans().at(-1);

@@ -11,6 +11,7 @@ import {
   type WebhookReport,
 } from '../../src/webhooks/index.ts';
 import { listening, payloadOf, type Running } from '../integration/webhook-loopback.ts';
+import { settled } from '../support/settled.ts';
 import { makeRecorder, type Recorder } from './recorder.ts';
 
 const SECRET = 'whsec-0123456789abcdef';
@@ -77,7 +78,7 @@ describe('a webhook that is', () => {
 
   test('handled by a callback with spans of its own → they are children, also after a wait', async () => {
     const handler = async () => {
-      await new Promise((resolve) => setImmediate(resolve));
+      await settled();
       recorder.tracer.startActiveSpan('save the event', (span) => span.end());
     };
     await post(makeHandler({ onEvent: handler }), payloadOf('e-1'));

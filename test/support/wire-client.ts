@@ -4,6 +4,7 @@ import { ENDPOINT_NAMES } from '../../src/endpoints.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { API_KEY } from './make-client.ts';
 import { type Behaviour, type ScriptedServer, startServer } from './scripted-server.ts';
+import { settled } from './settled.ts';
 
 /** Limits that no test reaches. */
 const PLENTY = Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, 1_000]));
@@ -30,13 +31,6 @@ export async function wireClientFor(
   return { server, client: wireClient(server.baseUrl, options) };
 }
 
-/** Lets everything happen that waits for no timer. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
-}
-
 /**
  * A server that follows a script, and a client whose timers stand still until the test moves them, so that it can run
  * out of time at an exact point. The network is real. Give the timers back with `vi.useRealTimers()`.
@@ -54,9 +48,9 @@ export async function stoppedClientFor(
     return response;
   };
   const until = async (isSo: () => boolean) => {
-    while (!isSo()) await turn();
+    while (!isSo()) await settled();
     // The pipeline has to take notice, too.
-    for (let count = 0; count < 5; count += 1) await turn();
+    for (let count = 0; count < 5; count += 1) await settled();
   };
   return {
     server,
@@ -80,7 +74,7 @@ export async function settleWithStoppedTimers<T>(
   };
   call.then(end, end);
   while (!isOver) {
-    await turn();
+    await settled();
     vi.advanceTimersByTime(chooseStepMs());
   }
   return await call;

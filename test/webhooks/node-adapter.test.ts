@@ -3,6 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { toNodeHandler } from '../../src/webhooks/index.ts';
+import { settled } from '../support/settled.ts';
 import { makeHandler, SECRET } from './make-handler.ts';
 
 function incomingPost(): IncomingMessage {
@@ -72,7 +73,7 @@ test('a body that nobody reads → left alone until the response', async () => {
   incoming.push('first');
   let isTouched: boolean | undefined;
   const receive = toNodeHandler(async () => {
-    await new Promise(setImmediate);
+    await settled();
     isTouched = incoming.readableDidRead;
     return new Response();
   });

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createFakeTrackingService, type FakeServer } from '../../../src/testing/index.ts';
+import { settled } from '../../support/settled.ts';
 import { itFailsAlike } from '../../testing/transport/failure-kinds.ts';
 
 const headers = { authorization: 'Bearer key', 'content-type': 'application/json' };
@@ -57,7 +58,7 @@ describe('fake.listen', () => {
       () => 'answered',
       () => 'ended',
     );
-    while (fake.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (fake.requests.length === 0) await settled();
     await server.close();
     expect(await pending).toBe('ended');
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { bucket, countGranted, settled } from '../../limiter/make-limiter.ts';
+import { bucket, countGranted } from '../../limiter/make-limiter.ts';
+import { settled } from '../../support/settled.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
 import { grantNone } from './scripted-redis.ts';
 

@@ -1,6 +1,7 @@
 import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
-import { bucket, type Call, settled, useVirtualTime } from '../../limiter/make-limiter.ts';
+import { bucket, type Call, useVirtualTime } from '../../limiter/make-limiter.ts';
+import { settled } from '../../support/settled.ts';
 import { ScriptedRedis } from './scripted-redis.ts';
 
 /** From a failed command until every token that Redis gave out is surely back. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../../src/errors.ts';
 import type { RedisLimiterOptions } from '../../../src/redis/index.ts';
-import { bucket, countGranted, settled } from '../../limiter/make-limiter.ts';
+import { bucket, countGranted } from '../../limiter/make-limiter.ts';
+import { settled } from '../../support/settled.ts';
 import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
 import { grantAll, grantNone, neverReply, refuseConnection } from './scripted-redis.ts';
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { QueueFullError } from '../../../src/errors.ts';
 import { LongPauseError } from '../../../src/limiter/limiter.ts';
-import { bucket, settled } from '../../limiter/make-limiter.ts';
+import { bucket } from '../../limiter/make-limiter.ts';
+import { settled } from '../../support/settled.ts';
 import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
 import { grantAll, grantNone, neverReply, refuseConnection } from './scripted-redis.ts';
 

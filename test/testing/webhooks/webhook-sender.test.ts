@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
 import { createWebhookSender, type WebhookSenderOptions } from '../../../src/testing/index.ts';
+import { settled } from '../../support/settled.ts';
 import { makeFake, NUMBER } from '../make-fake.ts';
 
 type Receiver = (request: Request) => Response | Promise<Response>;
@@ -439,7 +440,7 @@ describe('sender.start with callbacks that fail', () => {
         expect.any(Error),
       );
       vi.useRealTimers();
-      await new Promise((resolve) => setImmediate(resolve));
+      await settled();
       expect(unhandled).not.toHaveBeenCalled();
     } finally {
       process.off('unhandledRejection', unhandled);
