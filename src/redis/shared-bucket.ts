@@ -230,10 +230,10 @@ export class SharedBucket {
     this.#grantHeld(now);
     this.#grantShare(now);
     this.#renewUnsent(now);
-    if (!this.#isAsking && this.#nextAskAt() <= now) void this.#ask();
+    if (!this.#isAsking && this.#nextAskAt(now) <= now) void this.#ask();
     // A call that Redis is just being asked for may get its token at once, unless this process uses its share.
     if (!this.#isAsking || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
-    this.#setTimer();
+    this.#setTimer(now);
   }
 
   #collect(now: number): void {
@@ -291,16 +291,16 @@ export class SharedBucket {
     return isUnsent ? sendBy - RENEW_AHEAD_MS : NEVER;
   }
 
-  #nextAskAt(): number {
+  #nextAskAt(now: number): number {
     if (this.#outage) {
       if (this.#queue.size === 0) return NEVER;
-      return this.#options.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : systemClock.now();
+      return this.#options.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : now;
     }
     const { interactive, total } = this.#wanted;
     // The first call needs a place, an interactive one may have the reserve, and nobody shall wait for us in vain.
     const { isWaiting, isInteractive } = this.#listed;
     const isNew = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
-    return isNew ? systemClock.now() : Math.min(this.#askAt, this.#tellBy);
+    return isNew ? now : Math.min(this.#askAt, this.#tellBy);
   }
 
   async #ask(): Promise<void> {
@@ -395,11 +395,10 @@ export class SharedBucket {
     });
   }
 
-  #setTimer(): void {
-    const now = systemClock.now();
+  #setTimer(now: number): void {
     const wakeAt = Math.min(
       this.#held[0]?.startsAt ?? NEVER,
-      this.#isAsking ? NEVER : this.#nextAskAt(),
+      this.#isAsking ? NEVER : this.#nextAskAt(now),
       this.#nextShareAt(now),
       ...Array.from(this.#tokens, (token) => this.#renewsAt(token)),
     );

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { bucket, countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { makeRedisLimiter } from './make-redis-limiter.ts';
@@ -207,6 +207,19 @@ describe('what Redis hears of the endpoint', () => {
 });
 
 describe('asking for tokens', () => {
+  test('a clock that moves with each look at it → a call asks without waiting for a timer', async () => {
+    const { acquire } = makeRedisLimiter();
+    let now = performance.now();
+    const reading = vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += 0.01;
+      return now;
+    });
+    onTestFinished(() => reading.mockRestore());
+    const call = acquire();
+    await settled();
+    expect(call.state).toBe('granted');
+  });
+
   test('50 calls in one tick → one command that asks for all', async () => {
     const { acquire, redis } = makeRedisLimiter();
     const calls = Array.from({ length: 50 }, () => acquire());
