@@ -1,12 +1,13 @@
 import { context, type Meter, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import * as z from 'zod';
+import { callGuarded } from '../common/guarded-call.ts';
 import { checkOptions, functionOption } from '../common/option-checks.ts';
 import {
   createWebhookHandler,
   type WebhookHandler,
   type WebhookHandlerOptions,
 } from '../webhooks/handler.ts';
-import { notify, type WebhookReport } from '../webhooks/report.ts';
+import type { WebhookReport } from '../webhooks/processor.ts';
 import { resolveTelemetry, type TelemetryOptions } from './scope.ts';
 
 function createMetrics(meter: Meter) {
@@ -58,7 +59,7 @@ export function tracedWebhookHandler<Extra extends object = object>(
           'tracking_client.webhook.handled': handled,
           'tracking_client.webhook.duplicates': duplicates,
         });
-      notify(onReport, report);
+      callGuarded(() => onReport?.(report));
     },
   });
   const receive = async (request: Request): Promise<Response> => {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
-import { batched } from '../webhooks/batched.ts';
 import {
+  batched,
   type Claim,
   DEFAULT_COMMAND_TIMEOUT_MS,
   type DedupeStore,

@@ -3,17 +3,20 @@ import * as z from 'zod';
 import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
-import type { EventCallback, WebhookCallbacks } from '../webhooks/callbacks.ts';
 import { DEFAULT_COMMAND_TIMEOUT_MS, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 import { isStoreDown, processWebhook } from '../webhooks/inbox.ts';
 import {
   buildCommonOptions,
   type DeadLetterContext,
+  type EventCallback,
   type InboxErrorContext,
   type InboxSettings,
+  type ProcessOptions,
   resolveCommonOptions,
-} from '../webhooks/options.ts';
-import type { ProcessOptions, WebhookProcessor, WebhookReport } from '../webhooks/report.ts';
+  type WebhookCallbacks,
+  type WebhookProcessor,
+  type WebhookReport,
+} from '../webhooks/processor.ts';
 import {
   applyClaim,
   CallbackTimeoutError,

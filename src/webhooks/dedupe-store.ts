@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 /** What a claim of one key found. */
 export type Claim =
   | {
-      /** The key is ours until the lease ends. */
+      /** The key belongs to the claimant until the lease ends. */
       readonly status: 'acquired';
-      /** Counts from 1, over all receivers. */
+      /** The number of this attempt, from 1, over all receivers. */
       readonly attempt: number;
     }
   | {
@@ -54,22 +54,81 @@ export interface DedupeStore {
   release(keys: readonly string[], options: { readonly token: string }): Promise<void>;
 }
 
-/** The sender repeats a push for six days, so whatever must outlast it is kept for seven. In milliseconds. */
+/** Seven days in milliseconds: the sender repeats a push for six days (docs/service.md 8.5). */
 export const OUTLASTS_SENDER_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** The default of `commandTimeoutMs`: how long one call of a store may take, in milliseconds. */
+/** The default of `commandTimeoutMs`: the time limit of one call of a store, in milliseconds. */
 export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
 
 const HASHED = 'sha256:';
 
 /**
- * The key as a store can hold it: itself when it matches, else its SHA-256. Drivers send every broken surrogate as the same
- * character, which would make two keys one.
+ * Returns the key as a store can hold it: itself when it matches `storable`, else its SHA-256. Drivers send every broken
+ * surrogate as the same character, which would make two keys one.
  *
- * @param storable - matches what the store holds as it is
+ * @param storable - matches the keys that the store holds unchanged
  */
 export function storableKey(key: string, storable: RegExp): string {
-  // A key that looks hashed is hashed itself, or it could be taken for the hash of another one.
+  // A key that looks hashed is hashed too, because it could be mistaken for the hash of another key.
   if (storable.test(key) && !key.startsWith(HASHED)) return key;
   return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
+}
+
+/** The size up to which calls share a statement, so that it stays quick. A larger call is not split; it goes alone. */
+const MAX_BATCH_ITEMS = 1_000;
+
+interface WaitingCall<Item, Result> {
+  readonly items: readonly Item[];
+  readonly resolve: (results: readonly Result[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Lets calls that are made while a statement is under way share the next one. The first call is sent at once, so a call
+ * waits for at most one other statement. A shared statement that fails fails for all of its calls.
+ *
+ * @param send - runs one statement; resolves to one result an item. It must end within a time limit, since all others wait for it
+ * @returns a function that resolves to the results of its own items
+ */
+export function batched<Item, Result>(
+  send: (items: readonly Item[]) => Promise<readonly Result[]>,
+): (items: readonly Item[]) => Promise<readonly Result[]> {
+  const waiting: WaitingCall<Item, Result>[] = [];
+  let isUnderWay = false;
+
+  function takeCalls(): readonly WaitingCall<Item, Result>[] {
+    let itemCount = 0;
+    let end = 0;
+    for (const { items } of waiting) {
+      itemCount += items.length;
+      if (end > 0 && itemCount > MAX_BATCH_ITEMS) break;
+      end += 1;
+    }
+    return waiting.splice(0, end);
+  }
+
+  async function sendWaiting(): Promise<void> {
+    if (isUnderWay) return;
+    isUnderWay = true;
+    while (waiting.length > 0) {
+      const calls = takeCalls();
+      try {
+        const results = await send(calls.flatMap(({ items }) => items));
+        let start = 0;
+        for (const { items, resolve } of calls) {
+          resolve(results.slice(start, start + items.length));
+          start += items.length;
+        }
+      } catch (error) {
+        for (const { reject } of calls) reject(error);
+      }
+    }
+    isUnderWay = false;
+  }
+
+  return (items) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ items, resolve, reject });
+      void sendWaiting();
+    });
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { sleep } from '../common/abort.ts';
+import { callGuarded } from '../common/guarded-call.ts';
 import {
   checkIsObject,
   checkOptions,
@@ -18,50 +19,51 @@ import {
   WebhookParseError,
 } from '../errors.ts';
 import { formatError, type LogAdapter, resolveLogger } from '../observability/logger.ts';
-import { CALLBACK_OPTIONS, checkCallbacks, type WebhookCallbacks } from './callbacks.ts';
+import { buildAuthenticator, type WebhookSecretSource } from './auth.ts';
+import { findMediaTypeError, readRequestBody } from './body.ts';
 import type { DedupeStore } from './dedupe-store.ts';
 import { WebhookInbox } from './inbox.ts';
 import { MemoryDedupeStore } from './memory-store.ts';
-import { INBOX_OPTIONS, type InboxOptions } from './options.ts';
-import { notify, type WebhookOutcome, type WebhookProcessor, type WebhookReport } from './report.ts';
 import {
-  buildAuthenticator,
-  findMediaTypeError,
-  RefusalLog,
-  readRequestBody,
-  type WebhookSecretSource,
-} from './request.ts';
+  CALLBACK_OPTIONS,
+  checkCallbacks,
+  INBOX_OPTIONS,
+  type InboxOptions,
+  type WebhookCallbacks,
+  type WebhookOutcome,
+  type WebhookProcessor,
+  type WebhookReport,
+} from './processor.ts';
 
-/** Left between the last look at busy work and the deadline, for the response to get out. */
+/** Busy events are waited for until this long before the deadline, so that the response is sent in time. */
 const RESPONSE_MARGIN_MS = 1_000;
-/** How long a forced shutdown waits for undone work to be released. */
+/** A forced shutdown waits this long for the release of undone work. */
 const RELEASE_GRACE_MS = 50;
+/** Refused webhooks are logged at most this often, because anyone can send them. */
+const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
-/**
- * Options of `createWebhookHandler`: what to call, how to receive, and where handled events are remembered. With `store`, or with
- * neither `store` nor `inbox`, it takes every option of a `WebhookInbox`.
- */
+/** Options of `createWebhookHandler`. Without `inbox` it also takes every option of a `WebhookInbox`. */
 export interface WebhookHandlerOptions<Extra extends object = object>
   extends WebhookCallbacks<Extra>,
     InboxOptions {
   /**
-   * The account's webhook secret, a list of several while it is being changed, or a function that gives either for each webhook.
-   * `false` accepts webhooks from anyone. Required: `undefined` is refused, as an environment variable may be missing.
+   * The account's webhook secret, a list of several while it is being changed, or a function that returns either for each webhook.
+   * `false` accepts webhooks from anyone. Required: `undefined` is refused, because an environment variable may be missing.
    */
   readonly secret: WebhookSecretSource | false | undefined;
   /** An inbox with settings of its own: a `TransactionalInbox`, or a `WebhookInbox`. Default: a `WebhookInbox` with `store`. */
   readonly inbox?: WebhookProcessor<Extra> | undefined;
-  /** Remembers what was handled. Default: a `MemoryDedupeStore`, which forgets when the process ends. */
+  /** Remembers handled events. Default: a `MemoryDedupeStore`, which forgets them when the process ends. */
   readonly store?: DedupeStore | undefined;
-  /** The longest body to read, in bytes. Default: 10,485,760 (10 MiB). */
+  /** The longest body that is read, in bytes. Default: 10,485,760 (10 MiB). */
   readonly maxBodyBytes?: number | undefined;
-  /** When to respond though the work still goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
+  /** When to respond with 503 while the work goes on, in milliseconds; the sender waits about 15 s. Default: 12,000. */
   readonly deadlineMs?: number | undefined;
-  /** Told how each webhook went, also after its deadline. Default: none. */
+  /** Called with the report of each webhook, also after its deadline. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
   /**
-   * Told of each request that got no further: no secret, no JSON, too long; or an inbox that broke down. Default: writes to `logger`,
-   * about the former in one line a minute.
+   * Called for each request that is refused (wrong secret, no JSON, too long) and when an inbox throws. Default: writes to
+   * `logger`, refused requests in one line a minute.
    */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
 }
@@ -70,20 +72,21 @@ export interface WebhookHandlerOptions<Extra extends object = object>
 export interface WebhookHandler {
   (request: Request): Promise<Response>;
   /**
-   * Refuses new webhooks from now on with 503, and waits for the work under way.
+   * Refuses new webhooks with 503, and waits for the work under way.
    *
-   * @param options - `timeoutMs`: when to give up, in milliseconds; callbacks are told by their `signal`, and what has not begun is released. Default: none
+   * @param options - `timeoutMs`: how long to wait, in milliseconds; then the `signal` of running callbacks aborts and all other
+   * work is released. Default: without limit
    * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
 /**
- * Builds the function that receives the service's webhooks: 2xx only for what is durably handled, so that the sender
- * keeps and repeats the rest.
+ * Builds the function that receives the service's webhooks. It responds with 2xx only once everything is durably handled, so
+ * that the sender repeats the rest.
  *
  * @param options - see `WebhookHandlerOptions`; `secret` and a callback are required
- * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
+ * @returns a handler of web-standard requests; `toNodeHandler` adapts it to `node:http`, Express and Fastify
  * @throws ConfigurationError when an option is missing or makes no sense
  * @example
  * const webhooks = createWebhookHandler({
@@ -104,9 +107,9 @@ export function createWebhookHandler<Extra extends object = object>(
 
 const handlerOptions = z.strictObject({
   ...CALLBACK_OPTIONS,
-  // Undefined where the handler makes the inbox; `resolveInboxOptions` fills the defaults in.
+  // Optional, because `resolveInboxOptions` fills the defaults in.
   ...z.object(INBOX_OPTIONS).partial().shape,
-  // Checked by what compares it.
+  // Checked by `buildAuthenticator`.
   secret: z.custom<WebhookSecretSource | false>().optional(),
   inbox: option<WebhookProcessor>('a WebhookInbox or a TransactionalInbox', (value) =>
     hasMethods(value, 'process'),
@@ -118,8 +121,8 @@ const handlerOptions = z.strictObject({
 } satisfies OptionShape<WebhookHandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
-/** Explains a mix-up, for which the schema would only say "got an object". */
-function refuseMixUp(inbox: unknown, store: unknown): void {
+/** Reports swapped options before the schema does, whose message would end with "got an object". */
+function rejectSwappedOptions(inbox: unknown, store: unknown): void {
   if (hasMethods(inbox, 'claim')) {
     throw new ConfigurationError(
       'Expected `inbox` to be a WebhookInbox or a TransactionalInbox, got a store: give it as `store`',
@@ -130,7 +133,7 @@ function refuseMixUp(inbox: unknown, store: unknown): void {
   }
 }
 
-/** The inbox that was given, or one on the store that was given. */
+/** Returns the given inbox, or builds one on the given store. */
 function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra>): WebhookProcessor<Extra> {
   const { inbox, store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError, logger } =
     options;
@@ -145,7 +148,9 @@ function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra
   }
   const [name] = Object.entries(inboxOptions).find(([, value]) => value !== undefined) ?? [];
   if (name !== undefined) {
-    throw new ConfigurationError(`Expected \`${name}\` to be an option of the \`inbox\`, got both`);
+    throw new ConfigurationError(
+      `Expected \`${name}\` to be an option of the \`inbox\`, got both: give it to the inbox`,
+    );
   }
   return inbox;
 }
@@ -163,7 +168,7 @@ class Receiver<Extra extends object> {
 
   constructor(options: WebhookHandlerOptions<Extra>) {
     checkIsObject('options', options);
-    refuseMixUp(options.inbox, options.store);
+    rejectSwappedOptions(options.inbox, options.store);
     const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
       handlerOptions,
       options,
@@ -178,11 +183,11 @@ class Receiver<Extra extends object> {
     this.#onRefused = onRefused ?? logRefusals(resolveLogger(logger));
   }
 
-  /** One webhook, from its request to our response. */
+  /** Turns the request of one webhook into our response. */
   async receive(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond(this.#isClosing ? 'closing' : 'alive', request);
     if (request.method !== 'POST') return respond('method_not_allowed', request);
-    // One for each webhook: in a Worker, a signal belongs to the request that made it.
+    // A controller for each webhook, because in a Worker a signal belongs to the request that made it.
     const shutdown = new AbortController();
     const work = this.#accept(request, shutdown.signal);
     const entry = { work, shutdown };
@@ -194,7 +199,7 @@ class Receiver<Extra extends object> {
   /** Never rejects. */
   async #accept(request: Request, signal: AbortSignal): Promise<Response> {
     const startedAt = performance.now();
-    // A webhook that came before `close` is still handled, however long its secret takes.
+    // Read now, because a webhook that arrives before `close` is handled even if its secret takes long.
     const isClosing = this.#isClosing;
     try {
       await this.#authenticate(request.headers.get('authorization'));
@@ -213,7 +218,7 @@ class Receiver<Extra extends object> {
         busyTimeoutMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
         signal,
       });
-      notify(this.#onReport, report);
+      if (this.#onReport !== undefined) callGuarded(() => this.#onReport?.(report));
       return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
       if (error instanceof WebhookAuthenticationError) return this.#refuse(request, error, 'unauthorized');
@@ -222,7 +227,7 @@ class Receiver<Extra extends object> {
   }
 
   #refuse(request: Request, error: unknown, kind: ResponseKind): Response {
-    notify(this.#onRefused, error, request);
+    callGuarded(() => this.#onRefused(error, request));
     return respond(kind, request);
   }
 
@@ -232,7 +237,7 @@ class Receiver<Extra extends object> {
     const done = new AbortController();
     const allDone = Promise.all([...this.#underWay].map(({ work }) => work)).then(() => done.abort());
     if (timeoutMs === undefined) return allDone;
-    // The sleep ends early, by rejecting, when all is done.
+    // The sleep rejects when all work is done.
     await sleep(timeoutMs, done.signal).catch(() => {});
     if (done.signal.aborted) return;
     const error = new TrackingError('The webhook handler was closed');
@@ -252,15 +257,27 @@ function withinDeadline(request: Request, work: Promise<Response>, deadlineMs: n
 }
 
 function logRefusals(logger: LogAdapter): (error: unknown) => void {
-  const refusals = new RefusalLog(logger);
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  let unloggedCount = 0;
   return (error) => {
-    const isRefused = error instanceof WebhookAuthenticationError || error instanceof WebhookParseError;
-    if (isRefused) refusals.add(error);
-    else logger.error(`Responded to a webhook with 500: ${formatError(error)}`, { err: error });
+    if (!(error instanceof WebhookAuthenticationError || error instanceof WebhookParseError)) {
+      logger.error(`Responded to a webhook with 500: ${formatError(error)}`, { err: error });
+      return;
+    }
+    const now = performance.now();
+    // The absolute difference, because a test may set the clock back.
+    if (Math.abs(now - loggedAt) < REFUSAL_LOG_INTERVAL_MS) {
+      unloggedCount += 1;
+      return;
+    }
+    const fields = unloggedCount === 0 ? undefined : { refusedSince: unloggedCount };
+    logger.warn(`Refused a webhook: ${error.message}`, fields);
+    loggedAt = now;
+    unloggedCount = 0;
   };
 }
 
-/** Every way a webhook request is responded to. */
+/** All responses to a webhook request. */
 type ResponseKind =
   | WebhookOutcome
   | 'alive'
@@ -275,11 +292,11 @@ type ResponseKind =
 interface ResponseRule {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** When to come again, in seconds; the sender may have a schedule of its own. */
+  /** The `Retry-After` header, in seconds; the sender may have its own schedule. */
   readonly retryAfterSeconds?: number;
 }
 
-/** 2xx only for what is done for good: for everything else the sender is the queue. */
+/** 200 only when everything is done for good, because the sender repeats everything else (docs/service.md 8.5). */
 const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
   alive: { status: 200 },
   done: { status: 200 },
@@ -297,7 +314,7 @@ const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
   deadline: { status: 503, retryAfterSeconds: 30 },
 };
 
-/** Builds a response; the sender looks at the status, and at `success` in a JSON body. */
+/** Builds a response. The sender reads the status, and `success` in a JSON body. */
 function respond(kind: ResponseKind, { method }: Request, retryAfterMs?: number): Response {
   const { retryAfterSeconds, ...init } = RESPONSES[kind];
   const body = { success: init.status === 200, outcome: kind };

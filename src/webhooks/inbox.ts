@@ -4,23 +4,24 @@ import { sleep } from '../common/abort.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookMessage } from '../schemas/webhook.ts';
-import { checkCallbacks, checkedCallbacks, type EventCallback, type WebhookCallbacks } from './callbacks.ts';
-import {
-  type InboxSettings,
-  resolveInboxOptions,
-  type StoreInboxSettings,
-  type WebhookInboxOptions,
-} from './options.ts';
 import { buildItemError, getField, type ParsedWebhook, parseWebhook } from './parse.ts';
 import {
-  buildReport,
+  checkCallbacks,
+  checkedCallbacks,
+  type EventCallback,
+  type InboxSettings,
   type ProcessOptions,
+  resolveInboxOptions,
+  type StoreInboxSettings,
+  type WebhookCallbacks,
   type WebhookFailure,
+  type WebhookInboxOptions,
   type WebhookProcessor,
   type WebhookReport,
-} from './report.ts';
+} from './processor.ts';
 import {
   applyClaim,
+  buildReport,
   type CallUnderWay,
   callWithTimeout,
   checkClaims,
@@ -36,17 +37,17 @@ import {
   withTimeLimit,
 } from './work.ts';
 
-/** The limit of one call of a store. Longer than two statements of 2 s, since a batched call waits for one other statement. */
+/** Limit of one call of a store: longer than two statements of 2 s, since a batched call waits for one other statement. */
 const STORE_TIMEOUT_MS = 4_500;
-/** Pauses before busy keys are claimed again; the last one repeats. */
+/** The pauses before busy keys are claimed again; the last one repeats. */
 const BUSY_PAUSES_MS = [50, 100, 200, 400];
-/** How long a commit is tried again, from its first failure. */
+/** For this long after its first failure a commit is tried again. */
 const COMMIT_TRIES_MS = 10_000;
 const COMMIT_PAUSES_MS = [50, 100, 200, 400, 800, 1_600];
 
 /**
- * Handles every event of the webhooks once, however often they are delivered and to however many receivers. What fails
- * or is cut off by a crash is left to the sender, which delivers it again.
+ * Handles every event once, however often it is delivered and to however many receivers. If a callback fails or the
+ * process crashes, the sender delivers the event again.
  *
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
@@ -67,13 +68,13 @@ export class WebhookInbox implements WebhookProcessor {
   }
 
   /**
-   * Handles what is new in a webhook body, oldest first, and reports on all of it.
-   * A callback that fails does not stop the others; its events are released for a redelivery.
+   * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the others; its events are
+   * released for a redelivery.
    *
    * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
-   * @returns what became of it; only the outcomes `done` and `rejected` leave nothing to redeliver
+   * @returns the report; only after the outcomes `done` and `rejected` is nothing left to redeliver
    * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
    */
   async process(
@@ -94,7 +95,7 @@ export class WebhookInbox implements WebhookProcessor {
   }
 }
 
-/** Handles jobs until `giveUpAt` on the clock of `performance.now`, and gives every item its last state. */
+/** Runs jobs until `giveUpAt` on the clock of `performance.now`, and gives every item its outcome. */
 export type JobRunner<Extra extends object> = (
   jobs: readonly Job<Extra>[],
   giveUpAt: number,
@@ -114,7 +115,7 @@ export async function processWebhook<Extra extends object>(
   options: ProcessOptions,
   runJobs: JobRunner<Extra>,
 ): Promise<WebhookReport> {
-  // Of a webhook handler, both are our own.
+  // A webhook handler builds both itself, so they are not checked for every webhook.
   const isOurs = typeof callbacks === 'object' && checkedCallbacks.has(callbacks);
   const checked = isOurs ? callbacks : checkCallbacks(callbacks);
   const { busyTimeoutMs = 8_000, signal } = isOurs ? options : checkOptions(processOptions, options);
@@ -123,12 +124,12 @@ export async function processWebhook<Extra extends object>(
   reportIssues(settings, parsed);
   const { jobs, others } = planJobs(parsed.messages, checked);
   if (jobs.length > 0) await runJobs(jobs, giveUpAt, signal);
-  // An item without an outcome was not handled, so it must come again.
+  // An item without an outcome was not handled, so the sender must repeat it.
   setState(
     getItems(jobs).filter(({ state }) => state === 'open'),
     'unavailable',
   );
-  // While the store is down the whole webhook comes again.
+  // While the store is down the sender repeats the whole webhook.
   const { onOther } = isStoreDown(getItems(jobs)) ? {} : checked;
   const told = await tellOthers(settings, onOther, others, signal);
   return buildReport(jobs, { ...parsed, ...told, others: others.length });
@@ -148,7 +149,7 @@ function reportIssues({ onError, knownMismatches }: InboxSettings<never>, parsed
   }
 }
 
-/** Calls `onOther`, which nothing deduplicates. */
+/** Calls `onOther`, whose messages are not deduplicated. */
 async function tellOthers(
   { callbackTimeoutMs, onError }: InboxSettings<never>,
   onOther: WebhookCallbacks['onOther'],
@@ -158,7 +159,7 @@ async function tellOthers(
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
   for (const message of others) {
-    // A message that nobody saw must come again.
+    // The sender must repeat a message that no callback saw.
     if (signal?.aborted) return { failures, isInterrupted: true };
     try {
       await callWithTimeout([], () => onOther(message), callbackTimeoutMs, undefined);
@@ -170,17 +171,17 @@ async function tellOthers(
   return { failures, isInterrupted: false };
 }
 
-/** One claim of everything in a webhook that is still open, and all that follows from it. */
+/** One pass over the open items of a webhook, from their claim to their release. */
 class Round {
   readonly #settings: StoreInboxSettings;
   readonly #jobs: readonly Job<object>[];
   readonly #signal: AbortSignal | undefined;
   readonly #token = randomUUID();
-  /** The items that this round claimed. Its jobs also hold items of earlier and later rounds. */
+  /** The items that this round claimed. The jobs also hold items of earlier and later rounds. */
   #items: readonly WorkItem[] = [];
-  /** When the leases were surely fresh, on the clock of `performance.now`. */
+  /** When the last successful claim was sent, on the clock of `performance.now`. */
   #claimedAt = 0;
-  /** Handled, and not known to the store yet. */
+  /** Handled items that the store does not know yet. */
   readonly #uncommitted = new Set<WorkItem>();
   #callUnderWay: CallUnderWay | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -199,7 +200,7 @@ class Round {
     } catch (error) {
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
-      // A claim that failed may have been carried out, or is yet to be. Nobody waits for a store that is down.
+      // The store may have executed the failed claim, or may still do so. The response does not wait for a store that is down.
       const release = () => void this.#release(items, () => {});
       release();
       if (error instanceof StoreTimeoutError) error.onLateSuccess(release);
@@ -215,7 +216,7 @@ class Round {
     const undone = this.#items.filter(({ state }) =>
       ['failed', 'interrupted', 'unavailable'].includes(state),
     );
-    // A renewal that arrives later would lease keys that nobody works on, or that the next round claims.
+    // If a renewal reached the store after the release, it would lease keys that nobody works on.
     const ended = Promise.resolve(this.#renewal).then(() =>
       this.#release(undone, (error) => this.#settings.onError(error, 'release', getKeys(undone))),
     );
@@ -238,12 +239,12 @@ class Round {
     }
   }
 
-  /** Leaves an item to a redelivery, or brings it to `onDeadLetter` after its last attempt. */
+  /** Leaves an item to a redelivery, or gives it to `onDeadLetter` after its last attempt. */
   async #fail(item: WorkItem, error: unknown): Promise<void> {
     item.error = error;
     const { maxAttempts, onDeadLetter } = this.#settings;
     if (onDeadLetter === undefined || item.attempt < maxAttempts) return setState([item], 'failed');
-    // Two receivers must not bring the same dead letter.
+    // Two receivers must not report the same dead letter.
     if (!(await this.#ensureLeases()) || !isClaimed(item)) return;
     const { event, message, key } = item;
     try {
@@ -266,13 +267,13 @@ class Round {
     }
   }
 
-  /** Work that was done is done, even where another receiver has taken it over. */
+  /** The callback succeeded, so the item is committed even if another receiver took it over. */
   #finish(items: readonly WorkItem[], state: 'handled' | 'deadLettered'): void {
     setState(items, state);
     for (const item of items) this.#uncommitted.add(item);
   }
 
-  /** Claims items, and applies to those that `takesClaim` still holds for what the store says. */
+  /** Claims items, and applies the result to those that still pass `takesClaim` when it arrives. */
   async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
@@ -288,7 +289,7 @@ class Round {
     }
   }
 
-  /** Claims again what is claimed, or handled and not committed. An item that got its outcome meanwhile keeps it. */
+  /** Extends the leases of items that are claimed, or handled and not committed. An item that gets its outcome meanwhile keeps it. */
   async #renew(): Promise<void> {
     const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
     if (items.length > 0) await this.#claim(items, isClaimed);
@@ -297,14 +298,14 @@ class Round {
     }
   }
 
-  /** Whether the leases are sure: a machine that was suspended must not handle what another receiver took over. */
+  /** Renews leases older than half their time: a suspended machine must not handle what another receiver took over. */
   async #ensureLeases(): Promise<boolean> {
     if (performance.now() - this.#claimedAt < this.#settings.leaseMs / 2) return true;
     try {
       await this.#renew();
       return true;
     } catch (error) {
-      // Every further event would wait for the store again.
+      // Stop here, because every further event would wait for the store again.
       const items = this.#items.filter(isClaimed);
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
@@ -312,14 +313,14 @@ class Round {
     }
   }
 
-  /** Every third of a lease, commits what is handled and renews the rest. */
+  /** Commits handled items and renews the others every third of a lease. */
   #startTimer(): void {
     this.#timer = setTimeout(async () => {
       this.#renewal = this.#commitAndRenew();
       await this.#renewal;
       if (this.#timer !== undefined) this.#startTimer();
     }, this.#settings.leaseMs / 3);
-    // Work that goes on keeps the process alive by itself.
+    // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
     this.#timer.unref?.();
   }
 
@@ -331,7 +332,7 @@ class Round {
     });
   }
 
-  /** Tries for ten seconds, then gives up: the work is done, and a repeat would do it again. */
+  /** Tries for ten seconds, then accepts the failure: the work is done, and a redelivery would repeat it. */
   async #commitUntilDone(): Promise<void> {
     if (await this.#commit()) return;
     const giveUpAt = performance.now() + COMMIT_TRIES_MS;
@@ -343,7 +344,7 @@ class Round {
     }
   }
 
-  /** Marks what is handled as done; false when the store fails. */
+  /** Commits the handled items; resolves to false when the store fails. */
   async #commit(): Promise<boolean> {
     const items = [...this.#uncommitted];
     if (items.length === 0) return true;

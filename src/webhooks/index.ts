@@ -1,5 +1,5 @@
 /**
- * Receives webhooks: checks and parses them, handles every event once, and orders events.
+ * Receives webhooks: checks and parses them, handles every event once, and sorts events.
  *
  * @module tracking-client/webhooks
  */
@@ -15,12 +15,17 @@ export type {
   WebhookMessage,
   WebhookTracker,
 } from '../schemas/webhook.ts';
-export type { EventContext, WebhookCallbacks } from './callbacks.ts';
 export type { Claim, DedupeStore } from './dedupe-store.ts';
 export { createWebhookHandler, type WebhookHandler, type WebhookHandlerOptions } from './handler.ts';
 export { WebhookInbox } from './inbox.ts';
 export { MemoryDedupeStore, type MemoryDedupeStoreOptions } from './memory-store.ts';
 export { type NodeHandler, toNodeHandler } from './node-adapter.ts';
-export type { InboxOptions, WebhookInboxOptions } from './options.ts';
 export { type ParsedWebhook, parseWebhook } from './parse.ts';
-export type { WebhookProcessor, WebhookReport } from './report.ts';
+export type {
+  EventContext,
+  InboxOptions,
+  WebhookCallbacks,
+  WebhookInboxOptions,
+  WebhookProcessor,
+  WebhookReport,
+} from './processor.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
-import { keepParsedBody } from './request.ts';
+import { keepParsedBody } from './body.ts';
 
 /** A request of `node:http` or Express; `body` and `rawBody` are what a body parser may have left. */
 export interface NodeRequest extends IncomingMessage {

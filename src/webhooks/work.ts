@@ -4,13 +4,19 @@ import { TrackingError } from '../errors.ts';
 import { buildEventKeys, buildProofOfDeliveryKey, getTrackerName } from '../events/keys.ts';
 import { sortByEvent } from '../events/order.ts';
 import type { EventsMessage, ProofOfDelivery, WebhookEvent, WebhookMessage } from '../schemas/webhook.ts';
-import type { CallbackContext, WebhookCallbacks } from './callbacks.ts';
 import type { Claim } from './dedupe-store.ts';
+import type {
+  CallbackContext,
+  WebhookCallbacks,
+  WebhookFailure,
+  WebhookOutcome,
+  WebhookReport,
+} from './processor.ts';
 
 /**
- * How far a webhook is with one item.
+ * The progress of one item.
  * - `open`: not claimed yet; `busy`: another receiver holds it. Both are claimed in the next round.
- * - `claimed`: ours to handle
+ * - `claimed`: leased to us and not handled yet
  * - all others: the outcome
  */
 export type ItemState =
@@ -24,7 +30,7 @@ export type ItemState =
   | 'unavailable'
   | 'interrupted';
 
-/** One thing that is handled once: an event, or a proof of delivery. */
+/** An event or a proof of delivery, which is handled once. */
 export interface WorkItem {
   readonly key: string;
   readonly message: EventsMessage | ProofOfDelivery;
@@ -33,35 +39,35 @@ export interface WorkItem {
   state: ItemState;
   /** Counts from 1. */
   attempt: number;
-  /** When the lease of the receiver that holds it ends, in milliseconds from the last look. */
+  /** When the lease of a busy item ends, in milliseconds from the last claim. */
   retryAfterMs: number;
-  /** The error that its callback failed with. */
+  /** The error of its callback. */
   error: unknown;
 }
 
-/** Items that one call of a callback handles, all or none. */
+/** One call of a callback, which handles all of its items or none. */
 export interface Job<Extra extends object> {
   readonly items: readonly WorkItem[];
-  /** Calls the callback for those of the items that were claimed. */
+  /** Calls the callback with those items that were claimed. */
   readonly call: (items: readonly WorkItem[], context: CallbackContext & Extra) => unknown;
 }
 
-/** The keys of items, in their order. */
+/** Returns the keys of items, in their order. */
 export function getKeys(items: readonly WorkItem[]): string[] {
   return items.map(({ key }) => key);
 }
 
-/** The items of jobs, in their order. */
+/** Returns the items of jobs, in their order. */
 export function getItems(jobs: readonly Job<never>[]): WorkItem[] {
   return jobs.flatMap(({ items }) => items);
 }
 
-/** Whether an item is still to be claimed. */
+/** Tells whether an item is still to be claimed. */
 export function isOpen({ state }: WorkItem): boolean {
   return state === 'open' || state === 'busy';
 }
 
-/** Whether an item is ours to handle. */
+/** Tells whether an item is leased to us and not handled yet. */
 export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
 }
@@ -71,7 +77,7 @@ export function setState(items: readonly WorkItem[], state: ItemState): void {
   for (const item of items) item.state = state;
 }
 
-/** Notes what a claim of an item found. */
+/** Stores the result of a claim in its item. */
 export function applyClaim(item: WorkItem, claim: Claim): void {
   switch (claim.status) {
     case 'acquired':
@@ -85,49 +91,35 @@ export function applyClaim(item: WorkItem, claim: Claim): void {
     case 'done':
       item.state = 'duplicate';
       break;
-    default:
-      throw buildReplyError('a status of acquired, busy or done', claim);
   }
 }
 
 /**
- * Checks what a store replied to a claim: the type does not bind a store of a user, and an event whose claim is misread is lost.
+ * Checks what a store returned from `claim`. Types do not bind a store of a user, and a misread claim would lose an event.
  *
  * @throws TrackingError when it is not one claim a key
  */
-export function checkClaims(claims: unknown, count: number): readonly Claim[] {
-  if (!Array.isArray(claims) || claims.length !== count) {
-    throw buildReplyError(`a list of ${count} claims`, claims);
-  }
-  return Array.from(claims, checkClaim);
+export function checkClaims(reply: unknown, count: number): readonly Claim[] {
+  // A copy without holes, which `every` would skip.
+  const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
+  if (claims.length === count && claims.every(isClaim)) return claims;
+  const index = claims.findIndex((claim) => !isClaim(claim));
+  const got = claims.length === count ? `an invalid claim at index ${index}` : kindOf(reply);
+  throw new TrackingError(
+    `Expected the store to reply with ${count} claims, each { status: 'acquired', attempt: 1 }, ` +
+      `{ status: 'busy', retryAfterMs: 1000 } or { status: 'done' }, got ${got}`,
+  );
 }
 
-function checkClaim(claim: unknown): Claim {
-  if (!isJsonObject(claim)) throw buildReplyError('a claim', claim);
+function isClaim(claim: unknown): claim is Claim {
+  if (!isJsonObject(claim)) return false;
   const { status, attempt, retryAfterMs } = claim;
-  switch (status) {
-    case 'acquired':
-      if (typeof attempt !== 'number' || !Number.isSafeInteger(attempt) || attempt < 1) {
-        throw buildReplyError('a whole attempt from 1', attempt);
-      }
-      return { status, attempt };
-    case 'busy':
-      if (typeof retryAfterMs !== 'number' || !Number.isFinite(retryAfterMs)) {
-        throw buildReplyError('a finite retryAfterMs', retryAfterMs);
-      }
-      return { status, retryAfterMs };
-    case 'done':
-      return { status };
-    default:
-      throw buildReplyError('a status of acquired, busy or done', status);
-  }
+  if (status === 'acquired') return Number.isSafeInteger(attempt) && Number(attempt) >= 1;
+  if (status === 'busy') return Number.isFinite(retryAfterMs);
+  return status === 'done';
 }
 
-function buildReplyError(wanted: string, got: unknown): TrackingError {
-  return new TrackingError(`Expected the store to reply with ${wanted}, got ${kindOf(got)}`);
-}
-
-/** Sorts out which callback gets what; `others` are the messages for `onOther`. */
+/** Assigns messages to callbacks; `others` are the messages for `onOther`. */
 export function planJobs<Extra extends object>(
   messages: readonly WebhookMessage[],
   { onEvent, onEvents, onProofOfDelivery }: WebhookCallbacks<Extra>,
@@ -137,13 +129,14 @@ export function planJobs<Extra extends object>(
   const eventsOfTracker = new Map<string, EventItem[]>();
 
   for (const message of messages) {
+    const hasEvents = message.kind === 'events' && message.events.length > 0;
     if (message.kind === 'proofOfDelivery' && onProofOfDelivery !== undefined) {
       const key = buildProofOfDeliveryKey(message);
       jobs.push({
-        items: [createItem({ key, message, event: undefined })],
+        items: [{ key, message, event: undefined, ...UNCLAIMED }],
         call: (_, context) => onProofOfDelivery(message, { ...context, key }),
       });
-    } else if (message.kind === 'events' && message.events.length > 0 && onEvents !== undefined) {
+    } else if (hasEvents && onEvents !== undefined) {
       jobs.push({
         items: sortByEvent(createEventItems(message), getEvent),
         call: (items, context) =>
@@ -152,7 +145,7 @@ export function planJobs<Extra extends object>(
             { ...context, keys: getKeys(items) },
           ),
       });
-    } else if (message.kind === 'events' && message.events.length > 0 && onEvent !== undefined) {
+    } else if (hasEvents && onEvent !== undefined) {
       // Two messages of one webhook may be about the same tracker.
       const tracker = getTrackerName(message.tracker);
       const items = createEventItems(message);
@@ -164,7 +157,7 @@ export function planJobs<Extra extends object>(
       others.push(message);
     }
   }
-  // Two webhooks whose callbacks write to the same rows of an application lock each other out unless they do it in one order.
+  // All webhooks visit trackers in the same order. Otherwise two whose callbacks write the same rows would deadlock.
   for (const tracker of [...eventsOfTracker.keys()].sort()) {
     for (const item of sortByEvent(eventsOfTracker.get(tracker) ?? [], getEvent)) {
       const { key, message, event } = item;
@@ -179,26 +172,18 @@ interface EventItem extends WorkItem {
   readonly event: WebhookEvent;
 }
 
-function createItem<Identity extends Pick<WorkItem, 'key' | 'message' | 'event'>>(identity: Identity) {
-  return {
-    ...identity,
-    state: 'open' as ItemState,
-    attempt: 1,
-    retryAfterMs: 0,
-    error: undefined as unknown,
-  };
-}
+const UNCLAIMED = { state: 'open', attempt: 1, retryAfterMs: 0, error: undefined } as const;
 
 function createEventItems(message: EventsMessage): EventItem[] {
   const buildKey = buildEventKeys(message);
-  return message.events.map((event) => createItem({ key: buildKey(event), message, event }));
+  return message.events.map((event) => ({ key: buildKey(event), message, event, ...UNCLAIMED }));
 }
 
 function getEvent({ event }: EventItem): WebhookEvent {
   return event;
 }
 
-/** A call of a callback that is under way. */
+/** A callback that is running. */
 export interface CallUnderWay {
   readonly items: readonly WorkItem[];
   /** Aborts the signal that the callback was given. */
@@ -206,9 +191,9 @@ export interface CallUnderWay {
 }
 
 /**
- * Calls back, and rejects once that takes too long. The signal aborts with the same error then, and whenever `parent` does.
+ * Runs a callback, and rejects after `timeoutMs`. The signal of the callback aborts with the same error, and whenever `parent` aborts.
  *
- * @param onStart - told of the call before it begins
+ * @param onStart - called before the callback begins
  */
 export async function callWithTimeout(
   items: readonly WorkItem[],
@@ -225,7 +210,7 @@ export async function callWithTimeout(
       controller.abort(error);
       reject(error);
     }, timeoutMs);
-    // A callback that waits for nothing must not keep the process alive.
+    // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
     timer.unref?.();
   });
   try {
@@ -240,19 +225,18 @@ export async function callWithTimeout(
   }
 }
 
-/** A callback took too long, and may still be running. */
+/** A callback exceeded its time limit, and may still be running. */
 export class CallbackTimeoutError extends TrackingError {
   constructor(timeoutMs: number) {
     super(`Expected the webhook callback to finish within ${timeoutMs} ms`);
   }
 }
 
-/** A call of a store took too long. It goes on, for no driver can take it back. */
+/** A call of a store exceeded its time limit. It goes on, because no driver can cancel it. */
 export class StoreTimeoutError extends TrackingError {
-  // Named, so that `instanceof` holds across the entry points of the package.
+  // `instanceof` compares this name, so that it works across the entry points of the package.
   static override readonly kind: string = 'StoreTimeoutError';
 
-  /** Settles as the call does. */
   readonly #call: Promise<unknown>;
 
   constructor(limitMs: number, call: Promise<unknown>) {
@@ -260,13 +244,13 @@ export class StoreTimeoutError extends TrackingError {
     this.#call = call;
   }
 
-  /** Calls back if the call succeeds after all. */
+  /** Runs `callback` if the call still succeeds. */
   onLateSuccess(callback: () => void): void {
     this.#call.then(callback, () => {});
   }
 }
 
-/** Rejects with a `StoreTimeoutError` when a call of a store takes too long. */
+/** Runs a call of a store, and rejects with a `StoreTimeoutError` after `limitMs`. */
 export async function withTimeLimit<Result>(call: () => Promise<Result>, limitMs: number): Promise<Result> {
   const result = call();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -278,4 +262,53 @@ export async function withTimeLimit<Result>(call: () => Promise<Result>, limitMs
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The parts of a report about messages without a key. */
+interface KeylessReport extends Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> {
+  /** True if a shutdown kept messages from `onOther`. */
+  readonly isInterrupted: boolean;
+}
+
+/** Builds the report of a webhook once all of its items have their outcome. */
+export function buildReport(jobs: readonly Job<never>[], keyless: KeylessReport): WebhookReport {
+  const items = getItems(jobs);
+  const select = (state: ItemState) => items.filter((item) => item.state === state);
+  const busy = select('busy');
+  // A loop, since the arguments of `Math.min` overflow the stack at 150,000 items.
+  let retryAfterMs = Number.POSITIVE_INFINITY;
+  for (const item of busy) retryAfterMs = Math.min(retryAfterMs, item.retryAfterMs);
+  const report = {
+    handled: select('handled').length,
+    duplicates: keyless.duplicates + select('duplicate').length,
+    deadLettered: select('deadLettered').length,
+    others: keyless.others,
+    failures: [...jobs.flatMap((job) => findFailures(job.items)), ...keyless.failures],
+    busy: getKeys(busy),
+    unavailable: getKeys(select('unavailable')),
+    interrupted: getKeys(select('interrupted')),
+    retryAfterMs: busy.length === 0 ? undefined : retryAfterMs,
+    rejected: keyless.rejected,
+  };
+  return { outcome: getOutcome(report, keyless.isInterrupted), ...report };
+}
+
+/** Groups the failed items of one job by error, because a call of `onEvents` fails for several items at once. */
+function findFailures(items: readonly WorkItem[]): WebhookFailure[] {
+  const keysOfError = new Map<unknown, string[]>();
+  for (const { key, state, error } of items) {
+    if (state !== 'failed') continue;
+    const keys = keysOfError.get(error);
+    if (keys === undefined) keysOfError.set(error, [key]);
+    else keys.push(key);
+  }
+  return [...keysOfError].map(([error, keys]) => ({ keys, error }));
+}
+
+function getOutcome(report: Omit<WebhookReport, 'outcome'>, isInterrupted: boolean): WebhookOutcome {
+  if (report.failures.length > 0) return 'failed';
+  if (report.unavailable.length > 0) return 'unavailable';
+  if (report.interrupted.length > 0 || isInterrupted) return 'interrupted';
+  if (report.busy.length > 0) return 'busy';
+  return report.rejected.length > 0 ? 'rejected' : 'done';
 }

@@ -9,7 +9,7 @@ import { PostgresDedupeStore } from 'tracking-client/postgres';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 import { afterEach, expect, it, vi } from 'vitest';
-import type { WebhookSecretSource } from '../../src/webhooks/request.ts';
+import type { WebhookSecretSource } from '../../src/webhooks/auth.ts';
 import { parseMarkdown, readDocument } from './support/documents.ts';
 
 const NUMBER = 'RR123456785CN';

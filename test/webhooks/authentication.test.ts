@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
+import { buildAuthenticator } from '../../src/webhooks/auth.ts';
 import { WebhookAuthenticationError } from '../../src/webhooks/index.ts';
-import { buildAuthenticator } from '../../src/webhooks/request.ts';
 
 describe('buildAuthenticator', () => {
   test.each([

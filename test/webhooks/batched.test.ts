@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { batched } from '../../src/webhooks/batched.ts';
+import { batched } from '../../src/webhooks/dedupe-store.ts';
 import { deferred } from './support.ts';
 
 /** A statement that writes down what it is sent, and ends when the test says so. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MemoryDedupeStore } from '../../src/webhooks/index.ts';
-import type { InboxErrorContext } from '../../src/webhooks/options.ts';
+import type { InboxErrorContext } from '../../src/webhooks/processor.ts';
 import { watchTimers } from '../support/watch-timers.ts';
 import { deferred, failingOn, failure, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { InboxErrorContext } from '../../src/webhooks/options.ts';
+import type { InboxErrorContext } from '../../src/webhooks/processor.ts';
 import { failingOn, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
 const oddOrder = { eventId: 'e1', order: 'third' };

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TrackingError } from '../../src/errors.ts';
 import { processWebhook } from '../../src/webhooks/inbox.ts';
 import type { Claim } from '../../src/webhooks/index.ts';
-import { resolveInboxOptions } from '../../src/webhooks/options.ts';
+import { resolveInboxOptions } from '../../src/webhooks/processor.ts';
 import { makeHandler, post } from './make-handler.ts';
 import {
   failingOn,
@@ -213,63 +213,55 @@ describe('a store that fails', () => {
     expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'release', keys });
   });
 
-  test('claims fewer keys than it was asked for → outcome unavailable, not a silent loss', async () => {
-    const store = {
-      claim: async () => [{ status: 'acquired', attempt: 1 } as const],
-      commit: async () => {},
-      release: async () => {},
+  test.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['a misspelled status', { status: 'aquired', attempt: 1 }],
+    ['no status', {}],
+    ['acquired without an attempt', { status: 'acquired' }],
+    ['attempt 0', { status: 'acquired', attempt: 0 }],
+    ['attempt 1.5', { status: 'acquired', attempt: 1.5 }],
+    ['attempt "1"', { status: 'acquired', attempt: '1' }],
+    ['busy without retryAfterMs', { status: 'busy' }],
+    ['retryAfterMs NaN', { status: 'busy', retryAfterMs: Number.NaN }],
+  ])('replies with %s → unavailable, told to onError, nothing handled or lost', async (_title, claim) => {
+    const store = new ScriptedStore();
+    const { claim: claimAll } = store;
+    store.claim = async (...parameters) => {
+      const [first] = await claimAll.apply(store, parameters);
+      // A store of a program without types.
+      return [first, claim] as Claim[];
     };
-    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => {});
-    expect(report).toMatchObject({ outcome: 'unavailable', handled: 0 });
+    const onError = vi.fn();
+    const handler = vi.fn(() => Promise.reject(failure));
+    const inbox = makeInbox({ store, onError });
+    const body = payload(tracking('t1', 'e1', 'e2'));
+    const keys = ['tracking/events:t1:e1', 'tracking/events:t1:e2'];
+    expect(await inbox.process(body, handler)).toMatchObject({ outcome: 'unavailable', unavailable: keys });
+    expect(handler).not.toHaveBeenCalled();
+    expect(onError).toHaveBeenCalledExactlyOnceWith(expect.any(TrackingError), { operation: 'claim', keys });
+    expect(onError.mock.lastCall?.[0].message).toBe(
+      "Expected the store to reply with 2 claims, each { status: 'acquired', attempt: 1 }, " +
+        "{ status: 'busy', retryAfterMs: 1000 } or { status: 'done' }, got an invalid claim at index 1",
+    );
+    store.claim = claimAll;
+    expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'done', handled: 2 });
   });
 
-  test.each([
-    ['nothing', undefined, 'a claim, got undefined'],
-    ['null', null, 'a claim, got null'],
-    ['a misspelled status', { status: 'aquired', attempt: 1 }, 'a status of acquired, busy or done'],
-    ['no status', {}, 'a status of acquired, busy or done, got undefined'],
-    ['acquired without an attempt', { status: 'acquired' }, 'a whole attempt from 1, got undefined'],
-    ['attempt 0', { status: 'acquired', attempt: 0 }, 'a whole attempt from 1, got a number'],
-    ['attempt 1.5', { status: 'acquired', attempt: 1.5 }, 'a whole attempt from 1, got a number'],
-    ['attempt "1"', { status: 'acquired', attempt: '1' }, 'a whole attempt from 1, got a string'],
-    ['busy without retryAfterMs', { status: 'busy' }, 'a finite retryAfterMs, got undefined'],
-    ['retryAfterMs NaN', { status: 'busy', retryAfterMs: Number.NaN }, 'a finite retryAfterMs, got NaN'],
-  ])(
-    'replies with %s → unavailable, told to onError, nothing handled or lost',
-    async (_title, claim, words) => {
-      const store = new ScriptedStore();
-      const { claim: claimAll } = store;
-      store.claim = async (...parameters) => {
-        const [first] = await claimAll.apply(store, parameters);
-        // A store of a program without types.
-        return [first, claim] as Claim[];
-      };
-      const onError = vi.fn();
-      const handler = vi.fn(() => Promise.reject(failure));
-      const inbox = makeInbox({ store, onError });
-      const body = payload(tracking('t1', 'e1', 'e2'));
-      const keys = ['tracking/events:t1:e1', 'tracking/events:t1:e2'];
-      expect(await inbox.process(body, handler)).toMatchObject({ outcome: 'unavailable', unavailable: keys });
-      expect(handler).not.toHaveBeenCalled();
-      expect(onError).toHaveBeenCalledExactlyOnceWith(expect.any(TrackingError), {
-        operation: 'claim',
-        keys,
-      });
-      expect(onError.mock.lastCall?.[0].message).toContain(`Expected the store to reply with ${words}`);
-      store.claim = claimAll;
-      expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'done', handled: 2 });
-    },
-  );
-
-  test('replies with undefined instead of a list → unavailable', async () => {
+  test.each<[string, unknown, string]>([
+    ['undefined instead of a list', undefined, 'undefined'],
+    ['fewer claims than keys', [{ status: 'acquired', attempt: 1 }], 'an array of 1'],
+    ['a list with holes', Array(2), 'an invalid claim at index 0'],
+  ])('replies with %s → unavailable, and the message says what it got', async (_title, reply, got) => {
     const store = new ScriptedStore();
-    store.claim = async () => undefined as unknown as Claim[];
+    store.claim = async () => reply as Claim[];
     const onError = vi.fn();
-    const report = await makeInbox({ store, onError }).process(payload(tracking('t1', 'e1')), () => {});
-    expect(report).toMatchObject({ outcome: 'unavailable', handled: 0 });
-    expect(onError.mock.lastCall?.[0].message).toBe(
-      'Expected the store to reply with a list of 1 claims, got undefined',
-    );
+    const body = payload(tracking('t1', 'e1', 'e2'));
+    expect(await makeInbox({ store, onError }).process(body, () => {})).toMatchObject({
+      outcome: 'unavailable',
+      handled: 0,
+    });
+    expect(onError.mock.lastCall?.[0].message).toMatch(new RegExp(`^Expected the store .*, got ${got}$`));
   });
 
   test('replies with nothing → the webhook handler responds with 503', async () => {

@@ -1,0 +1,67 @@
+import { ConfigurationError, WebhookParseError } from '../errors.ts';
+
+/** Checks the headers of a request before its body is read; returns a message when they announce no plain JSON. */
+export function findMediaTypeError(headers: Headers): string | undefined {
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
+  if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';
+  const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type === '' || type === 'text/json' || /^application\/(?:[^/]+\+)?json$/.test(type)) return undefined;
+  return 'Expected a body of type `application/json`';
+}
+
+/** Bodies that the host parsed before we saw the request. */
+const parsedBodies = new WeakMap<Request, { readonly body: unknown }>();
+
+/** Keeps a body that the host has parsed, so that it is not serialized and parsed again. */
+export function keepParsedBody(request: Request, body: unknown): void {
+  parsedBodies.set(request, { body });
+}
+
+/**
+ * Reads the body of a request.
+ *
+ * @returns bytes, or the body as the host parsed it; undefined when it is longer than `maxBytes`
+ * @throws WebhookParseError when the body breaks off; ConfigurationError when it was read before
+ */
+export async function readRequestBody(
+  request: Request,
+  maxBytes: number,
+): Promise<{ readonly body: unknown } | undefined> {
+  if (Number(request.headers.get('content-length')) > maxBytes) return undefined;
+  const parsed = parsedBodies.get(request);
+  if (parsed !== undefined) return getByteLength(parsed.body) > maxBytes ? undefined : parsed;
+  if (request.bodyUsed) {
+    throw new ConfigurationError('Expected an unread request, got one whose body was read before');
+  }
+  if (request.body === null) return { body: '' };
+  try {
+    return await readStream(request.body, maxBytes);
+  } catch (cause) {
+    throw new WebhookParseError('Expected a whole body, got one that broke off', { cause });
+  }
+}
+
+async function readStream(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number,
+): Promise<{ readonly body: Uint8Array } | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = stream.getReader();
+  try {
+    for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
+      length += next.value.byteLength;
+      if (length > maxBytes) return undefined;
+      chunks.push(next.value);
+    }
+  } finally {
+    // If the stream were cancelled, some hosts would close the connection before our response is sent.
+    reader.releaseLock();
+  }
+  return { body: Buffer.concat(chunks, length) };
+}
+
+function getByteLength(body: unknown): number {
+  if (typeof body === 'string') return Buffer.byteLength(body);
+  return body instanceof Uint8Array ? body.byteLength : 0;
+}

@@ -1,0 +1,325 @@
+import * as z from 'zod';
+import { callGuarded } from '../common/guarded-call.ts';
+import {
+  checkOptions,
+  countOption,
+  functionOption,
+  hasMethods,
+  type OptionShape,
+  option,
+  timeoutOption,
+} from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
+import { ConfigurationError } from '../errors.ts';
+import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
+import type { EventsMessage, ProofOfDelivery, WebhookEvent, WebhookMessage } from '../schemas/webhook.ts';
+import { type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
+import type { ItemIssues } from './parse.ts';
+
+const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** The context of every callback that handles events. */
+export interface CallbackContext {
+  /** The number of this attempt, from 1, over all receivers and redeliveries. */
+  readonly attempt: number;
+  /** Aborts when the callback took too long, when another receiver took the work over, or on a forced shutdown. */
+  readonly signal: AbortSignal;
+}
+
+/** The second argument of `onEvent`. */
+export interface EventContext extends CallbackContext {
+  /** The message that brought the event: tracker, shipment, and all events of the push. */
+  readonly message: EventsMessage;
+  /** The key under which the event is remembered; a good idempotency key for your own writes. */
+  readonly key: string;
+}
+
+/** The second argument of `onEvents`. */
+export interface EventsContext extends CallbackContext {
+  /** The keys under which the message's new events are remembered, in the order of its `events`. */
+  readonly keys: readonly string[];
+}
+
+/** The second argument of `onProofOfDelivery`. */
+export interface ProofOfDeliveryContext extends CallbackContext {
+  /** The key under which the proof of delivery is remembered. */
+  readonly key: string;
+}
+
+/** The second argument of `onDeadLetter`. */
+export interface DeadLetterContext extends CallbackContext {
+  /** The message that brought the event. */
+  readonly message: EventsMessage | ProofOfDelivery;
+  /** The key under which the event is remembered. */
+  readonly key: string;
+  /** The error of the last attempt; any value can be thrown. */
+  readonly error: unknown;
+}
+
+/** Handles one new event; the event counts as handled once the returned promise resolves. */
+export type EventCallback<Extra extends object = object> = (
+  event: WebhookEvent,
+  context: EventContext & Extra,
+) => unknown;
+
+/**
+ * Functions that handle a webhook; each may return a promise. `Extra` is what an inbox adds to the context.
+ * Give `onEvent` or `onEvents`, not both.
+ */
+export interface WebhookCallbacks<Extra extends object = object> {
+  /** Called once for every new event, oldest first. Default: none. */
+  readonly onEvent?: EventCallback<Extra> | undefined;
+  /** Called once for every message that has new events, with `events` cut down to these, oldest first. Default: none. */
+  readonly onEvents?: ((message: EventsMessage, context: EventsContext & Extra) => unknown) | undefined;
+  /** Called once for every new proof of delivery. Default: none. */
+  readonly onProofOfDelivery?:
+    | ((proofOfDelivery: ProofOfDelivery, context: ProofOfDeliveryContext & Extra) => unknown)
+    | undefined;
+  /**
+   * Called for messages of unknown topics, messages without events, and messages that no other callback wants. These
+   * are not deduplicated, so expect repeats. Default: none.
+   */
+  readonly onOther?: ((message: WebhookMessage) => unknown) | undefined;
+}
+
+/** The operation that an error interrupted. */
+export type InboxOperation =
+  | 'claim'
+  | 'renew'
+  | 'commit'
+  | 'release'
+  | 'parse'
+  | 'callback'
+  | 'deadLetter'
+  | 'other';
+
+/** The second argument of `onError`. */
+export interface InboxErrorContext {
+  /** The operation that the error interrupted. */
+  readonly operation: InboxOperation;
+  /** The keys of the events concerned; empty for `parse` and `other`. */
+  readonly keys: readonly string[];
+}
+
+/** Options of an inbox on a store; a webhook handler takes them as well. */
+export interface InboxOptions {
+  /** How long an event is leased to one receiver before another may take it, in milliseconds; renewed while work goes on. Default: 60,000. */
+  readonly leaseMs?: number | undefined;
+  /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
+  readonly retainMs?: number | undefined;
+  /**
+   * How many attempts an event gets before it goes to `onDeadLetter`, which is then required. A receiver that leases an event
+   * and ends before its callback runs counts as well. Default: 10 with `onDeadLetter`, without limit otherwise.
+   */
+  readonly maxAttempts?: number | undefined;
+  /**
+   * Takes an event that keeps failing; the event is done once the returned promise resolves, and tried again if it rejects.
+   * For a proof of delivery the event is undefined, and `context.message` is the proof. Default: none.
+   */
+  readonly onDeadLetter?:
+    | ((event: WebhookEvent | undefined, context: DeadLetterContext) => unknown)
+    | undefined;
+  /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
+  readonly callbackTimeoutMs?: number | undefined;
+  /**
+   * Told of every error that no promise rejects with, of each rejected item of a webhook, and once of each field that breaks
+   * the schema. Default: writes to `logger`.
+   */
+  readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
+  /** Where lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
+  readonly logger?: Logger | undefined;
+}
+
+/** Options of `WebhookInbox`. */
+export interface WebhookInboxOptions extends InboxOptions {
+  /** Remembers handled events; all receivers must share it. */
+  readonly store: DedupeStore;
+}
+
+/** Options of one call of `process`. */
+export interface ProcessOptions {
+  /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
+  readonly busyTimeoutMs?: number | undefined;
+  /** Starts nothing new once it aborts, and is passed on to the callback that runs. Default: none. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The outcome of a whole webhook; the first that applies.
+ * - `failed`: a callback threw or rejected
+ * - `unavailable`: the store failed before everything was handled
+ * - `interrupted`: a shutdown left work undone
+ * - `busy`: another receiver still works on a part
+ * - `rejected`: some items were invalid; all others are done
+ * - `done`: nothing is left to do
+ */
+export type WebhookOutcome = 'failed' | 'unavailable' | 'interrupted' | 'busy' | 'rejected' | 'done';
+
+/** One callback that failed; its keys were released, so a redelivery tries again. */
+export interface WebhookFailure {
+  /** The keys of the events that the callback was given; empty for `onOther`. */
+  readonly keys: readonly string[];
+  /** The error; any value can be thrown. */
+  readonly error: unknown;
+}
+
+/** The result of one webhook, counted in events and proofs of delivery. */
+export interface WebhookReport {
+  /** The outcome of the whole webhook. */
+  readonly outcome: WebhookOutcome;
+  /** Handled by this call. */
+  readonly handled: number;
+  /** Handled before, or repeated inside the payload. */
+  readonly duplicates: number;
+  /** Given to `onDeadLetter` and done. */
+  readonly deadLettered: number;
+  /** Messages that reached `onOther`, or would have. */
+  readonly others: number;
+  /** The callbacks that failed. */
+  readonly failures: readonly WebhookFailure[];
+  /** Keys that another receiver still works on. */
+  readonly busy: readonly string[];
+  /** Keys that were not handled, since the store failed. */
+  readonly unavailable: readonly string[];
+  /** Keys that a shutdown left undone. */
+  readonly interrupted: readonly string[];
+  /** When the first of the busy leases ends, in milliseconds from now; undefined when nothing is busy. */
+  readonly retryAfterMs: number | undefined;
+  /** The invalid items. */
+  readonly rejected: readonly ItemIssues[];
+}
+
+/** Anything that takes responsibility for webhooks: a `WebhookInbox`, a `TransactionalInbox`, or one of your own. */
+export interface WebhookProcessor<Extra extends object = object> {
+  /**
+   * Handles the new events of a webhook body.
+   *
+   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
+   * @param callbacks - a function for every new event, or `WebhookCallbacks`
+   * @param options - see `ProcessOptions`
+   * @returns the report
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
+   */
+  process(
+    payload: unknown,
+    callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
+    options?: ProcessOptions,
+  ): Promise<WebhookReport>;
+}
+
+/** The schemas of callbacks; the compiler checks their parameters. */
+export const CALLBACK_OPTIONS = {
+  onEvent: functionOption().optional(),
+  onEvents: functionOption().optional(),
+  onProofOfDelivery: functionOption().optional(),
+  onOther: functionOption().optional(),
+} satisfies OptionShape<WebhookCallbacks>;
+const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
+
+/** Callbacks that `checkCallbacks` accepted. A webhook handler checks its callbacks once, not for every webhook. */
+export const checkedCallbacks = new WeakSet<object>();
+
+/**
+ * Checks callbacks; a function alone is `onEvent`.
+ *
+ * @throws ConfigurationError when there is none, when one is no function or has an unknown name, or when two exclude each other
+ */
+export function checkCallbacks<Extra extends object>(
+  callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
+): WebhookCallbacks<Extra> {
+  if (typeof callbacks === 'function') return { onEvent: callbacks };
+  if (typeof callbacks !== 'object' || callbacks === null) {
+    throw new ConfigurationError(
+      `Expected \`onEvent\` to be a function or an object of callbacks, got ${kindOf(callbacks)}`,
+    );
+  }
+  // The events of a misspelt callback would go to `onOther`, and the webhook would be answered with 200.
+  checkOptions(callbackOptions, callbacks);
+  const { onEvent, onEvents, onProofOfDelivery, onOther } = callbacks;
+  if (onEvent !== undefined && onEvents !== undefined) {
+    throw new ConfigurationError('Expected `onEvent` or `onEvents`, got both');
+  }
+  if ((onEvent ?? onEvents ?? onProofOfDelivery ?? onOther) === undefined) {
+    throw new ConfigurationError('Expected `onEvent` or another callback for webhooks, got none');
+  }
+  const checked = { onEvent, onEvents, onProofOfDelivery, onOther };
+  checkedCallbacks.add(checked);
+  return checked;
+}
+
+/** The options that every kind of inbox has, checked and filled in; `Extra` is what it adds to the context of callbacks. */
+export interface InboxSettings<Extra extends object = object> {
+  readonly retainMs: number;
+  /** Infinity without `onDeadLetter`, because no attempt is then the last one. */
+  readonly maxAttempts: number;
+  readonly onDeadLetter:
+    | ((event: WebhookEvent | undefined, context: DeadLetterContext & Extra) => unknown)
+    | undefined;
+  readonly callbackTimeoutMs: number;
+  /** Never throws. */
+  readonly onError: (error: unknown, operation: InboxOperation, keys: readonly string[]) => void;
+  /** The fields that `onError` was told of. Once the service changes a field, every webhook breaks the schema in the same way. */
+  readonly knownMismatches: Set<string>;
+}
+
+/** Builds the schemas of the options that every kind of inbox has. */
+export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutMs: number) {
+  return {
+    // A key forgotten before the sender gives up would let a late redelivery be handled again.
+    retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
+    maxAttempts: countOption(1).optional(),
+    onDeadLetter: functionOption<NonNullable<InboxSettings<Extra>['onDeadLetter']>>().optional(),
+    callbackTimeoutMs: timeoutOption.default(defaultCallbackTimeoutMs),
+    onError: functionOption<NonNullable<InboxOptions['onError']>>().optional(),
+    // Checked by `resolveLogger`.
+    logger: z.custom<Logger>().optional(),
+  };
+}
+
+/** Completes the options that every kind of inbox has. */
+export function resolveCommonOptions<Extra extends object>(
+  options: z.output<z.ZodObject<ReturnType<typeof buildCommonOptions<Extra>>>>,
+): InboxSettings<Extra> {
+  const { maxAttempts = 10, onDeadLetter, retainMs, callbackTimeoutMs } = options;
+  if (options.maxAttempts !== undefined && onDeadLetter === undefined) {
+    throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
+  }
+  const observer = options.onError ?? logErrors(options.logger);
+  return {
+    retainMs,
+    callbackTimeoutMs,
+    onDeadLetter,
+    maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : maxAttempts,
+    onError: (error, operation, keys) => callGuarded(() => observer(error, { operation, keys })),
+    knownMismatches: new Set(),
+  };
+}
+
+function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onError']> {
+  const log = resolveLogger(logger);
+  return (error, { operation, keys }) =>
+    log.error(`Webhook ${operation} failed: ${formatError(error)}`, { keys, err: error });
+}
+
+/** Options of `WebhookInbox`, checked and filled in. */
+export interface StoreInboxSettings extends InboxSettings {
+  readonly store: DedupeStore;
+  readonly leaseMs: number;
+}
+
+/** The schemas of the options of `WebhookInbox`. */
+export const INBOX_OPTIONS = {
+  ...buildCommonOptions<object>(600_000),
+  store: option<DedupeStore>(
+    'a DedupeStore such as `new MemoryDedupeStore()`, with `claim`, `commit` and `release`',
+    (store) => hasMethods(store, 'claim', 'commit', 'release'),
+  ),
+  leaseMs: countOption(1).and(timeoutOption).default(60_000),
+} satisfies OptionShape<WebhookInboxOptions>;
+const inboxOptions = z.strictObject(INBOX_OPTIONS);
+
+/** Checks the options of `WebhookInbox`, and fills the defaults in. */
+export function resolveInboxOptions(options: WebhookInboxOptions): StoreInboxSettings {
+  const { store, leaseMs, ...common } = checkOptions(inboxOptions, options);
+  return { store, leaseMs, ...resolveCommonOptions(common) };
+}
