@@ -7,12 +7,14 @@ import {
   type CallSite,
   isTrackingError,
   pointToCallSite,
-  type ResultsNotReadyError,
+  ResultsNotReadyError,
+  TimeoutError,
   TrackingError,
 } from '../errors.ts';
 import type { CallContext } from '../http/execute.ts';
+import type { Tracking } from '../schemas/tracking.ts';
 import { MinHeap } from './min-heap.ts';
-import { intervalOption, type PollSettings } from './poll-options.ts';
+import { intervalOption, type PollOptions, type PollSettings, pollOptions } from './poll-options.ts';
 import { PolledTracker, type PollRequests, type PollUpdate } from './polled-tracker.ts';
 import { checkIterable, PullStream, SourceReader } from './streams.ts';
 
@@ -20,15 +22,15 @@ import { checkIterable, PullStream, SourceReader } from './streams.ts';
 export interface TrackerPollUpdate extends PollUpdate {
   /** The id as it was given. */
   readonly id: string;
-  /** Only in a failure. */
+  /** Always undefined; only a failure has it. */
   readonly error?: undefined;
 }
 
-/** One of many trackers failed and is polled no more; the fields of an update are undefined. */
+/** The failure of one of many trackers, which is polled no more; the fields of an update are undefined. */
 export interface TrackerPollFailure extends Readonly<Partial<Record<keyof PollUpdate, undefined>>> {
   /** The id as it was given. */
   readonly id: string;
-  /** Why: the error that `trackers.poll` would have thrown. */
+  /** The error that `trackers.poll` would have thrown. */
   readonly error: TrackingError;
 }
 
@@ -38,28 +40,28 @@ export type PollManyUpdate = TrackerPollUpdate | TrackerPollFailure;
 /** Any number of ids, known now or later. */
 export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 
-/** An update of a tracker; without `update`, `error` says why it is polled no more. */
-export interface PollOutcome {
+/** An update of a tracker, or the error that ended its polling. */
+interface PollOutcome {
   readonly id: string;
   readonly update?: PollUpdate;
-  /** Why the update has no results; undefined when it has. */
+  /** The service's response when the update has no results. */
   readonly notReady?: ResultsNotReadyError | undefined;
   readonly error?: unknown;
-  /** True when the tracker is polled no more: the service has stopped tracking, `until` is true, or it failed. */
+  /** True when the tracker is polled no more: the service has stopped tracking, `until` returned true, or it failed. */
   readonly isLast: boolean;
 }
 
 /**
- * Ids that are read at a time, so that a long list does not block the event loop. No more are read while as many trackers
- * wait for their first poll and polls are late.
+ * Ids are read in batches, so that a long list does not block the event loop. While polls are late, no batch is read before
+ * most of the last one were polled once.
  */
 const ID_BATCH_SIZE = 500;
 
 /**
  * The stream of `trackers.pollMany`. It polls with one timer, and the tracker that is due first is polled first.
  *
- * A poll starts only while somebody reads, and at most `concurrency` polls are under way or wait to be read, so a slow
- * reader holds the polls back.
+ * A poll starts only while somebody reads, and at most `concurrency` polls are under way or unread, so a slow reader holds
+ * the polls back.
  */
 export class TrackerPolls extends PullStream<PollManyUpdate> {
   readonly #context: CallContext;
@@ -76,7 +78,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   #isStarting = false;
   #idSource: 'ready' | 'reading' | 'ended' = 'ready';
   #sourceFailure: { readonly error: unknown } | undefined;
-  /** Ends the wait of `run`. */
+  /** Ends the wait in `run`. */
   #wake = () => {};
 
   /** @internal */
@@ -89,7 +91,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     this.#callSite = callSite;
   }
 
-  /** How many trackers are polled. */
+  /** Number of trackers that are polled. */
   get size(): number {
     return this.#trackers.size;
   }
@@ -99,7 +101,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @returns false when it is polled already
-   * @throws RequestValidationError for an id that cannot be one; TrackingError when the stream has ended
+   * @throws RequestValidationError for an impossible id; TrackingError when the stream has ended
    */
   add(id: string): boolean {
     if (this.hasEnded) {
@@ -116,10 +118,10 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   /**
-   * Stops polling a tracker; no update of it comes after this, even when its poll is under way.
+   * Stops polling a tracker; no update of it follows, even when its poll is under way.
    *
    * @param id - the id as it was given
-   * @returns false when it was not polled
+   * @returns false when it is not polled
    */
   delete(id: string): boolean {
     const tracker = this.#trackers.get(id);
@@ -138,8 +140,9 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   /**
-   * Polls until no tracker is left or the time is over; rejects with what the ids throw, or the signal's reason.
+   * Polls until no tracker is left or the time is over.
    *
+   * @throws the error of the source of ids; the signal's reason on abort
    * @internal
    */
   async *run(signal: AbortSignal): AsyncGenerator<PollOutcome, void, undefined> {
@@ -170,8 +173,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   #buildRequests(signal: AbortSignal): PollRequests {
-    const { maxPerSecond, maxConsecutiveErrors } = this.#settings;
-    const { searchBy, timeoutMs, totalTimeoutMs, headers } = this.#settings;
+    const { maxPerSecond, maxConsecutiveErrors, searchBy, timeoutMs, totalTimeoutMs, headers } =
+      this.#settings;
     const retry = completeRetry(this.#settings.retry, this.#context.config.retry, PATIENT_RETRY);
     const throttled =
       maxPerSecond === undefined
@@ -186,7 +189,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     };
   }
 
-  /** Reads the next batch of ids, unless one is being read or the reader or the polls are behind. */
+  /** Reads the next batch of ids, unless one is being read, or the reader or the polls are behind. */
   async #readIds(source: SourceReader<string>, signal: AbortSignal): Promise<void> {
     const arePollsLate = this.#unpolled >= ID_BATCH_SIZE && this.#isPollDue();
     if (this.#idSource !== 'ready' || arePollsLate || !this.#hasRoom()) return;
@@ -200,7 +203,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
         }
         this.#addFromSource(value);
       }
-      // Lets timers and sockets have their turn.
+      // Gives timers and sockets a turn.
       await sleep(0, signal);
       this.#idSource = 'ready';
     } catch (error) {
@@ -210,7 +213,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     }
   }
 
-  /** Adds an id of the source; a wrong id, or an interval function that throws for it, ends that tracker only. */
+  /** Adds an id of the source. A wrong id, or an interval function that throws for it, fails this tracker only. */
   #addFromSource(id: string): void {
     try {
       this.add(id);
@@ -230,8 +233,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   /**
-   * Starts the poll that is due first, when `maxPerSecond` allows it. Only one waits for its turn at a time, so that one
-   * timer is enough, and that a tracker which is deleted meanwhile uses up no turn.
+   * Starts the poll that is due first, as soon as `maxPerSecond` allows it. Only one waits for its turn at a time, so one
+   * timer is enough, and a tracker that is deleted meanwhile uses up no turn.
    */
   async #startDuePoll(requests: PollRequests, signal: AbortSignal): Promise<void> {
     if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
@@ -244,7 +247,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       this.#underWay += 1;
       void this.#poll(first, requests, signal);
     } catch {
-      // The stream was left.
+      // The throttle rejects when the stream is left.
     } finally {
       this.#isStarting = false;
       this.#wake();
@@ -262,19 +265,24 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
         update !== undefined &&
         (update.stopped || (update.tracking !== undefined && this.#settings.until(update.tracking)));
       const intervalMs = isLast ? 0 : this.#askInterval(tracker, update);
-      // Checked last, because the caller's own functions above may have deleted it.
-      if (tracker.hasLeft) return;
+      // Checked last, because the caller's own functions above may have deleted the tracker.
+      if (!this.#isPolled(tracker)) return;
       if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
       if (isLast) this.#remove(tracker);
-      else this.#waiting.push(tracker, findNextStart(startedAt, intervalMs));
+      else this.#waiting.push(tracker, computeNextStart(startedAt, intervalMs));
     } catch (error) {
-      if (tracker.hasLeft) return;
+      if (!this.#isPolled(tracker)) return;
       this.#remove(tracker);
       this.#unread.push({ id, error, isLast: true });
     } finally {
       this.#underWay -= 1;
       this.#wake();
     }
+  }
+
+  /** False for a tracker that was deleted, even when its id was added again. */
+  #isPolled(tracker: PolledTracker): boolean {
+    return this.#trackers.get(tracker.id) === tracker;
   }
 
   #askInterval(tracker: PolledTracker, update?: PollUpdate): number {
@@ -290,7 +298,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   #remove(tracker: PolledTracker): void {
     this.#trackers.delete(tracker.id);
     this.#unschedule(tracker);
-    tracker.leave();
+    tracker.cancel();
   }
 
   #toTrackingError(id: string, cause: unknown): TrackingError {
@@ -310,8 +318,62 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 }
 
-/** When the next poll of a tracker is due; intervals that passed while the service was responding are left out. */
-function findNextStart(startedAt: number, intervalMs: number): number {
+/** Computes when the next poll is due. Intervals that passed while the service was responding are left out. */
+function computeNextStart(startedAt: number, intervalMs: number): number {
   const intervals = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
   return startedAt + intervals * intervalMs;
+}
+
+/** The stream of `trackers.poll`: a stream of many trackers that has one. */
+export class TrackerPoll extends PullStream<PollUpdate> {
+  /** The outcome that ended the poll; undefined while it goes on, and when its time ran out. */
+  last: PollOutcome | undefined;
+  readonly #polls: TrackerPolls;
+  readonly #callSite: CallSite;
+
+  constructor(context: CallContext, id: string, options: PollOptions, callSite: CallSite) {
+    // Throws for an impossible id at once, and not in the first update.
+    new PolledTracker(id);
+    const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
+    super(options.signal);
+    this.#polls = new TrackerPolls(context, [id], settings, callSite);
+    this.#callSite = callSite;
+  }
+
+  protected override async *produce(signal: AbortSignal): AsyncGenerator<PollUpdate, void, undefined> {
+    for await (const outcome of this.#polls.run(signal)) {
+      if (outcome.isLast) this.last = outcome;
+      if (outcome.update === undefined) {
+        pointToCallSite(outcome.error, this.#callSite);
+        throw outcome.error;
+      }
+      yield outcome.update;
+    }
+  }
+}
+
+/** Implements `trackers.waitUntilStopped`. */
+export async function waitUntilStopped(
+  context: CallContext,
+  id: string,
+  options: PollOptions,
+  callSite: CallSite,
+): Promise<Tracking> {
+  const polls = new TrackerPoll(context, id, options, callSite);
+  while (!(await polls.next()).done);
+  const { update, notReady } = polls.last ?? {};
+  if (update?.tracking !== undefined) return update.tracking;
+  const { maxDurationMs = Number.POSITIVE_INFINITY } = options;
+  let error: TrackingError = new TimeoutError(
+    `Ran out of \`maxDurationMs\` (${maxDurationMs} ms) while the service was still tracking`,
+    { phase: 'backoff', timeoutMs: maxDurationMs },
+  );
+  if (update?.tracker !== undefined && notReady !== undefined) {
+    const { headers, body } = notReady;
+    const message = `The service has stopped tracking \`${id}\`, and there are no results of it`;
+    const details = { ...notReady, headers, body, tracker: update.tracker };
+    error = new ResultsNotReadyError(message, details, { cause: notReady });
+  }
+  pointToCallSite(error, callSite);
+  throw error;
 }

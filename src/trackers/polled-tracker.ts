@@ -12,6 +12,7 @@ import {
 } from '../errors.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import { checkInput } from '../http/prepare.ts';
+import { formatError, type LogFields } from '../observability/logger.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
 import { trackerIdentifier } from '../schemas/identifier.ts';
@@ -26,46 +27,46 @@ export interface PollContext {
   readonly id: string;
   /** Polls of this tracker so far, failed ones included; 0 before the first. */
   readonly poll: number;
-  /** The results of the last poll; undefined before the first, while there are no results, and after an error. */
+  /** The results of the last poll; undefined before the first poll, without results, and after an error. */
   readonly tracking: Tracking | undefined;
-  /** The events that were new in them. */
+  /** The new events of these results. */
   readonly newEvents: readonly TrackingEvent[];
   /** Polls that failed since the last success. */
   readonly errorsInARow: number;
 }
 
-/** The outcome of one poll. */
+/** One poll of a tracker. */
 export interface PollUpdate {
   /** The results; undefined while there are none. */
   readonly tracking: Tracking | undefined;
-  /** The events that were not yielded before, in the service's order. */
+  /** The events that no earlier update had, in the service's order. */
   readonly newEvents: TrackingEvent[];
   /** Number of the poll, from 1; failed ones count. */
   readonly poll: number;
   /** True when the service has stopped tracking (`isTracked: false`): this update is the last. */
   readonly stopped: boolean;
   /**
-   * The tracker's record: that of the results or, at every second poll that does not say whether the service still tracks,
-   * the record that is read then. Undefined at the other polls.
+   * The tracker's record, from the results. Where these do not say whether the service still tracks, every second poll reads
+   * the record itself; at the other polls it is undefined.
    */
   readonly tracker: Tracker | undefined;
 }
 
-/** How the requests of a stream of polls are made. */
+/** The settings of all requests of a stream. */
 export interface PollRequests {
   readonly context: CallContext;
   readonly options: TrackerRequestOptions;
   readonly maxConsecutiveErrors: number;
   /** Waits until `maxPerSecond` allows one more request. */
   readonly takeTurn: () => Promise<void>;
-  /** Where the method was called that polls. */
+  /** The place of the call of `poll` or `pollMany`. */
   readonly callSite: CallSite;
 }
 
-/** A tracker without results carries no `isTracked`, so every second empty poll reads the tracker itself. */
+/** Without results nothing carries `isTracked`, so every second empty poll reads the tracker itself (docs/service.md 5.3). */
 const EMPTY_POLLS_PER_RECORD = 2;
 
-/** One tracker that is polled. Between its polls it holds no promise, timer or listener. */
+/** A tracker and the state of its polling. Between two polls it holds no promise, timer or listener. */
 export class PolledTracker implements HeapItem {
   readonly id: string;
   dueAt = 0;
@@ -73,30 +74,27 @@ export class PolledTracker implements HeapItem {
   sequence = 0;
   /** Polls so far, failed ones included. */
   polls = 0;
-  /** True once it is polled no more. */
-  hasLeft = false;
   #errorsInARow = 0;
   /** Polls in a row that did not say whether the service still tracks the shipment. */
   #emptyInARow = 0;
-  /** Identities of the events that were yielded; made by the first results, because there may be very many trackers. */
+  /** Identities of the events yielded so far; undefined before the first results, because most of many trackers have none. */
   #seenEvents: Set<string> | undefined;
   #controller: AbortController | undefined;
 
-  /** @throws RequestValidationError for an id that cannot be one: a poll would say so only after the interval */
+  /** @throws RequestValidationError for an impossible id, because the first poll would report it only after the interval */
   constructor(id: string) {
-    // Built for wrong ids only, because the schema that names the field costs more than the check.
+    // The schema that names the field is built for wrong ids only, because building it costs more than the check.
     if (!trackerIdentifier.safeParse(id).success)
       checkInput(z.object({ id: trackerIdentifier }), { id }, 'id');
     this.id = id;
   }
 
-  /** Ends the poll that is under way. */
-  leave(): void {
-    this.hasLeft = true;
+  /** Gives up the poll that is under way. */
+  cancel(): void {
     this.#controller?.abort(new Error('The tracker is polled no more'));
   }
 
-  /** Builds what an interval function gets. */
+  /** Builds the argument of an interval function. */
   buildContext(update?: PollUpdate): PollContext {
     return {
       id: this.id,
@@ -107,15 +105,18 @@ export class PolledTracker implements HeapItem {
     };
   }
 
-  /** Polls once; undefined when that failed and another poll may follow. What it throws ends the polling. */
+  /**
+   * Polls once.
+   *
+   * @returns undefined when the poll failed and another one may follow
+   * @throws the failure that ends the polling
+   */
   async poll(requests: PollRequests, signal: AbortSignal) {
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.polls += 1;
     try {
-      const results = await this.#call('trackers.results', requests, controller.signal).catch(keepNotReady);
-      const notReady = results instanceof ResultsNotReadyError ? results : undefined;
-      const tracking = results instanceof ResultsNotReadyError ? undefined : results;
+      const { tracking, notReady } = await this.#readResults(requests, controller.signal);
       let tracker = tracking?.tracker ?? undefined;
       this.#emptyInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#emptyInARow + 1;
       if (this.#emptyInARow === EMPTY_POLLS_PER_RECORD) {
@@ -137,6 +138,18 @@ export class PolledTracker implements HeapItem {
     }
   }
 
+  async #readResults(
+    requests: PollRequests,
+    signal: AbortSignal,
+  ): Promise<{ tracking?: Tracking; notReady?: ResultsNotReadyError }> {
+    try {
+      return { tracking: await this.#call('trackers.results', requests, signal) };
+    } catch (error) {
+      if (error instanceof ResultsNotReadyError) return { notReady: error };
+      throw error;
+    }
+  }
+
   #call<Name extends 'trackers.results' | 'trackers.get'>(
     name: Name,
     { context, options, callSite }: PollRequests,
@@ -146,23 +159,22 @@ export class PolledTracker implements HeapItem {
     return callEndpoint(context, name, input, { ...options, signal }, callSite);
   }
 
-  /** Reads the tracker's record; undefined when that fails, unless the next one can only fail in the same way. */
+  /** Reads the tracker's record; undefined when that fails, unless every later read would fail too. */
   async #readRecord(requests: PollRequests, signal: AbortSignal): Promise<Tracker | undefined> {
     try {
       await requests.takeTurn();
       return await this.#call('trackers.get', requests, signal);
     } catch (error) {
       if (signal.aborted || isPermanent(error)) throw error;
-      const fields = { ...buildCallFields('trackers.get'), id: this.id, reason: formatReason(error) };
-      const { logger } = requests.context.config;
-      logger.warn('The record of a tracker without results could not be read', fields);
+      const message = 'The record of a tracker without results could not be read';
+      this.#warn('trackers.get', message, requests, { reason: formatError(error) });
       return undefined;
     }
   }
 
-  /** Picks the events that were not seen before; an event that vanishes and comes back is not new. */
+  /** Picks the events not seen before; an event that vanishes and comes back is not new. */
   #takeNewEvents(events: readonly TrackingEvent[] | undefined): TrackingEvent[] {
-    // With `invalidResponse: 'keep'` the events may be anything.
+    // With `invalidResponse: 'keep'` the field may hold anything.
     if (!Array.isArray(events)) return [];
     this.#seenEvents ??= new Set();
     const seen = this.#seenEvents;
@@ -175,42 +187,37 @@ export class PolledTracker implements HeapItem {
     });
   }
 
-  #countFailure(error: unknown, { context, maxConsecutiveErrors }: PollRequests): void {
+  #countFailure(error: unknown, requests: PollRequests): void {
     this.#errorsInARow += 1;
     if (isPermanent(error)) throw error;
-    const { id, polls: poll } = this;
     const errorsInARow = this.#errorsInARow;
     // A key or plan that has worked once may work again, e.g. after a rotation.
-    const hasWorked = poll > errorsInARow;
+    const hasWorked = this.polls > errorsInARow;
     if (!hasWorked && (isAccountError(error) || error instanceof ConfigurationError)) throw error;
-    const reason = formatReason(error);
-    if (errorsInARow >= maxConsecutiveErrors) {
+    const reason = formatError(error);
+    if (errorsInARow >= requests.maxConsecutiveErrors) {
       const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
-      throw new TrackingError(`Polling \`${id}\` failed ${times}, at last with: ${reason}`, { cause: error });
+      const message = `Polling \`${this.id}\` failed ${times}, at last with: ${reason}`;
+      throw new TrackingError(message, { cause: error });
     }
-    const fields = { ...buildCallFields('trackers.results'), id, poll, errorsInARow, reason };
-    context.config.logger.warn('A poll failed, the next one follows', fields);
+    const message = 'A poll failed, the next one follows';
+    this.#warn('trackers.results', message, requests, { poll: this.polls, errorsInARow, reason });
+  }
+
+  /** Logs a warning with the fields by which the log lines of a call are found. */
+  #warn(
+    endpoint: 'trackers.results' | 'trackers.get',
+    message: string,
+    { context }: PollRequests,
+    fields: LogFields,
+  ): void {
+    const { method, path } = endpoints[endpoint];
+    context.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
   }
 }
 
-/** The error that says that there are no results yet is a result, too. */
-function keepNotReady(error: unknown): ResultsNotReadyError {
-  if (error instanceof ResultsNotReadyError) return error;
-  throw error;
-}
-
-/** True when the next poll can only fail the same way. A 404 without a code comes from a gateway, not from the service. */
+/** True when every later poll would fail in the same way. A 404 without a code comes from a gateway, not from the service. */
 function isPermanent(error: unknown): boolean {
   const isUnknownTracker = error instanceof NotFoundError && error.code !== undefined;
   return isUnknownTracker || error instanceof RequestValidationError;
-}
-
-/** The fields by which the log lines of a call are found. */
-function buildCallFields(endpoint: 'trackers.results' | 'trackers.get') {
-  const { method, path } = endpoints[endpoint];
-  return { endpoint, method, path };
-}
-
-function formatReason(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown failure';
 }
