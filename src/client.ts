@@ -7,8 +7,7 @@ import { type CallContext, createCallContext, startCall } from './http/execute.t
 import { prepareRawRequest, type RawRequest } from './http/prepare.ts';
 import type { BucketSnapshot } from './limiter/limiter.ts';
 import type { RequestOptions, TrackingClientOptions } from './options.ts';
-import { CouriersResource, TrackingResource } from './trackers/lookups.ts';
-import { TrackersResource } from './trackers/trackers.ts';
+import { CouriersResource, TrackersResource, TrackingResource } from './trackers/trackers.ts';
 
 /**
  * A client of one account of the service.

@@ -89,9 +89,8 @@ export {
 } from './schemas/webhook.ts';
 export type { BulkOutcome } from './trackers/bulk-results.ts';
 export type { BulkCreation, BulkSummary, CreateManyOptions } from './trackers/create-many.ts';
-export type { CouriersResource, TrackingResource } from './trackers/lookups.ts';
 export type { PollManyUpdate, TrackerPolls } from './trackers/poll-many.ts';
 export type { PollManyOptions, PollOptions } from './trackers/poll-options.ts';
 export type { PollContext, PollUpdate } from './trackers/polled-tracker.ts';
-export type { TrackersResource } from './trackers/trackers.ts';
+export type { CouriersResource, TrackersResource, TrackingResource } from './trackers/trackers.ts';
 export { VERSION } from './version.ts';

@@ -2,7 +2,7 @@ import { type Application, Comment, CommentTag, Converter, type DocumentReflecti
 
 /** Where an export stands in the reference, by the file of its declaration; the first that fits. Also their order there. */
 const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
-  ['Client', /^(?:client|options|http\/.+|trackers\/(?:trackers|lookups))\.ts$/],
+  ['Client', /^(?:client|options|http\/.+|trackers\/trackers)\.ts$/],
   ['Polling and bulk import', /^trackers\//],
   ['Errors', /^(?:errors|api-errors|schemas\/api-error|common\/validation)\.ts$/],
   ['Limits', /^(?:limiter\/|redis\/(?!dedupe-store)|common\/timing)/],

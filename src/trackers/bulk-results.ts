@@ -13,9 +13,9 @@ import {
   ResponseValidationError,
   TimeoutError,
 } from '../errors.ts';
-import { createApiError } from '../http/api-error.ts';
+import { createApiError, readErrorItems } from '../http/api-error.ts';
 import type { CallOutcome } from '../http/api-promise.ts';
-import { type ApiErrorItem, apiErrorItemSchema } from '../schemas/api-error.ts';
+import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { type BulkItem, type BulkResult, ITEM_STATUSES } from '../schemas/bulk.ts';
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 
@@ -24,9 +24,8 @@ import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
  * - `created`: a new tracker
  * - `existing`: the tracker that matches the same payload
  * - `error`: rejected, or never sent because the run ended before
- * - `invalid`: breaks a rule for creation requests and was never sent
- * - `unknown`: sent, and it is not known whether it was carried out; sending it again is safe, because the service reuses
- *   what exists
+ * - `invalid`: never sent, because it breaks a rule for creation requests
+ * - `unknown`: sent, but perhaps not carried out; sending it again is safe, because the service reuses existing trackers
  */
 export type BulkStatus = 'created' | 'existing' | 'error' | 'invalid' | 'unknown';
 
@@ -36,14 +35,14 @@ export interface BulkOutcome {
   readonly index: number;
   /** The input as it was given. */
   readonly input: TrackerInput;
-  /** What became of it. */
+  /** Tells whether there is a tracker now. */
   readonly status: BulkStatus;
   /** The tracker, when the service sent one. */
   readonly tracker?: Tracker;
   /**
-   * Why there is no tracker. The codes are the service's; where it sent none they are `http_<status>`,
-   * `connection_failed`, `timeout`, `invalid_response` (a success that cannot be read), `not_in_response` (the response
-   * does not mention the input), `queue_full`, `aborted` or `request_failed`.
+   * The reasons why there is no tracker. The codes are the service's; where it sent none they are `http_<status>`,
+   * `connection_failed`, `timeout`, `invalid_response` (an unreadable success), `not_in_response` (the response does not
+   * mention the input), `queue_full`, `aborted` or `request_failed`.
    */
   readonly errors?: readonly ApiErrorItem[];
 }
@@ -51,14 +50,14 @@ export interface BulkOutcome {
 /** The part of an outcome that does not depend on the input. */
 export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
-/** The error of a bulk response that rejects the request as a whole; undefined when it reports on items. */
+/** Finds the error by which a bulk response rejects the whole request; undefined when it reports on items (docs/service.md 7.9). */
 export function findRequestError(outcome: CallOutcome<BulkResult>): ApiError | undefined {
   const { data: result } = outcome;
   const hasItems = Array.isArray(result.data) && result.data.length > 0;
   if (hasItems || !result.error) return undefined;
   const { response, requestId, attempts } = outcome.details();
-  const { data: error } = apiErrorItemSchema.safeParse(result.error);
-  const errors = error === undefined ? [] : [error];
+  // The key is masked already, as in every result that may report errors.
+  const errors = readErrorItems(result, '');
   const { method, path } = endpoints['trackers.createBulk'];
   const { status, headers } = response;
   const facts = { status, errors, requestId, method, path, headers, attempts, body: result };
@@ -82,14 +81,16 @@ function toErrorCode(error: unknown): string {
   return 'request_failed';
 }
 
-/** True for failures that every later request would meet too: the key, its rights, the plan or its quota. */
+const ACCOUNT_ERRORS = [
+  AuthenticationError,
+  PermissionDeniedError,
+  QuotaExceededError,
+  NoActiveSubscriptionError,
+];
+
+/** True when every later request would fail in the same way, because of the key, its rights, the plan or its quota. */
 export function isAccountError(error: unknown): boolean {
-  return (
-    error instanceof AuthenticationError ||
-    error instanceof PermissionDeniedError ||
-    error instanceof QuotaExceededError ||
-    error instanceof NoActiveSubscriptionError
-  );
+  return ACCOUNT_ERRORS.some((errorClass) => error instanceof errorClass);
 }
 
 function toResult(item: BulkItem | undefined): InputResult {
@@ -106,7 +107,7 @@ function toResult(item: BulkItem | undefined): InputResult {
   };
 }
 
-/** The fields that name an input. Undefined, null and an empty string all mean that a field was left out. */
+/** The fields that identify an input. A field that is null or an empty string counts as left out. */
 interface Identity {
   readonly trackingNumber: string | undefined;
   readonly clientTrackerId: string | undefined;
@@ -116,13 +117,13 @@ function readIdentity(record: unknown): Identity {
   const { trackingNumber, clientTrackerId } = isJsonObject(record) ? record : {};
   const readText = (value: unknown) => (typeof value === 'string' ? value.trim() || undefined : undefined);
   return {
-    // The service returns numbers in upper case.
+    // The service returns numbers in upper case (docs/service.md 4.7).
     trackingNumber: readText(trackingNumber)?.toUpperCase(),
     clientTrackerId: readText(clientTrackerId),
   };
 }
 
-/** Reads which input an item is about: from its echo or, where it has none, from its tracker. */
+/** Reads which input an item is about: from its echo of the input, or else from its tracker. */
 function readItemIdentity(item: BulkItem | null): Identity {
   const inputData: unknown = item?.inputData;
   const echo = readIdentity(typeof inputData === 'string' ? { trackingNumber: inputData } : inputData);
@@ -134,25 +135,25 @@ function isSame(a: Identity, b: Identity): boolean {
   return a.trackingNumber === b.trackingNumber && a.clientTrackerId === b.clientTrackerId;
 }
 
-/** True when both share a field, and no field that both have differs. */
+/** True when at least one field is in both, and every such field is the same. */
 function isCompatible(a: Identity, b: Identity): boolean {
   const fields = ['trackingNumber', 'clientTrackerId'] as const;
   const shared = fields.filter((field) => a[field] !== undefined && b[field] !== undefined);
   return shared.length > 0 && shared.every((field) => a[field] === b[field]);
 }
 
-/** A response has one item for each of at most 100 inputs; a list of a million must not be compared with every input. */
+/** An honest response has at most 100 items. Comparing a million with every input would block the event loop. */
 const MAX_ITEMS_READ = 1_000;
 
 /**
- * Reads the result of each input from a bulk response. The service may list items in another order, or leave some out, so
- * only what an item repeats of its input counts. Inputs that look the same get their items in order.
+ * Reads the result of each input from a bulk response. Items may come in another order or be missing, so each is matched by
+ * the number and `clientTrackerId` that it repeats. Inputs that look the same get their items in order.
  */
 export function readResults(inputs: readonly TrackerInput[], { data }: BulkResult): InputResult[] {
   const open = new Map(inputs.map((input, index) => [index, readIdentity(input)]));
   const results = inputs.map(() => toResult(undefined));
   let items = (data ?? []).slice(0, MAX_ITEMS_READ);
-  // Exact matches come first, because an item that repeats less than its input must not take the input of another item.
+  // Exact matches go first, so that an item that repeats only the number does not take the input of an exact one.
   for (const isMatch of [isSame, isCompatible]) {
     items = items.filter((item) => {
       const identity = readItemIdentity(item);

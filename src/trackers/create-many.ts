@@ -46,15 +46,15 @@ export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>
 export interface CreateManyOptions extends BulkRequestOptions {
   /** Inputs a request, 1 to 100. Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Most chunks that are under way or wait to be read, 1 or more. Default 3, as many as the service takes in a second. */
+  /** Most chunks that are under way or unread, 1 or more. Default 3, as many as the service accepts in a second. */
   readonly concurrency?: number | undefined;
-  /** Called after every chunk with the counts so far. An error of it is logged, and the run goes on. Default: none. */
+  /** Called after every chunk with the counts so far; when it throws, a warning is logged and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
 }
 
-/** How many inputs have which outcome. */
+/** The number of inputs with each outcome. */
 export interface BulkSummary {
-  /** Inputs whose outcome is known, read by you or not. */
+  /** Inputs with a known outcome, whether or not you have read it. */
   readonly total: number;
   /** New trackers. */
   readonly created: number;
@@ -62,9 +62,9 @@ export interface BulkSummary {
   readonly existing: number;
   /** Inputs that were rejected, or not sent before the run ended. */
   readonly error: number;
-  /** Inputs that break a rule and were not sent. */
+  /** Inputs that break a rule, so they were not sent. */
   readonly invalid: number;
-  /** Inputs of which it is not known whether they were carried out. */
+  /** Inputs that were sent, but perhaps not carried out. */
   readonly unknown: number;
 }
 
@@ -79,30 +79,30 @@ const createManyOptions = z.strictObject({
   ...CALL_SHAPE,
 } satisfies OptionShape<CreateManyOptions>);
 
-/** One input; without a `body` it is invalid and not sent. */
+/** A checked input; an invalid one has no `body` and is not sent. */
 interface CheckedInput {
   readonly index: number;
   readonly input: TrackerInput;
-  /** The input as it was when it was checked; this is sent. */
+  /** A copy from the moment of the check, so that later changes to the input are not sent. */
   readonly body?: TrackerInput;
   readonly errors: readonly ApiErrorItem[];
 }
 
-/** The stream of `trackers.createMany`: the outcomes of all inputs, in the order of the inputs. */
+/** The stream of `trackers.createMany`: the outcome of each input, in the order of the inputs. */
 export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #context: CallContext;
   readonly #inputs: TrackerInputs;
   readonly #settings: z.output<typeof createManyOptions>;
   readonly #callOptions: CallOptions;
-  /** The chunks that are read, under way, or done and not yet yielded; an empty one is the end of the inputs. */
+  /** Chunks that are being read, under way, or done but not yielded; an empty one marks the end of the inputs. */
   readonly #chunks: Promise<BulkOutcome[]>[] = [];
   #isReading = false;
   #inputsRead = 0;
-  /** The reason why the reading ended early: an error of the inputs, or the reason of the signal. */
+  /** The error of the inputs, or the signal's reason, that ended the reading early. */
   #readingFailure: { readonly error: unknown } | undefined;
-  /** Controllers of the requests that have not left. */
+  /** Controllers of the requests that were not sent yet. */
   readonly #unsent = new Set<AbortController>();
-  /** The errors of the failure after which nothing more is sent. */
+  /** The errors of the failure that stopped the run; nothing is sent after it. */
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
@@ -122,7 +122,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   /**
    * Counts the outcomes so far.
    *
-   * @returns the counts of all outcomes that are known; complete when the stream has ended
+   * @returns the counts of all known outcomes; complete when the stream has ended
    */
   summary(): BulkSummary {
     return this.#summary;
@@ -144,7 +144,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  /** Reads and sends chunks, one reading after the other, until `concurrency` of them are there. */
+  /** Reads chunks one after the other and sends each, until `concurrency` chunks are under way or unread. */
   #startNextChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): void {
     if (this.#isReading || this.#chunks.length >= this.#settings.concurrency) return;
     this.#isReading = true;
@@ -157,7 +157,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     this.#chunks.push(outcomes);
   }
 
-  /** Reads up to `chunkSize` inputs; none at the end. After a failure, what was read before is a last chunk. */
+  /** Reads up to `chunkSize` inputs; none at the end. When the source fails, the inputs read before form the last chunk. */
   async #readChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): Promise<CheckedInput[]> {
     const chunk: CheckedInput[] = [];
     if (this.#readingFailure !== undefined) return chunk;
@@ -217,7 +217,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  /** Every later request would fail in the same way, so those that wait for their turn are cancelled. */
+  /** Stops the run: every later request would fail in the same way, so those not sent yet are cancelled. */
   #stop(errors: readonly ApiErrorItem[]): void {
     this.#stopErrors ??= errors;
     for (const controller of this.#unsent) controller.abort(new Error('The run was stopped'));
@@ -236,7 +236,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
 function checkItem(index: number, input: TrackerInput): CheckedInput {
   try {
     const body = checkInput(trackerInputSchema, input, 'input');
-    // Throws for a bigint, and for what holds itself.
+    // Throws for a bigint and for a circular structure.
     JSON.stringify(body);
     return { index, input, body, errors: [] };
   } catch (error) {

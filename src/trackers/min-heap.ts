@@ -36,7 +36,7 @@ export class MinHeap<Item extends HeapItem> {
     return true;
   }
 
-  /** Puts an item into a gap, and moves the gap up or down to where the item belongs. */
+  /** Moves a gap up or down to where the item belongs, and puts the item there. */
   #insertAt(gap: number, item: Item): void {
     let index = gap;
     for (;;) {

@@ -14,15 +14,15 @@ import { searchBySchema } from '../schemas/identifier.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { PollContext } from './polled-tracker.ts';
 
-/** The service updates every few minutes, so shorter intervals only add load. */
+/** Shorter intervals only add load, because the service gets news from couriers every few minutes. */
 const MIN_INTERVAL_MS = 1000;
 const DEFAULT_INTERVAL_MS = 15 * 60_000;
 const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
 const DEFAULT_CONCURRENCY = 10;
-/** At a lower rate the time between two polls is longer than a timer can hold. */
+/** At a lower rate the time between two polls would exceed the longest timer. */
 const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
 
-/** Options of `trackers.poll` and `trackers.waitUntilStopped`; those of a request apply to each poll. */
+/** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each poll. */
 export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /**
    * Time from one poll to the next, in milliseconds, or a function that is called after every poll; 1,000 or more.
@@ -32,15 +32,15 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
   /** Time until the first poll, in milliseconds. Default: the interval, because a new tracker has no results yet. */
   readonly initialDelayMs?: number | undefined;
-  /** Longest time that the stream goes on, in milliseconds; a request under way is then given up. Default: no bound. */
+  /** Milliseconds after which the stream ends; a request under way is then given up. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * Failed polls in a row, after the retries of each, that end the polling with an error. A refused key, plan or quota
-   * ends it at once while no poll has succeeded yet. Default 5.
+   * Number of polls that fail in a row, each after its retries, before the polling ends with an error. A refused key, plan
+   * or quota ends it at once unless a poll succeeded before. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
-   * Ends the polling after the update for which this is true. Default: never.
+   * Returns true for the results after which the polling ends. Default: never.
    * @example (tracking) => tracking.shipment?.statusMilestone === 'delivered'
    */
   readonly until?: ((tracking: Tracking) => boolean) | undefined;
@@ -50,7 +50,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
 export interface PollManyOptions extends PollOptions {
   /** Budget of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
   readonly maxPerSecond?: number | undefined;
-  /** Most polls that are under way or wait to be read, 1 or more. Default 10. */
+  /** Most polls that are under way or unread, 1 or more. Default 10. */
   readonly concurrency?: number | undefined;
 }
 
@@ -58,7 +58,7 @@ const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX
 const isInterval = (value: unknown) =>
   typeof value === 'number' && value >= MIN_INTERVAL_MS && value <= MAX_TIMER_MS;
 
-/** The check of what an interval function returns. */
+/** The check of the value that an interval function returns. */
 export const intervalOption = option<number>(INTERVAL_RULE, isInterval);
 
 const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;

@@ -20,7 +20,7 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
     this.#callerSignal = callerSignal;
   }
 
-  /** Makes the items, from the first read on; every wait in it must end when `signal` aborts. */
+  /** Produces the items, from the first read on; each of its waits must end when `signal` aborts. */
   protected abstract produce(signal: AbortSignal): AsyncGenerator<T, void, undefined>;
 
   /** True once nothing more will come. */
@@ -32,7 +32,7 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
    * Reads the next item.
    *
    * @returns the item, as soon as there is one
-   * @throws what ended the stream early; the signal's own reason on abort
+   * @throws the error that ended the stream early; the signal's own reason on abort
    */
   async next(): Promise<IteratorResult<T, undefined>> {
     if (this.#wasLeft) return { done: true, value: undefined };
@@ -93,11 +93,11 @@ export class SourceReader<T> {
       Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   }
 
-  /** @throws what the source throws; the signal's own reason on abort */
+  /** @throws the error of the source; the signal's own reason on abort */
   async next(signal: AbortSignal): Promise<IteratorResult<T>> {
     signal.throwIfAborted();
     const item = this.#iterator.next();
-    // A synchronous source needs no race, which would cost five promises an item.
+    // A synchronous source needs no race, which would cost five promises for each item.
     if (!('then' in item)) return item;
     let unsubscribe = () => {};
     const aborted = new Promise<never>((_, reject) => {
@@ -106,15 +106,15 @@ export class SourceReader<T> {
     return await Promise.race([item, aborted]).finally(unsubscribe);
   }
 
-  /** Tells the source that nothing more is read. Does not wait for it, because it may never respond. */
+  /** Tells the source that nothing more is read, and does not wait, because the source may never respond. */
   close(): void {
     const returnSource = async () => await this.#iterator.return?.();
-    // The stream is over, so nobody reads an error of the source.
+    // The stream has ended, so nobody would see an error of the source.
     returnSource().catch(() => {});
   }
 }
 
-/** Refuses what cannot be iterated, and a string, which never means its letters. */
+/** Refuses a value that is not iterable, and a string, which is never meant as a list of letters. */
 export function checkIterable(name: string, value: unknown): void {
   const isObject = typeof value === 'object' && value !== null;
   if (isObject && (Symbol.iterator in value || Symbol.asyncIterator in value)) return;

@@ -5,6 +5,7 @@ import type { ApiPromise } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { BulkResult } from '../schemas/bulk.ts';
+import type { Courier } from '../schemas/courier.ts';
 import {
   DEFAULT_PAGE,
   DEFAULT_PAGE_SIZE,
@@ -15,20 +16,19 @@ import {
   type TrackerPage,
   type TrackerUpdate,
 } from '../schemas/tracker.ts';
-import type { Tracking } from '../schemas/tracking.ts';
+import type { PerCallTracking, Tracking, TrackingSearchInput } from '../schemas/tracking.ts';
 import type { ResendResult, WebhookHistory } from '../schemas/webhook.ts';
 import { BulkCreation, type CreateManyOptions, type TrackerInputs } from './create-many.ts';
-import { TrackerPoll, waitUntilStopped } from './poll.ts';
-import { type TrackerIds, TrackerPolls } from './poll-many.ts';
+import { type TrackerIds, TrackerPoll, TrackerPolls, waitUntilStopped } from './poll-many.ts';
 import { type PollManyOptions, type PollOptions, pollManyOptions } from './poll-options.ts';
 import type { PollUpdate } from './polled-tracker.ts';
 
-/** The input of a call that addresses one tracker. */
-function toInput(id: string, options: TrackerRequestOptions | undefined) {
+/** Addresses one tracker. */
+function buildInput(id: string, options: TrackerRequestOptions | undefined) {
   return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
 }
 
-/** Identifies a tracker of a list; one without an id, which `invalidResponse: 'keep'` lets through, by its content. */
+/** Identifies a tracker of a list. One without an id, which `invalidResponse: 'keep'` allows, is identified by its content. */
 function identify(tracker: Tracker): string {
   return typeof tracker?.trackerId === 'string' ? tracker.trackerId : canonicalJson(tracker);
 }
@@ -63,7 +63,7 @@ export class TrackersResource {
    *
    * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort` 1 oldest or -1 newest first; and
    * the options of this call
-   * @returns the page; `hasMore` says whether to ask for the next one
+   * @returns the page; `hasMore` tells whether there may be another one
    * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
@@ -71,7 +71,7 @@ export class TrackersResource {
     const limit = query.limit ?? DEFAULT_PAGE_SIZE;
     const input = { query: { page, limit, sort: query.sort } };
     return callEndpoint(this.#context, 'trackers.list', input, query).map((trackers) => {
-      // Some services cap their pages at the default size, whatever was asked for.
+      // Some services cap their pages at the default size, whatever the request says.
       const isFull = trackers.length >= limit || trackers.length === DEFAULT_PAGE_SIZE;
       return { trackers, page, limit, hasMore: isFull };
     });
@@ -83,7 +83,7 @@ export class TrackersResource {
    * @param query - `limit` trackers a page (1 to 500, default 500), `sort` (default 1, oldest first, so that trackers
    * created meanwhile do not shift the pages); and the options of each call
    * @returns the trackers, one by one
-   * @throws what `list` throws, at the page that fails
+   * @throws like `list`, at the page that fails
    * @example
    * for await (const tracker of client.trackers.listAll()) console.log(tracker.trackerId);
    */
@@ -97,14 +97,14 @@ export class TrackersResource {
     query: Omit<TrackerListQuery, 'page'> & RequestOptions,
     callSite: CallSite,
   ): AsyncGenerator<Tracker, void, undefined> {
-    // Copied, because null is refused where the options are checked.
+    // Copied, because destructuring null would throw before the options are checked.
     const { limit = MAX_PAGE_SIZE, sort = 1 } = { ...query };
     let lastPage: ReadonlySet<string> = new Set();
     for (let page = DEFAULT_PAGE; ; page += 1) {
       const input = { query: { page, limit, sort } };
       const trackers = await callEndpoint(this.#context, 'trackers.list', input, query, callSite);
       const ids = trackers.map(identify);
-      // True of an empty page, and of the same page again, which a service without paging sends for ever.
+      // True for an empty page, and for the same page again, which a service without paging would send for ever.
       if (ids.every((id) => lastPage.has(id))) return;
       yield* trackers;
       lastPage = new Set(ids);
@@ -117,7 +117,7 @@ export class TrackersResource {
    *
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
-   * @returns what became of each item
+   * @returns the outcome of each item
    * @throws RequestValidationError before anything is sent; ApiError when the request as a whole failed with 401, 429 or
    * 5xx; ConnectionError, TimeoutError and ResponseValidationError, after which the items may exist
    */
@@ -132,7 +132,7 @@ export class TrackersResource {
    * @param inputs - creation requests; an array, a generator, a stream of rows
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
    * @returns the outcomes; also has `summary()`
-   * @throws ConfigurationError at once; after the outcomes of all it read, what `inputs` throws or the signal's reason
+   * @throws ConfigurationError at once; after the outcomes of all inputs read, the error of `inputs` or the signal's reason
    * @example
    * const run = client.trackers.createMany(rows);
    * for await (const { index, status, tracker, errors } of run) save(index, status, tracker?.trackerId, errors);
@@ -166,7 +166,7 @@ export class TrackersResource {
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
   get(id: string, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return callEndpoint(this.#context, 'trackers.get', toInput(id, options), options);
+    return callEndpoint(this.#context, 'trackers.get', buildInput(id, options), options);
   }
 
   /**
@@ -179,7 +179,12 @@ export class TrackersResource {
    * @throws InvalidRequestError (`tracker_not_updatable`); RequestValidationError for a wrong `patch`; else like `get`
    */
   update(id: string, patch: TrackerUpdate, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return callEndpoint(this.#context, 'trackers.update', { ...toInput(id, options), body: patch }, options);
+    return callEndpoint(
+      this.#context,
+      'trackers.update',
+      { ...buildInput(id, options), body: patch },
+      options,
+    );
   }
 
   /**
@@ -204,12 +209,12 @@ export class TrackersResource {
    * @throws ResultsNotReadyError while there are none; NotFoundError; else like `get`
    */
   results(id: string, options?: TrackerRequestOptions): ApiPromise<Tracking> {
-    return callEndpoint(this.#context, 'trackers.results', toInput(id, options), options);
+    return callEndpoint(this.#context, 'trackers.results', buildInput(id, options), options);
   }
 
   /**
-   * Polls one tracker until the service stops tracking it, at background priority. A response without results is an
-   * update, too; at every second one the tracker's record tells whether the service still tracks.
+   * Polls one tracker at background priority until the service stops tracking it. A response without results is an update,
+   * too; at every second one the tracker's record is read, which tells whether the service still tracks.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `intervalMs` and when to end; see each option
@@ -232,7 +237,7 @@ export class TrackersResource {
    * @param ids - an iterable or async iterable of ids, read as far as they can be polled
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
    * @returns the updates of all trackers as they come
-   * @throws ConfigurationError at once; while you read, what `ids` throws, and the signal's reason on abort
+   * @throws ConfigurationError at once; while you read, the error of `ids`, and the signal's reason on abort
    * @example
    * const polls = client.trackers.pollMany(trackerIds, { intervalMs: 1_200_000 });
    * for await (const { id, error, newEvents } of polls) error ? report(id, error) : save(id, newEvents);
@@ -248,8 +253,8 @@ export class TrackersResource {
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - those of `poll`
    * @returns the last results
-   * @throws ResultsNotReadyError, whose `tracker` says why, when tracking has stopped and there are no results;
-   * TimeoutError when `maxDurationMs` runs out first; else what `poll` throws
+   * @throws ResultsNotReadyError with the `tracker` when tracking has stopped without results; TimeoutError when
+   * `maxDurationMs` runs out first; else like `poll`
    * @example
    * const { shipment } = await client.trackers.waitUntilStopped(trackerId, { maxDurationMs: 86_400_000 });
    */
@@ -258,15 +263,15 @@ export class TrackersResource {
   }
 
   /**
-   * Has all webhook events of a tracker pushed again. Never repeated after a failure that may have carried it out.
+   * Asks the service to push all webhook events of a tracker again. A request that may have been carried out is not repeated.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns how many events are sent again, when the service says so
+   * @returns the number of events that are sent again, when the service tells it
    * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
-    return callEndpoint(this.#context, 'trackers.resendWebhookEvents', toInput(id, options), options);
+    return callEndpoint(this.#context, 'trackers.resendWebhookEvents', buildInput(id, options), options);
   }
 
   /**
@@ -274,10 +279,60 @@ export class TrackersResource {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns the pushes, newest first, and what the receiver answered to each
+   * @returns the pushes, newest first, each with the receiver's response
    * @throws NotFoundError; else like `get`
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
-    return callEndpoint(this.#context, 'trackers.webhookHistory', toInput(id, options), options);
+    return callEndpoint(this.#context, 'trackers.webhookHistory', buildInput(id, options), options);
+  }
+}
+
+/** The couriers that the service can ask. */
+export class CouriersResource {
+  readonly #context: CallContext;
+
+  /** @internal */
+  constructor(context: CallContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Lists the couriers and their codes.
+   *
+   * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns all couriers
+   * @throws ApiError; and like every call (see `TrackingClient`)
+   * @example
+   * const couriers = await client.couriers.list();
+   * couriers.find((courier) => courier.courierCode === 'us-post')?.courierName; // 'USPS'
+   */
+  list(options?: RequestOptions): ApiPromise<Courier[]> {
+    return callEndpoint(this.#context, 'couriers.list', {}, options);
+  }
+}
+
+/** The per-call plan: one paid look-up, no tracker. */
+export class TrackingResource {
+  readonly #context: CallContext;
+
+  /** @internal */
+  constructor(context: CallContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Looks a tracking number up once. Every call is paid for, so a failure after sending is never repeated; only a 429 or
+   * a refused connection is. It can take a minute.
+   *
+   * @param input - the tracking number and hints about courier and destination
+   * @param options - signal, timeouts, retries, headers and priority of this call
+   * @returns the shipments found; numbers are not unique
+   * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription;
+   * QuotaExceededError; and like every call (see `TrackingClient`)
+   * @example
+   * const [found] = await client.tracking.search({ trackingNumber: '9400115901047177598206' });
+   */
+  search(input: TrackingSearchInput, options?: RequestOptions): ApiPromise<PerCallTracking[]> {
+    return callEndpoint(this.#context, 'tracking.search', { body: input }, options);
   }
 }
