@@ -8,7 +8,7 @@ const NEXT = 'node_modules/next/dist/bin/next';
 const SECRET = 'whsec-next';
 const NUMBER = 'RR123456785CN';
 
-const fake = createFakeTrackingService({ limits: { 'trackers.track': 2 } });
+const fake = createFakeTrackingService({ limits: { 'trackers.results': 2 } });
 const lines = [];
 let server;
 let app;
@@ -18,7 +18,7 @@ before(async () => {
   const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
   for (const name of ['TRACKING_BASE_URL', 'TRACKING_API_KEY', 'TRACKING_WEBHOOK_SECRET']) delete env[name];
   // Without any of the environment that the server needs.
-  execFileSync(process.execPath, [NEXT, 'build'], { env, encoding: 'utf8' });
+  execFileSync(process.execPath, [NEXT, 'build'], { env, stdio: 'inherit' });
   server = await fake.listen();
   app = spawn(process.execPath, [NEXT, 'start', '--port', '0', '--hostname', '127.0.0.1'], {
     env: {
@@ -43,25 +43,33 @@ after(async () => {
   await server?.close();
 });
 
-async function pageOf(number) {
-  const response = await fetch(`${origin}/shipments/${number}`);
+async function pageOf(orderId) {
+  const response = await fetch(`${origin}/orders/${orderId}`);
   return { status: response.status, html: await response.text() };
 }
 
-test('the page of a delivered shipment → its milestone and its events, oldest first', async () => {
+function ship(orderId, trackingNumber) {
+  return fetch(`${origin}/api/ship`, { method: 'POST', body: JSON.stringify({ orderId, trackingNumber }) });
+}
+
+test('the page of a delivered order → its milestone and its events, oldest first', async () => {
+  await ship('order-1', NUMBER);
+  assert.match((await pageOf('order-1')).html, /No news yet/);
   fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
-  const { status, html } = await pageOf(NUMBER);
+  const { status, html } = await pageOf('order-1');
   assert.equal(status, 200);
   assert.match(html, /<h1>delivered<\/h1>/);
   assert.ok(html.indexOf('Shipping label created') < html.indexOf('Delivered'));
 });
 
-test('the page of what is no tracking number → 404', async () => {
-  assert.equal((await pageOf('x')).status, 404);
+test('a number or an order that the shop has not shipped → 404, and no tracker is paid for', async () => {
+  const trackers = fake.trackers.length;
+  for (const id of ['LA600000001NL', 'order-2', NUMBER]) assert.equal((await pageOf(id)).status, 404);
+  assert.equal(fake.trackers.length, trackers);
 });
 
 test('more pages at once than the limit allows → all are there, no 429', async () => {
-  const pages = await Promise.all([1, 2, 3, 4, 5].map((row) => pageOf(`LA60000000${row}NL`)));
+  const pages = await Promise.all([1, 2, 3, 4, 5].map(() => pageOf('order-1')));
   assert.deepEqual(
     pages.map(({ status }) => status),
     [200, 200, 200, 200, 200],
@@ -70,7 +78,7 @@ test('more pages at once than the limit allows → all are there, no 429', async
 });
 
 test('a page, then a route, which is another bundle → one client, one limit', async () => {
-  await pageOf('LA600000009NL');
+  await pageOf('order-1');
   const response = await fetch(`${origin}/api/in-use`);
   assert.ok((await response.json()) >= 1);
 });
