@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
+import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 
 const SECRET = 'whsec-workers';
@@ -16,6 +17,10 @@ let worker;
 before(
   async () => {
     server = await fake.listen();
+    const { baseUrl, apiKey, fetch } = fake;
+    const { trackers } = new TrackingClient({ baseUrl, apiKey, fetch });
+    await trackers.create({ trackingNumber: 'RR123456785CN', clientTrackerId: 'order-1' });
+    fake.shipment('RR123456785CN').addEvent({ status: 'Accepted' });
     await build({
       entryPoints: ['src/worker.js'],
       bundle: true,
@@ -49,8 +54,8 @@ after(async () => {
   await server.close();
 });
 
-async function track(row) {
-  const response = await worker.dispatchFetch(`http://shipments.test/shipments/LA${600_000_000 + row}NL`);
+async function show(id = 'order-1') {
+  const response = await worker.dispatchFetch(`http://shipments.test/orders/${id}`);
   return [response.status, await response.text()];
 }
 
@@ -75,13 +80,13 @@ async function savedEvents() {
 test('a client of module scope, used by one request after the other → each is answered', {
   timeout: TIMEOUT_MS,
 }, async () => {
-  for (const row of [1, 2, 3]) assert.equal((await track(row))[0], 200);
+  for (let request = 1; request <= 3; request += 1) assert.equal((await show())[0], 200);
 });
 
 test('twice as many requests at once as the limit allows → all answered, as `rateLimit` is off and a 429 is repeated', {
   timeout: TIMEOUT_MS,
 }, async () => {
-  const answers = await Promise.all(Array.from({ length: 20 }, (_, row) => track(100 + row)));
+  const answers = await Promise.all(Array.from({ length: 20 }, () => show()));
   assert.deepEqual(
     answers.filter(([status]) => status !== 200),
     [],
@@ -89,12 +94,18 @@ test('twice as many requests at once as the limit allows → all answered, as `r
 });
 
 test('a 429 while others wait → all answered', { timeout: TIMEOUT_MS }, async () => {
-  fake.fail('trackers.track', { status: 429, retryAfter: 1 });
-  const answers = await Promise.all(Array.from({ length: 5 }, (_, row) => track(200 + row)));
+  fake.fail('trackers.results', { status: 429, retryAfter: 1 });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => show()));
   assert.deepEqual(
     answers.filter(([status]) => status !== 200),
     [],
   );
+});
+
+test('an order that the shop does not have → 404; a refusal of the service → 502 without its words', async () => {
+  assert.deepEqual(await show('LA680658838NL'), [404, 'Not found']);
+  fake.fail('trackers.results', { status: 403, message: 'words for the shop only' });
+  assert.deepEqual(await show(), [502, 'Try again later']);
 });
 
 test('a receiver of module scope, with webhooks after each other and at once → every event saved once', {
