@@ -4,6 +4,4 @@
  * @module tracking-client/opentelemetry
  */
 
-export { telemetryHooks } from './calls.ts';
-export type { TelemetryOptions } from './scope.ts';
-export { tracedWebhookHandler } from './webhooks.ts';
+export { type TelemetryOptions, telemetryHooks, tracedWebhookHandler } from './telemetry.ts';

@@ -393,7 +393,11 @@ export const FUNCTIONS: Readonly<Record<string, Entry>> = {
   telemetryHooks: entry({ tracerProvider: [undefined, {}], meterProvider: [undefined, {}] }, (given) =>
     Reflect.apply(opentelemetry.telemetryHooks, undefined, [given]).onPoll?.({ id: 'a', lagMs: 0 }),
   ),
-  tracedWebhookHandler: entry(HANDLER, (given) => receiveWith(opentelemetry.tracedWebhookHandler, given)),
+  tracedWebhookHandler: entry(HANDLER, (given) => {
+    const create: typeof webhooks.createWebhookHandler = (options) =>
+      opentelemetry.tracedWebhookHandler(webhooks.createWebhookHandler, options);
+    return receiveWith(create, given);
+  }),
   dedupeStoreContract: entry({ createStore: [nothing], wait: [nothing], shortLeaseMs: [5] }, (given) =>
     Reflect.apply(testing.dedupeStoreContract, undefined, [given]),
   ),

@@ -218,6 +218,34 @@ describe('the package', () => {
     },
   );
 
+  it('tracking-client/opentelemetry → loads the hooks only, in at most 12 kB beside its libraries', async () => {
+    const contents =
+      "import { telemetryHooks } from 'tracking-client/opentelemetry'; console.log(telemetryHooks);";
+    const { metafile, outputFiles } = await build({
+      absWorkingDir: root,
+      stdin: { contents, resolveDir: root },
+      bundle: true,
+      minify: true,
+      metafile: true,
+      write: false,
+      format: 'esm',
+      external: ['zod', '@opentelemetry/api', 'node:*'],
+      // Without the repository's own paths, which lead to the sources.
+      tsconfigRaw: {},
+    });
+    const files = Object.keys(metafile.inputs).filter((path) => path.startsWith('dist/'));
+    const texts = await Promise.all(files.map((path) => readFile(join(root, path), 'utf8')));
+    // The build names the source of each part in a comment.
+    const sources = texts.flatMap((text) => [...text.matchAll(/^\/\/ (src\/\S+)/gm)].map(([, name]) => name));
+    expect(sources).toContain('src/opentelemetry/telemetry.ts');
+    expect(
+      sources.filter((name) => /^src\/(webhooks|limiter|http|trackers|client)/.test(name ?? '')),
+    ).toEqual([]);
+    const bytes = outputFiles[0]?.contents.length ?? Number.NaN;
+    console.log(`A bundle of telemetryHooks takes ${bytes} bytes beside its libraries`);
+    expect(bytes).toBeLessThanOrEqual(12_000);
+  });
+
   it.each([
     ['import', "import { TrackingClient } from 'tracking-client';"],
     ['require', "const { TrackingClient } = require('tracking-client');"],

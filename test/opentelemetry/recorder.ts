@@ -13,7 +13,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 
-/** The real SDK, which keeps spans and metrics in memory. */
+/** The real SDK of OpenTelemetry, which keeps spans and metrics in memory. */
 export function makeRecorder() {
   const spans = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
@@ -36,7 +36,7 @@ export function makeRecorder() {
     tracer: tracerProvider.getTracer('the user'),
     /** Spans in the order of their ends. */
     spans: (): ReadableSpan[] => spans.getFinishedSpans(),
-    /** Each metric's points: its attributes, and its value, or of a histogram how many there are and their sum. */
+    /** The points of a metric: attributes, and the value of a counter or the count and sum of a histogram. */
     async points(name: string): Promise<readonly Point[]> {
       const found = (await metricsNow()).filter(({ descriptor }) => descriptor.name === name);
       return found.flatMap(({ dataPoints }) =>

@@ -2,7 +2,7 @@ import { metrics, trace } from '@opentelemetry/api';
 import { TrackingClient } from 'tracking-client';
 import { type TelemetryOptions, telemetryHooks, tracedWebhookHandler } from 'tracking-client/opentelemetry';
 import { TransactionalInbox } from 'tracking-client/postgres';
-import type { WebhookHandler } from 'tracking-client/webhooks';
+import { createWebhookHandler, type WebhookHandler } from 'tracking-client/webhooks';
 
 export const options: TelemetryOptions = {
   tracerProvider: trace.getTracerProvider(),
@@ -18,6 +18,7 @@ export function receiveWith(
 ): WebhookHandler {
   const inbox = new TransactionalInbox({ pool });
   const handler = tracedWebhookHandler(
+    createWebhookHandler,
     { secret: 'secret', inbox, onEvent: (_event, { transaction }) => transaction.query('SELECT 1') },
     options,
   );

@@ -1,0 +1,334 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api';
+import * as z from 'zod';
+import {
+  checkOptions,
+  functionOption,
+  hasMethods,
+  type OptionShape,
+  option,
+  switchOption,
+} from '../common/option-checks.ts';
+import { kindOf } from '../common/validation.ts';
+import { ConfigurationError, isTrackingError } from '../errors.ts';
+import type { Hooks } from '../observability/hooks.ts';
+import { VERSION } from '../version.ts';
+// Types only: a program that traces its calls must not load the receiver of webhooks.
+import type { WebhookHandler, WebhookHandlerOptions } from '../webhooks/handler.ts';
+
+const NAME = 'tracking-client';
+
+/** Options of `telemetryHooks` and `tracedWebhookHandler`. */
+export interface TelemetryOptions {
+  /** Makes the spans. Default: the provider that is registered with `@opentelemetry/api`. */
+  readonly tracerProvider?: TracerProvider | undefined;
+  /** Makes the metrics. Default: the provider that is registered with `@opentelemetry/api` at the first call, poll or webhook. */
+  readonly meterProvider?: MeterProvider | undefined;
+  /**
+   * Spans of attempts, and the metric `http.client.request.duration`. Set `false` where an instrumentation of `fetch`, as
+   * `@opentelemetry/instrumentation-undici`, makes both. Default true.
+   */
+  readonly attempts?: boolean | undefined;
+}
+
+const telemetryOptions = z.strictObject({
+  tracerProvider: option<TracerProvider>('a TracerProvider', (value) =>
+    hasMethods(value, 'getTracer'),
+  ).optional(),
+  meterProvider: option<MeterProvider>('a MeterProvider', (value) =>
+    hasMethods(value, 'getMeter'),
+  ).optional(),
+  attempts: switchOption.default(true),
+} satisfies OptionShape<TelemetryOptions>);
+
+interface Telemetry<Metrics> {
+  readonly tracer: Tracer;
+  readonly hasAttempts: boolean;
+  readonly getMetrics: () => Metrics;
+}
+
+function resolveTelemetry<Metrics>(
+  options: TelemetryOptions,
+  createMetrics: (meter: Meter) => Metrics,
+): Telemetry<Metrics> {
+  const checked = checkOptions(telemetryOptions, options, 'telemetry');
+  const { tracerProvider = trace.getTracerProvider(), meterProvider, attempts } = checked;
+  let created: Metrics | undefined;
+  return {
+    tracer: tracerProvider.getTracer(NAME, VERSION),
+    hasAttempts: attempts,
+    // A meter that is made before its provider is registered never counts anything, so metrics are made at their first use.
+    getMetrics: () => {
+      created ??= createMetrics((meterProvider ?? metrics.getMeterProvider()).getMeter(NAME, VERSION));
+      return created;
+    },
+  };
+}
+
+/** Up to 15 minutes, because calls and polls can wait. A provider's default boundaries suit milliseconds. */
+const BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
+const SECONDS = { unit: 's', advice: { explicitBucketBoundaries: BOUNDARIES_S } };
+/** The boundaries in OpenTelemetry's conventions for HTTP. */
+const HTTP_BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+
+function createCallMetrics(meter: Meter) {
+  return {
+    requestDuration: meter.createHistogram('http.client.request.duration', {
+      unit: 's',
+      advice: { explicitBucketBoundaries: HTTP_BOUNDARIES_S },
+      description: 'Duration of HTTP client requests',
+    }),
+    callDuration: meter.createHistogram('tracking_client.call.duration', {
+      ...SECONDS,
+      description: 'From a call to its end, with all queueing, attempts and waits',
+    }),
+    queueDuration: meter.createHistogram('tracking_client.queue.duration', {
+      ...SECONDS,
+      description: 'How long all attempts of a call waited for the rate limit',
+    }),
+    rateLimited: meter.createCounter('tracking_client.rate_limited', {
+      unit: '{response}',
+      description: 'Responses with status 429',
+    }),
+    retries: meter.createCounter('tracking_client.retries', {
+      unit: '{attempt}',
+      description: 'Failed attempts that were followed by another one',
+    }),
+    pollLag: meter.createHistogram('tracking_client.poll.lag', {
+      ...SECONDS,
+      description: 'How long after it was due a poll was started',
+    }),
+  };
+}
+
+/** A call under way. */
+interface OpenCall {
+  readonly span: Span;
+  /** The parent of the spans of attempts. */
+  readonly context: Context;
+  readonly server: Attributes;
+  /** The path of the base URL, without a `/` at its end. */
+  readonly basePath: string;
+  attempt: Span | undefined;
+  /** The time in the queue that events of the span already tell, in milliseconds. */
+  reportedQueuedMs: number;
+}
+
+/**
+ * Builds hooks that report every call to OpenTelemetry: an internal span for the call, a client span below it for each attempt,
+ * and metrics. The span of a call is a child of the span that is active where the method is called. No attribute holds an id,
+ * a tracking number or the key.
+ *
+ * @param options - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
+ * @returns the option `hooks` of a client, or of several
+ * @throws ConfigurationError when an option is unknown, or no provider
+ * @example
+ * const client = new TrackingClient({ hooks: telemetryHooks() });
+ */
+export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
+  const { tracer, hasAttempts, getMetrics } = resolveTelemetry(options, createCallMetrics);
+  const calls = new Map<string, OpenCall>();
+  const noteQueued = (call: OpenCall, queuedMs: number) => {
+    call.reportedQueuedMs += queuedMs;
+    call.span.addEvent('tracking_client.queued', { 'tracking_client.queued_ms': queuedMs });
+  };
+  const recordDuration = (
+    call: OpenCall | undefined,
+    method: string,
+    durationMs: number,
+    result: Attributes,
+  ) => {
+    if (call === undefined || !hasAttempts) return;
+    const attributes = { 'http.request.method': method, ...call.server, ...result };
+    getMetrics().requestDuration.record(durationMs / 1000, attributes);
+  };
+  return {
+    onStart: ({ callId, endpoint, baseUrl }) => {
+      const url = new URL(baseUrl);
+      const server = describeServer(url);
+      const basePath = url.pathname.replace(/\/$/, '');
+      const attributes = {
+        'tracking_client.call_id': callId,
+        'tracking_client.endpoint': endpoint,
+        ...server,
+      };
+      const span = tracer.startSpan(endpoint, { kind: SpanKind.INTERNAL, attributes });
+      const within = trace.setSpan(context.active(), span);
+      calls.set(callId, { span, context: within, server, basePath, attempt: undefined, reportedQueuedMs: 0 });
+    },
+    onRequest: ({ callId, endpoint, path, method, attempt, queuedMs }) => {
+      const call = calls.get(callId);
+      if (call === undefined) return;
+      noteQueued(call, queuedMs);
+      if (!hasAttempts) return;
+      // A path outside the table may contain ids.
+      const template = endpoint === 'request' ? undefined : call.basePath + path;
+      const attributes = {
+        'http.request.method': method,
+        ...call.server,
+        ...(template === undefined ? {} : { 'url.template': template }),
+        ...(attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {}),
+      };
+      const name = template === undefined ? method : `${method} ${template}`;
+      call.attempt = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, call.context);
+    },
+    onResponse: ({ callId, method, status, durationMs, requestId }) => {
+      const call = calls.get(callId);
+      const errorType = status >= 400 ? { 'error.type': String(status) } : {};
+      recordDuration(call, method, durationMs, { 'http.response.status_code': status, ...errorType });
+      const span = call?.attempt;
+      span?.setAttribute('http.response.status_code', status);
+      if (requestId !== undefined) span?.setAttribute('http.response.header.x-request-id', [requestId]);
+      if (status >= 400)
+        span?.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR });
+      span?.end();
+    },
+    onError: ({ callId, method, error, durationMs }) => {
+      const call = calls.get(callId);
+      recordDuration(call, method, durationMs, { 'error.type': getErrorType(error) });
+      const span = call?.attempt;
+      if (span === undefined) return;
+      fail(span, error);
+      span.end();
+    },
+    onRetry: ({ callId, endpoint, error, retryAfterMs }) => {
+      const attributes = { 'error.type': error.name };
+      const wait = retryAfterMs === undefined ? {} : { 'tracking_client.retry_after_ms': retryAfterMs };
+      calls.get(callId)?.span.addEvent('tracking_client.retry', { ...attributes, ...wait });
+      getMetrics().retries.add(1, { 'tracking_client.endpoint': endpoint, ...attributes });
+    },
+    onRateLimit: ({ callId, endpoint, delayMs }) => {
+      calls
+        .get(callId)
+        ?.span.addEvent('tracking_client.rate_limited', { 'tracking_client.delay_ms': delayMs });
+      getMetrics().rateLimited.add(1, { 'tracking_client.endpoint': endpoint });
+    },
+    onDone: ({ callId, endpoint, error, attempts, queuedMs, durationMs }) => {
+      const { callDuration, queueDuration } = getMetrics();
+      const attributes: Attributes = { 'tracking_client.endpoint': endpoint };
+      queueDuration.record(queuedMs / 1000, attributes);
+      callDuration.record(durationMs / 1000, {
+        ...attributes,
+        ...(error === undefined ? {} : { 'error.type': getErrorType(error) }),
+      });
+      const call = calls.get(callId);
+      if (call === undefined) return;
+      calls.delete(callId);
+      // An abort or a timeout ended the last wait, so no request told how long it was.
+      if (queuedMs > call.reportedQueuedMs) noteQueued(call, queuedMs - call.reportedQueuedMs);
+      call.span.setAttribute('tracking_client.attempts', attempts);
+      if (error !== undefined) fail(call.span, error);
+      call.span.end();
+    },
+    onPoll: ({ lagMs }) => getMetrics().pollLag.record(lagMs / 1000),
+  };
+}
+
+function describeServer({ hostname, port, protocol }: URL): Attributes {
+  return {
+    // `URL` puts an IPv6 address in brackets; the attribute has none.
+    'server.address': hostname.replace(/^\[|\]$/g, ''),
+    'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+  };
+}
+
+function getErrorType(error: unknown): string {
+  return error instanceof Error ? error.name : '_OTHER';
+}
+
+/** Marks a span as failed. Only messages of our own errors are kept: any other, as the reason of a signal, may hold secrets. */
+function fail(span: Span, error: unknown): void {
+  const message = isTrackingError(error) ? { message: error.message } : {};
+  span.setAttribute('error.type', getErrorType(error)).setStatus({ code: SpanStatusCode.ERROR, ...message });
+}
+
+function createWebhookMetrics(meter: Meter) {
+  return {
+    webhooks: meter.createCounter('tracking_client.webhooks', {
+      unit: '{request}',
+      description: 'Webhook requests, by what became of them',
+    }),
+    duplicates: meter.createCounter('tracking_client.webhook.duplicates', {
+      unit: '{event}',
+      description: 'Events and proofs of delivery that were handled before, or repeated inside a webhook',
+    }),
+  };
+}
+
+const onReportOption = z.object({
+  onReport: functionOption<NonNullable<WebhookHandlerOptions['onReport']>>().optional(),
+});
+
+/**
+ * Builds a webhook handler that reports every webhook to OpenTelemetry: a span each, and metrics. The span is a child of the span
+ * of your HTTP server where there is one, and a server span where there is none. It ends with the response, and is the parent
+ * of the spans that your callbacks make. No attribute holds a tracker id, a tracking number or the secret.
+ *
+ * @param createHandler - `createWebhookHandler` of `tracking-client/webhooks`, which this entry point does not load by itself
+ * @param options - see `WebhookHandlerOptions`
+ * @param telemetry - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
+ * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
+ * @throws ConfigurationError when an option is missing or makes no sense, and without any secret
+ * @example
+ * const webhooks = tracedWebhookHandler(createWebhookHandler, { secret, store, onEvent: (event) => saveEvent(event) });
+ */
+export function tracedWebhookHandler<Extra extends object = object>(
+  createHandler: (options: WebhookHandlerOptions<Extra>) => WebhookHandler,
+  options: WebhookHandlerOptions<Extra>,
+  telemetry: TelemetryOptions = {},
+): WebhookHandler {
+  if (typeof createHandler !== 'function') {
+    const got = kindOf(createHandler);
+    throw new ConfigurationError(`Expected \`createHandler\` to be \`createWebhookHandler\`, got ${got}`);
+  }
+  const { tracer, getMetrics } = resolveTelemetry(telemetry, createWebhookMetrics);
+  const { onReport } = checkOptions(onReportOption, options);
+  const handler = createHandler({
+    ...options,
+    onReport: (report) => {
+      const { handled, duplicates } = report;
+      if (duplicates > 0) getMetrics().duplicates.add(duplicates);
+      const span = trace.getActiveSpan();
+      // After the deadline the span has ended and no longer records.
+      if (span?.isRecording())
+        span.setAttributes({
+          'tracking_client.webhook.handled': handled,
+          'tracking_client.webhook.duplicates': duplicates,
+        });
+      // The receiver catches what this throws or rejects.
+      return onReport?.(report);
+    },
+  });
+  const receive = async (request: Request): Promise<Response> => {
+    // A HEAD request only asks whether the receiver is up, and every other method is refused: neither is a webhook.
+    if (request.method !== 'POST') return handler(request);
+    // Below the server span of an HTTP instrumentation, a second one would count the request twice.
+    const kind = trace.getActiveSpan() === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
+    const attributes = { 'http.request.method': request.method };
+    const span = tracer.startSpan('process webhook', { kind, attributes });
+    try {
+      const response = await context.with(trace.setSpan(context.active(), span), handler, undefined, request);
+      const { status } = response;
+      const { outcome }: { outcome: string } = await response.clone().json();
+      span.setAttributes({ 'http.response.status_code': status, 'tracking_client.webhook.outcome': outcome });
+      if (status >= 500) span.setAttribute('error.type', outcome).setStatus({ code: SpanStatusCode.ERROR });
+      getMetrics().webhooks.add(1, { 'tracking_client.webhook.outcome': outcome });
+      return response;
+    } finally {
+      span.end();
+    }
+  };
+  return Object.assign(receive, { close: handler.close });
+}
