@@ -10,13 +10,15 @@ import {
   type Unwrap,
   wholeBody,
 } from './schemas/envelope.ts';
-import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from './schemas/identifier.ts';
 import { listOf } from './schemas/record.ts';
 import {
+  searchBySchema,
+  trackerIdentifier,
   trackerInputSchema,
   trackerListQuerySchema,
   trackerSchema,
   trackerUpdateSchema,
+  trackingNumberIdentifier,
 } from './schemas/tracker.ts';
 import {
   perCallTrackingListSchema,

@@ -2,7 +2,7 @@ import type { EndpointName } from './endpoints.ts';
 import type { Limiter, Priority } from './limiter/limiter.ts';
 import type { Hooks } from './observability/hooks.ts';
 import type { Logger, LogLevel } from './observability/logger.ts';
-import type { SearchBy } from './schemas/identifier.ts';
+import type { SearchBy } from './schemas/tracker.ts';
 
 /** How often a failed request is sent again; which failures count is a fact of each endpoint. */
 export interface RetryOptions {

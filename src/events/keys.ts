@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../common/canonical-json.ts';
 import type { ProofOfDelivery, WebhookEvent, WebhookMetadata, WebhookTracker } from '../schemas/webhook.ts';
 
-/** Topic of a push of events; a push without any topic is one too when it has `events`. */
+/** Topic of a push of events, also assumed for a push that has `events` but no topic. */
 export const EVENTS_TOPIC = 'tracking/events';
 
-/** What the keys of events are built from, beside the events. */
+/** The parts of a message that go into the keys of its events. */
 interface MessageIds {
   readonly metadata?: Pick<WebhookMetadata, 'topic'> | null | undefined;
   readonly tracker: WebhookTracker;
 }
 
 /**
- * Builds the function that names the events of one message: `topic:trackerId:eventId`, since two trackers may share an event id.
- * A tracker without `trackerId` is named by its `clientTrackerId`, an event without id by the SHA-256 of its content.
+ * Builds the function that returns the key of each event of a message: `topic:trackerId:eventId`, because two trackers may share
+ * an event id (docs/service.md 8.3). The key of an event without id has the SHA-256 of its content instead.
  */
 export function buildEventKeys({ metadata, tracker }: MessageIds): (event: WebhookEvent) => string {
   const prefix = `${escapeKeyPart(metadata?.topic || EVENTS_TOPIC)}:${getTrackerName(tracker)}:`;
@@ -21,12 +21,12 @@ export function buildEventKeys({ metadata, tracker }: MessageIds): (event: Webho
 }
 
 /**
- * Builds the key of a proof of delivery: its tracker and the SHA-256 of its content. The `messageId` is the same for all pushes of
- * a tracker, and a `downloadUrl` is signed anew for each push, so neither its query nor its fragment counts.
+ * Builds the key of a proof of delivery from its tracker and the SHA-256 of its content, because the `messageId` is the same for
+ * all pushes of a tracker (docs/service.md 8.13). Query and fragment of the `downloadUrl` are left out: each push signs it anew.
  */
 export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): string {
   const downloadUrl: unknown = data.content?.downloadUrl;
-  // Webhooks keep what came, so the type may be wrong.
+  // Webhooks keep fields that break the schema, so the type may be wrong.
   const isSigned = typeof downloadUrl === 'string' && /[?#]/.test(downloadUrl);
   const unsigned = isSigned
     ? { ...data, content: { ...data.content, downloadUrl: downloadUrl.replace(/[?#].*$/s, '') } }
@@ -34,14 +34,14 @@ export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): str
   return `${getTrackerName(tracker)}:${hashContent(unsigned)}`;
 }
 
-/** One name for a tracker in all webhooks. Escaping `%` keeps a `trackerId` from looking like a `clientTrackerId`. */
+/** Names a tracker, by its `clientTrackerId` if it has no `trackerId`. Escaping `%` keeps the two kinds of names apart. */
 export function getTrackerName({ trackerId, clientTrackerId }: WebhookTracker): string {
-  // Webhooks keep what came, so an id that is not needed may have any type.
+  // Webhooks keep fields that break the schema, so the id that is not needed may have any type.
   const isNamed = typeof trackerId === 'string' && (trackerId !== '' || typeof clientTrackerId !== 'string');
   return isNamed ? escapeKeyPart(trackerId) : `%client=${escapeKeyPart(clientTrackerId ?? '')}`;
 }
 
-/** Ids are opaque: a colon inside one must not make two keys the same. */
+/** Escapes colons, so that different ids never build the same key. */
 function escapeKeyPart(part: string): string {
   return part.includes(':') || part.includes('%') ? part.replaceAll('%', '%25').replaceAll(':', '%3A') : part;
 }

@@ -1,9 +1,4 @@
-/**
- * What an `occurrenceDatetime` says, and no more: a local time has no instant, and a date has no time.
- * - `utc`, `offset`: an instant, in `epochMs`
- * - `local`: a time on a clock of an unknown zone
- * - `date`: a day
- */
+/** An `occurrenceDatetime` as far as it is known: a local time has no instant, and a date has no time. */
 export type OccurrenceDatetime =
   | {
       /** An instant. */
@@ -18,7 +13,7 @@ export type OccurrenceDatetime =
       readonly epochMs: number;
     }
   | {
-      /** A time on a clock of an unknown zone. */
+      /** A time in an unknown time zone. */
       readonly kind: 'local';
       /** The day as written, `2021-03-04`. */
       readonly date: string;
@@ -41,7 +36,7 @@ const LOGISTIC_DATE_TIME = new RegExp(`^${DATE}(?:[Tt ]${TIME}${ZONE}?)?$`);
  * Reads an `occurrenceDatetime` without guessing a time zone.
  *
  * @param text - local time, local time with offset, UTC, or a date only
- * @returns what it says; undefined when it is none of these
+ * @returns the parts of the text; undefined for any other text
  * @example
  * parseOccurrenceDatetime('2021-03-04T17:12:57+02:00');
  * // { kind: 'offset', date: '2021-03-04', timeMs: 61977000, offsetMinutes: 120, epochMs: 1614870777000 }
@@ -63,13 +58,13 @@ export function parseOccurrenceDatetime(text: string): OccurrenceDatetime | unde
   return { kind: 'offset', date, timeMs, offsetMinutes, epochMs: startMs + timeMs - offsetMinutes * 60_000 };
 }
 
-/** Most events of a shipment are of the same few days, so the last one is kept. */
+/** The last day is cached, because most events of a shipment share a few days. */
 let lastDay: { readonly date: string; readonly startMs: number | undefined } = {
   date: '',
   startMs: undefined,
 };
 
-/** Milliseconds since the epoch at the start of a day in UTC; undefined for a day that no calendar has. */
+/** Computes the start of a day in UTC, in milliseconds since the epoch; undefined for an impossible day. */
 export function getStartOfDayMs(date: string): number | undefined {
   if (date === lastDay.date) return lastDay.startMs;
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
@@ -81,7 +76,7 @@ export function getStartOfDayMs(date: string): number | undefined {
   return lastDay.startMs;
 }
 
-/** ISO 8601 allows a leap second, and the 24:00:00 that ends a day. */
+/** Computes the time of day. ISO 8601 allows a leap second, and 24:00:00 as the end of a day. */
 function getTimeOfDayMs(hours: number, minutes: number, seconds: number, fraction = ''): number | undefined {
   if (minutes > 59 || seconds > 60) return undefined;
   const wholeMs = ((hours * 60 + minutes) * 60 + seconds) * 1000;

@@ -1,8 +1,8 @@
 import { getStartOfDayMs, type OccurrenceDatetime, parseOccurrenceDatetime } from './occurrence-datetime.ts';
 
-/** What the order of events is read from: events of results and of webhooks both have it. */
+/** The fields that order events, of results and of webhooks. */
 export interface OrderableEvent {
-  /** When it happened, as the service sent it. */
+  /** The time of the event, as the service sent it. */
   readonly occurrenceDatetime?: string | null | undefined;
   /** Lower is older; breaks ties. */
   readonly order?: number | null | undefined;
@@ -10,7 +10,7 @@ export interface OrderableEvent {
   readonly eventId?: string | null | undefined;
 }
 
-/** An event's fields as they decide the order. Webhooks keep what came, so a field of another type counts as missing. */
+/** The sort key of an event. Webhooks keep fields that break the schema, so a field of another type counts as missing. */
 interface Rank {
   readonly occurrence: OccurrenceDatetime | undefined;
   /** Milliseconds on one line of time: a local time counts as if in UTC, a date as the start of its day. */
@@ -47,7 +47,7 @@ function compare<Value extends number | string>(a: Value, b: Value): number {
   return a < b ? -1 : 1;
 }
 
-/** Leaves full ties at 0, so that the stable sort keeps their place. */
+/** Returns 0 for full ties, so that the stable sort keeps their order. */
 function compareRanks(a: Rank, b: Rank): number {
   return (
     compare(a.position, b.position) ||
@@ -57,9 +57,9 @@ function compareRanks(a: Rank, b: Rank): number {
 }
 
 /**
- * Orders the events of one shipment, oldest first, whatever order they came in and wherever this runs.
- * Instants decide; a local time counts as if in UTC. `order`, then `eventId`, then the place in the input break ties. On a day
- * that has date-only events, `order` orders the whole day. Events without a readable time come last.
+ * Orders the events of one shipment, oldest first, independently of the machine's time zone. Instants decide, and a local time
+ * counts as if in UTC. `order`, then `eventId`, then the place in the input break ties. On a day with date-only events, `order`
+ * orders the whole day. Events without a readable time come last.
  *
  * @param events - events of results or of webhooks; not changed
  * @returns a new array
@@ -73,7 +73,7 @@ export function sortEvents<Event extends OrderableEvent>(events: readonly Event[
   return sortByEvent(events, (event) => event);
 }
 
-/** Orders items that belong to events, as `sortEvents` orders these events. */
+/** Orders items by their events, as `sortEvents` orders events. */
 export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item) => OrderableEvent): Item[] {
   if (items.length < 2) return [...items];
   const ranked = items.map((item) => ({ rank: getRank(getEvent(item)), item }));
@@ -82,7 +82,7 @@ export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item)
   return ranked.map(({ item }) => item);
 }
 
-/** For each day that has date-only events: the places of its events that have an `order`. */
+/** Finds, for each day with date-only events, the places of its events that have an `order`. */
 function findPlacesToReorder(ranked: readonly Ranked<unknown>[]): Iterable<number[]> {
   const placesOfDay = new Map<string, number[]>();
   for (const { rank } of ranked) {
@@ -96,7 +96,7 @@ function findPlacesToReorder(ranked: readonly Ranked<unknown>[]): Iterable<numbe
   return placesOfDay.values();
 }
 
-/** Orders the events at some places by `order`; every other event keeps its place. */
+/** Orders the events at some places by `order`; the others keep their places. */
 function reorderPlaces<Item>(ranked: Ranked<Item>[], places: readonly number[]): void {
   const ordered = places.flatMap((place) => ranked[place] ?? []);
   ordered.sort((a, b) => compare(a.rank.order ?? 0, b.rank.order ?? 0) || compareRanks(a.rank, b.rank));
@@ -104,10 +104,10 @@ function reorderPlaces<Item>(ranked: Ranked<Item>[], places: readonly number[]):
 }
 
 /**
- * Finds the event that says where a shipment is now.
+ * Finds the event that tells the current state of a shipment.
  *
  * @param events - events of one shipment, of results or of webhooks, in any order
- * @returns the last of `sortEvents` that has a readable time; without any such event the last of all; undefined for no events
+ * @returns the last of `sortEvents` with a readable time; without such an event the last of all; undefined for no events
  */
 export function latestEvent<Event extends OrderableEvent>(events: readonly Event[]): Event | undefined {
   const sorted = sortEvents(events);
@@ -115,11 +115,11 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
 }
 
 /**
- * Tells whether an event may replace the one you have: webhooks come in any order, so an older status can come later.
+ * Tells whether an event is newer than the one you have. Webhooks come in any order, so an older status can arrive later.
  *
  * @param event - an event that has just arrived
- * @param known - the event that your status is from, or its `occurrenceDatetime`, `order` and `eventId`; undefined or null for none
- * @returns false for an event that is older or the same, and for one without a readable time where `known` has one
+ * @param known - the event of your current status, or its `occurrenceDatetime`, `order` and `eventId`; undefined or null for none
+ * @returns false for an older event or the same one, and for one without a readable time if `known` has one
  * @example
  * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });
  */

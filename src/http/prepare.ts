@@ -19,7 +19,7 @@ import {
   type TimeoutClass,
 } from '../endpoints.ts';
 import { ConfigurationError, RequestValidationError } from '../errors.ts';
-import { hasDotSegment } from '../schemas/identifier.ts';
+import { hasDotSegment } from '../schemas/tracker.ts';
 
 /** One request, checked and ready to be sent. */
 export interface PreparedRequest<T> {

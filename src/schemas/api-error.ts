@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
-/** Every error code that is known today. */
+/** The error codes known today (docs/service.md 7.6). */
 export const KNOWN_ERROR_CODES = [
   'validation_error',
   'missing_mandatory_field',
@@ -21,10 +21,10 @@ export const KNOWN_ERROR_CODES = [
   'auth_invalid_header',
   'auth_invalid_api_key',
 ] as const;
-/** An error code that is known today. */
+/** One of the error codes known today. */
 export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
-/** True for a code that is known today. */
+/** Tells whether a code is known today. */
 export function isKnownErrorCode(code: string): code is KnownErrorCode {
   return KNOWN_ERROR_CODES.some((known) => known === code);
 }

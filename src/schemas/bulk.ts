@@ -14,16 +14,16 @@ import {
 } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';
 
-/** The most trackers one bulk request may create. */
+/** Most items of a bulk request (docs/service.md 3.9). */
 export const MAX_BULK_ITEMS = 100;
-/** The outcomes of a bulk request. */
+/** Outcomes of a bulk request. */
 export const BULK_STATUSES = ['success', 'partial', 'error'] as const;
-/** The outcomes of one item of it. */
+/** Outcomes of one item of a bulk request. */
 export const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
 
 const rightSize = expected(`to have 1 to ${MAX_BULK_ITEMS} items`, kindOf, 'items');
 
-/** Body of a bulk creation: 1 to 100 creation requests; the number is checked before the items. */
+/** The body of a bulk request. The number of items is checked before the items. */
 export const bulkInputSchema = z
   .array(z.unknown(), expected('to be an array', kindOf, 'items'))
   .min(1, rightSize)
@@ -69,28 +69,28 @@ const bulkInputDataFields = {
 };
 const bulkInputDataSchema: NamedSchema<typeof bulkInputDataFields, BulkInputData> =
   namedRecord(bulkInputDataFields);
-/** An input of a bulk request as the service read it. */
+/** An input of a bulk request as the service understood it. */
 export interface BulkInputData extends RecordOf<typeof bulkInputDataFields> {}
 
 const bulkItemFields = {
-  /** What became of it. */
+  /** The outcome. */
   itemStatus: nullish(openEnum(ITEM_STATUSES)),
-  /** The item as the service read it. */
+  /** The input as the service understood it. */
   inputData: nullish(bulkInputDataSchema),
   /** The tracker, new or existing. */
   tracker: nullish(trackerSchema),
-  /** Why there is none. */
+  /** The reasons why there is no tracker. */
   errors: nullish(listOf(apiErrorItemSchema)),
 };
 /** The schema of `BulkItem`. */
 export const bulkItemSchema: NamedSchema<typeof bulkItemFields, BulkItem> = namedRecord(bulkItemFields);
-/** What became of one item of a bulk request. */
+/** The outcome of one item of a bulk request. */
 export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
 
 const bulkResultFields = {
   /** `success`, `partial` (some items failed) or `error` (none was created). */
   status: openEnum(BULK_STATUSES),
-  /** How many items came out how. */
+  /** The number of items with each outcome. */
   summary: nullish(
     record({
       /** All items. */
@@ -105,7 +105,7 @@ const bulkResultFields = {
   ),
   /** The items, matched to the inputs by their `inputData`. */
   data: nullish(listOf(bulkItemSchema)),
-  /** Why the whole request failed, when it did. */
+  /** The reason why the whole request failed, when it did. */
   error: nullish(apiErrorItemSchema),
 };
 /** The schema of `BulkResult`. */

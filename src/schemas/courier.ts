@@ -16,14 +16,14 @@ const courierFields = {
   isPost: nullish(z.boolean()),
   /** Its country. */
   countryCode: nullish(z.string()),
-  /** Fields a tracker needs for this courier. */
+  /** Fields of a creation request that this courier needs. */
   requiredFields: nullish(openEnums(COURIER_REQUIRED_FIELDS)),
   /** True when it should no longer be used. */
   isDeprecated: nullish(z.boolean()),
 };
 /** The schema of `Courier`. */
 export const courierSchema: NamedSchema<typeof courierFields, Courier> = namedRecord(courierFields);
-/** A courier the service can ask. */
+/** A courier that the service can ask. */
 export interface Courier extends RecordOf<typeof courierFields> {}
 
 const MAX_COURIER_CODES = 3;
@@ -45,13 +45,13 @@ const courierError = {
     `Expected \`${formatPath(issue.path ?? [])}\` ${brokenCourierRule(issue.input)}, got ${kindOf(issue.input)}`,
 };
 
-/** One courier code or an array of at most three (service.md 2.1). */
+/** One courier code or an array of at most three (docs/service.md 3.2). */
 export const courierCodes = z.custom<CourierCodes>(
   (value) => brokenCourierRule(value) === undefined,
   courierError,
 );
 
-/** Boolean (public contract) or courier codes (service.md 2.1); sent as given. */
+/** A boolean or courier codes, sent as given (docs/service.md 3.8). */
 export const courierRestriction = z.custom<boolean | CourierCodes>(
   (value) => typeof value === 'boolean' || brokenCourierRule(value) === undefined,
   courierError,

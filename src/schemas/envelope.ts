@@ -11,7 +11,7 @@ import { perCallTrackingListSchema, trackingListSchema, trackingSchema } from '.
 /** Marks a response that is well-formed and holds no results yet. */
 export const NO_RESULTS_YET = Symbol('no results yet');
 
-/** Takes the payload out of a response body, or names what the body lacks. */
+/** Takes the payload out of a response body, or describes the body that was expected. */
 export type Unwrap = (body: unknown) => { readonly payload: unknown } | { readonly mismatch: string };
 
 /** Reads `data.<key>`, or `data` itself when the service sends the bare form. */
@@ -23,7 +23,7 @@ export function inData(key: string): Unwrap {
   };
 }
 
-/** Reads a single record from `data.<key>` or `data`, or takes the whole body when that has the record's id. */
+/** Reads a single record from `data.<key>` or `data`, or takes the whole body if it has the record's id. */
 export function recordInData(key: string, idField: string): Unwrap {
   const unwrapData = inData(key);
   return (body) => {
@@ -33,10 +33,10 @@ export function recordInData(key: string, idField: string): Unwrap {
 }
 
 /**
- * Reads the first item of `data.<key>[]`, or the bare form; an empty array means that there are no results yet.
+ * Reads the first item of `data.<key>[]`, or the bare form; an empty array means no results yet (docs/service.md 2.11).
  *
- * @param recordFields - the bare form has at least one of these fields, so that an object of another kind is not taken for
- * an empty record
+ * @param recordFields - the bare form has at least one of these fields; else an object of another kind would pass as an empty
+ * record
  */
 export function firstInData(key: string, recordFields: readonly string[]): Unwrap {
   const unwrapList = inData(key);
@@ -61,21 +61,21 @@ export const bulkBody: Unwrap = (body) => {
   return isBulk ? { payload: body } : { mismatch: 'an object with `status` or a list in `data`' };
 };
 
-/** Reads `data.summary` of a resend; a missing one counts as empty, since the status already says that the resend was accepted. */
+/** Reads `data.summary` of a resend. A missing one counts as empty, because the status is enough (docs/service.md 8.12). */
 export const resendSummary: Unwrap = (body) => {
   const data = isJsonObject(body) ? body['data'] : undefined;
   const summary = isJsonObject(data) ? data['summary'] : undefined;
   return { payload: isJsonObject(summary) ? summary : {} };
 };
 
-/** What happens to a response with fields that break its schema: they are kept as they came, or the call rejects. */
+/** The handling of fields that break the schema of a response: keep them, or reject the call. */
 export type InvalidResponseMode = 'keep' | 'throw';
 
 /** A payload with the fields that break its schema; `data` is missing when the payload cannot be used. */
 export type CheckedResponse<T> = {
   /** The first 20 breaches. */
   readonly mismatched: readonly ValidationIssue[];
-  /** How many breaches were found; a list stops counting after 20. */
+  /** The number of breaches; a list stops counting after 20. */
   readonly total: number;
 } & ({ readonly data: T; readonly isUsable: true } | { readonly data?: undefined; readonly isUsable: false });
 
@@ -97,14 +97,14 @@ export function checkResponse<T>(
   const { issues } = result.error;
   const found = { mismatched: toValidationIssues(result.error), total: issues.length };
   if (mode === 'throw' || issues.some(({ path }) => isEssential(path))) return { isUsable: false, ...found };
-  // Everything that the client itself depends on is checked; `mismatched` names the other fields that break the type.
+  // The cast covers fields that break the type. The client depends on none of them, and `mismatched` names them.
   return { data: fillEvents(schema, payload) as T, isUsable: true, ...found };
 }
 
 /** The fields of responses that hold lists of records. */
 const LIST_FIELDS = ['data', 'events', 'webhooks'];
 
-/** Tells whether a breach makes a payload unusable: of the payload itself, its id, a list of records, or an item of one. */
+/** Tells whether a breach makes a payload unusable: in the payload itself, its id, a list of records, or an item of one. */
 function isEssential(path: readonly PropertyKey[]): boolean {
   const [field, ...deeperFields] = path.filter((key) => typeof key === 'string');
   if (field === undefined) return true;
@@ -114,7 +114,7 @@ function isEssential(path: readonly PropertyKey[]): boolean {
 
 const RESULT_SCHEMAS: readonly z.ZodType[] = [trackingSchema, trackingListSchema, perCallTrackingListSchema];
 
-/** Adds the empty list of events that results without events have; a schema that fails gives no defaults. */
+/** Adds an empty list of events to results without one, because a schema that fails gives no defaults. */
 function fillEvents(schema: z.ZodType, payload: unknown): unknown {
   if (!RESULT_SCHEMAS.includes(schema)) return payload;
   const fill = (result: unknown) =>

@@ -41,7 +41,7 @@ const STATUS_CODES = [
 ] as const;
 
 export const statusMilestoneSchema = openEnum(STATUS_MILESTONES);
-/** How far a shipment is; a value added later is a plain string. */
+/** The progress of a shipment; a value added later is a plain string. */
 export type StatusMilestone = z.output<typeof statusMilestoneSchema>;
 export const statusCategorySchema = openEnum(STATUS_CATEGORIES);
 /** The family of a status; a value added later is a plain string. */
@@ -51,7 +51,7 @@ export const statusCodeSchema = openEnum(STATUS_CODES);
 export type StatusCode = z.output<typeof statusCodeSchema>;
 
 const eventFields = {
-  /** Opaque identifier; deduplicate on it. */
+  /** Opaque identifier; use it to find duplicates. */
   eventId: z.string(),
   /** The tracker's number. */
   trackingNumber: nullish(z.string()),
@@ -68,15 +68,15 @@ const eventFields = {
   order: nullish(z.number()),
   /** Where it happened, in the courier's own words. */
   location: nullish(z.string()),
-  /** Where the service has it from. */
+  /** The source from which the service has it. */
   sourceCode: nullish(z.string()),
   /** The courier that reported it. */
   courierCode: nullish(z.string()),
-  /** What happened, precisely. */
+  /** The precise status. */
   statusCode: nullish(statusCodeSchema),
-  /** What kind of thing happened. */
+  /** The family of the status. */
   statusCategory: nullish(statusCategorySchema),
-  /** How far the shipment was then. */
+  /** The progress of the shipment at that time. */
   statusMilestone: nullish(statusMilestoneSchema),
   /** @deprecated Use `occurrenceDatetime`. */
   datetime: z.unknown().optional(),

@@ -4,7 +4,7 @@ import { compileWhenHot, expected, isJsonObject, MAX_ISSUES } from '../common/va
 /** The schema of a record without a name of its own. */
 export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;
 
-/** What a record of some fields holds; a named record is an interface that extends it. */
+/** The type of a record. */
 export type RecordOf<Shape extends z.ZodRawShape> = z.output<RecordSchema<Shape>>;
 
 interface NamedInternals<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>
@@ -12,8 +12,8 @@ interface NamedInternals<Shape extends z.ZodRawShape, Named extends RecordOf<Sha
   output: Named;
 }
 /**
- * The schema of a record with a name: editors, errors and declarations name the interface, where they would else repeat
- * every field.
+ * The schema of a record whose type is an interface. Editors, errors and declarations then show the interface's name instead
+ * of every field.
  */
 export interface NamedSchema<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>
   extends z.ZodObject<Shape, z.core.$strip> {
@@ -21,8 +21,8 @@ export interface NamedSchema<Shape extends z.ZodRawShape, Named extends RecordOf
 }
 
 /**
- * A record the service sends: unknown fields are kept at run time, while the inferred type stays closed,
- * so a misspelt field does not compile.
+ * A record of the service. Unknown fields are kept at run time, but are not part of the type, so that a misspelt field does
+ * not compile (docs/service.md 2.9).
  */
 export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<Shape> {
   // Sound: a loose object's output is the stripped output plus extra keys, and every method that differs
@@ -30,37 +30,37 @@ export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<
   return z.looseObject(shape) as unknown as RecordSchema<Shape>;
 }
 
-/** `record` with the name of what it holds. */
+/** Like `record`, for a type that is an interface. */
 export function namedRecord<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>(
   shape: Shape,
 ): NamedSchema<Shape, Named> {
-  // Sound: `Named` is an interface that extends exactly what the record holds and adds nothing.
+  // Sound: `Named` is an interface that extends the type of the record and adds nothing.
   return record(shape) as unknown as NamedSchema<Shape, Named>;
 }
 
-/** A string that is one of the known values, which editors complete, or any later one. */
+/** One of the known strings, which editors complete, or any other string. */
 export type OpenEnum<Known extends string> = Known | (string & {});
 
 /** The schema of an open enum. */
 export interface OpenEnumSchema<Known extends string> extends z.ZodType<OpenEnum<Known>, OpenEnum<Known>> {}
 
-/** Accepts any string, and types it as the known values plus whatever the service adds later. */
+/** Accepts any string, because the service may add values (docs/service.md 2.9). */
 export function openEnum<const Known extends string>(_known: readonly Known[]): OpenEnumSchema<Known> {
   // Sound: `OpenEnum<Known>` admits exactly the strings that `z.string()` admits.
   return z.string() as unknown as OpenEnumSchema<Known>;
 }
 
-/** A field that the specification does not promise: it may be missing or null. */
+/** A field that may be missing or null, because the service does not promise it. */
 export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional<z.ZodNullable<Schema>> {
   return schema.nullish();
 }
 
-/** Far more records than a response holds; millions of empty ones would block the event loop for seconds. */
+/** An honest response has far fewer records. Millions of empty ones would block the event loop for seconds. */
 const MAX_RECORDS = 250_000;
 
 /**
- * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million wrong items would fill
- * the memory. An item that is no object is reported alone, wherever it stands.
+ * A list of records. Unlike `z.array`, it stops after 20 issues, because a million wrong items would fill the memory. An item
+ * of another kind makes the list unusable, so it is reported alone.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */
@@ -83,7 +83,7 @@ export function listOf<Item extends z.ZodType>(
     for (let index = Math.max(strayIndex, 0); index < list.length; index += 1) {
       const result = itemSchema.safeParse(list[index], { reportInput: true });
       if (result.success) records.push(result.data);
-      // Without its message, so that the outer parse words it with the whole path.
+      // Without its message, because the outer parse writes one with the whole path.
       for (const { message: _, ...issue } of result.error?.issues ?? [])
         context.addIssue({ ...issue, path: [index, ...issue.path] });
       if (index === strayIndex || context.issues.length > MAX_ISSUES) break;
@@ -100,12 +100,12 @@ function isTextOrTexts(value: unknown): value is string | string[] {
   return typeof value === 'string' || isTexts(value);
 }
 
-/** A list of open enums; a single check, because `z.array` would report every item of a long list. */
+/** A list of open enums. It is one check, because `z.array` would report every item of a long list. */
 export function openEnums<const Known extends string>(_known: readonly Known[]) {
   return z.custom<OpenEnum<Known>[]>(isTexts);
 }
 
-/** One text or several; a single check, because a union would report every item of a long list. */
+/** One text or several. It is one check, because a union would report every item of a long list. */
 export const textOrTexts = z.custom<string | string[]>(isTextOrTexts);
 
 /** `textOrTexts`, or true or false. */
@@ -113,7 +113,7 @@ export const booleanOrTexts = z.custom<boolean | string | string[]>(
   (value) => typeof value === 'boolean' || isTextOrTexts(value),
 );
 
-/** An optional field of an input; null, which a row of a database has where nothing is, counts as left out. */
+/** An optional field of an input. Null counts as left out, because database rows have it for empty columns. */
 export function optionalInput<Schema extends z.ZodType>(schema: Schema) {
   return schema
     .nullish()
@@ -130,7 +130,7 @@ export function text(min: number, max: number) {
     .max(max, expected(`to have ${rule}`));
 }
 
-/** ISO 3166-1 alpha-2 or alpha-3 shape; whether the country exists is the service's to say. */
+/** The shape of an ISO 3166-1 code; the service decides whether the country exists (docs/service.md 3.4). */
 export const countryCode = z
   .string(expected('to be a string'))
   .regex(/^[A-Za-z]{2,3}$/, expected('to be an ISO 3166-1 alpha-2 or alpha-3 country code'));

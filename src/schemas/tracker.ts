@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { expected } from '../common/validation.ts';
 import { courierCodes, courierRestriction } from './courier.ts';
-import { trackingNumber } from './identifier.ts';
 import {
   countryCode,
   type NamedSchema,
@@ -15,17 +14,79 @@ import {
   textOrTexts,
 } from './record.ts';
 
+const MAX_DECODINGS = 8;
+
+/** Decodes until nothing changes, because a lax server may decode `%252e` twice and read a dot. */
+function decode(value: string, rounds = MAX_DECODINGS): string {
+  const decoded = value.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return decoded === value || rounds === 1 ? decoded : decode(decoded, rounds - 1);
+}
+
+/** Tells whether a path holds `.` or `..`, plain or percent-encoded. */
+export function hasDotSegment(path: string): boolean {
+  return decode(path)
+    .split(/[/\\]/)
+    .some((segment) => segment === '.' || segment === '..');
+}
+
+/** The rules of a tracker id or client tracker id, which becomes one segment of a path. */
+export const trackerIdentifier = z
+  .string(expected('to be a string'))
+  .refine((id) => id.trim() !== '', expected('to be a non-empty id'))
+  .refine(
+    (id) => !/^\.\.?$/.test(decode(id).trim()),
+    expected('to be an id', () => 'a dot segment'),
+  )
+  // A URL cannot carry half of a surrogate pair.
+  .refine((id) => !/\p{Surrogate}/u.test(id), expected('to be well-formed Unicode'));
+
+/** Length and character set of tracking numbers (docs/service.md 3.1). */
+const trackingNumberText = text(5, 50).regex(
+  /^[A-Za-z0-9\-_/.]*$/,
+  expected('to hold only A-Z, a-z, 0-9, "-", "_", "/" and "."'),
+);
+
+/**
+ * Tells whether a number is one ascending run of digits, such as `12345` or `1234567890` (docs/service.md 3.1). A longer run
+ * may be a real number.
+ */
+export function isAscendingDigitRun(value: string): boolean {
+  return '01234567890'.includes(value);
+}
+
+/** The rules of a tracking number in a request body. */
+export const trackingNumber = trackingNumberText.refine(
+  (value) => !isAscendingDigitRun(value),
+  expected('to be a real tracking number', () => 'a plain ascending run of digits'),
+);
+
+/** The rules of a tracking number in a path: it may contain `/`, but no `.` or `..` between slashes. */
+export const trackingNumberIdentifier = trackingNumberText.refine(
+  (value) => !hasDotSegment(value),
+  expected('to be a tracking number', () => 'a dot segment'),
+);
+
+/** The schema of `SearchBy`. */
+export const searchBySchema = z.enum(
+  ['trackerId', 'clientTrackerId'],
+  expected('to be "trackerId" or "clientTrackerId"'),
+);
+/** The kind of id that addresses a tracker: the service's (default) or your own. */
+export type SearchBy = z.output<typeof searchBySchema>;
+
 /** A day in milliseconds. */
 export const DAY_MS = 86_400_000;
-/** The oldest `shippingDate` that the service accepts, in days. */
+/** Age in days above which the service refuses a `shippingDate` (docs/service.md 3.6). */
 export const MAX_SHIPPING_AGE_DAYS = 180;
-/** The offset of the time zone in which a local time ends last. */
+/** The time zone in which a day ends last. */
 const LAST_ZONE = '-12:00';
 
 const isoDate = z.iso.date();
 const isoDateTime = z.iso.datetime({ offset: true, local: true });
 
-/** Tells whether a date or date-time is more than 180 days old in every time zone that it can mean. */
+/** Tells whether a date or date-time is more than 180 days old in every time zone. */
 function isSurelyOutdated(value: string): boolean {
   const dateTime = value.includes('T') ? value : `${value}T23:59:59.999`;
   const hasZone = /(?:Z|[+-]\d{2}:\d{2})$/.test(dateTime);
@@ -33,7 +94,7 @@ function isSurelyOutdated(value: string): boolean {
   return Date.now() - latestMs > MAX_SHIPPING_AGE_DAYS * DAY_MS;
 }
 
-/** An ISO 8601 date or date-time that is not surely older than 180 days. */
+/** An ISO 8601 date or date-time that is at most 180 days old in some time zone. */
 const shippingDate = z
   .string(expected('to be a string'))
   .refine((value) => isoDate.safeParse(value).success || isoDateTime.safeParse(value).success, {
@@ -45,13 +106,13 @@ const shippingDate = z
     params: { code: 'shipping_date_outdated' },
   });
 
-/** An e-mail address of at most 254 characters, checked by shape only; its local part may be quoted (RFC 5321, 4.1.2). */
+/** An e-mail address of at most 254 characters. Only its shape is checked; the local part may be quoted (RFC 5321, 4.1.2). */
 export const email = text(0, 254).regex(
   /^(?:[^\s@"]+|"(?:[^"\\\r\n]|\\[^\r\n])+")@[^\s@]+$/,
   expected('to be an e-mail address'),
 );
 
-/** What helps to find the courier and the shipment; the same wherever a number is given. */
+/** The fields beside the number that help to find the courier and the shipment. */
 export const courierHints = {
   /** Up to three courier codes; improves the detection of the courier. */
   courierCode: optionalInput(courierCodes),
@@ -104,15 +165,15 @@ export interface TrackerInputSchema extends RecordSchema<typeof trackerInputFiel
 /** The schema of `TrackerInput`. */
 export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields);
 /**
- * What a tracker is created from; only `trackingNumber` is required, and null counts as left out.
- * Unknown fields do not compile, but are sent as given at run time: the service may know them before this package does.
+ * A creation request; only `trackingNumber` is required, and null counts as left out. Unknown fields do not compile, but are
+ * sent as given at run time, because the service may know them before this package does.
  */
 export interface TrackerInput extends z.input<TrackerInputSchema> {
-  // Repeated: where a literal does not fit, TypeScript shows an interface that adds nothing by its structure.
+  // Repeated, because TypeScript's errors name an interface only when it adds a field.
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
   trackingNumber: string;
 }
-/** A creation request as it is sent: without nulls. */
+/** A creation request as it is sent, without nulls. */
 export type TrackerRequest = z.output<TrackerInputSchema>;
 
 /** The schema of `TrackerUpdate`. */
@@ -123,18 +184,18 @@ export const trackerUpdateSchema = record({
 }).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
   ...expected('to have at least one field', () => 'none', 'patch'),
 });
-/** What `trackers.update` may change; at least one field that is not null. */
+/** The changes of `trackers.update`; at least one field is not null. */
 export interface TrackerUpdate extends z.input<typeof trackerUpdateSchema> {
   /** `false` archives the tracker and frees its `clientTrackerId`. */
   isSubscribed?: boolean | null | undefined;
 }
-/** A patch as it is sent: without nulls. */
+/** A patch as it is sent, without nulls. */
 export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
 
 const trackerFields = {
   /** Allocated by the service: store it. */
   trackerId: z.string(),
-  /** In upper case, whatever was sent. */
+  /** In upper case, even if sent in lower case. */
   trackingNumber: z.string(),
   /** `false`: the service has stopped tracking the shipment; stop polling. */
   isTracked: z.boolean(),
@@ -142,7 +203,7 @@ const trackerFields = {
   clientTrackerId: nullish(z.string()),
   /** As you sent it. */
   shipmentReference: nullish(z.string()),
-  /** The couriers that are asked. */
+  /** The couriers that the service asks. */
   courierCode: nullish(textOrTexts),
   /** False once the tracker is archived. */
   isSubscribed: nullish(z.boolean()),
@@ -154,7 +215,7 @@ export const trackerSchema: NamedSchema<typeof trackerFields, Tracker> = namedRe
 /** A tracker as the API returns it. */
 export interface Tracker extends RecordOf<typeof trackerFields> {}
 
-/** The page and page size that `trackers.list` asks for by itself. */
+/** The page and page size of `trackers.list` when the caller names none. */
 export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;
 export const MAX_PAGE_SIZE = 500;
@@ -185,10 +246,10 @@ export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema>
 export interface TrackerPage {
   /** The trackers of the page. */
   readonly trackers: Tracker[];
-  /** The page that was asked for, from 1. */
+  /** The number of this page, from 1. */
   readonly page: number;
-  /** How many trackers were asked for. */
+  /** The page size of the request. */
   readonly limit: number;
-  /** True when the service gave as many trackers as were asked for, so there may be another page. */
+  /** True when the page is full, so that there may be another one. */
   readonly hasMore: boolean;
 }

@@ -7,9 +7,8 @@ import {
   statusMilestoneSchema,
   type TrackingEvent,
 } from './event.ts';
-import { trackingNumber } from './identifier.ts';
 import { listOf, type NamedSchema, namedRecord, nullish, type RecordOf, record } from './record.ts';
-import { courierHints, trackerSchema } from './tracker.ts';
+import { courierHints, trackerSchema, trackingNumber } from './tracker.ts';
 
 const recipientFields = {
   /** Name. */
@@ -25,7 +24,7 @@ const recipientFields = {
 };
 /** The schema of `Recipient`. */
 export const recipientSchema: NamedSchema<typeof recipientFields, Recipient> = namedRecord(recipientFields);
-/** Who a shipment goes to, as the courier has it. */
+/** The recipient of a shipment, as the courier knows it. */
 export interface Recipient extends RecordOf<typeof recipientFields> {}
 
 const dateRangeSchema = record({
@@ -53,21 +52,21 @@ const shipmentDeliveryFields = {
 /** The schema of `ShipmentDelivery`. */
 export const shipmentDeliverySchema: NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> =
   namedRecord(shipmentDeliveryFields);
-/** What is known of the delivery of a shipment. */
+/** Facts about the delivery of a shipment. */
 export interface ShipmentDelivery extends RecordOf<typeof shipmentDeliveryFields> {}
 
 const shipmentFields = {
   /** Allocated by the service. */
   shipmentId: nullish(z.string()),
-  /** What happened last, precisely. */
+  /** The precise status. */
   statusCode: nullish(statusCodeSchema),
-  /** What kind of thing happened last. */
+  /** The family of the status. */
   statusCategory: nullish(statusCategorySchema),
-  /** How far it is. */
+  /** The progress of the shipment. */
   statusMilestone: nullish(statusMilestoneSchema),
-  /** ISO 3166-1 alpha-2 code of where it comes from. */
+  /** ISO 3166-1 alpha-2 code of the country of origin. */
   originCountryCode: nullish(z.string()),
-  /** ISO 3166-1 alpha-2 code of where it goes. */
+  /** ISO 3166-1 alpha-2 code of the country of destination. */
   destinationCountryCode: nullish(z.string()),
   /** Every number the shipment is known by. */
   trackingNumbers: nullish(
@@ -78,9 +77,9 @@ const shipmentFields = {
       }),
     ),
   ),
-  /** Who it goes to. */
+  /** The recipient. */
   recipient: nullish(recipientSchema),
-  /** What is known of its delivery. */
+  /** Facts about the delivery. */
   delivery: nullish(shipmentDeliverySchema),
 };
 /** The schema of `Shipment`. */
@@ -115,16 +114,16 @@ export const statisticsSchema: NamedSchema<typeof statisticsFields, Statistics> 
 /** When each milestone was reached. */
 export interface Statistics extends RecordOf<typeof statisticsFields> {}
 
-/** A full event history; one that was not sent is empty. */
+/** A full event history; a missing one is empty. */
 const eventHistory: z.ZodType<TrackingEvent[]> = listOf(eventSchema)
   .nullish()
   .transform((events) => events ?? []);
 
-/** The parts that tracking results share: a shipment and its full event history. */
+/** The fields that all tracking results have. */
 const results = {
   /** The shipment as it is now. */
   shipment: nullish(shipmentSchema),
-  /** The full history; its order is the service's, so sort before you rely on one. Empty when none was sent. */
+  /** The full history in the service's order, so sort it with `sortEvents`. Empty when the service sent none. */
   events: eventHistory,
   /** When each milestone was reached. */
   statistics: nullish(statisticsSchema),
@@ -145,7 +144,7 @@ export const perCallTrackingSchema: NamedSchema<typeof results, PerCallTracking>
 /** Tracking results of a per-call search, which creates no tracker. */
 export interface PerCallTracking extends RecordOf<typeof results> {}
 
-/** Tells whether a value is an object, and its events, if any, are objects, too. */
+/** Tells whether a value is an object, and its events, if any, are objects too. */
 function isResult(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const events = value['events'] ?? [];
@@ -162,7 +161,7 @@ export const trackingSearchInputSchema = record({
   trackingNumber,
   ...courierHints,
 });
-/** What a per-call search asks for. */
+/** The input of a per-call search. */
 export interface TrackingSearchInput extends z.input<typeof trackingSearchInputSchema> {
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
   trackingNumber: string;

@@ -1,108 +1,98 @@
-// Specification: service.md 2.3, 4, 6; public contract
-
 import * as z from 'zod';
 import { eventSchema } from './event.ts';
-import {
-  listOf,
-  type NamedSchema,
-  namedRecord,
-  nullish as observed,
-  openEnum,
-  type RecordOf,
-  record,
-} from './record.ts';
+import { listOf, type NamedSchema, namedRecord, nullish, openEnum, type RecordOf, record } from './record.ts';
 import { trackerSchema } from './tracker.ts';
 import { shipmentSchema, statisticsSchema } from './tracking.ts';
 
-/** Topic of a push of a proof of delivery, an add-on. */
+/** Topic of a proof of delivery, an add-on (docs/service.md 8.6). */
 export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 
 /** The schema of `WebhookEvent`. */
 export const webhookEventSchema = eventSchema.extend({
-  /** Opaque identifier; deduplicate on it. */
-  eventId: observed(eventSchema.shape.eventId),
+  /** Opaque identifier; use it to find duplicates. */
+  eventId: nullish(eventSchema.shape.eventId),
 });
-/** One event of a push: as in results, but without a promise that `eventId` is there. */
+/** An event of a push, like one of results, except that `eventId` may be missing. */
 export interface WebhookEvent extends z.output<typeof webhookEventSchema> {}
 
 /** The schema of `WebhookTracker`. */
 export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courierCode: true }).extend({
-  /** Allocated by the service; may be missing where `clientTrackerId` is there. */
-  trackerId: observed(trackerSchema.shape.trackerId),
-  /** In upper case, whatever was sent. */
-  trackingNumber: observed(trackerSchema.shape.trackingNumber),
+  /** Allocated by the service; it may be missing if there is a `clientTrackerId`. */
+  trackerId: nullish(trackerSchema.shape.trackerId),
+  /** In upper case, even if sent in lower case. */
+  trackingNumber: nullish(trackerSchema.shape.trackingNumber),
 });
 /**
- * The tracker of a push: the flat shape has its ids only, and `isTracked` is never sent. Match it to your record by
- * `trackerId` or `clientTrackerId`; a message has at least one of them.
+ * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of them is there. The flat
+ * shape has nothing else, and `isTracked` is never sent.
  */
 export interface WebhookTracker extends z.output<typeof webhookTrackerSchema> {}
 
 const webhookMetadataFields = {
   /** ISO 8601 date-time. */
-  generatedAt: observed(z.string()),
-  /** Identifies the push. */
-  messageId: observed(z.string()),
-  /** What kind of push it is. */
-  topic: observed(z.string()),
+  generatedAt: nullish(z.string()),
+  /** Identifies the tracked object; the same in every push of it. */
+  messageId: nullish(z.string()),
+  /** The kind of push. */
+  topic: nullish(z.string()),
 };
-export interface WebhookMetadataSchema extends NamedSchema<typeof webhookMetadataFields, WebhookMetadata> {}
 /** The schema of `WebhookMetadata`. */
-export const webhookMetadataSchema: WebhookMetadataSchema = namedRecord(webhookMetadataFields);
-/** What the service says about a push. */
+export const webhookMetadataSchema: NamedSchema<typeof webhookMetadataFields, WebhookMetadata> =
+  namedRecord(webhookMetadataFields);
+/** Facts about a push. */
 export interface WebhookMetadata extends RecordOf<typeof webhookMetadataFields> {}
 
 const namedTopic = webhookMetadataSchema.extend({
-  /** What kind of push it is. */
+  /** The kind of push. */
   topic: z.string(),
 });
 
-/** Says which member of `WebhookMessage` a push is; the service does not send it. */
+/** A field that tells the members of `WebhookMessage` apart; the service does not send it. */
 function kind<const Kind extends string>(value: Kind) {
   return z.literal(value).default(value);
 }
 
 /** The schema of `EventsMessage`. */
 export const eventsMessageSchema = record({
-  /** Which member of `WebhookMessage` it is; not sent by the service. */
+  /** Tells the members of `WebhookMessage` apart; not sent by the service. */
   kind: kind('events'),
-  /** What the service says about the push. */
-  metadata: observed(webhookMetadataSchema),
+  /** Facts about the push. */
+  metadata: nullish(webhookMetadataSchema),
   /** The tracker whose events these are. */
   tracker: webhookTrackerSchema,
   /** The shipment as it is now. */
-  shipment: observed(shipmentSchema),
-  /** Only what was discovered since the previous push, in no reliable order. */
+  shipment: nullish(shipmentSchema),
+  /** Only the events since the previous push, in no reliable order. */
   events: z.array(webhookEventSchema),
   /** When each milestone was reached. */
-  statistics: observed(statisticsSchema),
+  statistics: nullish(statisticsSchema),
 });
 /** New events of one tracker, with the shipment as it is now. */
 export interface EventsMessage extends z.output<typeof eventsMessageSchema> {}
 
 /** The schema of `ProofOfDelivery`. */
 export const proofOfDeliverySchema = record({
-  /** Which member of `WebhookMessage` it is; not sent by the service. */
+  /** Tells the members of `WebhookMessage` apart; not sent by the service. */
   kind: kind('proofOfDelivery'),
-  /** What the service says about the push. */
+  /** Facts about the push. */
   metadata: namedTopic,
   /** The tracker whose shipment was delivered. */
   tracker: webhookTrackerSchema,
   /** The proof. */
   data: record({
     /** Whether there is one. */
-    status: observed(openEnum(['found', 'unavailable'])),
+    status: nullish(openEnum(['found', 'unavailable'])),
     /** The courier it came from; its shape is not documented. */
     courier: z.unknown().optional(),
-    /** What it holds. */
-    content: observed(
+    /** The content. */
+    content: nullish(
       record({
-        /** What kind of proof it is. */
-        type: observed(z.string()),
+        /** The kind of proof. */
+        type: nullish(z.string()),
         /** The proof as text. */
-        text: observed(z.string()),
+        text: nullish(z.string()),
         /** Where the proof can be downloaded. */
-        downloadUrl: observed(z.string()),
+        downloadUrl: nullish(z.string()),
       }),
     ),
   }),
@@ -112,9 +102,9 @@ export interface ProofOfDelivery extends z.output<typeof proofOfDeliverySchema> 
 
 /** The schema of `OtherMessage`. */
 export const otherMessageSchema = record({
-  /** Which member of `WebhookMessage` it is; not sent by the service. */
+  /** Tells the members of `WebhookMessage` apart; not sent by the service. */
   kind: kind('other'),
-  /** What the service says about the push. */
+  /** Facts about the push. */
   metadata: namedTopic,
   /** As it came. */
   tracker: z.unknown().optional(),
@@ -124,68 +114,66 @@ export const otherMessageSchema = record({
 /** A push of a topic that this version does not know, kept as it came. */
 export interface OtherMessage extends z.output<typeof otherMessageSchema> {}
 
-/** One item of a webhook; `kind` says which. */
+/** One item of a webhook; `kind` tells which. */
 export type WebhookMessage = EventsMessage | ProofOfDelivery | OtherMessage;
 
 /** The schema of `ResendResult`. */
 export const resendResultSchema = record({
-  /** How many webhook events were queued again, when the service says so; declared as a string, seen as a number. */
+  /** The number of events that are pushed again, when the service tells it. */
   totalResent: z
     .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
     .optional()
-    // The service has taken the request: whatever it says of the total must not make anybody repeat it.
+    // An odd total must not reject a call that was carried out, because the caller would repeat it (docs/service.md 8.12).
     .catch(undefined),
 });
-/** What `trackers.resendWebhookEvents` resolves to. */
+/** The result of `trackers.resendWebhookEvents`. */
 export interface ResendResult extends z.output<typeof resendResultSchema> {}
 
 const webhookHistoryMetadataFields = {
   /** The tracker's number. */
-  trackingNumber: observed(z.string()),
+  trackingNumber: nullish(z.string()),
   /** The tracker. */
-  trackerId: observed(z.string()),
+  trackerId: nullish(z.string()),
   /** Your own identifier, if you sent one. */
-  clientTrackerId: observed(z.string()),
+  clientTrackerId: nullish(z.string()),
   /** Where the pushes go; null while no URL is registered. */
-  webhookUrl: observed(z.string()),
+  webhookUrl: nullish(z.string()),
   /** ISO 8601 date-time of the last push that was accepted. */
-  lastSuccessfulPushAt: observed(z.string()),
+  lastSuccessfulPushAt: nullish(z.string()),
   /** ISO 8601 date-time of the last push that failed. */
-  lastFailedPushAt: observed(z.string()),
+  lastFailedPushAt: nullish(z.string()),
 };
-export interface WebhookHistoryMetadataSchema
-  extends NamedSchema<typeof webhookHistoryMetadataFields, WebhookHistoryMetadata> {}
-const webhookHistoryMetadataSchema: WebhookHistoryMetadataSchema = namedRecord(webhookHistoryMetadataFields);
-/** What a webhook history says of the tracker and its pushes. */
+const webhookHistoryMetadataSchema: NamedSchema<typeof webhookHistoryMetadataFields, WebhookHistoryMetadata> =
+  namedRecord(webhookHistoryMetadataFields);
+/** The tracker of a webhook history and its last pushes. */
 export interface WebhookHistoryMetadata extends RecordOf<typeof webhookHistoryMetadataFields> {}
 
 const webhookPushFields = {
-  /** Whether the receiver took it. */
-  status: observed(openEnum(['success', 'failed'])),
+  /** Whether the receiver accepted it. */
+  status: nullish(openEnum(['success', 'failed'])),
   /** ISO 8601 date-time. */
-  pushTimestamp: observed(z.string()),
-  /** What was pushed; `parseWebhook` of `tracking-client/webhooks` reads it. */
+  pushTimestamp: nullish(z.string()),
+  /** The body of the push; `parseWebhook` of `tracking-client/webhooks` reads it. */
   requestBody: z.unknown().optional(),
-  /** What the receiver answered: JSON or text. */
+  /** The receiver's response: JSON or text. */
   responseBody: z.unknown().optional(),
-  /** The headers of its answer. */
-  responseHeaders: observed(z.record(z.string(), z.unknown())),
-  /** The HTTP status of its answer, as text; null when there was none. */
-  responseStatusCode: observed(z.string()),
+  /** The headers of that response. */
+  responseHeaders: nullish(z.record(z.string(), z.unknown())),
+  /** The HTTP status of that response, as text; null without a response. */
+  responseStatusCode: nullish(z.string()),
 };
-export interface WebhookPushSchema extends NamedSchema<typeof webhookPushFields, WebhookPush> {}
-const webhookPushSchema: WebhookPushSchema = namedRecord(webhookPushFields);
+const webhookPushSchema: NamedSchema<typeof webhookPushFields, WebhookPush> = namedRecord(webhookPushFields);
 /** One push of a webhook history. */
 export interface WebhookPush extends RecordOf<typeof webhookPushFields> {}
 
 const webhookHistoryFields = {
   /** The tracker and its last pushes. */
-  metadata: observed(webhookHistoryMetadataSchema),
+  metadata: nullish(webhookHistoryMetadataSchema),
   /** The pushes, newest first. */
   webhooks: listOf(webhookPushSchema),
 };
-export interface WebhookHistorySchema extends NamedSchema<typeof webhookHistoryFields, WebhookHistory> {}
 /** The schema of `WebhookHistory`. */
-export const webhookHistorySchema: WebhookHistorySchema = namedRecord(webhookHistoryFields);
+export const webhookHistorySchema: NamedSchema<typeof webhookHistoryFields, WebhookHistory> =
+  namedRecord(webhookHistoryFields);
 /** The webhooks that were sent for a tracker, newest first. */
 export interface WebhookHistory extends RecordOf<typeof webhookHistoryFields> {}

@@ -10,7 +10,7 @@ import {
 } from '../common/option-checks.ts';
 import { CALL_SHAPE } from '../config/call-options.ts';
 import type { TrackerRequestOptions } from '../options.ts';
-import { searchBySchema } from '../schemas/identifier.ts';
+import { searchBySchema } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { PollContext } from './polled-tracker.ts';
 

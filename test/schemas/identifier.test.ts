@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from '../../src/schemas/identifier.ts';
+import { searchBySchema, trackerIdentifier, trackingNumberIdentifier } from '../../src/schemas/tracker.ts';
 import { anyText } from '../support/any-text.ts';
 import { messagesOf } from '../support/parse.ts';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAscendingDigitRun, trackingNumber } from '../../src/schemas/identifier.ts';
-import { trackerInputSchema } from '../../src/schemas/tracker.ts';
+import { isAscendingDigitRun, trackerInputSchema, trackingNumber } from '../../src/schemas/tracker.ts';
 import { messagesOf } from '../support/parse.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/.';

@@ -1,7 +1,6 @@
 import type { CourierCodes } from '../../schemas/courier.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
-import type { SearchBy } from '../../schemas/identifier.ts';
-import type { Tracker, TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
+import type { SearchBy, Tracker, TrackerRequest, TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { Tracking } from '../../schemas/tracking.ts';
 import { buildResults, type ShipmentState } from '../shipments/shipment.ts';
 import { rejection } from './http.ts';

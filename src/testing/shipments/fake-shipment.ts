@@ -1,7 +1,7 @@
 import { refuseOption } from '../../common/option-checks.ts';
 import { sortEvents } from '../../events/order.ts';
 import type { TrackingEvent } from '../../schemas/event.ts';
-import { trackingNumber as trackingNumberRule } from '../../schemas/identifier.ts';
+import { trackingNumber as trackingNumberRule } from '../../schemas/tracker.ts';
 import type { Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { FakeState, Target } from '../service/state.ts';
