@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
-/** The error codes known today (docs/service.md 7.6). */
+/** The error codes known today */
 export const KNOWN_ERROR_CODES = [
   'validation_error',
   'missing_mandatory_field',
@@ -29,6 +29,7 @@ export function isKnownErrorCode(code: string): code is KnownErrorCode {
   return KNOWN_ERROR_CODES.some((known) => known === code);
 }
 
+// An unknown code is classed by its status (docs/service.md 7.6).
 const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 /** An error code; one that the service adds later is a plain string. */
 export type ErrorCode = z.output<typeof errorCodeSchema>;
