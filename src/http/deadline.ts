@@ -84,19 +84,22 @@ export class Deadline {
     return new Promise((resolve, reject) => {
       const controller = new AbortController();
       let unsubscribe = () => {};
-      const finish = () => {
+      const settle = <Value>(end: (value: Value) => void, value: Value) => {
         clearTimeout(timer);
         unsubscribe();
+        end(value);
       };
       const abort = (reason: unknown) => {
-        finish();
         controller.abort(reason);
-        reject(reason);
+        settle(reject, reason);
       };
       const timer = setTimeout(() => abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
       const { signal } = this;
       if (signal !== undefined) unsubscribe = onAbort(signal, () => abort(signal.reason));
-      attempt(controller.signal).finally(finish).then(resolve, reject);
+      attempt(controller.signal).then(
+        (value) => settle(resolve, value),
+        (error) => settle(reject, error),
+      );
     });
   }
 

@@ -56,17 +56,14 @@ export async function sendRequest(
       ...(body !== undefined && { body }),
       // Left out where there are none, because ky would copy the client's once more.
       ...(headers && { headers }),
-      hooks: {
-        beforeRequest: [
-          (outgoing) => {
-            outgoing.headers.set('authorization', `Bearer ${key}`);
-            attempt.onSend();
-          },
-        ],
-      },
       // Looked up now, so that mocks installed later work. The signal goes to `fetch` itself: ky would derive three others
       // from it, and a `fetch` that reads only its second argument would see none.
-      fetch: (outgoing) => (config.fetch ?? globalThis.fetch)(outgoing, { signal }),
+      fetch: (outgoing) => {
+        // Sound: ky calls its `fetch` with the request that it has built.
+        (outgoing as Request).headers.set('authorization', `Bearer ${key}`);
+        attempt.onSend();
+        return (config.fetch ?? globalThis.fetch)(outgoing, { signal });
+      },
     });
     attempt.onHeaders(response);
     hasHeaders = true;
