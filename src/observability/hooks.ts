@@ -1,7 +1,9 @@
+import * as z from 'zod';
 import { callGuarded } from '../common/guarded-call.ts';
-import { kindOf, type ValidationIssue } from '../common/validation.ts';
+import { checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
+import type { ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
-import { ConfigurationError, type TrackingError } from '../errors.ts';
+import type { TrackingError } from '../errors.ts';
 import type { LogAdapter } from './logger.ts';
 
 /** The facts about a call that every hook gets. */
@@ -119,35 +121,33 @@ export interface Hooks {
   onPoll?: ((info: PollInfo) => void) | undefined;
 }
 
-// Typed against the hooks, so a hook without an entry here does not compile.
-const HOOK_NAMES = Object.keys({
-  onStart: true,
-  onRequest: true,
-  onResponse: true,
-  onError: true,
-  onRetry: true,
-  onRateLimit: true,
-  onMismatch: true,
-  onDone: true,
-  onPoll: true,
-} satisfies Record<keyof Hooks, true>);
+const hook = functionOption<(info: object) => unknown>().optional();
 
-/** Ties hooks to their object, maybe an instance of a class; the failure of one costs a log line, never the call. */
+/** The checks of the hooks. Other fields are allowed, because hooks may be an instance of a class. */
+const hooksObject = z.object({
+  onStart: hook,
+  onRequest: hook,
+  onResponse: hook,
+  onError: hook,
+  onRetry: hook,
+  onRateLimit: hook,
+  onMismatch: hook,
+  onDone: hook,
+  onPoll: hook,
+} satisfies OptionShape<Hooks>);
+
+/**
+ * Checks hooks and guards them: one that fails costs a log line, never the call.
+ *
+ * @throws ConfigurationError naming the hook that is no function
+ */
 export function resolveHooks(hooks: Hooks | undefined, logger: LogAdapter): Hooks {
   if (hooks === undefined) return {};
-  if (typeof hooks !== 'object' || hooks === null) {
-    throw new ConfigurationError(`Expected \`hooks\` to be an object, got ${kindOf(hooks)}`);
-  }
-  const guarded = HOOK_NAMES.flatMap((name) => {
-    const hook: unknown = Reflect.get(hooks, name);
-    if (hook === undefined) return [];
-    if (typeof hook !== 'function') {
-      throw new ConfigurationError(`Expected \`hooks.${name}\` to be a function, got ${kindOf(hook)}`);
-    }
+  const guarded = Object.entries(checkOptions(hooksObject, hooks, 'hooks')).map(([name, callback]) => {
     const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
-    // A copy: what one hook does to it must not reach the next.
-    const call = (info: object) => callGuarded(() => hook.call(hooks, { ...info }), onFailure);
-    return [[name, call]];
+    // Each hook gets a copy, so that one which changes it does not mislead the next.
+    const call = (info: object) => callGuarded(() => callback?.call(hooks, { ...info }), onFailure);
+    return [name, callback && call];
   });
   return Object.fromEntries(guarded);
 }
