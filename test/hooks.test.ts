@@ -470,50 +470,6 @@ describe('hooks as an object', () => {
   });
 });
 
-describe('log lines', () => {
-  const lines = async (script: Step | Step[], logLevel: 'debug' | 'info' | 'warn') => {
-    const found: string[] = [];
-    const at = (level: string) => (message: string) => found.push(`${level} ${message}`);
-    const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-    await get(script, {}, { logger, logLevel });
-    return found;
-  };
-
-  test('debug → one line a response, with the path template', async () => {
-    expect(await lines(GOT, 'debug')).toEqual(['debug [tracking-client] GET /trackers/{trackerId} → 200']);
-  });
-
-  test('debug → call, endpoint, attempt, status, duration and request id as fields', async () => {
-    const debug = vi.fn();
-    const logger = { debug, info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-    await get(GOT, {}, { logger, logLevel: 'debug' });
-    const { endpoint, method, path } = CALL;
-    const request = { callId: UUID, endpoint, method, path, attempt: 1 };
-    const fields = { ...request, status: 200, durationMs: expect.any(Number), requestId: 'req-1' };
-    expect(debug).toHaveBeenCalledExactlyOnceWith(expect.any(String), fields);
-  });
-
-  test('warn, the default → one line a retry, with its reason', async () => {
-    const script = [{ status: 503 }, networkFailure('ENOTFOUND'), GOT];
-    expect(await lines(script, 'warn')).toEqual([
-      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} responded with 503; attempt 2 follows',
-      'warn [tracking-client] GET https://api.example.test/public/v1/trackers/{trackerId} got no response: socket: ENOTFOUND; attempt 3 follows',
-    ]);
-  });
-
-  test('warn, the default → nothing about calls that work out at once', async () => {
-    expect(await lines(GOT, 'warn')).toEqual([]);
-  });
-
-  test('a logger that throws → the call succeeds all the same', async () => {
-    const boom = () => {
-      throw new Error('disk full');
-    };
-    const logger = { debug: boom, info: boom, warn: boom, error: boom };
-    expect(await get([{ status: 503 }, GOT], {}, { logger, logLevel: 'debug' })).toEqual(TRACKER);
-  });
-});
-
 test('an input that breaks a rule → no hook is called', async () => {
   const hooks = spies();
   const { client } = makeClient(GOT, { hooks });

@@ -1,31 +1,33 @@
-// The loggers that programs have, as they are: a retry or a failed callback is provoked, and the line is read where the
-// library puts it.
+// Calls and callbacks fail, and their lines are read where the loggers of programs put them.
+import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import { ConsoleLogger, Logger as NestLogger } from '@nestjs/common';
 import bunyan from 'bunyan';
 import pino from 'pino';
 import { describe, expect, test, vi } from 'vitest';
 import winston from 'winston';
-import type { Logger } from '../src/observability/logger.ts';
-import { makeClient } from './support/make-client.ts';
+import type { LogFields, Logger } from '../src/observability/logger.ts';
+import type { TrackingClientOptions } from '../src/options.ts';
+import { makeClient, type Step } from './support/make-client.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';
 import { makeHandler, post } from './webhooks/make-handler.ts';
 import { payload, tracking } from './webhooks/support.ts';
 
-const COURIERS = { body: { data: [] } };
-const LINE =
-  '[tracking-client] GET https://api.example.test/public/v1/couriers responded with 503 (request req-1); attempt 2 follows in 3 s or later';
-const FIELDS = {
+const TITLE = 'GET https://api.example.test/public/v1/couriers';
+const COURIERS = { body: { data: [] }, headers: { 'x-request-id': 'req-2' } };
+const FAILING = { status: 503, headers: { 'retry-after': '2.5', 'x-request-id': 'req-1' } };
+const RETRY_LINE = `[tracking-client] ${TITLE} responded with 503 (request req-1); attempt 2 follows in 3 s or later`;
+const LAST_LINE = `[tracking-client] ${TITLE} responded with 503 (request req-1); gave up after attempt 2`;
+const CALL = {
   callId: expect.any(String),
   endpoint: 'couriers.list',
   method: 'GET',
   path: '/couriers',
-  attempt: 1,
-  error: 'ServerError',
-  status: 503,
-  requestId: 'req-1',
-  delayMs: 2_500,
+  durationMs: expect.any(Number),
 };
+const FAILURE = { ...CALL, error: 'ServerError', status: 503, requestId: 'req-1' };
+const RETRY_FIELDS = { ...FAILURE, attempt: 1, delayMs: 2_500 };
+const LAST_FIELDS = { ...FAILURE, attempt: 2 };
 
 /** A stream that keeps what a library writes to it. */
 function collector() {
@@ -36,72 +38,214 @@ function collector() {
       done();
     },
   });
-  return { stream, text: () => chunks.join('') };
+  return {
+    stream,
+    text: () => chunks.join(''),
+    entries: () =>
+      chunks
+        .join('')
+        .trim()
+        .split('\n')
+        .map((line): unknown => JSON.parse(line)),
+  };
 }
 
-async function retryOnce(logger: Logger): Promise<void> {
-  const failing = { status: 503, headers: { 'retry-after': '2.5', 'x-request-id': 'req-1' } };
-  const { client } = makeClient([failing, COURIERS], { logger, logLevel: 'warn' });
-  await settleInVirtualTime(() => client.couriers.list());
+/** Makes a call in virtual time, whatever becomes of it. */
+async function listCouriers(
+  script: Step | Step[],
+  logger: Logger,
+  options: TrackingClientOptions = {},
+): Promise<void> {
+  const { client } = makeClient(script, { logger, logLevel: 'warn', ...options });
+  await settleInVirtualTime(() => client.couriers.list().catch(() => {}));
 }
 
-test('pino → one entry with the message and every field', async () => {
-  const { stream, text } = collector();
-  await retryOnce(pino(stream));
-  expect(JSON.parse(text())).toMatchObject({ level: 40, msg: LINE, ...FIELDS });
-});
+/** Makes a call that fails twice. */
+function failTwice(logger: Logger): Promise<void> {
+  return listCouriers(FAILING, logger, { retry: { retries: 1 } });
+}
 
-test('a child of pino → its bindings beside the fields', async () => {
+/** What a piece of code prints on the console, as a terminal shows it. */
+async function readConsole(run: () => Promise<void>): Promise<string[]> {
   const { stream, text } = collector();
-  await retryOnce(pino(stream).child({ module: 'shipping' }));
-  expect(JSON.parse(text())).toMatchObject({ module: 'shipping', msg: LINE, ...FIELDS });
-});
-
-test('winston → one entry with the message and every field', async () => {
-  const { stream, text } = collector();
-  const transports = [new winston.transports.Stream({ stream })];
-  await retryOnce(winston.createLogger({ format: winston.format.json(), transports }));
-  expect(JSON.parse(text())).toEqual({ level: 'warn', message: LINE, ...FIELDS });
-});
-
-test.each([
-  ['bunyan', (logger: bunyan) => logger],
-  ['a child of bunyan', (logger: bunyan) => logger.child({ module: 'shipping' })],
-])('%s → one entry with the message and every field', async (_name, derive) => {
-  const { stream, text } = collector();
-  await retryOnce(derive(bunyan.createLogger({ name: 'app', stream })));
-  expect(JSON.parse(text())).toMatchObject({ level: 40, msg: LINE, ...FIELDS });
-});
-
-test('the console → one text, the fields as JSON at its end', async () => {
-  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  const printer = new Console(stream);
+  const methods = ['debug', 'log', 'info', 'warn', 'error'] as const;
+  const spies = methods.map((method) => vi.spyOn(console, method).mockImplementation(printer[method]));
   try {
-    await retryOnce(console);
+    await run();
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+  return text().split('\n').slice(0, -1);
+}
+
+describe('the lines of a call', () => {
+  /** The lines of a call at the level `debug`. */
+  async function readLines(script: Step | Step[], options: TrackingClientOptions = {}) {
+    const lines: [level: string, message: string, fields: unknown][] = [];
+    const at = (level: string) => (message: string, fields?: LogFields) =>
+      lines.push([level, message.replace('[tracking-client] ', ''), fields]);
+    const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+    await listCouriers(script, logger, { logLevel: 'debug', ...options });
+    return lines;
+  }
+
+  const { durationMs: _, ...request } = CALL;
+  const sent = (attempt: number) => [
+    'debug',
+    `${TITLE}: attempt ${attempt} is sent`,
+    { ...request, attempt },
+  ];
+  const responded = (status: number, fields: object) => [
+    'debug',
+    expect.stringMatching(`^${TITLE} responded with ${status} in \\d+ ms$`),
+    { ...CALL, status, ...fields },
+  ];
+
+  test('a success → its sending and its response, at debug', async () => {
+    expect(await readLines(COURIERS)).toEqual([sent(1), responded(200, { attempt: 1, requestId: 'req-2' })]);
+  });
+
+  test('a retry that succeeds → a warning for the retry, and the success at info', async () => {
+    expect(await readLines([FAILING, COURIERS])).toEqual([
+      sent(1),
+      responded(503, { attempt: 1, requestId: 'req-1' }),
+      ['warn', RETRY_LINE.replace('[tracking-client] ', ''), RETRY_FIELDS],
+      sent(2),
+      responded(200, { attempt: 2, requestId: 'req-2' }),
+      ['info', `${TITLE} succeeded at attempt 2`, { ...CALL, attempt: 2, status: 200, requestId: 'req-2' }],
+    ]);
+  });
+
+  test('a retry that fails, too → a warning at the end', async () => {
+    const lines = await readLines(FAILING, { retry: { retries: 1 } });
+    expect(lines.at(-1)).toEqual(['warn', LAST_LINE.replace('[tracking-client] ', ''), LAST_FIELDS]);
+    expect(lines.filter(([level]) => level === 'warn')).toHaveLength(2);
+  });
+
+  test('no response → the duration of the failed attempt, and no status', async () => {
+    const never = () => new Promise<Response>(() => {});
+    const [, retry] = await readLines([never, COURIERS], { timeoutMs: 50 });
+    const message = `${TITLE} ran out of \`timeoutMs\` (50 ms) while waiting for a response; attempt 2 follows`;
+    expect(retry).toEqual([
+      'warn',
+      message,
+      { ...request, attempt: 1, durationMs: 50, error: 'TimeoutError' },
+    ]);
+  });
+
+  test('a failure that is not repeated → the rejection tells it, and a debug line', async () => {
+    const lines = await readLines({ status: 404, body: { errors: [{ code: 'tracker_not_found' }] } });
+    const message = `${TITLE} responded with 404: tracker_not_found; gave up after attempt 1`;
+    const fields = { ...CALL, attempt: 1, status: 404, error: 'NotFoundError' };
+    expect(lines.at(-1)).toEqual(['debug', message, fields]);
+    expect(lines.map(([level]) => level)).not.toContain('warn');
+  });
+
+  test('a body that is too long → its status and request id', async () => {
+    const long = { body: { data: 'x'.repeat(100) }, headers: { 'x-request-id': 'req-3' } };
+    const lines = await readLines(long, { maxResponseBytes: 50 });
+    const fields = { ...CALL, attempt: 1, status: 200, requestId: 'req-3', error: 'ResponseValidationError' };
+    expect(lines.at(-1)).toEqual(['debug', expect.stringContaining('gave up after attempt 1'), fields]);
+  });
+
+  test('an abort after a retry → no warning for it: the caller made it', async () => {
+    const controller = new AbortController();
+    const warn = vi.fn();
+    const debug = vi.fn();
+    const logger = { debug, info: vi.fn(), warn, error: vi.fn() };
+    const hooks = { onRetry: () => controller.abort('enough') };
+    const { client } = makeClient(FAILING, { logger, logLevel: 'debug', hooks });
+    await settleInVirtualTime(() => client.couriers.list({ signal: controller.signal }).catch(() => {}));
     expect(warn).toHaveBeenCalledOnce();
-    const [text, ...rest] = warn.mock.calls[0] ?? [];
-    expect(rest).toEqual([]);
-    expect(text.slice(0, LINE.length + 1)).toBe(`${LINE} `);
-    expect(JSON.parse(text.slice(LINE.length))).toEqual(FIELDS);
-  } finally {
-    warn.mockRestore();
-  }
+    expect(debug).toHaveBeenLastCalledWith(
+      `[tracking-client] ${TITLE} was ended; gave up after attempt 1`,
+      expect.objectContaining({ attempt: 1 }),
+    );
+  });
 });
 
-test.each([
-  ['a Logger', new NestLogger('Tracking')],
-  ['a ConsoleLogger', new ConsoleLogger('Tracking')],
-])('%s of NestJS → one line in its context, with every field', async (_name, logger) => {
-  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  try {
-    await retryOnce(logger);
-    const text = write.mock.calls.map(([chunk]) => String(chunk)).join('');
-    expect(text.trim().split('\n')).toHaveLength(1);
-    expect(text).toContain('[Tracking]');
-    expect(text).toContain(LINE);
-    expect(JSON.parse(/\{"callId.*\}/.exec(text)?.[0] ?? '')).toEqual(FIELDS);
-  } finally {
-    write.mockRestore();
-  }
+describe('a call that fails twice', () => {
+  const PINO = [
+    { level: 40, msg: RETRY_LINE, ...RETRY_FIELDS },
+    { level: 40, msg: LAST_LINE, ...LAST_FIELDS },
+  ];
+  const toWinston = (stream: Writable) =>
+    winston.createLogger({
+      format: winston.format.json(),
+      transports: [new winston.transports.Stream({ stream })],
+    });
+  test.each<[name: string, create: (stream: Writable) => Logger, expected: object[]]>([
+    ['pino', (stream) => pino(stream), PINO],
+    [
+      'a child of pino',
+      (stream) => pino(stream).child({ app: 'a' }),
+      PINO.map((line) => ({ ...line, app: 'a' })),
+    ],
+    ['bunyan', (stream) => bunyan.createLogger({ name: 'app', stream }), PINO],
+    [
+      'a child of bunyan',
+      (stream) => bunyan.createLogger({ name: 'app', stream }).child({ app: 'a' }),
+      PINO.map((line) => ({ ...line, app: 'a' })),
+    ],
+    [
+      'winston',
+      toWinston,
+      [
+        { level: 'warn', message: RETRY_LINE, ...RETRY_FIELDS },
+        { level: 'warn', message: LAST_LINE, ...LAST_FIELDS },
+      ],
+    ],
+  ])('%s → an entry for the retry and one for the end, with every field', async (_name, create, expected) => {
+    const { stream, entries } = collector();
+    await failTwice(create(stream));
+    expect(entries()).toHaveLength(2);
+    expect(entries()).toMatchObject(expected);
+  });
+
+  test.each([
+    ['a Logger', new NestLogger('Tracking')],
+    ['a ConsoleLogger', new ConsoleLogger('Tracking')],
+  ])('%s of NestJS → two lines in its context, the fields as JSON', async (_name, logger) => {
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    try {
+      await failTwice(logger);
+      const lines = write.mock.calls.map(([chunk]) => String(chunk));
+      expect(lines).toHaveLength(2);
+      expect(lines[0]).toContain('[Tracking]');
+      expect(lines[0]).toContain(RETRY_LINE);
+      expect(lines.map((line) => JSON.parse(/\{"callId.*\}/.exec(line)?.[0] ?? ''))).toEqual([
+        RETRY_FIELDS,
+        LAST_FIELDS,
+      ]);
+    } finally {
+      write.mockRestore();
+    }
+  });
+});
+
+describe('the console', () => {
+  test('a host that is down → one line a retry, one at the end, and nothing else', async () => {
+    const down = new TypeError('fetch failed', {
+      cause: Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:443'), { code: 'ECONNREFUSED' }),
+    });
+    const failure = `[tracking-client] ${TITLE} got no response: connect ECONNREFUSED 127.0.0.1:443`;
+    expect(await readConsole(() => listCouriers(down, console))).toEqual([
+      `${failure}; attempt 2 follows`,
+      `${failure}; attempt 3 follows`,
+      `${failure}; attempt 4 follows`,
+      `${failure}; attempt 5 follows`,
+      `${failure}; gave up after attempt 5`,
+    ]);
+  });
+
+  test.each([
+    ['a retry that succeeds → one line', [FAILING, COURIERS], [RETRY_LINE]],
+    ['a call that works out at once → no line', [COURIERS], []],
+    ['a failure that is not repeated → no line', [{ status: 404 }], []],
+  ])('%s', async (_title, script, lines) => {
+    expect(await readConsole(() => listCouriers(script, console))).toEqual(lines);
+  });
 });
 
 describe('a webhook callback that fails', () => {
@@ -210,58 +354,9 @@ describe('a webhook callback that fails', () => {
   });
 
   test('the console → name, message, code and stack', async () => {
-    const { stream, text } = collector();
-    const { Console } = await import('node:console');
-    const { error } = new Console(stream);
-    const spy = vi.spyOn(console, 'error').mockImplementation(error);
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    try {
-      await failCallback(console);
-    } finally {
-      spy.mockRestore();
-      warn.mockRestore();
-    }
-    expect(text()).toContain(`${TEXT} {"keys":`);
-    expect(text()).toMatch(/PaymentError: the card was declined at 100%d\n +at .*loggers\.test\.ts/);
-    expect(text()).toContain("code: 'card_declined'");
-  });
-});
-
-describe('the lines of a call on the console', () => {
-  async function countLines(responses: readonly { status: number }[]) {
-    const methods = ['debug', 'log', 'info', 'warn', 'error'] as const;
-    const spies = methods.map((method) => vi.spyOn(console, method).mockImplementation(() => {}));
-    try {
-      const { client } = makeClient([...responses], {
-        logger: console,
-        logLevel: 'warn',
-        retry: { retries: 2 },
-      });
-      const outcome = await settleInVirtualTime(() =>
-        client.couriers.list().then(
-          () => 'success',
-          (error: Error) => error.name,
-        ),
-      );
-      const lines = spies.flatMap((spy) => spy.mock.calls.map(([text]) => String(text)));
-      return { outcome, lines };
-    } finally {
-      for (const spy of spies) spy.mockRestore();
-    }
-  }
-
-  test('a retry that succeeds → one line', async () => {
-    const { outcome, lines } = await countLines([{ status: 503 }, { status: 200, ...COURIERS }]);
-    expect(outcome).toBe('success');
-    expect(lines).toEqual([expect.stringContaining('attempt 2 follows')]);
-  });
-
-  test('a failure of every attempt → one line a retry, and none for the rejection', async () => {
-    const { outcome, lines } = await countLines([{ status: 503 }]);
-    expect(outcome).toBe('ServerError');
-    expect(lines).toEqual([
-      expect.stringContaining('attempt 2 follows'),
-      expect.stringContaining('attempt 3 follows'),
-    ]);
+    const text = (await readConsole(() => failCallback(console))).join('\n');
+    expect(text).toContain(`${TEXT} {"keys":`);
+    expect(text).toMatch(/PaymentError: the card was declined at 100%d\n +at .*loggers\.test\.ts/);
+    expect(text).toContain("code: 'card_declined'");
   });
 });

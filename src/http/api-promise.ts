@@ -30,6 +30,8 @@ export interface WithResponse<T> {
 /** The result of a call that succeeded. */
 export interface CallOutcome<T> {
   readonly data: T;
+  /** The first 20 fields that break the schema of the response. */
+  readonly mismatched: readonly ValidationIssue[];
   /** True where an earlier attempt of this call may have been carried out, too. */
   readonly mayHaveBeenCarriedOutBefore?: boolean;
   /** Built on demand, because most callers want the data only. */
@@ -106,7 +108,7 @@ export class ApiPromise<T> extends Promise<T> {
   map<Next>(change: (data: T) => Next): ApiPromise<Next> {
     const outcome = this.#settled().then((original) => {
       const data = change(original.data);
-      return { data, details: () => ({ ...original.details(), data }) };
+      return { ...original, data, details: () => ({ ...original.details(), data }) };
     });
     return createApiPromise(outcome);
   }

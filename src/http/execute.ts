@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { KyInstance } from 'ky';
 import pRetry, { AbortError } from 'p-retry';
 import { systemClock } from '../common/clock.ts';
+import { formatPath, type ValidationIssue } from '../common/validation.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
@@ -12,10 +13,12 @@ import {
   isTrackingError,
   QueueFullError,
   RateLimitError,
+  ResponseValidationError,
   type TrackingError,
 } from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
 import type { AttemptInfo, CallInfo, RequestInfo } from '../observability/hooks.ts';
+import type { LogFields } from '../observability/logger.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import { ApiPromise, CallFailure, type CallOutcome } from './api-promise.ts';
 import { Deadline } from './deadline.ts';
@@ -75,6 +78,14 @@ export function startCall<T>(
   }
 }
 
+/** Why and when the next attempt follows. */
+interface Retry {
+  readonly error: TrackingError;
+  readonly retryAfterMs: number | undefined;
+  /** The earliest start of the next attempt, on the monotonic clock. */
+  readonly resumeAt: number;
+}
+
 /**
  * Runs a whole call: for each attempt it takes a permit, sends the request and reads the response; p-retry repeats.
  *
@@ -93,17 +104,19 @@ export async function execute<T>(
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
   const report = new CallReport(config, request);
-  /** When the next attempt may begin, on the monotonic clock, where a response asked for a wait. */
-  let resumeAt = 0;
+  /** Set by an attempt that failed and is repeated. */
+  let retry: Retry | undefined;
+  let sentAttempts = 0;
   let isPerhapsDone = false;
 
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
-    if (resumeAt > 0) await deadline.sleepUntil(resumeAt);
+    if (retry !== undefined) await deadline.sleepUntil(retry.resumeAt);
+    retry = undefined;
     deadline.phase = 'queue';
     report.startAttempt(attemptNumber);
-    const waiting = takePermit(config, request, options, deadline, attemptNumber - 1);
-    const permit = await waiting.finally(() => report.noteQueueLeft());
-    report.notePermit(permit);
+    const waiting = takePermit(config, request, options, deadline, sentAttempts);
+    const permit = await waiting.finally(() => report.leaveQueue());
+    let wasSent = false;
     try {
       const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
         deadline.phase = 'headers';
@@ -111,7 +124,12 @@ export async function execute<T>(
           headers: options.headers,
           signal,
           onSend: () => {
-            report.noteSend(signal);
+            // A key function may give its key when the call is over, and the hook may end the call.
+            signal.throwIfAborted();
+            report.noteRequest(permit?.tokensLeft);
+            signal.throwIfAborted();
+            wasSent = true;
+            sentAttempts += 1;
             permit?.send();
             onSend?.();
           },
@@ -125,7 +143,9 @@ export async function execute<T>(
         signal.throwIfAborted();
         report.noteResponse(response);
         // Inside of the time limit, because a caller's asynchronous schema may never settle.
-        return await readOutcome(config, request, response, report.attempt);
+        const read = await readOutcome(config, request, response, attemptNumber);
+        if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
+        return read;
       });
       const mayHaveBeenCarriedOutBefore = isPerhapsDone;
       // If the caller aborts before p-retry returns, the call still rejects, although the service has carried it out.
@@ -134,7 +154,9 @@ export async function execute<T>(
     } catch (error) {
       permit?.cancel();
       report.noteFailure(error);
-      isPerhapsDone ||= report.wasSent && mayHaveBeenCarriedOut(error);
+      isPerhapsDone ||= wasSent && mayHaveBeenCarriedOut(error);
+      const isLast = attemptNumber > retries || deadline.signal?.aborted === true;
+      if (!isLast && isRetryable(error, rules)) retry = planRetry(config, deadline, error);
       throw error;
     }
   }
@@ -146,36 +168,37 @@ export async function execute<T>(
       maxTimeout: MAX_BACKOFF_MS,
       randomize: true,
       ...(deadline.signal && { signal: deadline.signal }),
-      shouldRetry: ({ error }) => isRetryable(error, rules),
-      // Called after every failure, also after one that nothing follows.
-      onFailedAttempt: ({ error, retriesLeft }) => {
-        if (
-          deadline.signal?.aborted ||
-          retriesLeft === 0 ||
-          !isTrackingError(error) ||
-          !isRetryable(error, rules)
-        )
-          return;
-        const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined;
-        deadline.phase = 'backoff';
-        deadline.lastFailure = error;
-        if ((retryAfterMs ?? 0) >= deadline.remainingMs) throw deadline.expire();
-        // After a 429 the paused bucket makes the next attempt wait.
-        const isBucketPaused = config.limiter !== undefined && isRateLimited(error);
-        resumeAt = isBucketPaused ? 0 : systemClock.now() + (retryAfterMs ?? 0);
-        report.noteRetry(error, retryAfterMs);
+      shouldRetry: () => retry !== undefined,
+      onFailedAttempt: () => {
+        if (retry !== undefined) report.noteRetry(retry);
       },
     });
-    report.finish(undefined);
+    report.finish(sentAttempts);
     return outcome;
   } catch (failure) {
     // Asked of the signal, because p-retry turns a reason that is no Error into a TypeError.
     const error = deadline.signal?.aborted ? deadline.signal.reason : failure;
-    report.finish(error);
+    report.finish(sentAttempts, error);
     throw new CallFailure(error, isPerhapsDone);
   } finally {
     deadline.dispose();
   }
+}
+
+/**
+ * Plans the attempt that follows a failure.
+ *
+ * @throws TimeoutError at once where the call would run out of time before that attempt
+ */
+function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError): Retry {
+  const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined;
+  deadline.phase = 'backoff';
+  deadline.lastFailure = error;
+  if ((retryAfterMs ?? 0) >= deadline.remainingMs) throw deadline.expire();
+  // After a 429 the paused bucket makes the next attempt wait.
+  const isBucketPaused = limiter !== undefined && isRateLimited(error);
+  const resumeAt = isBucketPaused ? 0 : systemClock.now() + (retryAfterMs ?? 0);
+  return { error, retryAfterMs, resumeAt };
 }
 
 /** Takes a permit of the limiter; undefined without one. */
@@ -219,101 +242,144 @@ async function takePermit(
 
 /** Tells the hooks and the log what happens to one call, and decides nothing. */
 class CallReport {
-  /** Whether the current attempt has left. */
-  wasSent = false;
   readonly #config: Config;
+  readonly #title: string;
   readonly #call: CallInfo;
   readonly #startedAt = systemClock.now();
   #attempt = 0;
-  #sentAttempts = 0;
   #attemptStartedAt = 0;
   #queuedMs = 0;
   #totalQueuedMs = 0;
   #tokensLeft: number | undefined;
   /** When the request was announced to `onRequest`; undefined once `onResponse` or `onError` has ended it. */
   #openSince: number | undefined;
+  /** From sending to the end of the attempt. */
+  #durationMs: number | undefined;
+  #response: RawResponse | undefined;
+  #wasRetried = false;
 
-  constructor(config: Config, { endpoint, method, path }: PreparedRequest<unknown>) {
+  constructor(config: Config, { title, endpoint, method, path }: PreparedRequest<unknown>) {
     this.#config = config;
+    this.#title = title;
     this.#call = { callId: randomUUID(), endpoint, method, path, baseUrl: config.baseUrl };
     config.hooks.onStart?.(this.#call);
-  }
-
-  get attempt(): AttemptInfo {
-    return { ...this.#call, attempt: this.#attempt, queuedMs: this.#queuedMs };
-  }
-
-  get #request(): RequestInfo {
-    return { ...this.attempt, tokensLeft: this.#tokensLeft };
-  }
-
-  get #logFields() {
-    const { callId, endpoint, method, path } = this.#call;
-    return { callId, endpoint, method, path, attempt: this.#attempt };
   }
 
   startAttempt(attempt: number): void {
     this.#attempt = attempt;
     this.#attemptStartedAt = systemClock.now();
-    this.wasSent = false;
+    this.#durationMs = undefined;
+    this.#response = undefined;
   }
 
   /** Also called where a call gives up in the queue. */
-  noteQueueLeft(): void {
+  leaveQueue(): void {
     this.#queuedMs = systemClock.now() - this.#attemptStartedAt;
     this.#totalQueuedMs += this.#queuedMs;
   }
 
-  notePermit(permit: Permit | undefined): void {
-    this.#tokensLeft = permit?.tokensLeft;
-  }
-
-  /** @throws the signal's reason when the call is over, or the hook has ended it */
-  noteSend(signal: AbortSignal): void {
-    // A key function may give its key when the call is over.
-    signal.throwIfAborted();
+  noteRequest(tokensLeft: number | undefined): void {
+    this.#tokensLeft = tokensLeft;
     this.#openSince = systemClock.now();
-    this.#config.hooks.onRequest?.(this.#request);
-    signal.throwIfAborted();
-    this.wasSent = true;
-    this.#sentAttempts += 1;
+    this.#config.hooks.onRequest?.(this.#describeRequest());
+    this.#log('debug', `${this.#title}: attempt ${this.#attempt} is sent`);
   }
 
   noteResponse(response: RawResponse): void {
-    const { hooks, logger } = this.#config;
+    const { hooks } = this.#config;
     const { status } = response;
-    const durationMs = systemClock.now() - (this.#openSince ?? 0);
-    this.#openSince = undefined;
-    const requestId = readRequestId(response);
-    hooks.onResponse?.({ ...this.#request, status, durationMs, requestId });
-    if (status === 429) hooks.onRateLimit?.({ ...this.attempt, delayMs: readRetryAfterMs(response) ?? 0 });
-    if (logger.level !== 'debug') return;
-    const { method, path } = this.#call;
-    logger.debug(`${method} ${path} → ${status}`, { ...this.#logFields, status, durationMs, requestId });
+    const durationMs = this.#endRequest();
+    this.#response = response;
+    hooks.onResponse?.({
+      ...this.#describeRequest(),
+      status,
+      durationMs,
+      requestId: readRequestId(response),
+    });
+    if (status === 429)
+      hooks.onRateLimit?.({ ...this.#describeAttempt(), delayMs: readRetryAfterMs(response) ?? 0 });
+    this.#log('debug', `${this.#title} responded with ${status} in ${Math.round(durationMs)} ms`);
+  }
+
+  noteMismatch(mismatched: readonly ValidationIssue[]): void {
+    const { hooks, logger } = this.#config;
+    const requestId = this.#response && readRequestId(this.#response);
+    hooks.onMismatch?.({ ...this.#describeAttempt(), requestId, mismatched });
+    for (const { path, message } of mismatched) {
+      // One warning for each field: a service that sends an odd field sends it with every response.
+      const field = formatPath(path, 'data').replace(/\[\d+\]/g, '[]');
+      const text = `${this.#title}: ${message}; kept as it came`;
+      logger.warnOnce(`${this.#call.endpoint} ${field}`, text, this.#buildFields({ field }));
+    }
   }
 
   noteFailure(error: unknown): void {
     if (this.#openSince === undefined) return;
-    const durationMs = systemClock.now() - this.#openSince;
-    this.#openSince = undefined;
-    this.#config.hooks.onError?.({ ...this.#request, error, durationMs });
+    const durationMs = this.#endRequest();
+    this.#config.hooks.onError?.({ ...this.#describeRequest(), error, durationMs });
   }
 
-  noteRetry(error: TrackingError, retryAfterMs: number | undefined): void {
-    this.#config.hooks.onRetry?.({ ...this.attempt, error, retryAfterMs });
+  noteRetry({ error, retryAfterMs }: Retry): void {
+    this.#wasRetried = true;
+    this.#config.hooks.onRetry?.({ ...this.#describeAttempt(), error, retryAfterMs });
     const wait = retryAfterMs ? ` in ${Math.ceil(retryAfterMs / 1000)} s or later` : '';
-    this.#config.logger.warn(`${error.message}; attempt ${this.#attempt + 1} follows${wait}`, {
-      ...this.#logFields,
-      error: error.name,
-      ...(error instanceof ApiError && { status: error.status }),
-      ...(error instanceof ApiError && error.requestId !== undefined && { requestId: error.requestId }),
-      ...(retryAfterMs !== undefined && { delayMs: retryAfterMs }),
-    });
+    const text = `${error.message}; attempt ${this.#attempt + 1} follows${wait}`;
+    this.#log('warn', text, { ...describeError(error), delayMs: retryAfterMs });
   }
 
-  finish(error: unknown): void {
+  /** @param error - undefined where the call succeeded */
+  finish(attempts: number, error?: unknown): void {
     const durationMs = systemClock.now() - this.#startedAt;
-    const counts = { attempts: this.#sentAttempts, queuedMs: this.#totalQueuedMs, durationMs };
-    this.#config.hooks.onDone?.({ ...this.#call, error, ...counts });
+    const queuedMs = this.#totalQueuedMs;
+    this.#config.hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
+    if (error !== undefined) {
+      // Without a retry the rejection says it all. An abort is the caller's own doing.
+      const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
+      const reason = isTrackingError(error) ? error.message : `${this.#title} was ended`;
+      const text = `${reason}; gave up after attempt ${this.#attempt}`;
+      this.#log(level, text, { ...describeError(error), durationMs });
+    } else if (this.#wasRetried) {
+      this.#log('info', `${this.#title} succeeded at attempt ${this.#attempt}`, { durationMs });
+    }
   }
+
+  #endRequest(): number {
+    this.#durationMs = systemClock.now() - (this.#openSince ?? 0);
+    this.#openSince = undefined;
+    return this.#durationMs;
+  }
+
+  #describeAttempt(): AttemptInfo {
+    return { ...this.#call, attempt: this.#attempt, queuedMs: this.#queuedMs };
+  }
+
+  #describeRequest(): RequestInfo {
+    return { ...this.#describeAttempt(), tokensLeft: this.#tokensLeft };
+  }
+
+  #log(level: 'debug' | 'info' | 'warn', text: string, more?: LogFields): void {
+    const { logger } = this.#config;
+    // Two such lines belong to every call, so nothing is built for them in vain.
+    if (level === 'debug' && logger.level !== 'debug') return;
+    logger[level](text, this.#buildFields(more));
+  }
+
+  /** The fields that every line of a call has, as far as they are known. */
+  #buildFields(more?: LogFields): LogFields {
+    const { callId, endpoint, method, path } = this.#call;
+    const response = this.#response;
+    const result = response && { status: response.status, requestId: readRequestId(response) };
+    const attempt = { attempt: this.#attempt, durationMs: this.#durationMs };
+    const fields = { callId, endpoint, method, path, ...attempt, ...result, ...more };
+    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  }
+}
+
+/** The fields by which a log is searched for failures. */
+function describeError(error: unknown): LogFields {
+  const hasResponse = error instanceof ApiError || error instanceof ResponseValidationError;
+  return {
+    error: error instanceof Error ? error.name : undefined,
+    ...(hasResponse && { status: error.status, requestId: error.requestId }),
+  };
 }

@@ -9,7 +9,6 @@ import {
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import { type ApiErrorDetails, ResponseValidationError, ResultsNotReadyError } from '../errors.ts';
-import type { AttemptInfo } from '../observability/hooks.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
 import { checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import { createApiError, excerpt, readErrorItems } from './api-error.ts';
@@ -47,23 +46,24 @@ export async function readOutcome<T>(
   config: Config,
   request: PreparedRequest<T>,
   response: RawResponse,
-  attempt: AttemptInfo,
+  attempts: number,
 ): Promise<CallOutcome<T>> {
-  const exchange = { request, response, attempts: attempt.attempt };
+  const exchange = { request, response, attempts };
   const rules = request.response;
   const payload = readPayload(exchange, rules);
   const { data, mismatched } =
     'ownSchema' in rules
       ? await applyOwnSchema(exchange, rules.ownSchema, payload)
-      : applySchema(config, exchange, rules.schema, payload, attempt);
+      : applySchema(config, exchange, rules.schema, payload);
   return {
     data,
+    mismatched,
     details: (): WithResponse<T> => ({
       data,
       response: rebuildResponse(response, config.baseUrl + request.target),
       requestId: response.headers.get('x-request-id') ?? undefined,
       rateLimit: readRateLimit(response.headers),
-      attempts: attempt.attempt,
+      attempts,
       mismatched,
     }),
   };
@@ -144,22 +144,11 @@ function applySchema<T>(
   exchange: Exchange<T>,
   schema: Parameters<typeof checkResponse<T>>[0],
   payload: unknown,
-  attempt: AttemptInfo,
 ) {
-  const { request, response } = exchange;
   const checked = checkResponse(schema, payload, config.invalidResponse);
   if (checked.isUsable && checked.total === 0) return checked;
-  const mismatched = checked.mismatched.map((issue) => maskIssue(issue, response.key));
+  const mismatched = checked.mismatched.map((issue) => maskIssue(issue, exchange.response.key));
   if (!checked.isUsable) throw createMismatchError(exchange, payload, mismatched, checked.total);
-  const requestId = readRequestId(response);
-  config.hooks.onMismatch?.({ ...attempt, requestId, mismatched });
-  const { callId, endpoint, method, path } = attempt;
-  for (const { path: fieldPath, message } of mismatched) {
-    // One warning for each field: a service that sends an odd field sends it with every response.
-    const field = formatPath(fieldPath, 'data').replace(/\[\d+\]/g, '[]');
-    const fields = { callId, endpoint, method, path, attempt: attempt.attempt, requestId, field };
-    config.logger.warnOnce(`${endpoint} ${field}`, `${request.title}: ${message}; kept as it came`, fields);
-  }
   return { data: checked.data, mismatched };
 }
 

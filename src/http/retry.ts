@@ -1,5 +1,11 @@
 import type { RetryClass } from '../endpoints.ts';
-import { ApiError, ConnectionError, QuotaExceededError, TimeoutError } from '../errors.ts';
+import {
+  ApiError,
+  ConnectionError,
+  QuotaExceededError,
+  TimeoutError,
+  type TrackingError,
+} from '../errors.ts';
 
 /** The rules by which a call repeats a failed attempt. */
 export interface RetryRules {
@@ -9,7 +15,7 @@ export interface RetryRules {
 }
 
 /** Whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
-export function isRetryable(error: unknown, rules: RetryRules): boolean {
+export function isRetryable(error: unknown, rules: RetryRules): error is TrackingError {
   const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
   if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
   // The service counts a request that it refuses with 429 as not made, so even a paid call may be repeated.

@@ -1,15 +1,15 @@
 import { types } from 'node:util';
 import { callGuarded } from '../common/guarded-call.ts';
+import { checkOptions, functionOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
-import { ConfigurationError } from '../errors.ts';
 
 /** The fields of a log line, beside its text. They never hold a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
  * Takes log lines: the console, or a logger of pino, winston, bunyan or NestJS as it is. pino and bunyan get the fields first, as
- * they want them; the console, and a logger with `log` instead of `info` as that of NestJS, get them as JSON at the end of
- * the line. Errors come with name, message, code and stack.
+ * they want them. A logger with `log` instead of `info`, as that of NestJS, gets them as JSON at the end of the line; so does the
+ * console, except those of a call, whose text says what a reader needs. Errors come with name, message, code and stack.
  */
 export interface Logger {
   /** Takes a line about what happens inside. */
@@ -92,12 +92,7 @@ function createPrinter(logger: Logger) {
   const methods: Record<string, unknown> = Object(logger);
   const hasInfo = typeof methods['info'] === 'function';
   const nameMethod = (method: Method) => (method === 'info' && !hasInfo && 'log' in methods ? 'log' : method);
-  for (const name of METHODS.map(nameMethod)) {
-    if (typeof methods[name] === 'function') continue;
-    throw new ConfigurationError(
-      `Expected \`logger.${name}\` to be a function, got ${kindOf(methods[name])}`,
-    );
-  }
+  for (const name of METHODS.map(nameMethod)) checkOptions(functionOption(), methods[name], `logger.${name}`);
   const call = (method: Method, ...args: unknown[]) =>
     // Called on the logger, which may be an instance of a class. Sound: checked above to be a function.
     Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);
@@ -121,9 +116,13 @@ function createPrinter(logger: Logger) {
   };
 }
 
-/** Prints fields as JSON, because the console would spread them over several lines; an error with its stack. */
+/**
+ * Prints one line. Fields stand as JSON at its end, because the console would spread them over several lines; those of a call
+ * are left out, because its text says what a reader needs. An error is printed with its stack.
+ */
 function printToConsole(method: Method, line: string, { err, ...fields }: LogFields): void {
-  const text = Object.keys(fields).length === 0 ? line : `${line} ${JSON.stringify(fields)}`;
+  const isComplete = 'callId' in fields || Object.keys(fields).length === 0;
+  const text = isComplete ? line : `${line} ${JSON.stringify(fields)}`;
   if (err === undefined) console[method](text);
   // The console would put the error in the place of a `%d` of the text.
   else console[method](text.replaceAll('%', '%%'), err);

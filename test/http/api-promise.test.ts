@@ -8,6 +8,7 @@ function outcome<T>(data: T): CallOutcome<T> {
   const rateLimit = { limit: 10, remaining: 9, resetMs: undefined };
   return {
     data,
+    mismatched: [],
     details: () => ({
       data,
       response: new Response('x'),

@@ -314,6 +314,8 @@ describe('a success with odd fields', () => {
         method: 'GET',
         path: '/trackers',
         attempt: 1,
+        status: 200,
+        durationMs: expect.any(Number),
         requestId: 'req-1',
         field: 'data[].isTracked',
       },
