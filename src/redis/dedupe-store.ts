@@ -10,19 +10,21 @@ import {
 } from '../webhooks/dedupe-store.ts';
 import { withTimeLimit } from '../webhooks/work.ts';
 import {
+  createScript,
+  createScriptRunner,
   type RedisClient,
   type RedisScript,
-  redisScript,
-  type ScriptCall,
-  type ScriptRunner,
-  scriptRunner,
+  type RunScript,
 } from './redis-client.ts';
 
-// One text a key: `D` when it is done, `F <attempts>` when it was released, `L <attempts> <end of the lease> <token>` while it is
-// leased; the end in milliseconds on the clock of Redis, so that the clocks of the receivers do not matter.
+// The value of a key is `D` when it is done, `F <attempts>` when it was released, and `L <attempts> <end of the lease> <token>`
+// while it is leased. The end is in milliseconds on the clock of Redis, so the clocks of the receivers do not matter.
 
-/** KEYS: keys. ARGV: token, lease in ms, ms after which an unfinished key is forgotten. Attempts, 0 for done, or minus the ms it is busy. */
-const CLAIM_SCRIPT = redisScript(`
+/**
+ * KEYS: keys. ARGV: token; lease in ms; ms after which an unfinished key is forgotten.
+ * Replies for each key: the attempt if it is ours now, 0 if it is done, minus the ms that are left of another lease.
+ */
+const CLAIM_SCRIPT = createScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local lease = string.format(' %d ', now + ARGV[2]) .. ARGV[1]
@@ -45,13 +47,13 @@ return claims
 `);
 
 /** KEYS: keys. ARGV: ms to remember them. */
-const COMMIT_SCRIPT = redisScript(`
+const COMMIT_SCRIPT = createScript(`
 for _, key in ipairs(KEYS) do redis.call('SET', key, 'D', 'PX', ARGV[1]) end
 return {}
 `);
 
 /** KEYS: keys. ARGV: token, ms after which an unfinished key is forgotten. */
-const RELEASE_SCRIPT = redisScript(`
+const RELEASE_SCRIPT = createScript(`
 for _, key in ipairs(KEYS) do
   local count, token = string.match(redis.call('GET', key) or '', '^L (%d+) %d+ (.*)$')
   if token == ARGV[1] then redis.call('SET', key, 'F ' .. count, 'PX', ARGV[2]) end
@@ -63,7 +65,7 @@ return {}
 export interface RedisDedupeStoreOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. It stays yours to close. */
   readonly redis: RedisClient;
-  /** Put before every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
+  /** Stands before every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
   readonly keyPrefix?: string | undefined;
   /** How long one call may take, the client's own wait for a connection included, in milliseconds. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
@@ -81,19 +83,20 @@ const storeOptions = z.strictObject({
 /**
  * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
- * Keys are claimed, or committed, by one script on the clock of Redis, or by one script a key where a cluster spreads them. Configure Redis with
- * `maxmemory-policy noeviction`: an evicted key would be handled again. A failover can lose the last writes, which costs
- * duplicates, never events. Its methods reject with the client's own errors, and when a call takes longer than `commandTimeoutMs`.
+ * One script claims or commits all keys of a webhook on the clock of Redis; a cluster that spreads them gets one script a key.
+ * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover can lose the last
+ * writes, which costs duplicates, never events. Methods reject with the client's own errors, and when a call takes longer than
+ * `commandTimeoutMs`.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
  * const webhooks = createWebhookHandler({ secret, store: new RedisDedupeStore({ redis }), onEvent });
  */
 export class RedisDedupeStore implements DedupeStore {
-  readonly #scripts: ScriptRunner;
+  readonly #runScript: RunScript;
   readonly #keyPrefix: string;
   readonly #commandTimeoutMs: number;
-  /** True once a cluster was found to keep keys on several nodes, so that each is sent alone. */
+  /** True once a cluster refused keys of several slots; from then on each key is sent alone. */
   #isSpread = false;
 
   /**
@@ -102,7 +105,7 @@ export class RedisDedupeStore implements DedupeStore {
    */
   constructor(options: RedisDedupeStoreOptions) {
     const { redis, keyPrefix, commandTimeoutMs } = checkOptions(storeOptions, options);
-    this.#scripts = scriptRunner(redis);
+    this.#runScript = createScriptRunner(redis);
     this.#keyPrefix = keyPrefix;
     this.#commandTimeoutMs = commandTimeoutMs;
   }
@@ -125,24 +128,29 @@ export class RedisDedupeStore implements DedupeStore {
     await this.#run(RELEASE_SCRIPT, keys, options.token, `${OUTLASTS_SENDER_MS}`);
   }
 
-  #run(script: RedisScript, keys: readonly string[], ...input: string[]): Promise<unknown[]> {
+  #run(script: RedisScript, keys: readonly string[], ...values: string[]): Promise<unknown[]> {
     const stored = keys.map((key) => this.#keyPrefix + storableKey(key, STORABLE));
-    return withTimeLimit(() => this.#send(script, stored, input), this.#commandTimeoutMs);
+    return withTimeLimit(() => this.#send(script, stored, values), this.#commandTimeoutMs);
   }
 
-  async #send(script: RedisScript, keys: readonly string[], input: readonly string[]): Promise<unknown[]> {
+  async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {
     const sendSlices = async (size: number) => {
-      const calls: ScriptCall[] = [];
+      const runs: Promise<unknown>[] = [];
       for (let start = 0; start < keys.length; start += size) {
-        calls.push({ keys: keys.slice(start, start + size), arguments: input });
+        runs.push(this.#runScript(script, keys.slice(start, start + size), values));
       }
-      return (await this.#scripts.runAll(script, calls)).flat();
+      // Wait for all of them even if one fails, so that a release cannot overtake a claim.
+      const outcomes = await Promise.allSettled(runs);
+      return outcomes.flatMap((outcome) => {
+        if (outcome.status === 'rejected') throw outcome.reason;
+        return outcome.value;
+      });
     };
     if (this.#isSpread) return sendSlices(1);
     try {
       return await sendSlices(MAX_KEYS);
     } catch (error) {
-      // Redis refuses before it does anything. The client does not tell whether it is one of a cluster.
+      // Redis refuses before it runs anything. A client does not tell whether it is one of a cluster.
       if (!(error instanceof Error) || !error.message.startsWith('CROSSSLOT')) throw error;
       this.#isSpread = true;
       return sendSlices(1);
@@ -150,16 +158,17 @@ export class RedisDedupeStore implements DedupeStore {
   }
 }
 
-/** Redis does nothing else while a script runs. */
+/** Redis serves nobody else while a script runs. */
 const MAX_KEYS = 1_000;
+
 /** Redis holds any text, but drivers change half a surrogate pair, which JSON allows. */
 const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {
-  // A number arrives as text from a client that is set to give texts, or buffers.
+  // A client may be set to return numbers as text or as buffers.
   const attempt = Number.parseInt(String(reply), 10);
   if (attempt > 0) return { status: 'acquired', attempt };
   if (attempt < 0) return { status: 'busy', retryAfterMs: -attempt };
   if (attempt === 0) return { status: 'done' };
-  throw new TypeError(`Expected the claim script to reply with a number a key, got ${kindOf(reply)}`);
+  throw new TypeError(`Expected the claim script to reply with a number for each key, got ${kindOf(reply)}`);
 }

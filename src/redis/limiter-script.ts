@@ -1,7 +1,9 @@
-import { MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
-import { redisScript } from './redis-client.ts';
+import { createHash } from 'node:crypto';
+import { type BucketId, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
+import { formatBucketKey } from '../limiter/queue.ts';
+import { createScript } from './redis-client.ts';
 
-/** A token is given out this long before it is back, so that asking Redis costs none of its time. */
+/** Redis gives a token this long before it may be used, so that asking costs none of its time. */
 export const HORIZON_MS = 200;
 
 /** From the start of a token to the sending of its request; a process that needs longer renews the token. */
@@ -13,12 +15,12 @@ export const RENEW_MS = 1_000;
 /** How long before a token is back its next holder asks for it. */
 const LEAD_MS = 100;
 
-/** Shortest time between two commands of a process that waits: others have their turn, or it uses up its share. */
+/** Shortest time between two commands of a waiting process: others have their turn, or it uses up its share. */
 const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
 
-/** A process that asks this much later than it was told to has lost its place among the waiters; it may be dead. */
-const LATE_MS = 500;
+/** A process that asks this much later than it was told to loses its place among the waiters; it may be dead. */
+const MAX_LATE_MS = 500;
 
 /** How long each process keeps to its share after another one lost Redis, until the slowest has reconnected. */
 const AFTER_OUTAGE_MS = 3_000;
@@ -35,18 +37,18 @@ const MAX_TOKENS = 1_000;
 /**
  * Tells Redis what became of the tokens of one process, and asks for more. All times are in milliseconds on the clock of Redis.
  *
- * Keys: `TOKENS` has a member per token that is out, scored by when it is back. `WAITERS` has the processes that wait, scored
- * by how many tokens they got; `DEADLINES` has when each of them asks again at the latest. `PAUSE`, `LIMIT` and `OUTAGE`
- * expire when the pause, the announced limit and the time after an outage are over.
+ * Keys, see `formatKeys`: `TOKENS` has a member per token that is out, scored by when it is back. `WAITERS` has the processes
+ * that wait, scored by how many tokens they got; `DEADLINES` has when each of them asks again at the latest. `PAUSE`, `LIMIT`
+ * and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
  *
  * Arguments: the process; configured limit, highest limit, announced limit or 0, pause or 0, 1 after an outage, how many
  * more tokens the share allows, tokens reserved for interactive calls, interactive calls that wait, all calls that wait,
  * number of the first new token; then for each token with news its number and in how many milliseconds it is back.
  *
- * Reply: limit, free tokens, rest of the pause, in how many milliseconds to ask again (0: not at all); then for each new
- * token in how many milliseconds it may be used.
+ * Reply, see `parseReply`: limit, free tokens, rest of the pause, in how many milliseconds to ask again (0: not at all);
+ * then for each new token in how many milliseconds it may be used.
  */
-export const LIMITER_SCRIPT = redisScript(`
+export const LIMITER_SCRIPT = createScript(`
 local TOKENS, WAITERS, DEADLINES, PAUSE, LIMIT, OUTAGE = unpack(KEYS)
 local me, numbers = ARGV[1], {}
 for index = 2, #ARGV do numbers[index - 1] = tonumber(ARGV[index]) end
@@ -55,7 +57,7 @@ local limit, max_limit, announced, pause, recovers, share_left, reserve, interac
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- What became of tokens. If the clock went backwards, a token may seem to be out for longer than any can be.
+-- Store what became of tokens. If the clock went backwards, a token seems to be out for longer than any can be.
 for index = 11, #numbers, 2 do
   redis.call('ZADD', TOKENS, now + numbers[index + 1], me .. ':' .. numbers[index])
 end
@@ -66,7 +68,7 @@ for _, token in ipairs(redis.call('ZRANGEBYSCORE', TOKENS, '(' .. latest, '+inf'
   redis.call('DEL', WAITERS, DEADLINES)
 end
 
--- What holds for the endpoint.
+-- Store what holds for the endpoint.
 if announced > 0 then redis.call('SET', LIMIT, announced, 'PX', ${LIMIT_MS}) end
 if pause > math.max(0, redis.call('PTTL', PAUSE)) then redis.call('SET', PAUSE, '', 'PX', pause) end
 if recovers == 1 then redis.call('SET', OUTAGE, '', 'PX', ${AFTER_OUTAGE_MS}) end
@@ -74,8 +76,8 @@ limit = math.min(tonumber(redis.call('GET', LIMIT) or limit), max_limit)
 local pause_left = math.max(0, redis.call('PTTL', PAUSE))
 local is_after_outage = redis.call('EXISTS', OUTAGE) == 1
 
--- Whose turn it is: the process that got the fewest tokens comes first. A new one begins with as many as the first has;
--- half a token more if only background calls wait there, so that the reserve is left to interactive ones.
+-- The process that got the fewest tokens comes first. A new one begins with as many as the first has; with half a token
+-- more if only background calls wait there, so that they leave the reserve to interactive ones.
 redis.call('ZREMRANGEBYSCORE', DEADLINES, '-inf', now)
 redis.call('ZINTERSTORE', WAITERS, 2, WAITERS, DEADLINES, 'WEIGHTS', 1, 0)
 local fewest = redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES')[2] or 0
@@ -85,13 +87,13 @@ if is_after_outage then part = math.min(part, share_left) end
 
 -- Slots are the free tokens and then those that come back first. A waiter leaves one slot to each waiter before it.
 local out = redis.call('ZRANGE', TOKENS, 0, -1, 'WITHSCORES')
--- After a cut of the limit more tokens are out than there are: the first to come back are no slots.
+-- After a cut of the limit more tokens are out than it allows, so the first to come back are no slots.
 local free = limit - #out / 2
 local function slot_after(given)
   local number = redis.call('ZRANK', WAITERS, me) + given + (given < interactive and 0 or reserve)
   local index = 2 * (number % limit + 1 - free)
   local back_at = index > 0 and tonumber(out[index]) or now
-  -- This one is unanswered, so Redis has its latest return. A response that comes at once brings it back earlier.
+  -- Without a response Redis has the latest return of the token. Expect a response at once, which brings it back earlier.
   if back_at - now > ${RETURN_MS} then back_at = back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS - RETURN_MS} end
   return math.max(back_at + math.floor(number / limit) * ${RETURN_MS}, now + pause_left), out[index - 1]
 end
@@ -110,10 +112,32 @@ if #starts < wanted then
   redis.call('ZINCRBY', WAITERS, #starts, me)
   local soonest = is_after_outage and ${MIN_ASK_AFTER_OUTAGE_MS} or ${MIN_ASK_MS}
   ask_in = math.max(soonest, slot_after(#starts) - ${LEAD_MS} - now)
-  redis.call('ZADD', DEADLINES, now + ask_in + ${LATE_MS}, me)
+  redis.call('ZADD', DEADLINES, now + ask_in + ${MAX_LATE_MS}, me)
 else
   redis.call('ZREM', WAITERS, me)
 end
 for _, key in ipairs({ TOKENS, WAITERS, DEADLINES }) do redis.call('PEXPIRE', key, ${KEEP_MS}) end
 return { limit, math.max(0, limit - redis.call('ZCARD', TOKENS)), pause_left, ask_in, unpack(starts) }
 `);
+
+/** The numbers of a command, without the process, that tells nothing and asks for no token; both limits are 1. */
+export const PROBE = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/** Names the keys of one bucket. A cluster places a key by the text in braces, so all of them share a place. */
+export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
+  const hash = createHash('sha256').update(formatBucketKey(bucket)).digest('hex');
+  const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
+  const names = ['tokens', 'waiters', 'deadlines', 'pause', 'limit', 'outage'];
+  // The number keeps versions of the package apart that store another form.
+  return names.map((name) => `${keyPrefix}{${tag}}:3:${name}`);
+}
+
+export function parseReply(reply: unknown) {
+  // A client may be set to return numbers as text or as buffers.
+  const numbers = Array.isArray(reply) ? reply.map((value) => Number(String(value))) : [];
+  const [limit = Number.NaN, free = 0, pauseLeftMs = 0, askInMs = 0, ...starts] = numbers;
+  if (numbers.length < 4 || numbers.some(Number.isNaN)) {
+    throw new TypeError('Expected the reply of Redis to be a list of numbers');
+  }
+  return { limit, free, pauseLeftMs, askInMs, starts };
+}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
-import { systemClock } from '../common/clock.ts';
+import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
@@ -9,20 +9,57 @@ import {
   option,
   timeoutOption,
 } from '../common/option-checks.ts';
-import type { AcquireOptions, BucketId, BucketSnapshot, Limiter, Permit } from '../limiter/limiter.ts';
-import { Buckets } from '../limiter/queue.ts';
+import { ConnectionError } from '../errors.ts';
+import {
+  type AcquireOptions,
+  type BucketId,
+  type BucketSnapshot,
+  computeLimit,
+  computePauseMs,
+  type Limiter,
+  MAX_RAISE_FACTOR,
+  MAX_RETURN_MS,
+  type Permit,
+  type RateLimitFeedback,
+  RETURN_MS,
+  reservedTokens,
+  UNSENT_LEASE_MS,
+} from '../limiter/limiter.ts';
+import { Buckets, CallQueue } from '../limiter/queue.ts';
 import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
-import { type RedisClient, scriptRunner } from './redis-client.ts';
-import { SharedBucket } from './shared-bucket.ts';
+import {
+  formatKeys,
+  HORIZON_MS,
+  LIMITER_SCRIPT,
+  PROBE,
+  parseReply,
+  RENEW_MS,
+  SEND_WITHIN_MS,
+} from './limiter-script.ts';
+import { createScriptRunner, type RedisClient, type RunScript } from './redis-client.ts';
 
-/** A bucket that nobody uses does not try Redis, so after this time its failure no longer counts. */
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** How long a response waits for others before Redis hears of it; its token is out for a second anyway. */
+const NEWS_WITHIN_MS = 300;
+
+/** How long before the end of its time a token that is still not sent is renewed. */
+const RENEW_AHEAD_MS = 30;
+
+/** From a failed try of Redis to the next one, if calls wait. */
+const PROBE_EVERY_MS = 250;
+
+/** A busy program fires the timer of a command before it reads a reply that is there, so it waits this much longer. */
+const LAST_LOOK_MS = 20;
+
+/** A bucket that nobody uses does not try Redis, so its failure stops counting after this time. */
 const FORGET_FAILURE_MS = 60_000;
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions {
   /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. It stays yours to close. */
   readonly redis: RedisClient;
-  /** Put before every key; the same in all processes that share. Without braces. Default: `tracking-client:limiter:`. */
+  /** Stands before every key; the same in all processes that share. Without braces. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
    * How many processes share the account. Without Redis each keeps to this part of the limit, and to at least 1 request
@@ -43,7 +80,7 @@ export interface RedisLimiterOptions {
 }
 
 const limiterOptions = z.strictObject({
-  // Checked by what looks for its methods.
+  // Checked by `createScriptRunner`.
   redis: z.custom<RedisClient>(),
   // In a cluster the first pair of braces decides where a key lives, and that pair must be ours.
   keyPrefix: option<string>(
@@ -78,7 +115,7 @@ export class RedisLimiter implements Limiter {
   readonly #buckets: Buckets<SharedBucket>;
 
   /**
-   * @param options - `redis` is required; times are in milliseconds
+   * @param options - see `RedisLimiterOptions`
    * @throws ConfigurationError if an option makes no sense; nothing is sent yet
    */
   constructor(options: RedisLimiterOptions) {
@@ -88,7 +125,7 @@ export class RedisLimiter implements Limiter {
       ...settings,
       ...watchRedis(isLocalAllowed, logger),
       isLocalAllowed,
-      scripts: scriptRunner(redis),
+      runScript: createScriptRunner(redis),
       processId: randomBytes(9).toString('base64url'),
     };
     this.#buckets = new Buckets((first) => new SharedBucket(first, shared));
@@ -124,4 +161,376 @@ function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
       if (lastFailures.size === 0) log.info('The rate limiter has Redis back');
     },
   };
+}
+
+/** The settings and the connection that all buckets of one `RedisLimiter` share. */
+interface SharedBucketOptions {
+  readonly runScript: RunScript;
+  readonly keyPrefix: string;
+  /** Names this process among all. */
+  readonly processId: string;
+  readonly processes: number;
+  readonly commandTimeoutMs: number;
+  readonly maxQueue: number;
+  /** True if this process goes on with its share of the limit without Redis; else its calls reject. */
+  readonly isLocalAllowed: boolean;
+  readonly onFailure: (bucket: SharedBucket, error: unknown) => void;
+  readonly onSuccess: (bucket: SharedBucket) => void;
+}
+
+/** A token of this process. */
+interface Token {
+  readonly number: number;
+  /** When its request may be sent. */
+  readonly startsAt: number;
+  /** If its request leaves later, Redis has to be told. */
+  sendBy: number;
+  readonly tokensLeft: number;
+  state: 'granted' | 'sent' | 'answered' | 'cancelled';
+  sentAt: number;
+  /** When it is back at the latest. */
+  freeAt: number;
+}
+
+/**
+ * One process's side of a bucket in Redis: it knows which calls wait here, which tokens are ours, and when to talk to Redis.
+ *
+ * One command at a time tells Redis what became of our tokens and asks for as many as calls wait. Without Redis the
+ * process counts its own tokens against its share of the limit.
+ */
+class SharedBucket {
+  readonly #options: SharedBucketOptions;
+  readonly #configured: { readonly limit: number; readonly maxLimit: number };
+  readonly #keys: readonly string[];
+  readonly #queue: CallQueue;
+  readonly #timer = new ReschedulableTimer(() => this.#update());
+  /** Our tokens that are not back yet. */
+  readonly #tokens = new Set<Token>();
+  /** Our tokens that may not be used yet, ordered by their start. */
+  #held: Token[] = [];
+  #nextNumber = 0;
+
+  #limit: number;
+  #limitKnownSince = Number.NEGATIVE_INFINITY;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+
+  /** Tokens whose change Redis has not been told yet; `#tellBy` is when it must be told. */
+  #news = new Set<Token>();
+  #isPauseNews = false;
+  #isLimitNews = false;
+  #tellBy = NEVER;
+  /** How Redis lists this process: as waiting or not, and for interactive calls or not. */
+  #listed = { isWaiting: false, isInteractive: false };
+  /** When Redis told us to ask again. */
+  #askAt = NEVER;
+  #isAsking = false;
+  #isUpdateDue = false;
+
+  /** Set while Redis is away: when the last try failed, and when every token that Redis gave is surely back. */
+  #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
+
+  constructor(first: AcquireOptions, options: SharedBucketOptions) {
+    const { bucket, limit, maxLimit = NEVER } = first;
+    this.#options = options;
+    this.#configured = { limit, maxLimit };
+    this.#limit = Math.min(limit, maxLimit);
+    this.#keys = formatKeys(options.keyPrefix, bucket);
+    const { maxQueue } = options;
+    this.#queue = new CallQueue({ endpoint: bucket.endpoint, maxQueue, onAbort: () => this.#updateSoon() });
+  }
+
+  acquire({ priority, signal, maxPauseMs }: AcquireOptions): Promise<Permit> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const pausedForMs = this.#pausedUntil - systemClock.now();
+      this.#queue.append({ priority, signal, maxPauseMs, resolve, reject }, pausedForMs);
+      this.#updateSoon();
+    });
+  }
+
+  snapshot(): BucketSnapshot {
+    const now = systemClock.now();
+    this.#collect(now);
+    const pauseLeftMs = this.#pausedUntil - now;
+    return {
+      limit: this.#limit,
+      inUse: this.#tokens.size,
+      queued: this.#queue.size,
+      pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
+    };
+  }
+
+  /** True if nothing that matters is forgotten with the bucket. */
+  isIdle(): boolean {
+    const { inUse, queued, pausedUntil } = this.snapshot();
+    return inUse === 0 && queued === 0 && pausedUntil === null && !this.#isAsking;
+  }
+
+  #createToken(fields: Pick<Token, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): Token {
+    const token: Token = { ...fields, state: 'granted', sentAt: 0, freeAt: fields.sendBy + MAX_RETURN_MS };
+    this.#tokens.add(token);
+    return token;
+  }
+
+  #createPermit(token: Token): Permit {
+    return {
+      tokensLeft: token.tokensLeft,
+      send: () => this.#send(token),
+      report: (feedback) => this.#report(token, feedback),
+      cancel: () => this.#cancel(token),
+    };
+  }
+
+  #send(token: Token): void {
+    if (token.state !== 'granted') return;
+    const now = systemClock.now();
+    token.state = 'sent';
+    token.sentAt = now;
+    token.freeAt = now + MAX_RETURN_MS;
+    // The service counts the request even if the token was given up meanwhile.
+    this.#tokens.add(token);
+    if (now > token.sendBy) this.#tell(token, now);
+  }
+
+  #report(token: Token, feedback: RateLimitFeedback): void {
+    if (token.state !== 'sent') return;
+    const now = systemClock.now();
+    token.state = 'answered';
+    token.freeAt = Math.min(token.freeAt, now + RETURN_MS);
+    // Responses overtake each other, and the response of an older request must not bring an older limit back.
+    if (token.sentAt >= this.#limitKnownSince) {
+      const limit = computeLimit(feedback, this.#limit, this.#configured);
+      if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
+      if (limit !== this.#limit) this.#isLimitNews = true;
+      this.#limit = limit;
+    }
+    if (feedback.status === 429) {
+      this.#isPauseNews = true;
+      this.#pauseUntil(now + computePauseMs(feedback), now);
+    }
+    this.#tell(token, this.#isLimitNews || this.#isPauseNews ? now : now + NEWS_WITHIN_MS);
+  }
+
+  #cancel(token: Token): void {
+    if (token.state !== 'granted') return;
+    token.state = 'cancelled';
+    token.freeAt = token.startsAt;
+    this.#tell(token, systemClock.now());
+  }
+
+  #tell(token: Token, tellBy: number): void {
+    this.#news.add(token);
+    this.#tellBy = Math.min(this.#tellBy, tellBy);
+    this.#updateSoon();
+  }
+
+  #pauseUntil(until: number, now: number): void {
+    if (until <= this.#pausedUntil) return;
+    this.#pausedUntil = until;
+    this.#queue.rejectIfPauseExceeds(until - now);
+  }
+
+  /** How many requests per second this process may send without Redis. */
+  get #share(): number {
+    return Math.max(1, Math.floor(this.#limit / this.#options.processes));
+  }
+
+  /** How many calls wait for which no token is held. */
+  get #wanted(): { readonly interactive: number; readonly total: number } {
+    const { interactiveSize, size } = this.#queue;
+    const held = this.#held.length;
+    return { interactive: Math.max(0, interactiveSize - held), total: Math.max(0, size - held) };
+  }
+
+  /** Calls of one tick share a command. */
+  #updateSoon(): void {
+    if (this.#isUpdateDue) return;
+    this.#isUpdateDue = true;
+    queueMicrotask(() => {
+      this.#isUpdateDue = false;
+      this.#update();
+    });
+  }
+
+  /** Does everything whose time has come, and sets the timer for the next. */
+  #update(): void {
+    const now = systemClock.now();
+    this.#collect(now);
+    this.#grantHeld(now);
+    this.#grantShare(now);
+    this.#renewUnsent(now);
+    if (!this.#isAsking && this.#nextAskAt(now) <= now) void this.#ask();
+    // Reject calls beyond `maxQueue` only once Redis has replied, for they may get their tokens at once; a share gave all it has.
+    if (!this.#isAsking || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
+    this.#setTimer(now);
+  }
+
+  #collect(now: number): void {
+    for (const token of this.#tokens) if (token.freeAt <= now) this.#tokens.delete(token);
+  }
+
+  /** Gives held tokens to calls; cancels those that nobody wants or that start within a pause. */
+  #grantHeld(now: number): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const token of held) {
+      const isUsable = this.#queue.size > this.#held.length && token.startsAt >= this.#pausedUntil;
+      if (!isUsable) this.#cancel(token);
+      else if (token.startsAt > now) this.#held.push(token);
+      else this.#queue.take(1, 0)?.resolve(this.#createPermit(token));
+    }
+  }
+
+  /** Without Redis, gives calls tokens of this process's share. */
+  #grantShare(now: number): void {
+    while (this.#nextShareAt(now) <= now) {
+      const free = this.#share - this.#tokens.size;
+      const call = this.#queue.take(free, reservedTokens(this.#share));
+      const number = this.#nextNumber;
+      this.#nextNumber += 1;
+      const sendBy = now + SEND_WITHIN_MS;
+      const token = this.#createToken({ number, startsAt: now, sendBy, tokensLeft: free - 1 });
+      call?.resolve(this.#createPermit(token));
+    }
+  }
+
+  /** When this process may next grant a token of its share; `NEVER` while Redis may be there. */
+  #nextShareAt(now: number): number {
+    const { isLocalAllowed, commandTimeoutMs } = this.#options;
+    if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
+    // If the next try has not failed in time, Redis may be back and the other processes use the full limit.
+    if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
+    const next = this.#queue.next(this.#share - this.#tokens.size, reservedTokens(this.#share));
+    const tokenAt = next ? now : Math.min(...Array.from(this.#tokens, ({ freeAt }) => freeAt));
+    return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt);
+  }
+
+  /** Renews tokens whose requests are not sent yet, for a minute at most. */
+  #renewUnsent(now: number): void {
+    for (const token of this.#tokens) {
+      if (this.#renewsAt(token) > now) continue;
+      token.sendBy = now + RENEW_MS;
+      token.freeAt = token.sendBy + MAX_RETURN_MS;
+      this.#tell(token, now);
+    }
+  }
+
+  #renewsAt({ state, sendBy, startsAt }: Token): number {
+    const isUnsent = state === 'granted' && sendBy < startsAt + UNSENT_LEASE_MS;
+    return isUnsent ? sendBy - RENEW_AHEAD_MS : NEVER;
+  }
+
+  #nextAskAt(now: number): number {
+    if (this.#outage) {
+      if (this.#queue.size === 0) return NEVER;
+      return this.#options.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : now;
+    }
+    const { interactive, total } = this.#wanted;
+    // The first waiting call needs a place, an interactive one may use the reserve, and no process shall wait behind us in vain.
+    const { isWaiting, isInteractive } = this.#listed;
+    const isListedWrongly = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
+    return isListedWrongly ? now : Math.min(this.#askAt, this.#tellBy);
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    const askedAt = systemClock.now();
+    try {
+      // A client may queue a command until Redis is back, and its news would be out of date by then; so try one without news first.
+      if (this.#outage) await this.#run(PROBE);
+      await this.#exchange();
+      this.#outage = undefined;
+      this.#options.onSuccess(this);
+    } catch (error) {
+      this.#noteOutage(error, askedAt);
+    }
+    this.#isAsking = false;
+    this.#update();
+  }
+
+  /** Tells Redis the news and takes the tokens that it gives. After an outage it tells everything, because Redis may have lost it. */
+  async #exchange(): Promise<void> {
+    const { limit, maxLimit } = this.#configured;
+    const isAfterOutage = this.#outage !== undefined;
+    const askedAt = systemClock.now();
+    const tokens = [...(isAfterOutage ? this.#tokens : this.#news)];
+    const tellsLimit = isAfterOutage ? this.#limit !== limit : this.#isLimitNews;
+    const tellsPause = isAfterOutage || this.#isPauseNews;
+    const { interactive, total } = this.#wanted;
+    const firstNumber = this.#nextNumber;
+    // The numbers must not be used again if the reply gets lost.
+    this.#nextNumber += total;
+    this.#forgetNews();
+    const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
+      limit,
+      Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
+      tellsLimit ? this.#limit : 0,
+      tellsPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
+      isAfterOutage ? 1 : 0,
+      Math.max(0, this.#share - this.#tokens.size),
+      reservedTokens(this.#limit),
+      interactive,
+      total,
+      firstNumber,
+      ...tokens.flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
+    ]);
+    const now = systemClock.now();
+    if (reply.limit !== this.#limit && !this.#isLimitNews) {
+      this.#limit = reply.limit;
+      this.#limitKnownSince = askedAt;
+    }
+    // Count from the question, so that the pause ends here no later than in Redis and does not grow on the way.
+    if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
+    for (const [index, startInMs] of starts.entries()) {
+      // The reply took time. Counted from its arrival, no request is early; counted from the question, none is late.
+      const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
+      this.#held.push(this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }));
+    }
+    this.#held.sort((a, b) => a.startsAt - b.startsAt);
+    this.#listed = { isWaiting: total > starts.length, isInteractive: interactive > starts.length };
+    this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
+  }
+
+  #forgetNews(): void {
+    this.#news.clear();
+    this.#isPauseNews = false;
+    this.#isLimitNews = false;
+    this.#tellBy = NEVER;
+  }
+
+  #noteOutage(error: unknown, askedAt: number): void {
+    this.#options.onFailure(this, error);
+    const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
+    this.#outage = { failedAt: systemClock.now(), opensAt };
+    this.#forgetNews();
+    if (this.#options.isLocalAllowed) return;
+    const message = 'The rate limiter cannot reach Redis, so nothing was sent';
+    this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
+  }
+
+  /** Runs the script for this process. Rejects with the client's error, or after `commandTimeoutMs`. */
+  #run(numbers: readonly number[]): Promise<ReturnType<typeof parseReply>> {
+    const { runScript, processId, commandTimeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(new Error(`no reply within ${commandTimeoutMs} ms`));
+      let timer = systemClock.setTimeout(() => {
+        timer = systemClock.setTimeout(giveUp, LAST_LOOK_MS);
+      }, commandTimeoutMs);
+      runScript(LIMITER_SCRIPT, this.#keys, [processId, ...numbers.map(String)])
+        .then(parseReply)
+        .then(resolve, reject)
+        .finally(() => systemClock.clearTimeout(timer));
+    });
+  }
+
+  #setTimer(now: number): void {
+    const wakeAt = Math.min(
+      this.#held[0]?.startsAt ?? NEVER,
+      this.#isAsking ? NEVER : this.#nextAskAt(now),
+      this.#nextShareAt(now),
+      ...Array.from(this.#tokens, (token) => this.#renewsAt(token)),
+    );
+    // News alone does not keep a program alive: without it a token only comes back later.
+    this.#timer.set(wakeAt, this.#queue.size > 0);
+  }
 }

@@ -3,7 +3,7 @@ import { hasMethods } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 
-/** What this package uses of a client, pool, sentinel or cluster of the package `redis` (node-redis). */
+/** The methods that this package calls on a client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {
   /** Runs a script by its text. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
@@ -11,7 +11,7 @@ export interface NodeRedisClient {
   evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
-/** What this package uses of a client or cluster of the package `ioredis`. */
+/** The methods that this package calls on a client or cluster of the package `ioredis`. */
 export interface IoredisClient {
   /** Runs a script by its text. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
@@ -19,81 +19,63 @@ export interface IoredisClient {
   evalsha(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/** A connected client of `redis` or `ioredis`; which of the two is seen from its shape. */
+/** A connected client of `redis` or `ioredis`; its methods tell which of the two it is. */
 export type RedisClient = NodeRedisClient | IoredisClient;
 
-/** A Lua script and the SHA-1 that Redis knows it by. */
+/** A Lua script, and the SHA-1 under which Redis keeps it. */
 export interface RedisScript {
   readonly source: string;
   readonly sha1: string;
 }
 
-/** One run of a script. In a cluster all of its keys must be of one hash slot. */
-export interface ScriptCall {
-  readonly keys: readonly string[];
-  readonly arguments: readonly string[];
-}
+/** Runs a script once. In a cluster all keys must be of one hash slot. Rejects with the client's own error. */
+export type RunScript = (
+  script: RedisScript,
+  keys: readonly string[],
+  values: readonly string[],
+) => Promise<unknown>;
 
-/** Runs scripts on either client. */
-export interface ScriptRunner {
-  /** Runs a script once. Rejects with the client's own error. */
-  run(script: RedisScript, call: ScriptCall): Promise<unknown>;
-  /**
-   * Runs a script once per call in one round trip; every call is atomic, all together are not.
-   * The replies have the order of the calls. When calls fail it rejects with the first one's error, after all have ended.
-   */
-  runAll(script: RedisScript, calls: readonly ScriptCall[]): Promise<readonly unknown[]>;
-}
-
-/** Prepares a script for {@link ScriptRunner}. */
-export function redisScript(source: string): RedisScript {
+/** Prepares a script for {@link RunScript}. */
+export function createScript(source: string): RedisScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
-
-/** Sends one command. */
-type Send = (command: 'eval' | 'evalsha', script: string, call: ScriptCall) => Promise<unknown>;
 
 /**
  * Hides the difference between the two clients.
  *
  * @param redis - a connected client of `redis` or `ioredis`
- * @returns what runs scripts on it
+ * @returns a function that runs a script on it
  * @throws ConfigurationError if it is neither
  */
-export function scriptRunner(redis: RedisClient): ScriptRunner {
+export function createScriptRunner(redis: RedisClient): RunScript {
   const send = createSend(redis);
-  const run = async (script: RedisScript, call: ScriptCall): Promise<unknown> => {
+  return async (script, keys, values) => {
     try {
-      return await send('evalsha', script.sha1, call);
+      return await send('evalsha', script.sha1, keys, values);
     } catch (error) {
       // A server that does not know the script ran nothing, so sending the whole script repeats nothing.
-      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
-        return send('eval', script.source, call);
-      }
-      throw error;
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return send('eval', script.source, keys, values);
     }
   };
-  // Both clients write all commands of one tick without waiting for the first reply.
-  const runAll = async (script: RedisScript, calls: readonly ScriptCall[]): Promise<readonly unknown[]> => {
-    const outcomes = await Promise.allSettled(calls.map((call) => run(script, call)));
-    return outcomes.map((outcome) => {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      return outcome.value;
-    });
-  };
-  return { run, runAll };
 }
+
+type Send = (
+  command: 'eval' | 'evalsha',
+  script: string,
+  keys: readonly string[],
+  values: readonly string[],
+) => Promise<unknown>;
 
 function createSend(redis: RedisClient): Send {
   if (hasMethods(redis, 'eval', 'evalSha')) {
-    return (command, script, call) => {
-      const options = { keys: [...call.keys], arguments: [...call.arguments] };
+    return (command, script, keys, values) => {
+      const options = { keys: [...keys], arguments: [...values] };
       return command === 'eval' ? redis.eval(script, options) : redis.evalSha(script, options);
     };
   }
   if (hasMethods(redis, 'eval', 'evalsha')) {
-    return (command, script, { keys, arguments: input }) =>
-      redis[command](script, keys.length, ...keys, ...input);
+    return (command, script, keys, values) => redis[command](script, keys.length, ...keys, ...values);
   }
   throw new ConfigurationError(
     `Expected \`redis\` to be a client of \`redis\` or \`ioredis\`, got ${kindOf(redis)}`,

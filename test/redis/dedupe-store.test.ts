@@ -1,51 +1,107 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { RedisDedupeStore } from '../../src/redis/index.ts';
-import type { NodeRedisClient } from '../../src/redis/redis-client.ts';
+import { type RedisClient, RedisDedupeStore } from '../../src/redis/index.ts';
+import type { IoredisClient, NodeRedisClient } from '../../src/redis/redis-client.ts';
 import { WebhookInbox } from '../../src/webhooks/index.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** A client that writes down the keys and arguments of every script and replies as told. */
-function recordingClient(...replies: unknown[]) {
+type Server = (command: string, script: string, keys: string[], values: string[]) => Promise<unknown>;
+
+function nodeRedis(server: Server): NodeRedisClient {
+  return {
+    eval: (script, { keys, arguments: values }) => server('eval', script, keys, values),
+    evalSha: (sha1, { keys, arguments: values }) => server('evalsha', sha1, keys, values),
+  };
+}
+
+function ioredis(server: Server): IoredisClient {
+  const run =
+    (command: string) =>
+    (script: string, count: number, ...rest: string[]) =>
+      server(command, script, rest.slice(0, count), rest.slice(count));
+  return { eval: run('eval'), evalsha: run('evalsha') };
+}
+
+/** A store on a client that knows every script, writes down keys and arguments, and replies as told. */
+function makeStore(...replies: unknown[]) {
   const sent: string[] = [];
-  const answer = async (_: string, given: { keys: string[]; arguments: string[] }) => {
-    sent.push(`${given.keys.join(' ')} | ${given.arguments.join(' ')}`);
+  const redis = nodeRedis(async (_command, _script, keys, values) => {
+    sent.push(`${keys.join(' ')} | ${values.join(' ')}`);
     const reply = replies.shift();
     if (reply instanceof Error) throw reply;
     return reply;
-  };
-  const redis: NodeRedisClient = { eval: answer, evalSha: answer };
-  return { redis, sent };
+  });
+  return { store: new RedisDedupeStore({ redis, keyPrefix: 'p:' }), redis, sent };
 }
 
-describe('claim', () => {
-  test('keys → one script for all, with prefix, token, lease and retention', async () => {
-    const { redis, sent } = recordingClient([1, 0]);
-    const store = new RedisDedupeStore({ redis, keyPrefix: 'app:' });
-    await store.claim(['a', 'b'], { token: 'mine', leaseMs: 60_000 });
-    expect(sent).toEqual([`app:a app:b | mine 60000 ${WEEK_MS}`]);
+describe('what is sent', () => {
+  test('claim → one script for all keys, with prefix, token, lease in whole milliseconds and retention', async () => {
+    const { store, sent } = makeStore([1, 0]);
+    await store.claim(['a', 'b'], { token: 'mine', leaseMs: 33.3 });
+    expect(sent).toEqual([`p:a p:b | mine 34 ${WEEK_MS}`]);
   });
 
-  test('no prefix given → one that tells whose keys these are', async () => {
-    const { redis, sent } = recordingClient([1]);
+  test('commit → one script, with the retention in whole milliseconds', async () => {
+    const { store, sent } = makeStore();
+    await store.commit(['a', 'b'], { retainMs: 99.5 });
+    expect(sent).toEqual(['p:a p:b | 100']);
+  });
+
+  test('release → one script, with the token', async () => {
+    const { store, sent } = makeStore();
+    await store.release(['a', 'b'], { token: 'mine' });
+    expect(sent).toEqual([`p:a p:b | mine ${WEEK_MS}`]);
+  });
+
+  test('no prefix given → one that names the package', async () => {
+    const { redis, sent } = makeStore([1]);
     await new RedisDedupeStore({ redis }).claim(['a'], { token: 'mine', leaseMs: 1 });
     expect(sent[0]).toMatch(/^tracking-client:webhooks:a \|/);
   });
 
-  test('a lease with a fraction → the next whole millisecond, for Redis takes no other', async () => {
-    const { redis, sent } = recordingClient([1]);
-    await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).claim(['a'], { token: 'mine', leaseMs: 33.3 });
-    expect(sent).toEqual([`p:a | mine 34 ${WEEK_MS}`]);
+  test('no keys → nothing is sent', async () => {
+    const { store, sent } = makeStore();
+    expect(await store.claim([], { token: 'mine', leaseMs: 1 })).toEqual([]);
+    await store.commit([], { retainMs: 1 });
+    await store.release([], { token: 'mine' });
+    expect(sent).toEqual([]);
   });
 
+  test('2,500 keys → scripts of at most 1,000 keys', async () => {
+    const { store, sent } = makeStore([], [], []);
+    const keys = Array.from({ length: 2_500 }, (_, index) => `k${index}`);
+    await store.commit(keys, { retainMs: 1 });
+    expect(sent.map((line) => line.split(' | ')[0]?.split(' ').length)).toEqual([1_000, 1_000, 500]);
+  });
+
+  test.each([
+    ['half a surrogate pair, which drivers send as the same character as any other half', 'a\ud800'],
+    ['the look of a hash', 'sha256:abc'],
+  ])('a key with %s → its SHA-256', async (_title, key) => {
+    const { store, sent } = makeStore([1]);
+    await store.claim([key], { token: 'mine', leaseMs: 1 });
+    await store.commit([key], { retainMs: 1 });
+    await store.release([key], { token: 'mine' });
+    expect(sent).toHaveLength(3);
+    for (const line of sent) expect(line).toMatch(/^p:sha256:[0-9a-f]{64} \|/);
+  });
+
+  test('a key in another script → itself, so that keys can be read', async () => {
+    const { store, sent } = makeStore([1]);
+    await store.commit(['t1:包裹 📦'], { retainMs: 1 });
+    expect(sent).toEqual(['p:t1:包裹 📦 | 1']);
+  });
+});
+
+describe('replies', () => {
   test.each([
     ['numbers', [2, -250, 0]],
     ['texts', ['2', '-250', '0']],
     ['buffers', [Buffer.from('2'), Buffer.from('-250'), Buffer.from('0')]],
-  ])('replies as %s → claims', async (_, replies) => {
-    const { redis } = recordingClient(replies);
-    const claims = await new RedisDedupeStore({ redis }).claim(['a', 'b', 'c'], { token: 't', leaseMs: 1 });
+  ])('%s → claims', async (_title, replies) => {
+    const claims = await makeStore(replies).store.claim(['a', 'b', 'c'], { token: 't', leaseMs: 1 });
     expect(claims).toEqual([
       { status: 'acquired', attempt: 2 },
       { status: 'busy', retryAfterMs: 250 },
@@ -53,107 +109,110 @@ describe('claim', () => {
     ]);
   });
 
-  test.each([[null], 'OK', [['maybe']]])('the reply %j → rejects', async (reply) => {
-    const { redis } = recordingClient(reply);
-    const claim = new RedisDedupeStore({ redis }).claim(['a'], { token: 't', leaseMs: 1 });
+  test('a cluster that asks for each key alone → claims in the order of the keys', async () => {
+    const crossSlot = new Error("CROSSSLOT Keys in request don't hash to the same slot");
+    const { store } = makeStore(crossSlot, [1], [0]);
+    const claims = await store.claim(['a', 'b'], { token: 'mine', leaseMs: 1 });
+    expect(claims).toEqual([{ status: 'acquired', attempt: 1 }, { status: 'done' }]);
+  });
+
+  test.each([[null], 'OK', [['maybe']]])('%j → rejects', async (reply) => {
+    const claim = makeStore(reply).store.claim(['a'], { token: 't', leaseMs: 1 });
     await expect(claim).rejects.toThrow(TypeError);
   });
 });
 
-describe('a cluster that keeps the keys on several nodes', () => {
-  const crossSlot = new Error("CROSSSLOT Keys in request don't hash to the same slot");
+describe.each([
+  ['a client of redis', nodeRedis],
+  ['a client of ioredis', ioredis],
+])('scripts on %s', (_title, connect) => {
+  /** A store on a server that knows the script of some keys, and that loads a script which is sent as a whole. */
+  function makeServer({ knows = [], broken = [] }: { knows?: string[]; broken?: string[] } = {}) {
+    const log: string[] = [];
+    const loaded = new Set<string>();
+    const redis: RedisClient = connect(async (command, script, keys, values) => {
+      const [key = ''] = keys;
+      log.push(`${command} ${keys} ${values}`);
+      // A cluster, so that each key is sent alone.
+      if (keys.length > 1) throw new Error("CROSSSLOT Keys in request don't hash to the same slot");
+      if (broken.includes(key)) throw new Error(`OOM command not allowed for ${key}`);
+      if (command === 'eval') loaded.add(createHash('sha1').update(script).digest('hex'));
+      else if (!knows.includes(key) && !loaded.has(script)) throw new Error('NOSCRIPT No matching script.');
+      return [];
+    });
+    return { store: new RedisDedupeStore({ redis, keyPrefix: 'p:' }), log };
+  }
+  const options = { retainMs: 1 };
 
-  test('the first claim → asked again key by key, and so ever after', async () => {
-    const { redis, sent } = recordingClient(crossSlot, [1], [0]);
-    const store = new RedisDedupeStore({ redis, keyPrefix: 'p:' });
-    const claims = await store.claim(['a', 'b'], { token: 'mine', leaseMs: 1 });
-    expect(claims).toEqual([{ status: 'acquired', attempt: 1 }, { status: 'done' }]);
-    await store.commit(['a', 'b'], { retainMs: 1 });
-    expect(sent.map((line) => line.split(' |')[0])).toEqual(['p:a p:b', 'p:a', 'p:b', 'p:a', 'p:b']);
+  test('a script that the server knows → sent by its SHA-1', async () => {
+    const { store, log } = makeServer({ knows: ['p:a'] });
+    await store.commit(['a'], options);
+    expect(log).toEqual(['evalsha p:a 1']);
   });
 
-  test('any other error → rejects with it, nothing sent again', async () => {
-    const { redis, sent } = recordingClient(
-      new Error("READONLY You can't write against a read only replica."),
-    );
-    const claim = new RedisDedupeStore({ redis }).claim(['a', 'b'], { token: 't', leaseMs: 1 });
-    await expect(claim).rejects.toThrow('READONLY');
-    expect(sent).toHaveLength(1);
+  test('a script that the server does not know → sent as a whole, once', async () => {
+    const { store, log } = makeServer();
+    await store.commit(['a'], options);
+    await store.commit(['b'], options);
+    expect(log).toEqual(['evalsha p:a 1', 'eval p:a 1', 'evalsha p:b 1']);
+  });
+
+  test('a cluster of which one node does not know the script → only its keys are sent again', async () => {
+    const { store, log } = makeServer({ knows: ['p:b'] });
+    await store.commit(['a', 'b'], options);
+    expect(log).toEqual(['evalsha p:a,p:b 1', 'evalsha p:a 1', 'evalsha p:b 1', 'eval p:a 1']);
+    await store.commit(['a', 'b'], options);
+    expect(log.slice(4)).toEqual(['evalsha p:a 1', 'evalsha p:b 1']);
+  });
+
+  test('a call fails → rejects with its error once all have ended, nothing is sent again', async () => {
+    const { store, log } = makeServer({ knows: ['p:a', 'p:b', 'p:c'], broken: ['p:b', 'p:c'] });
+    await expect(store.commit(['a', 'b', 'c'], options)).rejects.toThrow('OOM command not allowed for p:b');
+    expect(log).toHaveLength(4);
   });
 });
 
-test.each([
-  ['half a surrogate pair, which drivers send as the same character as any other half', 'a\ud800'],
-  ['the look of a hash', 'sha256:abc'],
-])('a key with %s → its SHA-256', async (_title, key) => {
-  const { redis, sent } = recordingClient([1]);
-  const store = new RedisDedupeStore({ redis, keyPrefix: 'p:' });
-  await store.claim([key], { token: 'mine', leaseMs: 1 });
-  await store.commit([key], { retainMs: 1 });
-  await store.release([key], { token: 'mine' });
-  expect(sent).toHaveLength(3);
-  for (const line of sent) expect(line).toMatch(/^p:sha256:[0-9a-f]{64} \|/);
+test('a client that rejects with no Error → rejects with that very thing', async () => {
+  const redis = nodeRedis(() => Promise.reject('gone'));
+  await expect(new RedisDedupeStore({ redis }).commit(['a'], { retainMs: 1 })).rejects.toBe('gone');
 });
 
-test('a key in another script → itself, so that keys can be read', async () => {
-  const { redis, sent } = recordingClient([1]);
-  await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(['t1:包裹 📦'], { retainMs: 1 });
-  expect(sent).toEqual(['p:t1:包裹 📦 | 1']);
-});
+describe('options', () => {
+  test.each([
+    ['keyPrefix', ''],
+    ['keyPrefix', 42],
+    ['commandTimeoutMs', 0],
+    ['redis', undefined],
+    ['redis', null],
+    ['redis', {}],
+    ['redis', { eval() {} }],
+  ])('%s %j → ConfigurationError', (name, value) => {
+    // Sound for a test of what callers without types pass.
+    const options = { redis: makeStore().redis, [name]: value } as unknown as { redis: RedisClient };
+    expect(() => new RedisDedupeStore(options)).toThrow(ConfigurationError);
+  });
 
-test('commit → one script, with the retention in whole milliseconds', async () => {
-  const { redis, sent } = recordingClient();
-  await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(['a', 'b'], { retainMs: 99.5 });
-  expect(sent).toEqual(['p:a p:b | 100']);
-});
-
-test('release → one script, with the token', async () => {
-  const { redis, sent } = recordingClient();
-  await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).release(['a', 'b'], { token: 'mine' });
-  expect(sent).toEqual([`p:a p:b | mine ${WEEK_MS}`]);
-});
-
-test('no keys → nothing is sent', async () => {
-  const { redis, sent } = recordingClient();
-  const store = new RedisDedupeStore({ redis });
-  expect(await store.claim([], { token: 'mine', leaseMs: 1 })).toEqual([]);
-  await store.commit([], { retainMs: 1 });
-  await store.release([], { token: 'mine' });
-  expect(sent).toEqual([]);
-});
-
-test.each(['', 42, null])('%j as keyPrefix → ConfigurationError', (keyPrefix) => {
-  const { redis } = recordingClient();
-  // @ts-expect-error: what a caller without types may pass
-  expect(() => new RedisDedupeStore({ redis, keyPrefix })).toThrow(ConfigurationError);
-});
-
-test('something that is no client → ConfigurationError', () => {
-  // @ts-expect-error: what a caller without types may pass
-  expect(() => new RedisDedupeStore({ redis: {} })).toThrow(ConfigurationError);
+  test('a connection string as client → not in the message, for it can hold a password', () => {
+    // @ts-expect-error: what a caller without types may pass
+    const create = () => new RedisDedupeStore({ redis: 'redis://:hunter2@localhost' });
+    expect(create).toThrow(/got a string of \d+ characters$/);
+  });
 });
 
 describe('Redis that does not respond', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  const hang = () => new Promise<never>(() => {});
-  const hanging: NodeRedisClient = { eval: hang, evalSha: hang };
+  const hanging = nodeRedis(() => new Promise<never>(() => {}));
 
   test.each([
-    ['claim', (store: RedisDedupeStore) => store.claim(['a'], { token: 't', leaseMs: 1 })],
-    ['commit', (store: RedisDedupeStore) => store.commit(['a'], { retainMs: 1 })],
-    ['release', (store: RedisDedupeStore) => store.release(['a'], { token: 't' })],
-  ])('%s → rejects after 2 s', async (_title, call) => {
-    const outcome = expect(call(new RedisDedupeStore({ redis: hanging }))).rejects.toThrow('within 2000 ms');
-    await vi.advanceTimersByTimeAsync(2_000);
-    await outcome;
-  });
-
-  test('commandTimeoutMs → rejects after that time', async () => {
-    const store = new RedisDedupeStore({ redis: hanging, commandTimeoutMs: 300 });
-    const outcome = expect(store.commit(['a'], { retainMs: 1 })).rejects.toThrow('within 300 ms');
-    await vi.advanceTimersByTimeAsync(300);
+    ['claim', undefined, 2_000, (store: RedisDedupeStore) => store.claim(['a'], { token: 't', leaseMs: 1 })],
+    ['commit', 300, 300, (store: RedisDedupeStore) => store.commit(['a'], { retainMs: 1 })],
+    ['release', undefined, 2_000, (store: RedisDedupeStore) => store.release(['a'], { token: 't' })],
+  ])('%s, commandTimeoutMs %s → rejects after %i ms', async (_title, commandTimeoutMs, limitMs, call) => {
+    const store = new RedisDedupeStore({ redis: hanging, commandTimeoutMs });
+    const outcome = expect(call(store)).rejects.toThrow(`within ${limitMs} ms`);
+    await vi.advanceTimersByTimeAsync(limitMs);
     await outcome;
   });
 
@@ -163,14 +222,13 @@ describe('Redis that does not respond', () => {
     const online = new Promise<void>((resolve) => {
       goOnline = resolve;
     });
-    const send = async (_script: string, { arguments: [token, second] }: { arguments: string[] }) => {
+    const redis = nodeRedis(async (_command, _script, _keys, [token, second]) => {
       await online;
-      // Only a claim has three arguments, of which the second is a lease; a release names the token alone.
+      // The second argument of a claim is its lease.
       sent.push(`${second === '60000' ? 'claim' : 'release'} ${token}`);
       return [1];
-    };
-    const store = new RedisDedupeStore({ redis: { eval: send, evalSha: send } });
-    const inbox = new WebhookInbox({ store, onError: () => {} });
+    });
+    const inbox = new WebhookInbox({ store: new RedisDedupeStore({ redis }), onError: () => {} });
     const onEvent = vi.fn();
     const processing = inbox.process({ trackerId: 't1', events: [{ eventId: 'e1' }] }, onEvent);
     await vi.advanceTimersByTimeAsync(2_000);
@@ -182,11 +240,4 @@ describe('Redis that does not respond', () => {
     expect(sent.at(-1)).toBe(`release ${token}`);
     expect(onEvent).not.toHaveBeenCalled();
   });
-});
-
-test('2,500 keys → scripts of at most 1,000 keys', async () => {
-  const { redis, sent } = recordingClient([], [], []);
-  const keys = Array.from({ length: 2_500 }, (_, index) => `k${index}`);
-  await new RedisDedupeStore({ redis, keyPrefix: 'p:' }).commit(keys, { retainMs: 1 });
-  expect(sent.map((line) => line.split(' | ')[0]?.split(' ').length)).toEqual([1_000, 1_000, 500]);
 });

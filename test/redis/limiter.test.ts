@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts';
-import { formatKeys } from '../../src/redis/shared-bucket.ts';
+import { formatKeys } from '../../src/redis/limiter-script.ts';
 import { bucket } from '../limiter/make-limiter.ts';
 import { settled } from '../support/settled.ts';
 import { makeRedisLimiter } from './limiter/make-redis-limiter.ts';

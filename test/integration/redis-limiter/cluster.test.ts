@@ -3,7 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RedisLimiter } from '../../../src/redis/index.ts';
-import { formatKeys } from '../../../src/redis/shared-bucket.ts';
+import { formatKeys } from '../../../src/redis/limiter-script.ts';
 import { silent } from './fleets.ts';
 import { hasRedisServer, type OwnRedis, startOwnRedis } from './own-redis.ts';
 

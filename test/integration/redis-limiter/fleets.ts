@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
-import { formatKeys } from '../../../src/redis/shared-bucket.ts';
+import { formatKeys } from '../../../src/redis/limiter-script.ts';
 
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
