@@ -9,42 +9,42 @@ import { CsvError, parse } from 'csv-parse';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** A row; its line as an editor counts, the last one of a row of several. */
+/** A row with its line number in an editor; a row of several lines has the number of its last line. */
 export interface Row {
   readonly line: number;
   readonly cells: readonly string[];
 }
 
-/** The rows of a file or a pipe, read from end to end before the first one is handed out. */
+/** The rows of a file or a pipe, all of them checked. */
 export interface CsvInput {
   /** For messages. */
   readonly name: string;
   readonly columns: readonly string[];
   readonly total: number;
   readonly delimiter: string;
-  /** True where a spreadsheet takes UTF-8 for another encoding unless a byte order mark says so. */
+  /** True when the failures need a byte order mark, without which a spreadsheet takes UTF-8 for another encoding. */
   readonly needsBom: boolean;
-  /** Names the file whatever it is called. */
+  /** Identifies the file under all of its names. */
   readonly identity: Stats;
   rows(): AsyncGenerator<Row, void, undefined>;
   close(): Promise<void>;
 }
 
-/** How to read a file; without `delimiter`, the one that the first line has most of. */
+/** How to read a file. `delimiter` defaults to the one that the first line has most often. */
 interface CsvOptions {
   readonly encoding: string;
   readonly delimiter?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** True for the two names of standard input, which a terminal may hold open without saying anything. */
+/** True for the two names of standard input. */
 export function isStandardInput(path: string): boolean {
   return path === '-' || path === '/dev/stdin';
 }
 
 /**
- * Copies the input into a file that nobody else can read, for a pipe cannot be read twice, and checks it whole: a mistake
- * in its last line is found before anything is sent.
+ * Checks the whole input, so that a mistake in its last line is found before anything is sent. As a pipe cannot be read
+ * twice, it copies the input into a file that nobody else can read.
  */
 export async function readCsv(path: string, options: CsvOptions): Promise<CsvInput> {
   const { encoding, signal } = options;
@@ -55,11 +55,11 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
     const { stream, identity } = openSource(path);
     const file = await openPrivateFile();
     copy = file;
-    const decode = (source: AsyncIterable<Buffer>) => decoded(source, { encoding, name, start });
+    const decodeAll = (source: AsyncIterable<Buffer>) => decode(source, { encoding, name, start });
     const write = async (texts: AsyncIterable<string>) => {
       for await (const text of texts) await file.writeFile(text);
     };
-    await pipeline(stream, decode, write, { signal });
+    await pipeline(stream, decodeAll, write, { signal });
     const delimiter = options.delimiter ?? detectDelimiter(start.text);
     const { columns, total } = await checkRows(parseRows(file, name, delimiter, 1), name);
     const needsBom = start.text.startsWith('\uFEFF') || encoding !== 'utf-8';
@@ -81,7 +81,7 @@ function openSource(path: string): { stream: Readable; identity: Stats } {
   return { stream: identity.isFIFO() ? new Socket({ fd }) : createReadStream('', { fd }), identity };
 }
 
-/** Makes a file that has no name any more, so that nothing stays behind however the process ends. */
+/** Creates a file and removes its name at once, so that nothing stays behind however the process ends. */
 async function openPrivateFile(): Promise<FileHandle> {
   const path = join(tmpdir(), `tracking-client-${crypto.randomUUID()}.csv`);
   try {
@@ -93,16 +93,16 @@ async function openPrivateFile(): Promise<FileHandle> {
   }
 }
 
-/** Decodes the input, and remembers where it starts; rejects bytes that the encoding does not have. */
-async function* decoded(
+/** Decodes the input and keeps its first chunk in `start`; rejects bytes that the encoding does not have. */
+async function* decode(
   source: AsyncIterable<Buffer>,
   { encoding, name, start }: { encoding: string; name: string; start: { text: string } },
 ): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });
   let lines = 1;
-  const decode = (chunk?: Buffer) => {
+  const decodeChunk = (chunk?: Buffer) => {
     const text = decoder.decode(chunk, { stream: chunk !== undefined });
-    // A decoder writes U+FFFD where it cannot read a character. An earlier conversion may have written it, too.
+    // A decoder writes U+FFFD where it cannot read a character; so does a program that converted the file before.
     const lost = text.indexOf('\uFFFD');
     lines += countLineEnds(lost < 0 ? text : text.slice(0, lost));
     start.text ||= text;
@@ -112,15 +112,15 @@ async function* decoded(
       `Expected ${name} to be ${encoding.toUpperCase()} text, got other bytes in line ${lines}. ${advice}`,
     );
   };
-  for await (const chunk of source) yield decode(chunk);
-  yield decode();
+  for await (const chunk of source) yield decodeChunk(chunk);
+  yield decodeChunk();
 }
 
 function countLineEnds(text: string): number {
   return text.match(/\r\n|\n|\r/g)?.length ?? 0;
 }
 
-/** Spreadsheets write one of three delimiters; this returns the one that the first line has most often outside of quotes. */
+/** Returns which of the three delimiters of spreadsheets the first line has most often outside of quotes. */
 function detectDelimiter(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => candidate.trim() !== '') ?? '';
   const unquoted = line.replace(/"[^"]*"/g, '');
@@ -128,7 +128,7 @@ function detectDelimiter(text: string): string {
   return [',', ';', '\t'].reduce((best, delimiter) => (count(delimiter) > count(best) ? delimiter : best));
 }
 
-/** Reads a file from its start; a stream would close it in the end. */
+/** Reads a file from its start and leaves it open; a stream would close it. */
 async function* readChunks(file: FileHandle): AsyncGenerator<Buffer, void, undefined> {
   for (let position = 0; ; ) {
     const { buffer, bytesRead } = await file.read({ position });

@@ -2,7 +2,6 @@ import { constants, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { stringify } from 'csv-stringify/sync';
 import type { BulkOutcome } from 'tracking-client';
-import { FAILURE_COLUMNS, ownColumns } from './columns.ts';
 import type { CsvInput, Row } from './csv-input.ts';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
@@ -10,21 +9,39 @@ import { plain } from './text.ts';
 /** Only its owner may read it, as it holds names and addresses. */
 const MODE = 0o600;
 
+/** A file of failures has the columns of the imported file, and then these. */
+const FAILURE_COLUMNS: readonly string[] = ['line', 'status', 'reason'];
+
+/** Removes the columns that an earlier import added. */
+export function removeFailureColumns(columns: readonly string[]): readonly string[] {
+  const hasThem = columns.slice(-FAILURE_COLUMNS.length).join() === FAILURE_COLUMNS.join();
+  return hasThem ? columns.slice(0, -FAILURE_COLUMNS.length) : columns;
+}
+
 /** Formats why there is no tracker, in the service's words. */
 function formatErrors({ errors = [] }: BulkOutcome): string {
   return plain(errors.map(({ code, message }) => (message ? `${code}: ${message}` : code)).join('; '));
 }
 
-/** The rows that failed, as they were, and why. It is opened before anything is sent. */
+/**
+ * Finds what rows with the same mistake have in common. The service's messages differ from row to row, so its code counts;
+ * our own name the field and the rule before ", got".
+ */
+function findReasonKey({ status, errors }: BulkOutcome): string {
+  const { code = status, message = '' } = errors?.[0] ?? {};
+  return status === 'invalid' ? String(message).replace(/, got .*$/s, '') : code;
+}
+
+/** Stores the rows that failed, unchanged, with the reasons. It is opened before anything is sent. */
 export class FailuresFile {
   readonly path: string;
   readonly #handle: FileHandle;
   readonly #input: CsvInput;
   /** The columns of the imported file, without those of an earlier file of failures. */
   readonly #columns: readonly string[];
-  /** False for a file that this run did not make. */
+  /** False for a file that existed before this run. */
   readonly #isNew: boolean;
-  /** How often what went wrong, and where first; by code, for messages differ from row to row. */
+  /** Counts the rows of each reason; keeps the first message and its line. */
   readonly reasons = new Map<string, { text: string; line: number; count: number }>();
   /** Rows in the file. */
   count = 0;
@@ -34,11 +51,11 @@ export class FailuresFile {
     this.path = path;
     this.#handle = handle;
     this.#input = input;
-    this.#columns = ownColumns(input.columns);
+    this.#columns = removeFailureColumns(input.columns);
     this.#isNew = isNew;
   }
 
-  /** Makes the file; takes one that exists only with `overwrite`, and never the input by another name. */
+  /** Creates the file. Replaces an existing one only with `overwrite`, and never the input under another name. */
   static async open(path: string, input: CsvInput, overwrite: boolean): Promise<FailuresFile> {
     try {
       // Exclusive, so no link that somebody planted is followed.
@@ -67,14 +84,14 @@ export class FailuresFile {
     }
   }
 
-  /** Adds a row; rejects when the disk is full. */
+  /** Appends a row; rejects when the disk is full. */
   async add(outcome: BulkOutcome, { line, cells }: Row): Promise<void> {
     const { delimiter, needsBom } = this.#input;
     const reason = formatErrors(outcome);
-    const code = outcome.errors?.[0]?.code ?? outcome.status;
-    const known = this.reasons.get(code) ?? { text: reason, line, count: 0 };
-    this.reasons.set(code, { ...known, count: known.count + 1 });
-    // A spreadsheet would run it. The user's own cells stay as they are, for the file is made to be imported again.
+    const key = findReasonKey(outcome);
+    const known = this.reasons.get(key) ?? { text: reason, line, count: 0 };
+    this.reasons.set(key, { ...known, count: known.count + 1 });
+    // A spreadsheet would run a formula. The user's own cells stay unchanged, because the file can be imported again.
     const safeReason = /^[=+\-@＝＋－＠]/.test(reason) ? `'${reason}` : reason;
     const record = [...this.#columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
     const isFirst = this.count === 0;
@@ -84,7 +101,7 @@ export class FailuresFile {
     try {
       await this.#handle.writeFile(text);
     } catch (error) {
-      // Half a row could be imported as another one.
+      // Half a row could later be imported as another one.
       await this.#handle.truncate(this.#size).catch(() => {});
       throw error;
     }
@@ -92,7 +109,7 @@ export class FailuresFile {
     this.count += 1;
   }
 
-  /** Closes the file, and removes one that this run made and did not need. */
+  /** Closes the file; removes it when this run created it and no row failed. */
   async close(): Promise<void> {
     await this.#handle.close();
     if (this.count === 0 && this.#isNew) rmSync(this.path, { force: true });

@@ -1,20 +1,158 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
-import type { FakeFlags } from './fake-flags.ts';
-import { greeting, pushLine, requestLine } from './fake-output.ts';
-import { EXIT, explainListenFailure, print, type Terminal, untilAborted } from './terminal.ts';
+import type { Command } from 'commander';
+import { type EndpointName, TrackingClient, VERSION } from 'tracking-client';
+import {
+  createFakeTrackingService,
+  createWebhookSender,
+  type Failure,
+  type PlayName,
+  type QueuedPush,
+  type RecordedRequest,
+  type SentWebhook,
+} from 'tracking-client/testing';
+import {
+  addListenFlags,
+  type Context,
+  parseSecret,
+  rejectFlag,
+  repeatable,
+  secretOption,
+  wholeNumber,
+} from './flags.ts';
+import {
+  type Colours,
+  CommandError,
+  EXIT,
+  explainListenFailure,
+  type Terminal,
+  untilAborted,
+} from './terminal.ts';
+import { formatClock, plain } from './text.ts';
 
+type Play = PlayName | 'none';
+type FailureKind = Extract<Failure, { kind: unknown }>['kind'];
+
+export interface FakeFlags {
+  readonly port: number;
+  readonly host: string;
+  readonly play?: readonly Play[];
+  readonly speed: number;
+  readonly fail?: readonly { readonly endpoint: EndpointName | '*'; readonly failure: Failure }[];
+  readonly latency: number;
+  readonly limit?: readonly ('off' | Partial<Record<EndpointName, number>>)[];
+  readonly quota?: number;
+  readonly perCall?: boolean;
+  readonly webhookUrl?: string;
+  readonly webhookSecret?: string;
+  readonly duplicates: number;
+  readonly shuffle?: boolean;
+  readonly apiKey?: readonly string[];
+  readonly seed: string;
+}
+
+const PLAYS: readonly Play[] = ['delivered', 'exception', 'customs', 'never-found', 'none'];
+const FAILURE_KINDS: readonly FailureKind[] = [
+  'reset',
+  'timeout',
+  'stall',
+  'badJson',
+  'html',
+  'commitThenDrop',
+];
+const MAX_API_KEYS = 20;
+const MAX_LATENCY_MS = 600_000;
+const MAX_COUNT = 1_000_000;
 /** How many requests and pushes are remembered, so that a run of days stays small. */
 const HISTORY_LIMIT = 1000;
-/** The six days of the service's attempts take half a minute: long enough for a receiver that is being restarted. */
+/** The six days of the service's attempts take half a minute, which is enough for a receiver that restarts. */
 const RETRY_SPEED = 16_000;
 const MAX_ATTEMPTS = 20;
-const PUSHES_AT_ONCE = 4;
-/** How long a push under way may take to end well. */
+const CONCURRENT_PUSHES = 4;
+/** How long a push may still take to end after Ctrl-C. */
 const STOP_GRACE_MS = 1000;
 
+export function addFake(program: Command, { terminal, end }: Context): void {
+  const command = program.command('fake').description('serve a fake service, to try all of this');
+  addListenFlags(command, 4010)
+    .option('--play <name>', PLAYS.join(', '), repeatable(parsePlay))
+    .option('--speed <number>', 'times faster than real time', parseSpeed, 1)
+    .option('--fail <what>', '[ENDPOINT:]STATUS-OR-KIND[:TIMES], e.g. all:500:3', repeatable(parseFailure))
+    .option('--latency <ms>', 'wait before each response', wholeNumber('latency', MAX_LATENCY_MS), 0)
+    .option('--limit <n>', '[ENDPOINT:]NUMBER a second, or off', repeatable(parseLimit))
+    .option('--quota <n>', 'trackers that the plan may create', wholeNumber('quota', MAX_COUNT))
+    .option('--per-call', 'give the account the per-call plan, too')
+    .option('--webhook-url <url>', 'where to push webhooks', parseWebhookUrl)
+    .addOption(secretOption('--webhook-secret <s>', 'sent with them'))
+    .option('--duplicates <n>', 'send each push this many times more', wholeNumber('duplicates', 100), 0)
+    .option('--shuffle', 'send waiting pushes in another order')
+    .option('--api-key <key>', `accept this key only; up to ${MAX_API_KEYS} times`, parseApiKeys)
+    .option('--seed <text>', 'decides every id', '1')
+    .addHelpText(
+      'after',
+      `
+Plays take turns; "delivered" is the default, in 77 seconds with --speed 3600.
+Kinds of failures: ${FAILURE_KINDS.join(', ')}.`,
+    )
+    .action(async (flags: FakeFlags) => {
+      end(await serveFake(flags, terminal));
+    });
+}
+
+function parseApiKeys(text: string, earlier: readonly string[] = []): readonly string[] {
+  const keys = [...earlier, parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key')];
+  if (keys.length <= MAX_API_KEYS) return keys;
+  throw new CommandError(`Expected \`--api-key\` at most ${MAX_API_KEYS} times, got ${keys.length}`);
+}
+
+function parsePlay(text: string): Play {
+  return PLAYS.find((play) => play === text) ?? rejectFlag('play', `one of ${PLAYS.join(', ')}`, text);
+}
+
+function parseSpeed(text: string): number {
+  return Number(text) >= 1 ? Number(text) : rejectFlag('speed', 'a number of at least 1', text);
+}
+
+function parseWebhookUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
+  if (isHttp && url.username === '' && url.password === '') return url.href;
+  return rejectFlag('webhook-url', 'an http or https URL without a user name');
+}
+
+/** Parses the endpoint at the start of a flag; `all` means every endpoint. */
+function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
+  const client = new TrackingClient({ baseUrl: 'https://tracking.test', apiKey: 'any' });
+  // Sound: `rateLimits` has one key for each endpoint, and no other.
+  const names = Object.keys(client.rateLimits()) as EndpointName[];
+  if (text === 'all') return names;
+  const endpoint = names.find((name) => name === text);
+  return [endpoint ?? rejectFlag(flag, `about one of these endpoints: all, ${names.join(', ')}`, text)];
+}
+
+function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>> {
+  if (text === 'off') return text;
+  const [count = '', endpoint = 'all', ...rest] = text.split(':').reverse();
+  if (rest.length > 0) rejectFlag('limit', 'NUMBER, ENDPOINT:NUMBER or off', text);
+  const limit = wholeNumber('limit', MAX_COUNT)(count);
+  return Object.fromEntries(parseEndpoints('limit', endpoint).map((name) => [name, limit]));
+}
+
+/** Parses `500`, `trackers.create:reset`, or `all:429:3` for three of them. */
+function parseFailure(text: string) {
+  const parts = text.split(':');
+  const [endpoint = '', what = '', count = '1', ...rest] = parts.length === 1 ? ['all', text] : parts;
+  const rule = `[ENDPOINT:]WHAT[:TIMES], where WHAT is a status from 400 to 599 or ${FAILURE_KINDS.join(', ')}`;
+  const kind = FAILURE_KINDS.find((name) => name === what);
+  if (rest.length > 0 || (kind === undefined && !/^[45]\d\d$/.test(what)))
+    return rejectFlag('fail', rule, text);
+  const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
+  const times = count === 'all' ? Number.POSITIVE_INFINITY : wholeNumber('fail', MAX_COUNT)(count);
+  const failure = kind === undefined ? { status: Number(what), times } : { kind, times };
+  return { endpoint: endpoint === 'all' ? '*' : name, failure } as const;
+}
+
 /** Serves a fake tracking service over HTTP until Ctrl-C. */
-export async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<number> {
+async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<number> {
   const { host, port, apiKey, play = ['delivered'], speed, seed, quota, limit = [], webhookUrl } = flags;
   const { colours } = terminal;
   const fake = createFakeTrackingService({
@@ -27,7 +165,7 @@ export async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<n
     plans: { perShipment: quota === undefined ? true : { quota }, perCall: flags.perCall ?? false },
     webhooks: webhookUrl !== undefined,
     historyLimit: HISTORY_LIMIT,
-    onRequest: (request) => print(terminal, requestLine(request, colours)),
+    onRequest: (request) => terminal.print(formatRequest(request, colours)),
   });
   for (const { endpoint, failure } of flags.fail ?? []) fake.fail(endpoint, failure);
   const server = await fake.listen({ host, port, control: true }).catch((error: unknown) => {
@@ -42,15 +180,91 @@ export async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<n
       duplicates: flags.duplicates,
       shuffle: flags.shuffle ?? false,
       seed,
-      concurrency: PUSHES_AT_ONCE,
+      concurrency: CONCURRENT_PUSHES,
       until2xx: { maxAttempts: MAX_ATTEMPTS, speed: RETRY_SPEED },
       onSent: (sent, pushes) =>
-        print(terminal, pushLine(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, colours })),
+        terminal.print(formatPush(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, colours })),
     }).start();
-  print(terminal, greeting(server.url, flags, colours));
+  terminal.print(formatGreeting(server.url, flags, colours));
   await untilAborted(terminal.signal);
   await server.close();
   await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);
-  print(terminal, 'Stopped.');
+  terminal.print('Stopped.');
   return EXIT.done;
+}
+
+/** Formats the settings that a person needs to use the fake, ready to copy. */
+export function formatGreeting(url: string, flags: FakeFlags, colours: Colours): string {
+  const { apiKey = [], webhookUrl, webhookSecret, speed } = flags;
+  const plays = (flags.play ?? ['delivered']).filter((name) => name !== 'none');
+  const keys = apiKey.length === 1 ? 'one key is' : `${apiKey.length} keys are`;
+  const secret = webhookSecret === undefined ? 'without a secret' : 'with the secret';
+  const pace = speed === 1 ? 'in real time' : `${speed} times faster than real time`;
+  const play = `${plays.join(', then ')}, ${speed === Number.POSITIVE_INFINITY ? 'all at once' : pace}`;
+  const key = apiKey.length === 0 ? 'any' : '$TRACKING_API_KEY';
+  const hint = apiKey.length === 0 ? ' TRACKING_API_KEY=any' : '';
+  return [
+    colours.bold(`tracking-client fake ${VERSION}`),
+    `  Base URL  ${colours.green(url)}`,
+    `  API key   ${apiKey.length === 0 ? 'any key is' : keys} accepted`,
+    `  Webhooks  ${webhookUrl === undefined ? 'none; --webhook-url turns them on' : `${webhookUrl}, ${secret}`}`,
+    `  Play      ${plays.length === 0 ? 'none; events come from POST /__fake/events' : play}`,
+    `  For apps  export TRACKING_BASE_URL=${url}${hint}`,
+    `  By hand   curl -H "Authorization: Bearer ${key}" ${url}/couriers`,
+    colours.dim('  Ctrl-C stops it.'),
+  ].join('\n');
+}
+
+function formatStatus(status: number | null, isGood: boolean, colours: Colours): string {
+  if (status === null) return colours.red('no answer');
+  if (isGood) return colours.green(String(status));
+  return (status < 500 ? colours.yellow : colours.red)(String(status));
+}
+
+/** Formats a log line; `what` is padded to the longest method of an endpoint. */
+function formatLine(atMs: number, what: string, text: string, end: string, colours: Colours): string {
+  return `${formatClock(atMs, colours)} ${colours.bold(what.padEnd(6))} ${text} ${colours.dim('→')} ${end}`;
+}
+
+/** Describes a body by its number of items or its tracking number; a body with control characters is not described. */
+function describeBody(body: unknown): string | undefined {
+  if (Array.isArray(body)) return body.length === 1 ? '1 item' : `${body.length} items`;
+  const number: unknown = Object(body).trackingNumber;
+  return typeof number === 'string' && /^[\w\-/.]{1,50}$/.test(number) ? number : undefined;
+}
+
+/** Formats a request as a line; a rejected one says why. */
+export function formatRequest(request: RecordedRequest, colours: Colours): string {
+  const { method, path, query, body, receivedAtMs, status, failure, error } = request;
+  const search = new URLSearchParams(query).toString();
+  const note = describeBody(body);
+  const text = plain(path) + (search && `?${search}`) + (note === undefined ? '' : ` ${colours.dim(note)}`);
+  const isGood = status !== null && status < 300;
+  const why = error === undefined ? failure : `${error.code}${error.message ? `: ${error.message}` : ''}`;
+  const end = why === undefined ? '' : ` ${plain(why)}`;
+  return formatLine(receivedAtMs, method, text, formatStatus(status, isGood, colours) + end, colours);
+}
+
+function describePush({ item }: QueuedPush): string {
+  if (!('events' in item)) return 'proof of delivery';
+  const [newest] = item.events;
+  const text = plain(newest?.status ?? newest?.statusMilestone ?? 'no status');
+  return item.events.length > 1 ? `${text} (${item.events.length} events)` : text;
+}
+
+/** Formats a webhook as a line; a refused one says which attempt it was. */
+export function formatPush(
+  { status, succeeded, attempt }: SentWebhook,
+  pushes: readonly QueuedPush[],
+  options: { readonly atMs: number; readonly maxAttempts: number; readonly colours: Colours },
+): string {
+  const { atMs, maxAttempts, colours } = options;
+  const text = pushes.map((push) => {
+    const resent = push.isReplay ? colours.dim(' (resent)') : '';
+    return `${plain(push.item.tracker.trackingNumber ?? '')} ${describePush(push)}${resent}`;
+  });
+  const saidNo = status !== null && status < 300 ? ' but success: false' : '';
+  const next = attempt >= maxAttempts ? 'given up' : `attempt ${attempt} of ${maxAttempts}`;
+  const note = succeeded ? '' : colours.dim(`${saidNo}, ${next}`);
+  return formatLine(atMs, 'push', text.join(', '), formatStatus(status, succeeded, colours) + note, colours);
 }

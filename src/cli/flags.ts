@@ -1,18 +1,108 @@
 import { type Command, Option } from 'commander';
-import { CommandError } from './terminal.ts';
+import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } from 'tracking-client';
+import { CommandError, type Terminal } from './terminal.ts';
+import { plain } from './text.ts';
 
-/** Rejects the text of a flag; a text that may be secret is left out. */
+/** What the program gives to each subcommand. */
+export interface Context {
+  readonly terminal: Terminal;
+  /** Prints the warnings of a client. */
+  readonly logger: Logger;
+  /** Sets the exit code of the command. */
+  readonly end: (exitCode: number) => void;
+}
+
+/** The flags of every command that calls the service. */
+export interface ServiceFlags {
+  readonly baseUrl?: string;
+  readonly apiKey?: string;
+  readonly allowInsecureHttp?: boolean;
+  readonly json?: boolean;
+}
+
+/** Adds the flags of a command that calls the service. */
+export function addServiceFlags(command: Command): Command {
+  return command
+    .option('--json', 'print JSON, one value a line')
+    .addOption(new Option('--base-url <url>', 'URL of the service').env('TRACKING_BASE_URL'))
+    .addOption(new Option('--api-key <key>', 'better set as a variable').env('TRACKING_API_KEY'))
+    .option('--allow-insecure-http', 'send the key over http: (TRACKING_ALLOW_INSECURE_HTTP=1)');
+}
+
+/** Creates the client from flags and environment; where one is missing, the error says what to set. */
+export function createClient(flags: ServiceFlags, logger: Logger): TrackingClient {
+  const { baseUrl, apiKey } = flags;
+  const advice = 'To try it without any: `npx tracking-client fake` in another terminal';
+  if (!baseUrl)
+    throw new CommandError(`Set TRACKING_BASE_URL to the service's URL, or give --base-url. ${advice}`);
+  if (!apiKey) throw new CommandError(`Set TRACKING_API_KEY to your API key. ${advice}`);
+  const isAllowed = /^(1|true|yes)$/i.test(process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '');
+  const allowInsecureHttp = flags.allowInsecureHttp ?? isAllowed;
+  try {
+    return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw new CommandError(nameFlags(error.message));
+    throw error;
+  }
+}
+
+/** Names the client's options as the flags that set them: `baseUrl` is `--base-url`. */
+function nameFlags(message: string): string {
+  const toFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return message.replace(/`(baseUrl|apiKey|allowInsecureHttp)`/g, (_, name) => `\`--${toFlag(name)}\``);
+}
+
+/** Creates a client's logger that shows each message as one line. */
+export function createLogger(show: (line: string) => void): Logger {
+  const log: Logger['warn'] = (message, fields) => {
+    const { reason } = fields ?? {};
+    // The name of an error class tells a person nothing.
+    const end = typeof reason === 'string' && !/^\w+Error$/.test(reason) ? `: ${reason}` : '';
+    show(plain(message.replace(/^\[tracking-client\] /, '') + end));
+  };
+  return { debug: log, info: log, warn: log, error: log };
+}
+
+/** The flags of every command about a tracking number; the hints help the service to find the shipment. */
+export interface ShipmentFlags extends ServiceFlags {
+  readonly courier?: readonly string[];
+  readonly destination?: string;
+  readonly postCode?: string;
+}
+
+/** Adds the flags of a command about a tracking number. */
+export function addShipmentFlags(command: Command): Command {
+  command
+    .option('--courier <code>', 'courier code; up to three times', repeatable(String))
+    .option('--destination <country>', 'country code, which some couriers need')
+    .option('--post-code <code>', 'of the destination, which some couriers need');
+  return addServiceFlags(command);
+}
+
+export function buildInput(
+  trackingNumber: string,
+  { courier, destination, postCode }: ShipmentFlags,
+): TrackerInput {
+  return {
+    trackingNumber,
+    ...(courier !== undefined && { courierCode: [...courier] }),
+    ...(destination !== undefined && { destinationCountryCode: destination }),
+    ...(postCode !== undefined && { destinationPostCode: postCode }),
+  };
+}
+
+/** Rejects the text of a flag; leave out a text that may be secret. */
 export function rejectFlag(flag: string, rule: string, text?: string): never {
   const end = text === undefined ? '' : `, got ${JSON.stringify(text)}`;
   throw new CommandError(`Expected \`--${flag}\` to be ${rule}${end}`);
 }
 
-/** Makes a parser of a flag that may be given several times. */
-export function several<Value>(parse: (text: string) => Value) {
+/** Creates the parser of a flag that may be given several times. */
+export function repeatable<Value>(parse: (text: string) => Value) {
   return (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)];
 }
 
-/** Makes a parser of a flag that is a whole number. */
+/** Creates the parser of a flag that is a whole number. */
 export function wholeNumber(flag: string, max: number) {
   return (text: string): number => {
     if (/^\d{1,7}$/.test(text) && Number(text) <= max) return Number(text);
@@ -20,19 +110,19 @@ export function wholeNumber(flag: string, max: number) {
   };
 }
 
-/** Reads a flag that holds a secret, which no message may show; an empty one is none. */
+/** Parses a flag that holds a secret, which no message may show; an empty one counts as missing. */
 export function parseSecret(flag: string, text: string): string | undefined {
   if (text === '') return undefined;
   return /^[\x21-\x7e]+$/.test(text) ? text : rejectFlag(flag, 'visible ASCII characters without spaces');
 }
 
-/** The flag for the secret of webhooks. */
+/** Creates the flag for the secret of webhooks. */
 export function secretOption(flags: string, description: string): Option {
   const option = new Option(flags, description).env('TRACKING_WEBHOOK_SECRET');
   return option.argParser((text) => parseSecret(option.name(), text));
 }
 
-/** Reads a host to listen on; an empty one would bind every address. */
+/** Parses a host to listen on; an empty one would bind every address. */
 function parseHost(text: string): string {
   return /^[\w.:-]+$/.test(text) ? text : rejectFlag('host', 'an address or a host name', text);
 }
@@ -42,30 +132,4 @@ export function addListenFlags(command: Command, port: number): Command {
   return command
     .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), port)
     .option('--host <address>', 'address to bind', parseHost, '127.0.0.1');
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
-
-/** Reads the time between two polls, in milliseconds. */
-export function parseInterval(text: string): number {
-  const [, count = '', unit = 's'] = /^(\d{1,5})([smh])?$/.exec(text) ?? [];
-  const intervalMs = Number(count) * (UNITS_MS[unit] ?? 0);
-  if (intervalMs >= 1000 && intervalMs <= 24 * 3_600_000) return intervalMs;
-  return rejectFlag('interval', 'from 1s to 24h, as in 30s, 15m or 2h', text);
-}
-
-/** Reads which character stands between two fields. */
-export function parseDelimiter(text: string): string {
-  const delimiter = text === 'tab' ? '\t' : text;
-  if (delimiter.length === 1 && !/["\r\n]/.test(delimiter)) return delimiter;
-  return rejectFlag('delimiter', 'one character, or tab', text);
-}
-
-/** Reads the name of an encoding. */
-export function parseEncoding(text: string): string {
-  try {
-    return new TextDecoder(text).encoding;
-  } catch {
-    return rejectFlag('encoding', 'an encoding such as utf-8, latin1 or utf-16le', text);
-  }
 }

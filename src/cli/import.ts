@@ -1,45 +1,152 @@
 import { basename, dirname, extname, join } from 'node:path';
 import cliProgress from 'cli-progress';
-import type { BulkOutcome, BulkSummary, TrackingClient } from 'tracking-client';
-import { buildInput, ownColumns, resolveFields } from './columns.ts';
+import type { Command } from 'commander';
+import {
+  type BulkOutcome,
+  type BulkSummary,
+  type TrackerInput,
+  type TrackingClient,
+  trackerInputSchema,
+} from 'tracking-client';
 import { type CsvInput, isStandardInput, type Row, readCsv } from './csv-input.ts';
-import { FailuresFile } from './failures-file.ts';
-import { EXIT, formatReason, OutputError, print, printJson, type Terminal, warn } from './terminal.ts';
+import { FailuresFile, removeFailureColumns } from './failures-file.ts';
+import { addServiceFlags, type Context, createClient, rejectFlag, type ServiceFlags } from './flags.ts';
+import { CommandError, EXIT, formatReason, OutputError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
 
-export interface ImportOptions {
-  /** Where the rows go that are no trackers. Default: beside the file, with the time of the run in its name. */
-  readonly failures?: string | undefined;
+interface ImportFlags extends ServiceFlags {
+  /** File for the rows that fail. Default: beside the file, with the time of the run in its name. */
+  readonly failures?: string;
   /** True to replace a file of failures that exists. */
-  readonly overwrite?: boolean | undefined;
-  readonly delimiter?: string | undefined;
-  readonly encoding?: string | undefined;
-  readonly json?: boolean | undefined;
-  readonly terminal: Terminal;
+  readonly overwrite?: boolean;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+}
+
+/** The names of columns that are sent. A recipient takes two columns; settings have none. */
+const FIELDS: readonly string[] = [
+  ...Object.keys(trackerInputSchema.shape).filter((name) => !['recipient', 'settings'].includes(name)),
+  'recipientEmail',
+  'recipientName',
+];
+const FIELD_BY_NAME = new Map(FIELDS.map((name) => [normalizeName(name), name]));
+/** The longest list of names that a message shows. */
+const MAX_NAMES_LENGTH = 200;
+/** How many reasons the summary shows. */
+const MAX_REASONS = 5;
+
+const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
+  ['created', 'new trackers'],
+  ['existing', 'the same payload existed already'],
+  ['invalid', 'broke a rule, never sent'],
+  ['error', 'refused by the service, or not sent'],
+  ['unknown', 'sent, and the response was lost: safe to import again'],
+];
+
+export function addImport(program: Command, { terminal, logger, end }: Context): void {
+  const command = program
+    .command('import <file>')
+    .description('create trackers from a CSV file; - is a pipe')
+    .option('--failures <file>', 'file for rows that fail (default: beside the file)')
+    .option('--overwrite', 'replace a file of failures that exists')
+    .option('--delimiter <char>', 'between two fields, or tab (default: detected)', parseDelimiter)
+    .option('--encoding <name>', 'such as latin1 (default: utf-8)', parseEncoding)
+    .addHelpText(
+      'after',
+      `
+The first line names the columns; trackingNumber is required:
+${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
+"Tracking number" is the same name. Other columns are not sent.`,
+    );
+  addServiceFlags(command).action(async (file: string, flags: ImportFlags) => {
+    end(await importFile(createClient(flags, logger), file, flags, terminal));
+  });
+}
+
+/** Parses the character between two fields. */
+function parseDelimiter(text: string): string {
+  const delimiter = text === 'tab' ? '\t' : text;
+  if (delimiter.length === 1 && !/["\r\n]/.test(delimiter)) return delimiter;
+  return rejectFlag('delimiter', 'one character, or tab', text);
+}
+
+function parseEncoding(text: string): string {
+  try {
+    return new TextDecoder(text).encoding;
+  } catch {
+    return rejectFlag('encoding', 'an encoding such as utf-8, latin1 or utf-16le', text);
+  }
 }
 
 /** Creates a tracker for each row of a CSV file; rows that fail go into a file of their own, with the reason. */
-export async function importFile(
+async function importFile(
   client: TrackingClient,
   path: string,
-  options: ImportOptions,
+  flags: ImportFlags,
+  terminal: Terminal,
 ): Promise<number> {
-  const { encoding = 'utf-8', delimiter, terminal } = options;
+  const { encoding = 'utf-8', delimiter, json = false } = flags;
   const input = await readCsv(path, { encoding, delimiter, signal: terminal.signal });
   try {
-    const columns = ownColumns(input.columns);
+    const columns = removeFailureColumns(input.columns);
     const fields = resolveFields(columns, input.name);
     const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
-    if (unsent.length > 0) warn(terminal, `Columns that are not sent: ${plain(unsent.join(', '))}`);
-    const failuresPath = options.failures ?? defaultFailuresPath(path, input);
-    const failures = await FailuresFile.open(failuresPath, input, options.overwrite ?? false);
-    return await importRows(client, input, fields, failures, options);
+    if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
+    const failuresPath = flags.failures ?? defaultFailuresPath(path, input);
+    const failures = await FailuresFile.open(failuresPath, input, flags.overwrite ?? false);
+    return await importRows(client, input, fields, failures, json, terminal);
   } finally {
     await input.close();
   }
 }
 
-/** Beside a file, or in the current folder for a pipe. */
+/** Makes `tracking_number`, `Tracking Number` and `trackingNumber` one name. */
+function normalizeName(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]/g, '');
+}
+
+/** Finds the field of each column, or undefined for one that is not sent. */
+function resolveFields(columns: readonly string[], fileName: string): readonly (string | undefined)[] {
+  const fields = columns.map((name) => FIELD_BY_NAME.get(normalizeName(name)));
+  const names = columns.map((name, index) => fields[index] ?? name);
+  const twice = names.find((name, index) => name !== '' && names.indexOf(name) !== index);
+  if (twice !== undefined)
+    throw new CommandError(`Expected each column of ${fileName} once, got ${plain(twice)} twice`);
+  if (!fields.includes('trackingNumber')) {
+    const got = plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH);
+    throw new CommandError(
+      `Expected ${fileName} to have a column trackingNumber in its first line, got ${got}`,
+    );
+  }
+  return fields;
+}
+
+/** Builds the creation request of a row; an empty cell is a field that is left out. */
+function buildRowInput(cells: readonly string[], fields: readonly (string | undefined)[]): TrackerInput {
+  const named = fields.flatMap((field, index) => {
+    const text = cells[index] ?? '';
+    return field === undefined || text === '' ? [] : [[field, text] as const];
+  });
+  const {
+    trackingNumber = '',
+    courierCode,
+    recipientEmail,
+    recipientName,
+    ...texts
+  } = Object.fromEntries(named);
+  const recipient = {
+    ...(recipientEmail !== undefined && { email: recipientEmail }),
+    ...(recipientName !== undefined && { name: recipientName }),
+  };
+  return {
+    ...texts,
+    trackingNumber,
+    ...(courierCode !== undefined && { courierCode: courierCode.split(/[\s;|]+/) }),
+    ...(Object.keys(recipient).length > 0 && { recipient }),
+  };
+}
+
+/** Returns a path beside the file, or in the current folder for a pipe. */
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   // Swedish dates are ISO 8601, in local time.
   const now = new Date();
@@ -51,13 +158,14 @@ function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   return `${stem}.failures-${digits.slice(0, 8)}-${digits.slice(8)}-${milliseconds}.csv`;
 }
 
-/** Sends the rows of one file, and tells what became of them. */
+/** Sends the rows of one file, and prints a summary. */
 async function importRows(
   client: TrackingClient,
   input: CsvInput,
   fields: readonly (string | undefined)[],
   failures: FailuresFile,
-  { json, terminal }: ImportOptions,
+  json: boolean,
+  terminal: Terminal,
 ): Promise<number> {
   const { signal } = terminal;
   /** Rows whose outcome is not known yet, by their place in the file. */
@@ -67,10 +175,10 @@ async function importRows(
     for await (const row of input.rows()) {
       rows.set(index, row);
       index += 1;
-      yield buildInput(row.cells, fields);
+      yield buildRowInput(row.cells, fields);
     }
   };
-  const bar = progressBar(terminal);
+  const bar = createProgressBar(terminal);
   bar?.start(input.total, 0, { created: 0 });
   const run = client.trackers.createMany(inputs(), {
     signal,
@@ -86,7 +194,7 @@ async function importRows(
       const row = rows.get(outcome.index) ?? { line, cells: [] };
       rows.delete(outcome.index);
       line = row.line;
-      if (json) printJson(terminal, describeOutcome(outcome, line));
+      if (json) terminal.printJson(describeOutcome(outcome, line));
       if (outcome.status === 'created' || outcome.status === 'existing') continue;
       await failures.add(outcome, row).catch((error: unknown) => stopAtFile(error, line));
       if (stop !== undefined) break;
@@ -99,15 +207,15 @@ async function importRows(
     await failures.close().catch((error: unknown) => stopAtFile(error, line));
   }
   // With `--json` a program reads stdout, so sentences for people go to stderr.
-  const say = (text: string) => (json ? terminal.stderr.write(`${text}\n`) : print(terminal, text));
-  for (const text of summaryLines(run.summary(), input.total, failures, terminal)) say(text);
+  const say = (text: string) => (json ? terminal.stderr.write(`${text}\n`) : terminal.print(text));
+  for (const text of formatSummary(run.summary(), input.total, failures, terminal)) say(text);
   if (stop === undefined) return failures.count > 0 ? EXIT.failed : EXIT.done;
   const advice = 'Run the same command again to go on: what exists is found again, not created twice.';
-  warn(terminal, `${stop}. ${advice}`);
+  terminal.warn(`${stop}. ${advice}`);
   return signal.aborted && !(signal.reason instanceof OutputError) ? EXIT.interrupted : EXIT.failed;
 }
 
-function summaryLines(
+function formatSummary(
   summary: BulkSummary,
   total: number,
   failures: FailuresFile,
@@ -125,27 +233,16 @@ function summaryLines(
   for (const { text, line, count: times } of reasons.slice(0, MAX_REASONS))
     lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
   if (reasons.length > MAX_REASONS) lines.push(`  and ${reasons.length - MAX_REASONS} other reasons`);
-  if (failures.count > 0) lines.push(`Row by row: ${failures.path}`);
+  if (failures.count > 0) lines.push(`Failed rows: ${failures.path}`);
   return lines;
 }
-
-/** The reasons that the summary shows. */
-const MAX_REASONS = 5;
-
-const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
-  ['created', 'new trackers'],
-  ['existing', 'the same payload existed already'],
-  ['invalid', 'broke a rule, never sent'],
-  ['error', 'refused by the service, or not sent'],
-  ['unknown', 'sent, and the response was lost: safe to import again'],
-];
 
 function describeOutcome({ input, status, tracker, errors }: BulkOutcome, line: number) {
   const { trackingNumber } = input;
   return { line, status, trackingNumber, trackerId: tracker?.trackerId ?? null, errors: errors ?? [] };
 }
 
-function progressBar({ stderr }: Terminal): cliProgress.SingleBar | undefined {
+function createProgressBar({ stderr }: Terminal): cliProgress.SingleBar | undefined {
   if (!stderr.isTTY) return undefined;
   const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
   return new cliProgress.SingleBar(

@@ -1,29 +1,40 @@
+import type { Command } from 'commander';
 import type { Tracker, TrackingClient } from 'tracking-client';
-import { tableText } from './table.ts';
-import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
-import { plain, timeText } from './text.ts';
+import { addServiceFlags, type Context, createClient, type ServiceFlags, wholeNumber } from './flags.ts';
+import { EXIT, type Terminal } from './terminal.ts';
+import { formatTable, formatTime, plain } from './text.ts';
 
-export interface ListOptions {
-  /** Trackers to print at most. Default 100. */
-  readonly limit?: number | undefined;
-  /** True to leave out what the service tracks no more. */
-  readonly tracked?: boolean | undefined;
-  readonly json?: boolean | undefined;
-  readonly terminal: Terminal;
+interface ListFlags extends ServiceFlags {
+  readonly limit?: number;
+  readonly tracked?: boolean;
 }
 
 const DEFAULT_LIMIT = 100;
+/** A longer list is of no use to a person. */
+const MAX_LIMIT = 100_000;
 const MAX_PAGE_SIZE = 500;
 
+export function addList(program: Command, { terminal, logger, end }: Context): void {
+  const command = program
+    .command('list')
+    .description('list the trackers of the account, newest first')
+    .option('--tracked', 'only those that are still tracked')
+    .option('--limit <number>', 'how many at most (default: 100)', wholeNumber('limit', MAX_LIMIT));
+  addServiceFlags(command).action(async (flags: ListFlags) => {
+    end(await printTrackers(createClient(flags, logger), flags, terminal));
+  });
+}
+
 /** Prints the trackers of the account, newest first. */
-export async function list(
+async function printTrackers(
   client: TrackingClient,
-  { limit = DEFAULT_LIMIT, tracked = false, json, terminal }: ListOptions,
+  { limit = DEFAULT_LIMIT, tracked = false, json }: ListFlags,
+  terminal: Terminal,
 ): Promise<number> {
   const found: Tracker[] = [];
   let count = 0;
   let hasMore = false;
-  // With a filter, nobody knows how many have to be looked at.
+  // A filter may skip any number of trackers, so it reads the largest pages.
   const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
   const all = client.trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal });
   for await (const tracker of all) {
@@ -31,28 +42,28 @@ export async function list(
     hasMore = count >= limit;
     if (hasMore) break;
     count += 1;
-    if (json) printJson(terminal, tracker);
+    if (json) terminal.printJson(tracker);
     else found.push(tracker);
   }
-  if (found.length > 0) print(terminal, trackersTable(found, terminal));
+  if (found.length > 0) terminal.print(formatTrackers(found, terminal));
   if (count === 0)
-    warn(terminal, tracked ? 'The service tracks none of your trackers' : 'There are no trackers');
-  if (hasMore) warn(terminal, `The newest ${limit}; --limit shows more`);
+    terminal.warn(tracked ? 'The service tracks none of your trackers' : 'There are no trackers');
+  if (hasMore) terminal.warn(`The newest ${limit}; --limit shows more`);
   return EXIT.done;
 }
 
-function trackersTable(trackers: readonly Tracker[], { colours }: Terminal): string {
+function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): string {
   const rows = trackers.map(({ trackingNumber, isTracked, createdAt, trackerId, clientTrackerId }) => [
     plain(trackingNumber),
     isTracked ? colours.green('tracked') : colours.dim('stopped'),
     // The time of day would push the ids off a screen of 80 columns.
-    timeText(createdAt?.slice(0, 10)),
+    formatTime(createdAt?.slice(0, 10)),
     plain(trackerId),
     plain(clientTrackerId ?? ''),
   ]);
   const head = ['Number', 'State', 'Created', 'Id', 'Client id'];
   const width = rows.some((cells) => cells.at(-1) !== '') ? head.length : head.length - 1;
-  return tableText(
+  return formatTable(
     head.slice(0, width),
     rows.map((cells) => cells.slice(0, width)),
   );

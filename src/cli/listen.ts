@@ -1,56 +1,58 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Command } from 'commander';
 import { createWebhookHandler, toNodeHandler, type WebhookTracker } from 'tracking-client/webhooks';
-import {
-  EXIT,
-  explainListenFailure,
-  formatReason,
-  print,
-  printJson,
-  type Terminal,
-  untilAborted,
-  warn,
-} from './terminal.ts';
-import { eventText, milestoneText, plain } from './text.ts';
+import { addListenFlags, type Context, secretOption } from './flags.ts';
+import { EXIT, explainListenFailure, formatReason, type Terminal, untilAborted } from './terminal.ts';
+import { formatClock, formatEvent, formatMilestone, plain } from './text.ts';
 
-export interface ListenOptions {
+interface ListenFlags {
   readonly host: string;
   readonly port: number;
-  readonly secret?: string | undefined;
-  readonly json?: boolean | undefined;
-  readonly terminal: Terminal;
+  readonly secret?: string;
+  readonly json?: boolean;
 }
 
 /** How long a webhook under way may take to end when the command stops. */
 const STOP_GRACE_MS = 2000;
 
+export function addListen(program: Command, { terminal, end }: Context): void {
+  const command = program.command('listen').description('receive webhooks and print them');
+  addListenFlags(command, 3000)
+    .addOption(secretOption('--secret <secret>', 'better set as a variable'))
+    .option('--json', 'print JSON, one value a line')
+    .action(async (flags: ListenFlags) => {
+      end(await listen(flags, terminal));
+    });
+}
+
 /** Receives webhooks and prints each event once, until Ctrl-C. */
-export async function listen({ host, port, secret, json, terminal }: ListenOptions): Promise<number> {
+async function listen({ host, port, secret, json }: ListenFlags, terminal: Terminal): Promise<number> {
   const { colours, signal } = terminal;
-  const time = () => colours.dim(new Date().toTimeString().slice(0, 8));
+  const time = () => formatClock(Date.now(), colours);
   const show = ({ trackingNumber, trackerId }: WebhookTracker, text: string, value: object) => {
-    if (json) return printJson(terminal, { trackingNumber, trackerId, ...value });
-    print(terminal, `${time()} ${colours.bold(plain(trackingNumber ?? trackerId ?? 'unknown'))} ${text}`);
+    if (json) return terminal.printJson({ trackingNumber, trackerId, ...value });
+    terminal.print(`${time()} ${colours.bold(plain(trackingNumber ?? trackerId ?? 'unknown'))} ${text}`);
   };
   const handler = createWebhookHandler({
     secret: secret ?? false,
-    onError: (error) => warn(terminal, plain(formatReason(error))),
+    onError: (error) => terminal.warn(plain(formatReason(error))),
     onEvent: (event, { message: { tracker, metadata } }) => {
-      const text = `${milestoneText(event.statusMilestone, colours)} ${eventText(event, colours)}`;
+      const text = `${formatMilestone(event.statusMilestone, colours)} ${formatEvent(event, colours)}`;
       show(tracker, text, { topic: metadata?.topic, event });
     },
     onProofOfDelivery: ({ tracker, metadata, data }) =>
       show(tracker, 'proof of delivery', { topic: metadata.topic, data }),
     onOther: (message) => {
       const topic = message.metadata?.topic ?? 'unknown';
-      if (json) printJson(terminal, message);
-      else print(terminal, `${time()} a webhook of the topic ${plain(topic)}`);
+      if (json) terminal.printJson(message);
+      else terminal.print(`${time()} a webhook of the topic ${plain(topic)}`);
     },
     onReport: ({ handled, duplicates }) => {
       if (handled === 0 && duplicates > 0 && !json)
-        print(terminal, `${time()} ${colours.dim('all known already')}`);
+        terminal.print(`${time()} ${colours.dim('all known already')}`);
     },
-    onRefused: (error) => warn(terminal, `refused: ${plain(formatReason(error))}`),
+    onRefused: (error) => terminal.warn(`refused: ${plain(formatReason(error))}`),
   });
   const server = createServer(toNodeHandler(handler));
   await new Promise<void>((done, fail) => {
@@ -60,11 +62,10 @@ export async function listen({ host, port, secret, json, terminal }: ListenOptio
   // `address()` is an object for every server that listens on a port.
   const bound = (server.address() as AddressInfo).port;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/webhooks`;
-  if (json) printJson(terminal, { listening: url });
-  else print(terminal, `Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops it.')}`);
+  if (json) terminal.printJson({ listening: url });
+  else terminal.print(`Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops it.')}`);
   if (secret === undefined)
-    warn(
-      terminal,
+    terminal.warn(
       'Without a secret, whoever reaches this URL is believed; TRACKING_WEBHOOK_SECRET sets one.',
     );
   await untilAborted(signal);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { run } from './program.ts';
-import { coloursFor, OutputError } from './terminal.ts';
+import { createColours, OutputError, Terminal } from './terminal.ts';
 
 /** The terminal and npx each pass on one Ctrl-C, so two signals within this time count as one. */
 const SAME_SIGNAL_MS = 500;
@@ -10,7 +10,7 @@ const controller = new AbortController();
 let stoppedAtMs = Number.POSITIVE_INFINITY;
 const stop = (signal: NodeJS.Signals) => {
   if (performance.now() - stoppedAtMs > SAME_SIGNAL_MS) {
-    // The default action of the signal ends the process even while a read blocks a thread; `process.exit` waits for it.
+    // The signal's default action ends the process even while a read blocks a thread; `process.exit` waits for the read.
     process.off(signal, stop).kill(process.pid, signal);
   }
   stoppedAtMs = Math.min(stoppedAtMs, performance.now());
@@ -22,8 +22,8 @@ stdout.on('error', (error) => controller.abort(new OutputError(error)));
 // Nobody is left to be told.
 stderr.on('error', () => {});
 
-const colours = coloursFor(stdout.isTTY === true, env);
-const terminal = { stdout, stderr, colours, signal: controller.signal };
+const colours = createColours(stdout.isTTY === true, env);
+const terminal = new Terminal(stdout, stderr, colours, controller.signal);
 void run(process.argv.slice(2), terminal).then((exitCode) => {
   stdout.write('', (error) => {
     // The error of the last line may come before its event.

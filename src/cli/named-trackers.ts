@@ -1,3 +1,4 @@
+import { type Command, Option } from 'commander';
 import {
   ConflictError,
   InvalidRequestError,
@@ -7,19 +8,54 @@ import {
   type TrackerRequestOptions,
   type TrackingClient,
 } from 'tracking-client';
-import { CommandError, EXIT, formatReason, print, printJson, type Terminal, warn } from './terminal.ts';
+import { addServiceFlags, type Context, createClient, type ServiceFlags } from './flags.ts';
+import { CommandError, EXIT, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** The values of `--by`. They say which name of a tracker the command line gives. */
-export const NAMES = ['id', 'client-id', 'number'] as const;
+/** The values of `--by`, which says how the command line names trackers. */
+const NAMES = ['id', 'client-id', 'number'] as const;
 
-export interface NamedTrackersOptions {
+interface NamedTrackersFlags extends ServiceFlags {
   readonly by: (typeof NAMES)[number];
-  readonly json?: boolean | undefined;
-  readonly terminal: Terminal;
 }
 
-/** True for an error that the next name may not meet. */
+/** Acts on one tracker; returns a value for programs and a line for people. */
+type Action = (
+  client: TrackingClient,
+  id: string,
+  options: TrackerRequestOptions,
+) => Promise<{ readonly value: unknown; readonly text: string }>;
+
+/**
+ * Makes a command act on the trackers that its arguments name, one after the other. Each prints one line; one that fails
+ * does not stop the others.
+ */
+export function addNamedTrackersAction(command: Command, context: Context, act: Action): void {
+  const { terminal, logger, end } = context;
+  command.addOption(new Option('--by <name>', 'how trackers are named').choices(NAMES).default('id'));
+  addServiceFlags(command).action(async (names: string[], flags: NamedTrackersFlags) => {
+    const client = createClient(flags, logger);
+    const { by, json } = flags;
+    const { signal } = terminal;
+    const options = { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' as const }) };
+    for (const name of names) {
+      try {
+        const id = by === 'number' ? await findByNumber(client, name, signal) : name;
+        const { value, text } = await act(client, id, options);
+        if (json) terminal.printJson(value);
+        else terminal.print(text);
+      } catch (error) {
+        if (!isAboutOneTracker(error)) throw error;
+        const message = plain(formatReason(error));
+        if (json) terminal.printJson({ name, error: message });
+        else terminal.warn(`${plain(name)}  ${message}`);
+        end(EXIT.failed);
+      }
+    }
+  });
+}
+
+/** True for an error that concerns one tracker only, so that the next one is still tried. */
 export function isAboutOneTracker(error: unknown): boolean {
   return [
     RequestValidationError,
@@ -31,40 +67,7 @@ export function isAboutOneTracker(error: unknown): boolean {
   ].some((type) => error instanceof type);
 }
 
-/** The result of an action: a value for programs, and a line for people. */
-export interface NamedOutcome {
-  readonly value: unknown;
-  readonly text: string;
-}
-
-/** Runs an action for one tracker after the other. Each prints one line; one that fails does not stop the others. */
-export async function forEachNamed(
-  client: TrackingClient,
-  names: readonly string[],
-  { by, json, terminal }: NamedTrackersOptions,
-  action: (id: string, options: TrackerRequestOptions) => Promise<NamedOutcome>,
-): Promise<number> {
-  const { signal } = terminal;
-  let exitCode: number = EXIT.done;
-  for (const name of names) {
-    try {
-      const id = by === 'number' ? await findByNumber(client, name, signal) : name;
-      const request = { signal, ...(by === 'client-id' && { searchBy: 'clientTrackerId' as const }) };
-      const { value, text } = await action(id, request);
-      if (json) printJson(terminal, value);
-      else print(terminal, text);
-    } catch (error) {
-      if (!isAboutOneTracker(error)) throw error;
-      const message = plain(formatReason(error));
-      if (json) printJson(terminal, { name, error: message });
-      else warn(terminal, `${plain(name)}  ${message}`);
-      exitCode = EXIT.failed;
-    }
-  }
-  return exitCode;
-}
-
-/** Numbers are not unique: of several trackers it is not for us to choose. */
+/** Finds the only tracker of a number. Numbers are not unique, so several trackers are an error that names their ids. */
 async function findByNumber(client: TrackingClient, number: string, signal: AbortSignal): Promise<string> {
   const trackings = await client.trackers.resultsByTrackingNumber(number, { signal });
   const ids = [...new Set(trackings.flatMap(({ tracker }) => tracker?.trackerId ?? []))];

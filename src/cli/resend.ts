@@ -1,16 +1,13 @@
-import type { TrackingClient } from 'tracking-client';
-import { forEachNamed, type NamedTrackersOptions } from './named-trackers.ts';
+import type { Command } from 'commander';
+import type { Context } from './flags.ts';
+import { addNamedTrackersAction } from './named-trackers.ts';
 import { plain } from './text.ts';
 
-/** Has the webhook events of trackers pushed again. */
-export function resend(
-  client: TrackingClient,
-  names: readonly string[],
-  options: NamedTrackersOptions,
-): Promise<number> {
-  const { colours } = options.terminal;
-  return forEachNamed(client, names, options, async (id, request) => {
-    const { totalResent } = await client.trackers.resendWebhookEvents(id, request);
+export function addResend(program: Command, context: Context): void {
+  const command = program.command('resend <trackers...>').description('have webhooks sent again');
+  const { colours } = context.terminal;
+  addNamedTrackersAction(command, context, async (client, id, options) => {
+    const { totalResent } = await client.trackers.resendWebhookEvents(id, options);
     const count =
       totalResent === undefined ? 'its events' : `${totalResent} event${totalResent === 1 ? '' : 's'}`;
     return {

@@ -1,16 +1,14 @@
-import type { TrackingClient } from 'tracking-client';
-import { forEachNamed, type NamedTrackersOptions } from './named-trackers.ts';
+import type { Command } from 'commander';
+import type { Context } from './flags.ts';
+import { addNamedTrackersAction } from './named-trackers.ts';
 import { plain } from './text.ts';
 
-/** Stops tracking shipments, and frees their client ids. */
-export function stop(
-  client: TrackingClient,
-  names: readonly string[],
-  options: NamedTrackersOptions,
-): Promise<number> {
-  const { colours } = options.terminal;
-  return forEachNamed(client, names, options, async (id, request) => {
-    const tracker = await client.trackers.update(id, { isSubscribed: false }, request);
+/** `stop` also frees the client ids of the trackers. */
+export function addStop(program: Command, context: Context): void {
+  const command = program.command('stop <trackers...>').description('stop tracking shipments, for good');
+  const { colours } = context.terminal;
+  addNamedTrackersAction(command, context, async (client, id, options) => {
+    const tracker = await client.trackers.update(id, { isSubscribed: false }, options);
     const number = colours.bold(plain(tracker.trackingNumber));
     return { value: tracker, text: `${number}  no longer tracked  ${colours.dim(plain(tracker.trackerId))}` };
   });

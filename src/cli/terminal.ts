@@ -5,27 +5,51 @@ import pc from 'picocolors';
 /** Functions that colour text, or leave it as it is. */
 export type Colours = ReturnType<typeof pc.createColors>;
 
+type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'rows' | 'columns'>>;
+
 /** Where a command prints, and what ends it. */
-export interface Terminal {
-  /** The result, which a pipe gets. */
-  readonly stdout: NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'rows' | 'columns'>>;
-  /** Progress, warnings and failures. */
-  readonly stderr: NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY'>>;
+export class Terminal {
+  /** Gets the result; it may be a pipe. */
+  readonly stdout: OutputStream;
+  /** Gets progress, warnings and failures. */
+  readonly stderr: OutputStream;
   readonly colours: Colours;
   /** Aborts at Ctrl-C, when the process is told to end, and with an `OutputError` when nothing more can be printed. */
   readonly signal: AbortSignal;
+
+  constructor(stdout: OutputStream, stderr: OutputStream, colours: Colours, signal: AbortSignal) {
+    this.stdout = stdout;
+    this.stderr = stderr;
+    this.colours = colours;
+    this.signal = signal;
+  }
+
+  print(line: string): void {
+    this.stdout.write(`${line}\n`);
+  }
+
+  /** Prints one line of JSON; escapes characters that a terminal obeys or that other readers take for the end of a line. */
+  printJson(value: unknown): void {
+    const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    const json = JSON.stringify(value);
+    this.print(json.replace(/[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, toEscape));
+  }
+
+  warn(line: string): void {
+    this.stderr.write(`${this.colours.yellow(line)}\n`);
+  }
 }
 
 /** Exit codes, for scripts to branch on. */
 export const EXIT = {
   done: 0,
-  /** The service or the network said no, or some of several items failed. */
+  /** The service or the network refused, or some of several items failed. */
   failed: 1,
-  /** An argument, a file or the environment is not what it should be: nothing was sent. */
+  /** An argument, a file or the environment is wrong, and nothing was sent. */
   usage: 2,
   /** Nothing was found. */
   noResults: 3,
-  /** Ended by Ctrl-C before it was done, as shells count it. */
+  /** Ctrl-C ended the command before it was done; shells use the same code. */
   interrupted: 130,
 } as const;
 
@@ -39,36 +63,21 @@ export class CommandError extends Error {
   }
 }
 
-/** Nothing more can be printed. A reader that has seen enough, as `head`, is no failure and worth no line. */
+/** Nothing more can be printed. A reader that leaves early, such as `head`, is no failure and gets no message. */
 export class OutputError extends CommandError {
   constructor(error: NodeJS.ErrnoException) {
-    const isEnough = error.code === 'EPIPE';
-    super(isEnough ? '' : `Could not print: ${formatReason(error)}`, isEnough ? EXIT.done : EXIT.failed);
+    const hasLeft = error.code === 'EPIPE';
+    super(hasLeft ? '' : `Could not print: ${formatReason(error)}`, hasLeft ? EXIT.done : EXIT.failed);
   }
 }
 
-/** Colours for a terminal, unless `NO_COLOR` holds anything (no-color.org) or the terminal is dumb. */
-export function coloursFor(isTerminal: boolean, environment: NodeJS.ProcessEnv): Colours {
+/** Creates colours for a terminal, unless `NO_COLOR` holds anything (no-color.org) or the terminal is dumb. */
+export function createColours(isTerminal: boolean, environment: NodeJS.ProcessEnv): Colours {
   const isOff = (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   return pc.createColors(isTerminal && !isOff);
 }
 
-export function print({ stdout }: Terminal, line: string): void {
-  stdout.write(`${line}\n`);
-}
-
-/** Prints one line of JSON, without characters that a terminal obeys or that other readers take for the end of the line. */
-export function printJson(terminal: Terminal, value: unknown): void {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  const json = JSON.stringify(value);
-  print(terminal, json.replace(/[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, escaped));
-}
-
-export function warn({ stderr, colours }: Terminal, line: string): void {
-  stderr.write(`${colours.yellow(line)}\n`);
-}
-
-/** The reason of an error for a person: `permission denied (EACCES)` of the system, or the message. */
+/** Formats the reason of an error for a person: `permission denied (EACCES)` for a system error, else the message. */
 export function formatReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const [, code, reason] = /\b(E[A-Z0-9]+): ([^,]+?)(?: [\d.:]+)?(?:,|$)/.exec(error.message) ?? [];

@@ -1,13 +1,22 @@
-import { ResultsNotReadyError, type TrackerInput, type TrackingClient } from 'tracking-client';
-import { sortEvents } from 'tracking-client/webhooks';
-import { EXIT, print, printJson, type Terminal, warn } from './terminal.ts';
-import { milestoneText, plain, timelineLine, timeText } from './text.ts';
+import type { Command } from 'commander';
+import { ResultsNotReadyError, sortEvents, type TrackerInput, type TrackingClient } from 'tracking-client';
+import { addShipmentFlags, buildInput, type Context, createClient, type ShipmentFlags } from './flags.ts';
+import { EXIT, type Terminal } from './terminal.ts';
+import { formatMilestone, formatTime, formatTimelineLine, plain } from './text.ts';
 
-/** Prints what is known of one shipment, oldest first. */
-export async function track(
+export function addTrack(program: Command, { terminal, logger, end }: Context): void {
+  const command = program.command('track <number>').description('print the timeline of one shipment');
+  addShipmentFlags(command).action(async (number: string, flags: ShipmentFlags) => {
+    end(await track(createClient(flags, logger), buildInput(number, flags), flags, terminal));
+  });
+}
+
+/** Prints the events of one shipment, oldest first. */
+async function track(
   client: TrackingClient,
   input: TrackerInput,
-  { json, terminal }: { readonly json?: boolean | undefined; readonly terminal: Terminal },
+  { json }: ShipmentFlags,
+  terminal: Terminal,
 ): Promise<number> {
   const { colours, signal } = terminal;
   const tracking = await client.trackers.track(input, { signal }).catch((error: unknown) => {
@@ -15,18 +24,18 @@ export async function track(
     throw error;
   });
   const events = sortEvents(tracking?.events ?? []);
-  if (json && tracking !== undefined) printJson(terminal, tracking);
+  if (json && tracking !== undefined) terminal.printJson(tracking);
   if (tracking === undefined || events.length === 0) {
     const number = plain(input.trackingNumber);
-    warn(terminal, `Nothing is known of ${number} yet. To wait for it: tracking-client watch ${number}`);
+    terminal.warn(`Nothing is known of ${number} yet. To wait for it: tracking-client watch ${number}`);
     return EXIT.noResults;
   }
   if (json) return EXIT.done;
   const { tracker, shipment } = tracking;
   const title = colours.bold(plain(tracker?.trackingNumber ?? input.trackingNumber));
-  print(terminal, `${title}  ${milestoneText(shipment?.statusMilestone, colours)}`);
+  terminal.print(`${title}  ${formatMilestone(shipment?.statusMilestone, colours)}`);
   const expected = shipment?.delivery?.estimatedDeliveryDate;
-  if (expected) print(terminal, `  expected ${timeText(expected).trim()}`);
-  for (const event of events) print(terminal, timelineLine(event, colours));
+  if (expected) terminal.print(`  expected ${formatTime(expected).trim()}`);
+  for (const event of events) terminal.print(formatTimelineLine(event, colours));
   return EXIT.done;
 }

@@ -1,30 +1,54 @@
-import { clearScreenDown, moveCursor } from 'node:readline';
+import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
 import { stripVTControlCharacters } from 'node:util';
-import type {
-  Logger,
-  PollContext,
-  PollManyUpdate,
-  TrackerInput,
-  TrackingClient,
-  TrackingEvent,
+import type { Command } from 'commander';
+import {
+  type Logger,
+  latestEvent,
+  type PollContext,
+  type PollManyUpdate,
+  sortEvents,
+  type TrackerInput,
+  type TrackingClient,
+  type TrackingEvent,
 } from 'tracking-client';
-import { latestEvent, sortEvents } from 'tracking-client/webhooks';
+import {
+  addShipmentFlags,
+  buildInput,
+  type Context,
+  createClient,
+  createLogger,
+  rejectFlag,
+  type ShipmentFlags,
+} from './flags.ts';
 import { isAboutOneTracker } from './named-trackers.ts';
-import { makeLogger } from './service.ts';
-import { tableText } from './table.ts';
-import { EXIT, formatReason, print, printJson, type Terminal, warn } from './terminal.ts';
-import { eventText, milestoneText, plain, timelineLine, timeText } from './text.ts';
+import { CommandError, EXIT, formatReason, type Terminal } from './terminal.ts';
+import { formatEvent, formatMilestone, formatTable, formatTime, formatTimelineLine, plain } from './text.ts';
 
-/** A new tracker has its first results within minutes, whatever the interval is. */
+interface WatchFlags extends ShipmentFlags {
+  readonly all?: boolean;
+  /** Milliseconds between two polls. */
+  readonly interval?: number;
+}
+
+const DEFAULT_INTERVAL_MS = 15 * 60_000;
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+/** A new tracker gets its first results within minutes, so its first polls do not wait for a long interval. */
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
 const REDRAW_MS = 1000;
-/** Lines of the screen that are no rows: the head and the foot of the table, a notice, the cursor. */
+/** Lines of the screen that hold no rows: head and foot of the table, a notice, the cursor. */
 const OTHER_LINES = 5;
 const MIN_EVENT_WIDTH = 20;
 
-/** What to watch: numbers, or every tracker that the service still tracks. */
-export type Watched = { readonly inputs: readonly TrackerInput[] } | 'all';
+interface Row {
+  readonly trackingNumber: string;
+  status?: string | undefined;
+  event?: TrackingEvent | undefined;
+  /** Undefined once watching has ended. */
+  nextPollAtMs: number | undefined;
+  /** Why watching has ended early; undefined when tracking has stopped. */
+  failure?: string;
+}
 
 interface WatchOptions {
   readonly intervalMs: number;
@@ -32,47 +56,52 @@ interface WatchOptions {
   readonly terminal: Terminal;
 }
 
-interface Row {
-  readonly trackingNumber: string;
-  status?: string | undefined;
-  event?: TrackingEvent | undefined;
-  /** Undefined once it is watched no more. */
-  nextPollAtMs: number | undefined;
-  /** Why it is watched no more; undefined when it has come to its end. */
-  failure?: string;
+export function addWatch(program: Command, { terminal, end }: Context): void {
+  const command = program
+    .command('watch [numbers...]')
+    .description('show shipments until none is tracked any more')
+    .option('--all', 'all trackers of the account that are still tracked')
+    .option('--interval <time>', 'time between two polls: 30s, 2h (default: 15m)', parseInterval);
+  addShipmentFlags(command).action(async (numbers: string[], flags: WatchFlags) => {
+    if (numbers.length > 0 === (flags.all ?? false))
+      throw new CommandError('Expected either tracking numbers or `--all`');
+    const inputs = flags.all ? undefined : numbers.map((number) => buildInput(number, flags));
+    const options = { json: flags.json, intervalMs: flags.interval ?? DEFAULT_INTERVAL_MS, terminal };
+    end(await new Watch((logger) => createClient(flags, logger), options).run(inputs));
+  });
 }
 
-/** Shows shipments until the service has stopped tracking all of them. */
-export async function watch(
-  clientWith: (logger: Logger) => TrackingClient,
-  watched: Watched,
-  options: WatchOptions,
-): Promise<number> {
-  return new Watch(clientWith, options).run(watched);
+function parseInterval(text: string): number {
+  const [, count = '', unit = 's'] = /^(\d{1,5})([smh])?$/.exec(text) ?? [];
+  const intervalMs = Number(count) * (UNITS_MS[unit] ?? 0);
+  if (intervalMs >= 1000 && intervalMs <= 24 * 3_600_000) return intervalMs;
+  return rejectFlag('interval', 'from 1s to 24h, as in 30s, 15m or 2h', text);
 }
 
-class Watch {
+/** Shows shipments, on a terminal in a table that is drawn over. */
+export class Watch {
   readonly #client: TrackingClient;
   readonly #options: WatchOptions;
   readonly #terminal: Terminal;
-  /** By the id of the tracker, or by the number where there is none. */
+  /** By tracker id, or by tracking number where there is no tracker. */
   readonly #rows = new Map<string, Row>();
   readonly #isLive: boolean;
-  /** Lines of the table on the screen. */
+  /** Number of lines of the table on the screen. */
   #drawnLines = 0;
 
-  constructor(clientWith: (logger: Logger) => TrackingClient, options: WatchOptions) {
-    this.#client = clientWith(makeLogger((line) => this.#warn(line)));
+  constructor(createClientWith: (logger: Logger) => TrackingClient, options: WatchOptions) {
+    this.#client = createClientWith(createLogger((line) => this.#warn(line)));
     this.#options = options;
     this.#terminal = options.terminal;
     this.#isLive = options.terminal.stdout.isTTY === true && !options.json;
   }
 
-  async run(watched: Watched): Promise<number> {
-    const ids = watched === 'all' ? this.#all() : this.#created(watched.inputs);
+  /** Watches some numbers, or all trackers, until the service has stopped tracking them. */
+  async run(inputs: readonly TrackerInput[] | undefined): Promise<number> {
+    const ids = inputs === undefined ? this.#listTracked() : this.#create(inputs);
     const redraw = this.#isLive ? setInterval(() => this.#redraw(), REDRAW_MS) : undefined;
     const polls = this.#client.trackers.pollMany(ids, {
-      intervalMs: (context) => this.#intervalOf(context),
+      intervalMs: (context) => this.#chooseInterval(context),
       initialDelayMs: 0,
       signal: this.#terminal.signal,
     });
@@ -82,11 +111,11 @@ class Watch {
       clearInterval(redraw);
       this.#redraw();
     }
-    if (this.#rows.size === 0) warn(this.#terminal, 'The service tracks none of your trackers');
+    if (this.#rows.size === 0) this.#terminal.warn('The service tracks none of your trackers');
     return [...this.#rows.values()].some(({ failure }) => failure !== undefined) ? EXIT.failed : EXIT.done;
   }
 
-  async *#all(): AsyncGenerator<string, void, undefined> {
+  async *#listTracked(): AsyncGenerator<string, void, undefined> {
     for await (const tracker of this.#client.trackers.listAll({ signal: this.#terminal.signal })) {
       if (!tracker.isTracked) continue;
       this.#add(tracker.trackerId, tracker.trackingNumber);
@@ -94,8 +123,8 @@ class Watch {
     }
   }
 
-  /** A tracker that exists is found again, so this uses up no quota for it. */
-  async *#created(inputs: readonly TrackerInput[]): AsyncGenerator<string, void, undefined> {
+  /** Creates the trackers. One that exists is found again, which uses no quota. */
+  async *#create(inputs: readonly TrackerInput[]): AsyncGenerator<string, void, undefined> {
     for (const input of inputs) {
       try {
         const { trackerId } = await this.#client.trackers.create(input, { signal: this.#terminal.signal });
@@ -114,7 +143,7 @@ class Watch {
     return row;
   }
 
-  #intervalOf({ id, tracking, poll }: PollContext): number {
+  #chooseInterval({ id, tracking, poll }: PollContext): number {
     const { intervalMs } = this.#options;
     const isFirst = tracking === undefined && poll <= FIRST_RESULTS_POLLS;
     const waitMs = isFirst ? Math.min(intervalMs, FIRST_RESULTS_INTERVAL_MS) : intervalMs;
@@ -139,10 +168,10 @@ class Watch {
       this.#redraw();
     } else if (this.#options.json) {
       const { trackerId } = tracking?.tracker ?? update.tracker ?? { trackerId: update.id };
-      printJson(this.#terminal, { trackingNumber, trackerId, poll, status, newEvents, stopped });
+      this.#terminal.printJson({ trackingNumber, trackerId, poll, status, newEvents, stopped });
     } else {
       const { colours } = this.#terminal;
-      for (const event of sortEvents(newEvents)) this.#print(row, timelineLine(event, colours));
+      for (const event of sortEvents(newEvents)) this.#print(row, formatTimelineLine(event, colours));
       if (poll === 1 && tracking === undefined) this.#print(row, '  no results yet');
       if (stopped) this.#print(row, `  ${plain(status ?? 'no results')}, and no longer tracked`);
     }
@@ -152,23 +181,25 @@ class Watch {
     row.nextPollAtMs = undefined;
     row.failure = plain(formatReason(error));
     const { trackingNumber, failure } = row;
-    if (this.#options.json) printJson(this.#terminal, { trackingNumber, error: failure });
+    if (this.#options.json) this.#terminal.printJson({ trackingNumber, error: failure });
     else this.#warn(`${trackingNumber}  ${failure}`);
   }
 
-  /** Above the table, which a line of another stream would tear apart. */
+  /** Prints a line above the table, which a line of another stream would break. */
   #warn(line: string): void {
     this.#clear();
-    warn(this.#terminal, line);
+    this.#terminal.warn(line);
     this.#redraw();
   }
 
   #print({ trackingNumber }: Row, text: string): void {
-    print(this.#terminal, `${this.#terminal.colours.bold(trackingNumber)}${text}`);
+    this.#terminal.print(`${this.#terminal.colours.bold(trackingNumber)}${text}`);
   }
 
   #clear(): void {
     if (this.#drawnLines === 0) return;
+    // At Ctrl-C, a terminal prints `^C` and leaves the cursor behind it.
+    cursorTo(this.#terminal.stdout, 0);
     moveCursor(this.#terminal.stdout, 0, -this.#drawnLines);
     clearScreenDown(this.#terminal.stdout);
     this.#drawnLines = 0;
@@ -178,11 +209,11 @@ class Watch {
     if (!this.#isLive || this.#rows.size === 0) return;
     this.#clear();
     const table = this.#table();
-    print(this.#terminal, table);
+    this.#terminal.print(table);
     this.#drawnLines = table.split('\n').length;
   }
 
-  /** As many rows as the screen has room for; those that still move first. */
+  /** Formats as many rows as the screen has room for, first those that are still watched. */
   #table(): string {
     const { stdout, colours } = this.#terminal;
     const room = Math.max(1, (stdout.rows ?? 24) - OTHER_LINES);
@@ -190,11 +221,11 @@ class Watch {
     const shown = rows.slice(0, room).map((row) => this.#cells(row));
     const head = ['Number', 'Status', 'Last event', 'Next poll'];
     const widths = head.map((_, index) =>
-      Math.max(...[head, ...shown].map((cells) => widthOf(cells[index]))),
+      Math.max(...[head, ...shown].map((cells) => measureWidth(cells[index]))),
     );
     const [number = 0, status = 0, , next = 0] = widths.map((width) => width + 2);
     const event = Math.max(MIN_EVENT_WIDTH, (stdout.columns ?? 80) - number - status - next);
-    const table = tableText(head, shown, [number, status, event, next]);
+    const table = formatTable(head, shown, [number, status, event, next]);
     const hidden = rows.length - room;
     const ended = rows.filter(hasEnded).length;
     const more = hidden > 0 ? `, ${hidden} of them not shown` : '';
@@ -205,9 +236,9 @@ class Watch {
   #cells({ trackingNumber, status, event, nextPollAtMs, failure }: Row): string[] {
     const { colours } = this.#terminal;
     if (failure !== undefined) return [trackingNumber, colours.red('failed'), failure, ''];
-    const when = event === undefined ? '' : colours.dim(timeText(event.occurrenceDatetime));
-    const what = event === undefined ? '' : eventText(event, colours);
-    const state = status === undefined ? colours.dim('no results yet') : milestoneText(status, colours);
+    const when = event === undefined ? '' : colours.dim(formatTime(event.occurrenceDatetime));
+    const what = event === undefined ? '' : formatEvent(event, colours);
+    const state = status === undefined ? colours.dim('no results yet') : formatMilestone(status, colours);
     const next = nextPollAtMs === undefined ? colours.dim('ended') : formatWait(nextPollAtMs - Date.now());
     return [trackingNumber, state, `${when} ${what}`.trim(), next];
   }
@@ -217,8 +248,8 @@ function hasEnded({ nextPollAtMs }: Row): boolean {
   return nextPollAtMs === undefined;
 }
 
-/** The width of a cell, colours not counted. */
-function widthOf(cell = ''): number {
+/** Measures a cell without its colours. */
+function measureWidth(cell = ''): number {
   return stripVTControlCharacters(cell).length;
 }
 

@@ -1,142 +1,183 @@
-import { TrackingClient } from 'tracking-client';
 import {
   createFakeTrackingService,
   createWebhookSender,
   type FakeTrackingService,
-  type FakeTrackingServiceOptions,
 } from 'tracking-client/testing';
-import { describe, expect, it } from 'vitest';
-import { couriers } from '../../src/cli/couriers.ts';
-import { list } from '../../src/cli/list.ts';
-import { resend } from '../../src/cli/resend.ts';
-import { stop } from '../../src/cli/stop.ts';
-import { makeTerminal } from './make-terminal.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { connect, runLine } from './make-terminal.ts';
 
-const NUMBERS = ['RR123456785CN', 'LA680658838NL', 'LP000000001CN'];
+const NUMBER = 'RR123456785CN';
 
-async function setUp(options: FakeTrackingServiceOptions = {}) {
-  const fake = createFakeTrackingService({ resultsDelayMs: 0, ...options });
-  const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-  const ids: string[] = [];
-  for (const [index, trackingNumber] of NUMBERS.entries()) {
-    const input = { trackingNumber, clientTrackerId: `order-${index}` };
-    ids.push((await client.trackers.create(input)).trackerId);
+/** Connects to a fake with three trackers. */
+async function connectWithTrackers(fake?: FakeTrackingService) {
+  const connected = connect(fake ?? createFakeTrackingService({ resultsDelayMs: 0, limits: false }));
+  const headers = { authorization: 'Bearer any', 'content-type': 'application/json' };
+  for (const [index, trackingNumber] of [NUMBER, 'LA680658838NL', 'LP000000001CN'].entries()) {
+    const body = JSON.stringify({ trackingNumber, clientTrackerId: `order-${index}` });
+    await connected.fetch(`${connected.baseUrl}/trackers`, { method: 'POST', headers, body });
   }
-  const [first = '', second = '', third = ''] = ids;
-  return { fake, client, ids: [first, second, third] as const, ...makeTerminal() };
+  const [first = '', second = '', third = ''] = connected.trackers.map(({ trackerId }) => trackerId);
+  return { fake: connected, ids: [first, second, third] as const };
 }
 
-/** Pushes what waits: only what was pushed can be sent again. */
-function push(fake: FakeTrackingService) {
-  return createWebhookSender({ target: () => new Response(), fake }).flush();
-}
+beforeEach(() => {
+  vi.useFakeTimers({ now: new Date(2026, 2, 10), toFake: ['Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('track', () => {
+  it('a shipment with events → its milestone and its timeline, oldest first, exit code 0', async () => {
+    connect()
+      .shipment(NUMBER)
+      .addEvent({ occurrenceDatetime: '2026-03-04T17:12:57+08:00', location: 'Beijing' })
+      .deliver({ occurrenceDatetime: '2026-03-09' })
+      .update({ delivery: { estimatedDeliveryDate: '2026-03-09' } });
+    const { exitCode, lines } = await runLine(`track ${NUMBER}`);
+    expect(exitCode).toBe(0);
+    expect(lines()).toEqual([
+      `${NUMBER}  delivered`,
+      '  expected 9 Mar',
+      '  ○  4 Mar 17:12  In transit · Beijing',
+      '  ●  9 Mar        Delivered',
+    ]);
+  });
+
+  it('nothing known yet → says how to wait for it, exit code 3', async () => {
+    connect();
+    expect(await runLine(`track ${NUMBER}`)).toMatchObject({
+      exitCode: 3,
+      stdout: '',
+      stderr: `Nothing is known of ${NUMBER} yet. To wait for it: tracking-client watch ${NUMBER}\n`,
+    });
+  });
+
+  it('--json → the tracking in one line', async () => {
+    connect().shipment(NUMBER).deliver();
+    const { exitCode, stdout } = await runLine(`track ${NUMBER} --json`);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ shipment: { statusMilestone: 'delivered' } });
+  });
+
+  it('a courier who writes control characters → they reach no terminal', async () => {
+    connect().shipment(NUMBER).addEvent({ status: 'at\u001b[2J home\r\nnow', location: '\u0007Ulm' });
+    expect((await runLine(`track ${NUMBER}`)).stdout).toContain(' at home now · Ulm\n');
+  });
+
+  it('hints → those of the tracker that is created', async () => {
+    const fake = connect();
+    fake.shipment(NUMBER).deliver();
+    await runLine(`track ${NUMBER} --courier us-post --courier cn-post --destination US --post-code 94901`);
+    expect(fake.requests[0]?.body).toEqual({
+      trackingNumber: NUMBER,
+      courierCode: ['us-post', 'cn-post'],
+      destinationCountryCode: 'US',
+      destinationPostCode: '94901',
+    });
+  });
+});
 
 describe('list', () => {
   it('trackers → number, state, date, ids, newest first, exit code 0', async () => {
-    const { fake, client, ids, terminal, lines } = await setUp();
-    fake.shipment(NUMBERS[1] ?? '').stopTracking();
-    expect(await list(client, { terminal })).toBe(0);
+    const { fake, ids } = await connectWithTrackers();
+    fake.shipment('LA680658838NL').stopTracking();
+    const { exitCode, lines } = await runLine('list');
+    expect(exitCode).toBe(0);
     expect(lines()).toEqual([
       expect.stringMatching(/^Number +State +Created +Id +Client id$/),
       expect.stringMatching(new RegExp(`^LP000000001CN +tracked +\\d+ \\w+ +${ids[2]} +order-2$`)),
       expect.stringMatching(/^LA680658838NL +stopped /),
       expect.stringMatching(/^RR123456785CN +tracked /),
     ]);
+    const tracked = (await runLine('list --tracked')).lines();
+    expect(tracked).toEqual([expect.anything(), expect.stringMatching(/^LP/), expect.stringMatching(/^RR/)]);
   });
 
   it('no client ids → no column for them, and at most 80 columns', async () => {
-    const fake = createFakeTrackingService();
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-    await client.trackers.create({ trackingNumber: '9400115901047177598206' });
-    const { terminal, lines } = makeTerminal();
-    await list(client, { terminal });
+    connect();
+    await runLine('track 9400115901047177598206');
+    const { lines } = await runLine('list');
     expect(lines()[0]).toMatch(/Id$/);
     expect(Math.max(...lines().map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it('--tracked → without those that have stopped', async () => {
-    const { fake, client, terminal, output } = await setUp();
-    fake.shipment(NUMBERS[1] ?? '').stopTracking();
-    await list(client, { tracked: true, terminal });
-    expect(output.stdout).not.toContain(NUMBERS[1]);
-    expect(output.stdout.trim().split('\n')).toHaveLength(3);
-  });
-
-  it('more than --limit → the newest, and a word about it', async () => {
-    const { client, terminal, lines, output } = await setUp();
-    await list(client, { limit: 2, terminal });
-    expect(lines()).toHaveLength(3);
-    expect(output.stderr).toBe('The newest 2; --limit shows more\n');
-  });
-
-  it('as many as --limit → no such word', async () => {
-    const { client, terminal, output } = await setUp();
-    await list(client, { limit: 3, terminal });
-    expect(output.stderr).toBe('');
+  it.each([
+    [2, 'The newest 2; --limit shows more\n'],
+    [3, ''],
+  ])('three trackers and --limit %i → at most so many, and %j', async (limit, stderr) => {
+    await connectWithTrackers();
+    const { lines, ...output } = await runLine(`list --limit ${limit}`);
+    expect(lines()).toHaveLength(limit + 1);
+    expect(output.stderr).toBe(stderr);
   });
 
   it('--json → a record a line', async () => {
-    const { client, ids, terminal, lines } = await setUp();
-    await list(client, { json: true, terminal });
+    const { ids } = await connectWithTrackers();
+    const { lines } = await runLine('list --json');
     expect(lines().map((line) => JSON.parse(line).trackerId)).toEqual(ids.toReversed());
   });
 
-  it('no trackers → says so, exit code 0', async () => {
-    const fake = createFakeTrackingService();
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-    const { terminal, output } = makeTerminal();
-    expect(await list(client, { terminal })).toBe(0);
-    expect(output).toEqual({ stdout: '', stderr: 'There are no trackers\n' });
+  it.each([
+    ['list', 'There are no trackers\n'],
+    ['list --tracked', 'The service tracks none of your trackers\n'],
+  ])('%s of no trackers → says so, exit code 0', async (line, stderr) => {
+    connect();
+    expect(await runLine(line)).toMatchObject({ exitCode: 0, stdout: '', stderr });
   });
 });
 
 describe('stop', () => {
-  it.each([
-    ['id', 0],
-    ['client-id', 'order-0'],
-    ['number', 'RR123456785CN'],
-  ] as const)('by %s → no longer tracked, exit code 0', async (by, name) => {
-    const { fake, client, ids, terminal, lines } = await setUp();
-    fake.shipment('RR123456785CN').addEvent({});
-    expect(await stop(client, [name === 0 ? ids[0] : name], { by, terminal })).toBe(0);
-    expect(lines()).toEqual([`RR123456785CN  no longer tracked  ${ids[0]}`]);
+  it.each(['id', 'client-id', 'number'])('by %s → no longer tracked, exit code 0', async (by) => {
+    const { fake, ids } = await connectWithTrackers();
+    fake.shipment(NUMBER).addEvent({});
+    const name = { id: ids[0], 'client-id': 'order-0' }[by] ?? NUMBER;
+    const { exitCode, stdout } = await runLine(`stop ${name} --by ${by}`);
+    expect([exitCode, stdout]).toEqual([0, `${NUMBER}  no longer tracked  ${ids[0]}\n`]);
     expect(fake.trackers.map(({ isTracked }) => isTracked)).toEqual([false, true, true]);
   });
 
   it('a number of two trackers → neither is stopped, both ids are named, exit code 1', async () => {
-    const { fake, client, ids, terminal, output } = await setUp();
-    const { trackerId } = await client.trackers.create({
-      trackingNumber: 'RR123456785CN',
-      destinationCountryCode: 'US',
-    });
-    fake.shipment({ trackerId }).addEvent({});
-    fake.shipment({ trackerId: ids[0] }).addEvent({});
-    expect(await stop(client, ['RR123456785CN'], { by: 'number', terminal })).toBe(1);
-    expect(output.stderr).toMatch(/^RR123456785CN {2}2 trackers have this number: \S+, \S+\n$/);
-    expect(output.stderr).toContain(ids[0]);
+    const { fake, ids } = await connectWithTrackers();
+    await runLine(`track ${NUMBER} --destination US`);
+    for (const { trackerId } of fake.trackers) fake.shipment({ trackerId }).addEvent({});
+    const { exitCode, stderr } = await runLine(`stop ${NUMBER} --by number`);
+    expect(exitCode).toBe(1);
+    expect(stderr).toBe(
+      `${NUMBER}  2 trackers have this number: ${ids[0]}, ${fake.trackers.at(-1)?.trackerId}\n`,
+    );
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
   });
 
+  it('a number without results → says where ids are, exit code 1', async () => {
+    connect();
+    const { exitCode, stderr } = await runLine(`stop ${NUMBER} --by number`);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      `${NUMBER}  No tracker with results has this number; \`list\` shows ids\n`,
+    ]);
+  });
+
   it('an id that is unknown → one line, the others are stopped, exit code 1', async () => {
-    const { fake, client, ids, terminal, output } = await setUp();
-    expect(await stop(client, ['gone', ids[1]], { by: 'id', terminal })).toBe(1);
-    expect(output.stderr).toMatch(/^gone {2}.*tracker_not_found.*\n$/);
+    const { fake, ids } = await connectWithTrackers();
+    const { exitCode, stderr } = await runLine(`stop gone ${ids[1]}`);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^gone {2}.*tracker_not_found.*\n$/);
     expect(fake.trackers.map(({ isTracked }) => isTracked)).toEqual([true, false, true]);
   });
 
-  it('a wrong key → rejects at the first, for the others would fail alike', async () => {
-    const { fake, ids, terminal } = await setUp();
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: 'any', fetch: fake.fetch });
+  it('a wrong key → ends at the first, for the others would fail alike', async () => {
+    const { fake, ids } = await connectWithTrackers();
     fake.fail('trackers.update', { status: 401, code: 'auth_invalid_api_key', times: 2 });
-    await expect(stop(client, [...ids], { by: 'id', terminal })).rejects.toMatchObject({
-      code: 'auth_invalid_api_key',
-    });
+    const { exitCode, stderr } = await runLine(`stop ${ids.join(' ')}`);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^tracking-client: .*auth_invalid_api_key.*\n$/);
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
   });
 
   it('--json → the record, or the error, a line each', async () => {
-    const { client, ids, terminal, lines } = await setUp();
-    await stop(client, ['gone', ids[0]], { by: 'id', json: true, terminal });
+    const { ids } = await connectWithTrackers();
+    const { lines } = await runLine(`stop gone ${ids[0]} --json`);
     expect(lines().map((line) => JSON.parse(line))).toMatchObject([
       { name: 'gone', error: expect.stringContaining('tracker_not_found') },
       { trackerId: ids[0], isTracked: false },
@@ -146,49 +187,54 @@ describe('stop', () => {
 
 describe('resend', () => {
   it('a tracker with events → how many are sent again, exit code 0', async () => {
-    const { fake, client, ids, terminal, lines } = await setUp();
-    fake.shipment('RR123456785CN').addEvent({}).deliver();
-    await push(fake);
-    expect(await resend(client, [ids[0]], { by: 'id', terminal })).toBe(0);
-    expect(lines()).toEqual([`${ids[0]}  2 events will be sent again`]);
+    const { fake, ids } = await connectWithTrackers();
+    fake.shipment(NUMBER).addEvent({}).deliver();
+    await createWebhookSender({ target: () => new Response(), fake }).flush();
+    const { exitCode, stdout } = await runLine(`resend ${ids[0]}`);
+    expect([exitCode, stdout]).toEqual([0, `${ids[0]}  2 events will be sent again\n`]);
     expect(fake.webhooks.pending.filter(({ isReplay }) => isReplay)).not.toEqual([]);
-  });
-
-  it('--json → the count', async () => {
-    const { fake, client, ids, terminal, lines } = await setUp();
-    fake.shipment('RR123456785CN').deliver();
-    await push(fake);
-    await resend(client, ['RR123456785CN'], { by: 'number', json: true, terminal });
-    expect(lines().map((line) => JSON.parse(line))).toEqual([{ id: ids[0], totalResent: 1 }]);
+    const { stdout: json } = await runLine(`resend ${NUMBER} --by number --json`);
+    expect(JSON.parse(json)).toEqual({ id: ids[0], totalResent: expect.any(Number) });
   });
 
   it('no webhook URL → one line says so, exit code 1', async () => {
-    const { client, ids, terminal, output } = await setUp({ webhooks: false });
-    expect(await resend(client, [ids[0]], { by: 'id', terminal })).toBe(1);
-    expect(output.stderr).toContain('webhook_url_missing');
+    const { ids } = await connectWithTrackers(createFakeTrackingService({ webhooks: false }));
+    const { exitCode, stderr } = await runLine(`resend ${ids[0]}`);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('webhook_url_missing');
   });
 });
 
 describe('couriers', () => {
-  it('a text → the couriers that have it in code, name or country, with what they need', async () => {
-    const { client, terminal, lines } = await setUp();
-    expect(await couriers(client, 'LA POSTE', { terminal })).toBe(0);
+  it.each(['POSTE', 'fr-', 'fr'])('%s → the couriers with it in code, name or country', async (text) => {
+    connect();
+    const { exitCode, lines } = await runLine(`couriers ${text}`);
+    expect(exitCode).toBe(0);
     expect(lines()).toEqual([
       expect.stringMatching(/^Code +Name +Country +Needs$/),
       expect.stringMatching(/^fr-post +La Poste/),
     ]);
   });
 
-  it('no text and --json → all of them, a record a line', async () => {
-    const { client, terminal, lines } = await setUp();
-    await couriers(client, '', { json: true, terminal });
-    expect(lines().length).toBeGreaterThan(2);
-    expect(JSON.parse(lines()[0] ?? '')).toHaveProperty('courierCode');
+  it('no text → all of them, with what they need', async () => {
+    connect();
+    expect((await runLine('couriers')).stdout).toMatch(
+      /\nnl-post +PostNL +NL +destinationPostCode, destinationCountryCode\n/,
+    );
+  });
+
+  it('--json → a record a line', async () => {
+    connect();
+    const { lines } = await runLine('couriers --json');
+    expect(lines().map((line) => JSON.parse(line).courierCode)).toContain('us-post');
   });
 
   it('a text that none has → says so, exit code 3', async () => {
-    const { client, terminal, output } = await setUp();
-    expect(await couriers(client, 'nobody', { terminal })).toBe(3);
-    expect(output).toEqual({ stdout: '', stderr: 'No courier has "nobody" in its code, name or country\n' });
+    connect();
+    expect(await runLine('couriers nobody')).toMatchObject({
+      exitCode: 3,
+      stdout: '',
+      stderr: 'No courier has "nobody" in its code, name or country\n',
+    });
   });
 });

@@ -1,11 +1,10 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { importFile } from '../../src/cli/import.ts';
-import { makeTerminal } from './make-terminal.ts';
+import { run } from '../../src/cli/program.ts';
+import { connect, makeTerminal } from './make-terminal.ts';
 
 describe('import', () => {
   let folder = '';
@@ -22,20 +21,22 @@ describe('import', () => {
     return readFile(path ?? join(folder, name), 'utf8').catch(() => undefined);
   }
 
-  async function run(csv: string, options: { json?: boolean; isLive?: boolean; failures?: string } = {}) {
-    const { json = false, isLive = false, failures } = options;
-    const fake = createFakeTrackingService();
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-    const made = makeTerminal({ isLive });
+  async function importRows(
+    csv: string,
+    flags: readonly string[] = [],
+    { fake = connect(), isLive = false } = {},
+  ) {
+    const recorded = makeTerminal({ isLive });
     const path = join(folder, 'rows.csv');
     await writeFile(path, csv);
-    const exitCode = await importFile(client, path, { json, terminal: made.terminal, failures });
-    const failed = await readFailures(failures);
-    return { fake, exitCode, failed, ...made };
+    const exitCode = await run(['import', path, ...flags], recorded.terminal);
+    return { fake, exitCode, failed: await readFailures(flags[1]), ...recorded };
   }
 
   it('good rows → their trackers, a summary, no file of failures, exit code 0', async () => {
-    const { fake, exitCode, failed, lines } = await run('trackingNumber\nRR123456785CN\nLA680658838NL\n');
+    const { fake, exitCode, failed, lines } = await importRows(
+      'trackingNumber\nRR123456785CN\nLA680658838NL\n',
+    );
     expect(exitCode).toBe(0);
     expect(fake.trackers.map(({ trackingNumber }) => trackingNumber)).toEqual([
       'RR123456785CN',
@@ -50,7 +51,7 @@ describe('import', () => {
       '\uFEFFTracking Number,client_tracker_id,COURIER-CODE,recipient email,price\n' +
       'RR123456785CN,order-1,us-post;cn-post,a@b.example,5\n' +
       'LA680658838NL,,,,\n';
-    const { fake, exitCode, output } = await run(csv);
+    const { fake, exitCode, output } = await importRows(csv);
     expect(exitCode).toBe(0);
     expect(fake.requests[0]?.body).toEqual([
       {
@@ -68,7 +69,7 @@ describe('import', () => {
     const csv =
       'tracking_number,client_tracker_id,note\n' +
       'RR123456785CN,order-1,"a, b"\nx,order-2,\nLA680658838NL,order-1,taken\n';
-    const { exitCode, failed, lines } = await run(csv);
+    const { exitCode, failed, lines } = await importRows(csv);
     expect(exitCode).toBe(1);
     expect(failed?.split('\n')).toEqual([
       'tracking_number,client_tracker_id,note,line,status,reason',
@@ -80,23 +81,25 @@ describe('import', () => {
       'Why',
       expect.stringMatching(/^ {7}1 {2}validation_error: Expected .* \(first in line 3\)$/),
       expect.stringMatching(/^ {7}1 {2}tracker_conflict: .* \(first in line 4\)$/),
-      expect.stringMatching(/^Row by row: .*rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/),
+      expect.stringMatching(/^Failed rows: .*rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/),
     ]);
   });
 
   it('blank lines and a cell of two lines → the line is that of an editor', async () => {
-    const { failed } = await run('trackingNumber,note\n\nRR123456785CN,"two\nlines"\n\nx,\n');
+    const { failed } = await importRows('trackingNumber,note\n\nRR123456785CN,"two\nlines"\n\nx,\n');
     expect(failed).toContain('\nx,,6,invalid,');
   });
 
   it('--failures → the file that it names', async () => {
     const failures = join(folder, 'mine.csv');
-    expect((await run('trackingNumber\nx\n', { failures })).failed).toContain('\nx,2,invalid,');
+    expect((await importRows('trackingNumber\nx\n', ['--failures', failures])).failed).toContain(
+      '\nx,2,invalid,',
+    );
     expect(await readdir(folder)).toEqual(['mine.csv', 'rows.csv']);
   });
 
   it('--json → an outcome a line, the summary on stderr', async () => {
-    const { lines, output } = await run('trackingNumber\nRR123456785CN\nx\n', { json: true });
+    const { lines, output } = await importRows('trackingNumber\nRR123456785CN\nx\n', ['--json']);
     expect(lines().map((line) => JSON.parse(line))).toMatchObject([
       {
         line: 2,
@@ -112,37 +115,29 @@ describe('import', () => {
 
   it('a terminal → a bar of all rows, and the result below it', async () => {
     const rows = Array.from({ length: 250 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
-    const { output, lines } = await run(`trackingNumber\n${rows.join('\n')}\n`, { isLive: true });
+    const { output, lines } = await importRows(`trackingNumber\n${rows.join('\n')}\n`, [], { isLive: true });
     expect(output.stderr).toMatch(/█+░* 40% · 100 of 250 rows|100% · 250 of 250 rows/);
     expect(lines()[0]).toBe('250 of 250 rows');
   });
 
   it.each([
-    ['', /rows\.csv to have a first line of names, got an empty file$/],
-    ['number\nRR123456785CN\n', /to have a column trackingNumber in its first line, got number$/],
+    ['', /rows\.csv to have a first line of names, got an empty file\n$/],
+    ['number\nRR123456785CN\n', /to have a column trackingNumber in its first line, got number\n$/],
     ['trackingNumber\nRR123456785CN\n"open', /rows\.csv is no CSV: Quote Not Closed/],
   ])('%j → one sentence, and nothing is sent', async (csv, message) => {
-    await expect(run(csv)).rejects.toMatchObject({ message: expect.stringMatching(message), exitCode: 2 });
-  });
-
-  it('a file that is not there → one sentence', async () => {
-    const { terminal } = makeTerminal();
-    const client = new TrackingClient({ baseUrl: 'https://tracking.test/v1', apiKey: 'a-key' });
-    const run = importFile(client, join(folder, 'gone.csv'), { json: false, terminal });
-    await expect(run).rejects.toThrow(
-      `Could not read ${join(folder, 'gone.csv')}: no such file or directory (ENOENT)`,
-    );
+    const { exitCode, output } = await importRows(csv);
+    expect(exitCode).toBe(2);
+    expect(output.stderr).toMatch(message);
   });
 
   it('Ctrl-C in the middle → how many rows were read, that running it again is safe, exit code 130', async () => {
-    const fake = createFakeTrackingService({ latencyMs: 50 });
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
+    const fake = connect(createFakeTrackingService({ latencyMs: 50 }));
     const { terminal, interrupt, lines, output } = makeTerminal();
     const path = join(folder, 'rows.csv');
     const rows = Array.from({ length: 2000 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
     await writeFile(path, `trackingNumber\n${rows.join('\n')}\n`);
     const stop = setInterval(() => fake.requests.length > 0 && interrupt(), 5);
-    expect(await importFile(client, path, { terminal })).toBe(130);
+    expect(await run(['import', path], terminal)).toBe(130);
     clearInterval(stop);
     expect(lines()[0]).toMatch(/^\d{3} of 2000 rows$/);
     expect(output.stderr).toBe(
@@ -152,15 +147,23 @@ describe('import', () => {
   });
 
   it('many reasons → the five most frequent, and how many others', async () => {
-    const fake = createFakeTrackingService();
-    const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
-    const { terminal, lines } = makeTerminal();
+    const fake = connect();
     for (let code = 0; code < 7; code += 1)
       fake.fail('trackers.createBulk', { status: 422, code: `code_${code}` });
     const rows = Array.from({ length: 750 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
-    await writeFile(join(folder, 'rows.csv'), `trackingNumber\n${rows.join('\n')}\n`);
-    expect(await importFile(client, join(folder, 'rows.csv'), { terminal })).toBe(1);
+    const { exitCode, lines } = await importRows(`trackingNumber\n${rows.join('\n')}\n`, [], { fake });
+    expect(exitCode).toBe(1);
     expect(lines().filter((line) => line.includes('first in line'))).toHaveLength(5);
     expect(lines()).toContain('  and 2 other reasons');
+  });
+
+  it('rows that break the same rule of the same field → one reason; another field → another reason', async () => {
+    const { lines } = await importRows(
+      'trackingNumber,destinationCountryCode\nx,US\nxyz,US\nRR123456785CN,Narnia\n',
+    );
+    expect(lines().filter((line) => line.includes('first in line'))).toEqual([
+      expect.stringMatching(/^ {7}2 {2}.*`trackingNumber`.*\(first in line 2\)$/),
+      expect.stringMatching(/^ {7}1 {2}.*`destinationCountryCode`.*\(first in line 4\)$/),
+    ]);
   });
 });

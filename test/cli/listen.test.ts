@@ -1,13 +1,13 @@
 import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { listen } from '../../src/cli/listen.ts';
-import { makeTerminal, type RecordedTerminal } from './make-terminal.ts';
+import { run } from '../../src/cli/program.ts';
+import { makeTerminal, runLine } from './make-terminal.ts';
 
 const NUMBER = 'RR123456785CN';
 
 describe('listen', () => {
-  const started: { recorded: RecordedTerminal; exitCode: Promise<number> }[] = [];
+  const started: { recorded: ReturnType<typeof makeTerminal>; exitCode: Promise<number> }[] = [];
   afterEach(async () => {
     for (const { recorded, exitCode } of started.splice(0)) {
       recorded.interrupt();
@@ -15,11 +15,10 @@ describe('listen', () => {
     }
   });
 
-  async function start(given: { secret?: string; json?: boolean } = {}) {
+  async function start(...flags: string[]) {
     const recorded = makeTerminal();
     const { terminal, output } = recorded;
-    const { json = false, secret } = given;
-    const exitCode = listen({ host: '127.0.0.1', port: 0, secret, json, terminal });
+    const exitCode = run(['listen', '--port', '0', ...flags], terminal);
     started.push({ recorded, exitCode });
     const url = await vi.waitUntil(() => /http:\/\/127\.0\.0\.1:\d+\/webhooks/.exec(output.stdout)?.[0]);
     const fake = createFakeTrackingService();
@@ -30,7 +29,7 @@ describe('listen', () => {
   }
 
   it('an event that is sent three times → printed once', async () => {
-    const { fake, url, lines, output } = await start({ secret: 'hush' });
+    const { fake, url, lines, output } = await start('--secret', 'hush');
     const { accepted, sent } = await createWebhookSender({
       target: url,
       fake,
@@ -47,7 +46,7 @@ describe('listen', () => {
   });
 
   it('another secret → refused, one line says why, and neither secret is shown', async () => {
-    const { fake, url, output } = await start({ secret: 'hush' });
+    const { fake, url, output } = await start('--secret', 'hush');
     expect((await createWebhookSender({ target: url, fake, secret: 'wrong-one' }).flush()).accepted).toBe(0);
     expect(output.stderr).toMatch(/^refused: .*\n$/);
     expect(output.stdout + output.stderr).not.toMatch(/hush|wrong-one/);
@@ -60,7 +59,7 @@ describe('listen', () => {
   });
 
   it('--json → the URL, then an event a line', async () => {
-    const { fake, url, lines } = await start({ secret: 'hush', json: true });
+    const { fake, url, lines } = await start('--secret', 'hush', '--json');
     fake.shipment(NUMBER).proveDelivery();
     await createWebhookSender({ target: url, fake, secret: 'hush' }).flush();
     expect(lines().map((line) => JSON.parse(line))).toMatchObject([
@@ -79,12 +78,11 @@ describe('listen', () => {
 
   it('a port in use → one sentence, exit code 1', async () => {
     const { url } = await start();
-    const { terminal } = makeTerminal();
-    const port = Number(new URL(url).port);
-    const second = listen({ host: '127.0.0.1', port, secret: undefined, json: false, terminal });
-    await expect(second).rejects.toMatchObject({
-      message: `Could not listen on port ${port} of 127.0.0.1: address already in use (EADDRINUSE); choose another with --port`,
+    const { port } = new URL(url);
+    expect(await runLine(`listen --port ${port}`)).toMatchObject({
       exitCode: 1,
+      stdout: '',
+      stderr: `tracking-client: Could not listen on port ${port} of 127.0.0.1: address already in use (EADDRINUSE); choose another with --port\n`,
     });
   });
 });

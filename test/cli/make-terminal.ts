@@ -1,32 +1,64 @@
 import { PassThrough } from 'node:stream';
-import { type Colours, coloursFor, type Terminal } from '../../src/cli/terminal.ts';
+import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
+import { onTestFinished, vi } from 'vitest';
+import { createProgram, run } from '../../src/cli/program.ts';
+import { createColours, Terminal } from '../../src/cli/terminal.ts';
 
-/** A terminal that remembers what was printed; `output` is what is on it so far. */
-export interface RecordedTerminal {
-  readonly terminal: Terminal;
-  readonly output: { readonly stdout: string; readonly stderr: string };
-  /** What was printed on standard output, one item a line. */
-  lines(): string[];
-  /** Presses Ctrl-C. */
-  interrupt(): void;
-}
-
-/** Makes a terminal for a command to print on; with `isLive` it is one of 100 columns and 12 rows. */
-export function makeTerminal({ isLive = false } = {}): RecordedTerminal {
-  const written = { stdout: '', stderr: '' };
+/** Makes a terminal that remembers what was printed; with `isLive` it is one of 100 columns and 12 rows. */
+export function makeTerminal({ isLive = false } = {}) {
+  const output = { stdout: '', stderr: '' };
   const controller = new AbortController();
-  const stream = (name: keyof typeof written) => {
+  const makeStream = (name: keyof typeof output) => {
     const through = new PassThrough();
     through.on('data', (chunk: Buffer) => {
-      written[name] += chunk.toString();
+      output[name] += chunk.toString();
     });
     return Object.assign(through, isLive ? { isTTY: true as const, columns: 100, rows: 12 } : {});
   };
-  const colours: Colours = coloursFor(false, {});
+  const colours = createColours(false, {});
   return {
-    terminal: { stdout: stream('stdout'), stderr: stream('stderr'), colours, signal: controller.signal },
-    output: written,
-    lines: () => written.stdout.split('\n').slice(0, -1),
+    terminal: new Terminal(makeStream('stdout'), makeStream('stderr'), colours, controller.signal),
+    /** What is printed so far. */
+    output: output as Readonly<typeof output>,
+    /** The lines on standard output. */
+    lines: () => output.stdout.split('\n').slice(0, -1),
+    /** Presses Ctrl-C. */
     interrupt: () => controller.abort(new Error('Ctrl-C')),
   };
+}
+
+/** Runs a command line in a terminal of its own. */
+export async function runLine(line: string) {
+  const { terminal, output, lines } = makeTerminal();
+  const exitCode = await run(line.split(' ').filter(Boolean), terminal);
+  return { exitCode, ...output, lines };
+}
+
+/** Makes the environment name a fake service, which gets every request without a network. */
+export function connect(fake: FakeTrackingService = createFakeTrackingService()): FakeTrackingService {
+  setEnvironment(fake.baseUrl, fake.apiKey);
+  vi.stubGlobal('fetch', fake.fetch);
+  onTestFinished(() => {
+    vi.unstubAllGlobals();
+  });
+  return fake;
+}
+
+/** Sets what the command reads from its environment. */
+export function setEnvironment(baseUrl: string | undefined, apiKey: string | undefined): void {
+  vi.stubEnv('TRACKING_BASE_URL', baseUrl);
+  vi.stubEnv('TRACKING_API_KEY', apiKey);
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+  });
+}
+
+/** Parses a command line without running it; returns the flags of the subcommand. */
+export function parseFlags<Flags>(args: readonly string[]): Flags {
+  const program = createProgram(makeTerminal().terminal, () => {});
+  for (const command of program.commands) command.action(() => {});
+  program.parse([...args], { from: 'user' });
+  const command = program.commands.find((candidate) => candidate.name() === args[0]) ?? program;
+  // The caller names the flags that the command has.
+  return command.opts() as Flags;
 }

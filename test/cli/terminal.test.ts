@@ -1,12 +1,20 @@
-import { describe, expect, it } from 'vitest';
-import { formatReason, printJson } from '../../src/cli/terminal.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createColours, formatReason } from '../../src/cli/terminal.ts';
+import { formatTime, plain } from '../../src/cli/text.ts';
 import { makeTerminal } from './make-terminal.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: new Date(2026, 10, 22), toFake: ['Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe('printJson', () => {
   it('characters that a terminal obeys or that end a line elsewhere → escaped, and the same when read', () => {
     const { terminal, output } = makeTerminal();
     const value = { status: 'a\u001b[2J\u007f\u0085\u009b2J\u2028\u2029\u202eb' };
-    printJson(terminal, value);
+    terminal.printJson(value);
     expect(output.stdout).toMatch(/^[\x20-\x7e]+\n$/);
     expect(JSON.parse(output.stdout)).toEqual(value);
   });
@@ -20,5 +28,41 @@ describe('formatReason', () => {
     ['Something else', 'Something else'],
   ])('%s → %s', (message, reason) => {
     expect(formatReason(new Error(message))).toBe(reason);
+  });
+});
+
+describe('formatTime', () => {
+  it.each([
+    ['2026-11-19T16:33:59+08:00', '19 Nov 16:33'],
+    ['2026-11-19T06:03:00Z', '19 Nov 06:03'],
+    ['2026-03-04', ' 4 Mar'],
+    ['2025-03-04T17:12:57', ' 4 Mar 2025'],
+    ['soon\u001b[2J', 'soon'],
+    [null, ''],
+  ])('%j → %j', (text, expected) => {
+    expect(formatTime(text)).toBe(expected);
+  });
+});
+
+describe('plain', () => {
+  it.each([
+    ['at\u001b[2J home\r\nnow', 'at home now'],
+    ['\u009b31mred\u007f', 'red'],
+    ['pdf.\u202egnp', 'pdf. gnp'],
+    ['a\u2028b', 'a b'],
+    ['Zürich 北京', 'Zürich 北京'],
+  ])('%j → %j', (text, expected) => {
+    expect(plain(text)).toBe(expected);
+  });
+});
+
+describe('createColours', () => {
+  it.each([
+    ['a terminal', true, { TERM: 'xterm', NO_COLOR: '' }, '\u001b[32m200\u001b[39m'],
+    ['no terminal', false, {}, '200'],
+    ['NO_COLOR', true, { NO_COLOR: '1' }, '200'],
+    ['a dumb terminal', true, { TERM: 'dumb' }, '200'],
+  ])('%s → %#', (_, isTerminal, environment, text) => {
+    expect(createColours(isTerminal, environment).green('200')).toBe(text);
   });
 });

@@ -1,7 +1,7 @@
 import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService, type FakeTrackingService } from 'tracking-client/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Watched, watch } from '../../src/cli/watch.ts';
+import { Watch } from '../../src/cli/watch.ts';
 import { makeTerminal } from './make-terminal.ts';
 
 const [ONE, OTHER] = ['RR123456785CN', 'LA680658838NL'];
@@ -12,7 +12,7 @@ function setUp(
 ) {
   const { fake = createFakeTrackingService(), json = false, isLive = false, intervalMs = HOUR_MS } = given;
   const made = makeTerminal({ isLive });
-  const clientWith: Parameters<typeof watch>[0] = (logger) =>
+  const createClientWith: ConstructorParameters<typeof Watch>[0] = (logger) =>
     new TrackingClient({
       baseUrl: fake.baseUrl,
       apiKey: fake.apiKey,
@@ -20,13 +20,11 @@ function setUp(
       logger,
       retry: false,
     });
-  const run = (watched: Watched) => watch(clientWith, watched, { intervalMs, json, terminal: made.terminal });
-  return { fake, run, ...made };
+  const watch = new Watch(createClientWith, { intervalMs, json, terminal: made.terminal });
+  const run = (...numbers: string[]) => watch.run(numbers.map((trackingNumber) => ({ trackingNumber })));
+  const runAll = () => watch.run(undefined);
+  return { fake, run, runAll, ...made };
 }
-
-const numbers = (...given: string[]): Watched => ({
-  inputs: given.map((trackingNumber) => ({ trackingNumber })),
-});
 
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date(2026, 2, 10) });
@@ -39,7 +37,7 @@ describe('watch', () => {
   it('a number to its end → each event once in a line of its own, then that it has ended, exit code 0', async () => {
     const { fake, run, lines } = setUp();
     fake.play(ONE, 'delivered');
-    const exitCode = run(numbers(ONE));
+    const exitCode = run(ONE);
     await vi.advanceTimersByTimeAsync(80 * HOUR_MS);
     expect(await exitCode).toBe(0);
     expect(lines()).toEqual([
@@ -60,7 +58,7 @@ describe('watch', () => {
   it('a new number and an hour between two polls → its first results after a minute', async () => {
     const { fake, run, lines, interrupt } = setUp();
     fake.shipment(ONE).addEvent({ status: 'Posted' });
-    const exitCode = run(numbers(ONE)).catch(() => 'interrupted');
+    const exitCode = run(ONE).catch(() => 'interrupted');
     await vi.advanceTimersByTimeAsync(61_000);
     expect(lines().at(-1)).toContain('Posted');
     interrupt();
@@ -70,7 +68,7 @@ describe('watch', () => {
   it('a number that breaks a rule → a line on stderr, the others are watched, exit code 1', async () => {
     const { fake, run, output } = setUp();
     fake.shipment(ONE).deliver().stopTracking();
-    const exitCode = run(numbers('b@d', ONE));
+    const exitCode = run('b@d', ONE);
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(1);
     expect(output.stdout).toContain(`${ONE}  delivered, and no longer tracked`);
@@ -80,7 +78,7 @@ describe('watch', () => {
   it('a number that breaks a rule, on a terminal → the whole reason above the table', async () => {
     const { fake, run, output } = setUp({ isLive: true });
     fake.shipment(ONE).deliver().stopTracking();
-    const exitCode = run(numbers('b@d', ONE));
+    const exitCode = run('b@d', ONE);
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(await exitCode).toBe(1);
     expect(output.stderr).toMatch(/^b@d {2}Expected `trackingNumber` .*\n$/);
@@ -90,17 +88,17 @@ describe('watch', () => {
   it('a refused key → rejects: every other number would fail alike', async () => {
     const fake = createFakeTrackingService({ apiKeys: ['another-key'] });
     const { run } = setUp({ fake: { ...fake, apiKey: 'wrong' } });
-    await expect(run(numbers(ONE, OTHER))).rejects.toMatchObject({ code: 'auth_invalid_api_key' });
+    await expect(run(ONE, OTHER)).rejects.toMatchObject({ code: 'auth_invalid_api_key' });
     expect(fake.requests).toHaveLength(1);
   });
 
   it('--all → the trackers that are still tracked', async () => {
-    const { fake, run, output, terminal } = setUp();
+    const { fake, runAll, output, terminal } = setUp();
     const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
     for (const trackingNumber of [ONE, OTHER]) await client.trackers.create({ trackingNumber });
     fake.shipment(OTHER).stopTracking();
     fake.shipment(ONE).deliver();
-    const exitCode = run('all');
+    const exitCode = runAll();
     await vi.advanceTimersByTimeAsync(1000);
     fake.shipment(ONE).stopTracking();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
@@ -111,15 +109,15 @@ describe('watch', () => {
   });
 
   it('--all and nothing tracked → says so, exit code 0', async () => {
-    const { run, output } = setUp();
-    expect(await run('all')).toBe(0);
+    const { runAll, output } = setUp();
+    expect(await runAll()).toBe(0);
     expect(output.stderr).toBe('The service tracks none of your trackers\n');
   });
 
   it('--json → an update a line', async () => {
     const { fake, run, lines } = setUp({ json: true });
     fake.shipment(ONE).deliver().stopTracking();
-    const exitCode = run(numbers(ONE));
+    const exitCode = run(ONE);
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     await exitCode;
     const updates = lines().map((line) => JSON.parse(line));
@@ -133,9 +131,9 @@ describe('watch', () => {
   it('a terminal → one table that is drawn over, with the time to the next poll', async () => {
     const { fake, run, output } = setUp({ isLive: true, intervalMs: 90_000 });
     fake.shipment(ONE).addEvent({ occurrenceDatetime: '2026-03-04', status: 'Posted' });
-    const exitCode = run(numbers(ONE, OTHER));
+    const exitCode = run(ONE, OTHER);
     await vi.advanceTimersByTimeAsync(70_000);
-    const frames = () => output.stdout.split('\u001b[4A\u001b[0J');
+    const frames = () => output.stdout.split('\u001b[1G\u001b[4A\u001b[0J');
     expect(frames().at(-1)?.split('\n')).toEqual([
       expect.stringMatching(/^Number {9}Status {10}Last event +Next poll$/),
       expect.stringMatching(/^RR123456785CN {2}in_transit {6}4 Mar Posted +in 1:2\d$/),
@@ -158,7 +156,7 @@ describe('watch', () => {
       occurrenceDatetime: '2026-02-19T16:33:00+08:00',
       status: 'Departed from the sorting centre',
     });
-    const exitCode = run(numbers(ONE)).catch(() => 'interrupted');
+    const exitCode = run(ONE).catch(() => 'interrupted');
     await vi.advanceTimersByTimeAsync(70_000);
     interrupt();
     await exitCode;
@@ -171,7 +169,7 @@ describe('watch', () => {
     const { fake, run, output, interrupt } = setUp({ isLive: true });
     fake.shipment(ONE).addEvent({ occurrenceDatetime: '2026-02-19', status: 'Posted' });
     fake.shipment(ONE).addEvent({ occurrenceDatetime: '', status: 'Registered' });
-    const exitCode = run(numbers(ONE)).catch(() => 'interrupted');
+    const exitCode = run(ONE).catch(() => 'interrupted');
     await vi.advanceTimersByTimeAsync(70_000);
     interrupt();
     await exitCode;
@@ -181,7 +179,7 @@ describe('watch', () => {
   it('more trackers than lines on the screen → those that still move, and how many are hidden', async () => {
     const { run, output, interrupt } = setUp({ isLive: true });
     const many = Array.from({ length: 30 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
-    const exitCode = run(numbers(...many)).catch(() => 'interrupted');
+    const exitCode = run(...many).catch(() => 'interrupted');
     await vi.advanceTimersByTimeAsync(10_000);
     interrupt();
     await exitCode;
@@ -194,7 +192,7 @@ describe('watch', () => {
     const { fake, run, output } = setUp({ intervalMs: 1000 });
     fake.shipment(ONE).deliver().stopTracking();
     fake.fail('trackers.results', { status: 500 });
-    const exitCode = run(numbers(ONE));
+    const exitCode = run(ONE);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await exitCode).toBe(0);
     expect(output.stderr).toMatch(/^A poll failed, the next one follows: .*\n$/);

@@ -105,7 +105,7 @@ describe('tracking-client', () => {
       return { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'any' };
     }
 
-    it.each(['list --json', 'couriers', 'watch --all'])(
+    it.each(['list --json', 'couriers', 'watch --all --json --interval 1s'])(
       '%s | head -1 → exit code 0, no word',
       async (line) => {
         const environment = await startWithTrackers(5);

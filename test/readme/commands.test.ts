@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parsed } from '../cli/parsed.ts';
+import { parseFlags } from '../cli/make-terminal.ts';
 import { ALL_DOCUMENTS, parseMarkdown, readDocument } from './support/documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -33,7 +33,7 @@ function complaintAbout(command: string): string | undefined {
     return existsSync(new URL(rest[0] ?? '', ROOT)) ? undefined : `${command}: no such file`;
   if (name !== 'tracking-client') return `${command}: nobody checks this command`;
   try {
-    parsed(rest);
+    parseFlags(rest);
     return undefined;
   } catch (error) {
     return `${command}: ${error}`;

@@ -1,0 +1,230 @@
+import { describe, expect, it, vi } from 'vitest';
+import { type FakeFlags, formatGreeting, formatPush, formatRequest } from '../../src/cli/fake.ts';
+import { CommandError, createColours } from '../../src/cli/terminal.ts';
+import {
+  buildEvent,
+  buildProofOfDelivery,
+  buildTracker,
+  buildWebhookMessage,
+  type QueuedPush,
+  type RecordedRequest,
+  type SentWebhook,
+} from '../../src/testing/index.ts';
+import { parseFlags } from './make-terminal.ts';
+
+function parse(line = ''): FakeFlags {
+  return parseFlags(['fake', ...line.split(' ').filter(Boolean)]);
+}
+
+describe('the flags of the fake', () => {
+  it('nothing → port 4010 of loopback, in real time', () => {
+    const defaults = { host: '127.0.0.1', port: 4010, speed: 1, seed: '1', latency: 0, duplicates: 0 };
+    expect(parse()).toEqual(defaults);
+  });
+
+  it('everything → everything', () => {
+    const line =
+      '-p 0 --host ::1 --play customs --play never-found --speed 60.5 --webhook-url http://127.0.0.1:3000/hooks ' +
+      '--webhook-secret -hush --duplicates 2 --shuffle --api-key one --api-key two --per-call ' +
+      '--quota 60 --limit trackers.create:2 --latency 250 --fail all:500:3 --seed mine';
+    expect(parse(line)).toEqual({
+      host: '::1',
+      port: 0,
+      apiKey: ['one', 'two'],
+      play: ['customs', 'never-found'],
+      speed: 60.5,
+      seed: 'mine',
+      perCall: true,
+      quota: 60,
+      limit: [{ 'trackers.create': 2 }],
+      latency: 250,
+      fail: [{ endpoint: '*', failure: { status: 500, times: 3 } }],
+      webhookUrl: 'http://127.0.0.1:3000/hooks',
+      webhookSecret: '-hush',
+      duplicates: 2,
+      shuffle: true,
+    });
+  });
+
+  const webhookUrlRule = 'Expected `--webhook-url` to be an http or https URL without a user name';
+  it.each([
+    ['--port 65536', 'Expected `--port` to be a whole number from 0 to 65535, got "65536"'],
+    ['--port 4e3', 'Expected `--port` to be a whole number from 0 to 65535, got "4e3"'],
+    ['--port=', 'Expected `--port` to be a whole number from 0 to 65535, got ""'],
+    ['--host=', 'Expected `--host` to be an address or a host name, got ""'],
+    ['--speed 0.5', 'Expected `--speed` to be a number of at least 1, got "0.5"'],
+    ['--speed fast', 'Expected `--speed` to be a number of at least 1, got "fast"'],
+    ['--duplicates 1000', 'Expected `--duplicates` to be a whole number from 0 to 100, got "1000"'],
+    ['--quota -1', 'Expected `--quota` to be a whole number from 0 to 1000000, got "-1"'],
+    ['--latency 1s', 'Expected `--latency` to be a whole number from 0 to 600000, got "1s"'],
+    ['--limit fast', 'Expected `--limit` to be a whole number from 0 to 1000000, got "fast"'],
+    ['--limit a:b:1', 'Expected `--limit` to be NUMBER, ENDPOINT:NUMBER or off, got "a:b:1"'],
+    ['--play lost', /^Expected `--play` to be one of delivered, exception, .*, none, got "lost"$/],
+    [
+      '--fail 200',
+      /^Expected `--fail` to be \[ENDPOINT:\]WHAT\[:TIMES\], .* from 400 to 599 or reset, .* got "200"$/,
+    ],
+    ['--fail trackers.create', /where WHAT is .* got "trackers.create"$/],
+    [
+      '--fail trackers.make:500',
+      /^Expected `--fail` to be about one of these endpoints: all, trackers\.create, .*"$/,
+    ],
+    ['--fail all:500:often', /^Expected `--fail` to be a whole number .* got "often"$/],
+    // A user name or a key may be secret, so these messages do not show the text.
+    ['--webhook-url ftp://host/', webhookUrlRule],
+    ['--webhook-url hooks', webhookUrlRule],
+    ['--webhook-url http://user:hunter2@host/', webhookUrlRule],
+    ['--webhook-secret héh', 'Expected `--webhook-secret` to be visible ASCII characters without spaces'],
+    ['--api-key héh', 'Expected `--api-key` to be visible ASCII characters without spaces'],
+    ['--api-key=', 'Expected `--api-key` to be a key'],
+    ['--api-key k '.repeat(21), 'Expected `--api-key` at most 20 times, got 21'],
+  ])('%s → refused with the rule', (line, message) => {
+    const error = catchError(() => parse(line));
+    expect(error).toBeInstanceOf(CommandError);
+    expect(error).toMatchObject({
+      message: typeof message === 'string' ? message : expect.stringMatching(message),
+    });
+  });
+
+  it.each([
+    ['500', { endpoint: '*', failure: { status: 500, times: 1 } }],
+    ['reset', { endpoint: '*', failure: { kind: 'reset', times: 1 } }],
+    ['trackers.create:429', { endpoint: 'trackers.create', failure: { status: 429, times: 1 } }],
+    ['trackers.list:badJson:2', { endpoint: 'trackers.list', failure: { kind: 'badJson', times: 2 } }],
+    ['all:503:all', { endpoint: '*', failure: { status: 503, times: Number.POSITIVE_INFINITY } }],
+  ])('--fail %s → planned', (text, planned) => {
+    expect(parse(`--fail ${text}`).fail).toEqual([planned]);
+  });
+
+  it('--limit 5 → every endpoint; --limit off → none', () => {
+    expect(new Set(Object.values(parse('--limit 5').limit?.[0] ?? {}))).toEqual(new Set([5]));
+    expect(parse('--limit off').limit).toEqual(['off']);
+  });
+
+  it('TRACKING_WEBHOOK_SECRET → the secret, unless the flag says another', () => {
+    vi.stubEnv('TRACKING_WEBHOOK_SECRET', 'of-the-environment');
+    expect(parse().webhookSecret).toBe('of-the-environment');
+    expect(parse('--webhook-secret given').webhookSecret).toBe('given');
+    vi.unstubAllEnvs();
+  });
+});
+
+function catchError(run: () => unknown): unknown {
+  try {
+    return run();
+  } catch (error) {
+    return error;
+  }
+}
+
+const colours = createColours(false, {});
+const AT_MS = new Date(2026, 2, 10, 9, 5, 7).getTime();
+
+describe('the line of a request', () => {
+  const base: RecordedRequest = {
+    endpoint: undefined,
+    method: 'GET',
+    path: '/v1/couriers',
+    query: {},
+    body: undefined,
+    headers: {},
+    receivedAtMs: AT_MS,
+    requestId: 'r1',
+    status: 200,
+    failure: undefined,
+    error: undefined,
+  };
+  const error = { code: 'validation_error', message: 'Expected `page` to be a number\u001b[2J' };
+  it.each<[string, Partial<RecordedRequest>, string]>([
+    ['no body', {}, 'GET    /v1/couriers → 200'],
+    ['a query', { query: { page: '1', q: 'a b\u001b' } }, 'GET    /v1/couriers?page=1&q=a+b%1B → 200'],
+    ['a path that a terminal would obey', { path: '/v1/\u009b2J' }, 'GET    /v1/ → 200'],
+    ['a number', { method: 'POST', body: { trackingNumber: 'RR1/-_' } }, 'POST   /v1/couriers RR1/-_ → 200'],
+    [
+      'a number that a terminal would obey',
+      { body: { trackingNumber: 'R\u001b[2J' } },
+      'GET    /v1/couriers → 200',
+    ],
+    ['two items', { body: [{}, {}] }, 'GET    /v1/couriers 2 items → 200'],
+    ['one item', { body: [{}] }, 'GET    /v1/couriers 1 item → 200'],
+    ['no answer', { status: null }, 'GET    /v1/couriers → no answer'],
+    ['a broken connection', { status: null, failure: 'reset' }, 'GET    /v1/couriers → no answer reset'],
+    ['a code', { status: 404, error: { code: 'x_y' } }, 'GET    /v1/couriers → 404 x_y'],
+    [
+      'a reason',
+      { status: 400, error },
+      'GET    /v1/couriers → 400 validation_error: Expected `page` to be a number',
+    ],
+  ])('%s → %#', (_, request, line) => {
+    expect(formatRequest({ ...base, ...request }, colours)).toBe(`09:05:07 ${line}`);
+  });
+});
+
+describe('the line of a webhook', () => {
+  const tracker = buildTracker({ trackingNumber: 'RR123456785CN' });
+  const proof = { trackerId: 't', item: buildProofOfDelivery({ tracker }), isReplay: false, attempts: [] };
+  function eventsPush(...statuses: string[]): QueuedPush {
+    const item = buildWebhookMessage({ tracker, events: statuses.map((status) => buildEvent({ status })) });
+    return { trackerId: tracker.trackerId, item, isReplay: false, attempts: [] };
+  }
+  const delivered = eventsPush('Delivered');
+  it.each<[string, Partial<SentWebhook>, QueuedPush, string]>([
+    ['an accepted push', {}, delivered, 'Delivered → 200'],
+    ['several events', {}, eventsPush('Delivered', 'In transit'), 'Delivered (2 events) → 200'],
+    ['escape codes', {}, eventsPush('at\u001b[2J home\u009b31m\u202e\r\nnow'), 'at home now → 200'],
+    ['a proof of delivery', {}, proof, 'proof of delivery → 200'],
+    ['a resent push', {}, { ...delivered, isReplay: true }, 'Delivered (resent) → 200'],
+    [
+      'a refusal',
+      { status: 500, succeeded: false, attempt: 2 },
+      delivered,
+      'Delivered → 500, attempt 2 of 10',
+    ],
+    [
+      'the last attempt',
+      { status: null, succeeded: false, attempt: 10 },
+      delivered,
+      'Delivered → no answer, given up',
+    ],
+    [
+      'success: false',
+      { succeeded: false },
+      delivered,
+      'Delivered → 200 but success: false, attempt 1 of 10',
+    ],
+  ])('%s → %#', (_, sent, push, line) => {
+    const webhook: SentWebhook = { messageIds: ['m1'], attempt: 1, status: 200, succeeded: true, ...sent };
+    const text = formatPush(webhook, [push], { atMs: AT_MS, maxAttempts: 10, colours });
+    expect(text).toBe(`09:05:07 push   RR123456785CN ${line}`);
+  });
+});
+
+describe('the greeting', () => {
+  const greet = (line?: string) => formatGreeting('http://127.0.0.1:4010/public/v1', parse(line), colours);
+
+  it.each([
+    ['', 'Base URL  http://127.0.0.1:4010/public/v1\n'],
+    ['', 'any key is accepted\n'],
+    ['', 'Webhooks  none; --webhook-url turns them on\n'],
+    ['', 'delivered, in real time\n'],
+    ['', 'export TRACKING_BASE_URL=http://127.0.0.1:4010/public/v1 TRACKING_API_KEY=any\n'],
+    ['', 'curl -H "Authorization: Bearer any" http://127.0.0.1:4010/public/v1/couriers\n'],
+    ['--api-key k', 'export TRACKING_BASE_URL=http://127.0.0.1:4010/public/v1\n'],
+    ['--api-key k', 'curl -H "Authorization: Bearer $TRACKING_API_KEY" http'],
+    ['--play none', 'Play      none; events come from POST /__fake/events\n'],
+    [
+      '--play customs --play delivered --speed 60',
+      'customs, then delivered, 60 times faster than real time\n',
+    ],
+    ['--speed Infinity', 'delivered, all at once\n'],
+  ])('the flags %j → %j', (line, text) => {
+    expect(greet(line)).toContain(text);
+  });
+
+  it('a secret and keys → counted, never shown', () => {
+    const text = greet('--webhook-url http://h/ --webhook-secret hush-1 --api-key key-1');
+    expect(text).toContain('http://h/, with the secret\n');
+    expect(text).toContain('one key is accepted\n');
+    expect(text).not.toMatch(/hush-1|key-1/);
+  });
+});
