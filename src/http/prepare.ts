@@ -1,13 +1,12 @@
-import type { z } from 'zod';
+import * as z from 'zod';
+import { checkOptions, option } from '../common/option-checks.ts';
 import {
   errorMap,
   expected,
   isStandardSchema,
-  kindOf,
   type StandardSchema,
   type StandardSchemaOutput,
   toValidationIssues,
-  type ValidationIssue,
 } from '../common/validation.ts';
 import type { Config } from '../config/config.ts';
 import {
@@ -18,7 +17,7 @@ import {
   ROUTES,
   type TimeoutClass,
 } from '../endpoints.ts';
-import { ConfigurationError, RequestValidationError } from '../errors.ts';
+import { RequestValidationError } from '../errors.ts';
 import { hasDotSegment } from '../schemas/tracker.ts';
 
 /** One request, checked and ready to be sent. */
@@ -63,14 +62,6 @@ export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: st
   throw new RequestValidationError(toValidationIssues(error ?? result.error));
 }
 
-function createIssue(path: string, rule: string, value: unknown): ValidationIssue {
-  return {
-    path: [path],
-    code: 'invalid_value',
-    message: expected(rule).error({ path: [path], input: value }),
-  };
-}
-
 /** @throws RequestValidationError for what JSON cannot hold: a cycle, a bigint, a function */
 function toJson(value: unknown, name: string): string {
   try {
@@ -79,7 +70,8 @@ function toJson(value: unknown, name: string): string {
   } catch {
     // Reported below like a value without a JSON form.
   }
-  throw new RequestValidationError([createIssue(name, 'to be a JSON value', value)]);
+  const message = expected('to be a JSON value').error({ path: [name], input: value });
+  throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
 }
 
 function formatQuery(query: Readonly<Record<string, QueryValue>>): string {
@@ -150,41 +142,41 @@ export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
 
 /** Requests per second for paths outside the table, which is what most endpoints allow (docs/service.md 6.1). */
 const RAW_LIMIT_PER_SECOND = 10;
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-
-function isPath(path: unknown): path is string {
-  return typeof path === 'string' && path.startsWith('/') && !path.startsWith('//') && !/[?#\\\s]/.test(path);
-}
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const PATH_RULE = expected('to be a path that starts with one "/" and has no query');
 
 /** False for what is read by iterating, such as a Map: it has no fields, and would be sent as an empty query. */
 function isQuery(query: unknown): boolean {
   if (typeof query !== 'object' || query === null || Symbol.iterator in query) return false;
-  return Object.values(query).every((value) =>
-    ['undefined', 'string', 'number', 'boolean'].includes(value === null ? 'undefined' : typeof value),
+  return Object.values(query).every(
+    (value) => value === null || ['undefined', 'string', 'number', 'boolean'].includes(typeof value),
   );
 }
 
-function checkRawRequest(request: RawRequest): void {
-  const { method, path, query = {}, body, schema, idempotent } = request;
-  const isReading = method === 'GET' || method === 'HEAD';
-  const rules: [field: keyof RawRequest, isKept: boolean, rule: string][] = [
-    ['method', METHODS.includes(method), `to be one of ${METHODS.join(', ')}`],
-    ['path', isPath(path), 'to be a path that starts with one "/" and has no query'],
-    ['path', !isPath(path) || !hasDotSegment(path), 'to have no dot segments'],
-    ['query', isQuery(query), 'to be an object of texts, numbers and booleans'],
-    ['body', !isReading || body === undefined, `to be left out of a ${method} request`],
-    ['idempotent', ['undefined', 'boolean'].includes(typeof idempotent), 'to be true or false'],
-  ];
-  const broken = rules.filter(([, isKept]) => !isKept);
-  if (broken.length > 0)
-    throw new RequestValidationError(
-      broken.map(([field, , rule]) => createIssue(field, rule, request[field])),
-    );
-  if (schema !== undefined && !isStandardSchema(schema))
-    throw new ConfigurationError(
-      `Expected \`schema\` to be a Standard Schema (zod 3.24 or later, valibot, arktype), got ${kindOf(schema)}`,
-    );
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
+
+const rawRequestSchema = z
+  .object({
+    method: z.enum(METHODS, expected(`to be one of ${METHODS.join(', ')}`)),
+    path: z
+      .string(PATH_RULE)
+      .regex(/^\/(?!\/)[^?#\\\s]*$/, { ...PATH_RULE, abort: true })
+      .refine((path) => !hasDotSegment(path), expected('to have no dot segments')),
+    query: z.custom(isQuery, expected('to be an object of texts, numbers and booleans')).optional(),
+    body: z.unknown(),
+    idempotent: z.boolean(expected('to be true or false')).optional(),
+  })
+  .refine(({ method, body }) => !isReading(method) || body === undefined, {
+    path: ['body'],
+    ...expected('to be left out of a GET or HEAD request'),
+  });
+
+const schemaOption = option<StandardSchema>(
+  'a Standard Schema (zod 3.24 or later, valibot, arktype)',
+  isStandardSchema,
+).optional();
 
 /** The row whose path a raw path matches, so that both share one bucket. */
 function findRow(method: string, path: string): EndpointName | undefined {
@@ -200,10 +192,11 @@ export function prepareRawRequest<Schema extends StandardSchema>(
   config: Config,
   request: RawRequest<Schema>,
 ): PreparedRequest<StandardSchemaOutput<Schema>> {
-  checkRawRequest(request);
+  checkInput(rawRequestSchema, request, 'request');
+  checkOptions(schemaOption, request.schema, 'schema');
   const name = findRow(request.method, request.path);
   const row: Endpoint | undefined = name && endpoints[name];
-  const isIdempotent = request.idempotent ?? (request.method === 'GET' || request.method === 'HEAD');
+  const isIdempotent = request.idempotent ?? isReading(request.method);
   const limit = name && config.limits[name];
   const path = row?.path ?? request.path;
   return {
