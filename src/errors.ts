@@ -64,33 +64,6 @@ export class TrackingError extends Error {
   }
 }
 
-/** Where a method was called. V8 formats `stack` only when somebody reads it, so capturing costs little. */
-export interface CallSite {
-  readonly stack?: string;
-}
-
-/** Captures where `method`, a function that is under way, was called. */
-export function captureCallSite(method: (...parameters: never[]) => unknown): CallSite {
-  const callSite: CallSite = {};
-  Error.captureStackTrace(callSite, method);
-  return callSite;
-}
-
-/**
- * Gives an error of ours the stack of the method's call: without this it would end in timers and libraries, and no line of
- * the program that made the call would be in it. A signal's own reason stays as it is.
- */
-export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void {
-  if (!isTrackingError(error)) return;
-  // Without a line break there is no frame: `Error.stackTraceLimit` may be 0.
-  const frames = stack.includes('\n') ? stack.slice(stack.indexOf('\n')) : '';
-  Object.defineProperty(error, 'stack', {
-    value: `${error.name}: ${error.message}${frames}`,
-    configurable: true,
-    writable: true,
-  });
-}
-
 /** A message with every issue of a bulk request would fill a screen. */
 const MAX_ISSUES_SHOWN = 3;
 

@@ -8,8 +8,6 @@ import type { Config } from '../config/config.ts';
 import type { EndpointName } from '../endpoints.ts';
 import {
   ApiError,
-  type CallSite,
-  captureCallSite,
   isTrackingError,
   QueueFullError,
   RateLimitError,
@@ -20,7 +18,7 @@ import { LongPauseError, type Permit } from '../limiter/limiter.ts';
 import type { AttemptInfo, CallInfo, RequestInfo } from '../observability/hooks.ts';
 import type { LogFields } from '../observability/logger.ts';
 import type { BulkRequestOptions } from '../options.ts';
-import { ApiPromise, CallFailure, type CallOutcome } from './api-promise.ts';
+import { ApiPromise, CallFailure, type CallOutcome, type CallSite, captureCallSite } from './api-promise.ts';
 import { Deadline } from './deadline.ts';
 import { type CallInput, type EndpointResult, type PreparedRequest, prepareRequest } from './prepare.ts';
 import { readRateLimitFeedback, readRetryAfterMs } from './rate-limit-headers.ts';

@@ -13,8 +13,8 @@ import {
   ResponseValidationError,
   TimeoutError,
 } from '../errors.ts';
-import { createApiError, readErrorItems } from '../http/api-error.ts';
 import type { CallOutcome } from '../http/api-promise.ts';
+import { createApiError, readErrorItems } from '../http/response.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { type BulkItem, type BulkResult, ITEM_STATUSES } from '../schemas/bulk.ts';
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';

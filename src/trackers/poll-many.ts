@@ -3,14 +3,8 @@ import { onAbort, sleep } from '../common/abort.ts';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { checkOptions } from '../common/option-checks.ts';
 import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
-import {
-  type CallSite,
-  isTrackingError,
-  pointToCallSite,
-  ResultsNotReadyError,
-  TimeoutError,
-  TrackingError,
-} from '../errors.ts';
+import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';
+import { type CallSite, pointToCallSite } from '../http/api-promise.ts';
 import type { CallContext } from '../http/execute.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { MinHeap } from './min-heap.ts';

@@ -3,13 +3,13 @@ import { linkedController } from '../common/abort.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
 import { endpoints } from '../endpoints.ts';
 import {
-  type CallSite,
   ConfigurationError,
   NotFoundError,
   RequestValidationError,
   ResultsNotReadyError,
   TrackingError,
 } from '../errors.ts';
+import type { CallSite } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import { checkInput } from '../http/prepare.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';

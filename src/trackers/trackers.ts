@@ -1,7 +1,6 @@
 import { canonicalJson } from '../common/canonical-json.ts';
 import { checkOptions } from '../common/option-checks.ts';
-import { type CallSite, captureCallSite } from '../errors.ts';
-import type { ApiPromise } from '../http/api-promise.ts';
+import { type ApiPromise, type CallSite, captureCallSite } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';
 import type { BulkResult } from '../schemas/bulk.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as errors from '../../src/errors.ts';
-import { createApiError, excerpt, readErrorItems } from '../../src/http/api-error.ts';
+import { createApiError, excerpt, readErrorItems } from '../../src/http/response.ts';
 import { KNOWN_ERROR_CODES, type KnownErrorCode } from '../../src/schemas/api-error.ts';
 import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 

@@ -8,7 +8,7 @@ import {
   TimeoutError,
   type TrackingError,
 } from '../../src/errors.ts';
-import { createApiError } from '../../src/http/api-error.ts';
+import { createApiError } from '../../src/http/response.ts';
 import { isRetryable, mayHaveBeenCarriedOut } from '../../src/http/retry.ts';
 
 const MAX_RETRY_AFTER_MS = 60_000;
