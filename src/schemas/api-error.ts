@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
-/** The error codes known today */
+/** The error codes known today. */
 export const KNOWN_ERROR_CODES = [
   'validation_error',
   'missing_mandatory_field',
