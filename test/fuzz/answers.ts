@@ -13,7 +13,7 @@ import { property } from './property.ts';
 import { type RawAnswer, startRawServer } from './raw-server.ts';
 
 const TIMEOUT_MS = 150;
-/** The call's own deadline, and what a busy machine adds. */
+/** The deadline of a call, and the delay that a busy machine may add. */
 const TOTAL_TIMEOUT_MS = 1_500;
 const SLACK_MS = 10_000;
 
@@ -74,7 +74,7 @@ const header = fc.oneof(
       'é'.repeat(500),
     ),
   ),
-  // Names and values that no server may send.
+  // Names and values that are invalid in HTTP.
   fc.tuple(
     fc.constantFrom('bad name', '', 'a:b', 'content-length', 'transfer-encoding'),
     fc.string({ maxLength: 8 }),
@@ -87,7 +87,7 @@ const answer = fc.record({
   contentType,
   headers: fc.array(header, { maxLength: 2 }),
   framing: fc.constantFrom('length', 'length', 'length', 'chunked', 'close', 'gzip'),
-  /** What becomes of the end: most answers are whole. */
+  /** The loss at the end of the response; most arrive whole. */
   loss: fc.constantFrom(
     'none',
     'none',
@@ -102,9 +102,9 @@ const answer = fc.record({
 });
 type Answer = typeof answer extends fc.Arbitrary<infer Made> ? Made : never;
 
-/** The bytes of an answer. */
-function rawAnswer({ loss, framing, ...answer }: Answer, given: Buffer): RawAnswer {
-  // A body where there can be none is read by nobody, and `fetch` keeps its connection for ever, whoever calls it.
+/** Builds the bytes of a response. */
+function buildResponse({ loss, framing, ...answer }: Answer, given: Buffer): RawAnswer {
+  // `fetch` never reads a body where HTTP allows none, and keeps the connection open for ever.
   const hasNoBody = [204, 205, 304].includes(answer.status);
   const body = hasNoBody ? Buffer.alloc(0) : given;
   const isCut = !hasNoBody && (loss === 'cut' || loss === 'reset' || loss === 'stall');
@@ -139,13 +139,13 @@ function jsonOf(body: Buffer): unknown {
   }
 }
 
-/** Where a list of records stands in an answer, and by what they are known. */
+/** The field of a list of records in `data`, and the field of their id. */
 const LISTS: Readonly<Record<string, readonly [list: string, id: string]>> = {
   'trackers.list': ['trackers', 'trackerId'],
   'couriers.list': ['couriers', 'courierCode'],
 };
 
-/** A record with an id may neither be lost nor made up. */
+/** Fails when a record with an id is lost or made up. */
 function checkList(name: string, body: Buffer, data: unknown): void {
   const [listName, id] = LISTS[name] ?? [];
   if (listName === undefined || id === undefined) return;
@@ -159,7 +159,7 @@ function checkList(name: string, body: Buffer, data: unknown): void {
 }
 
 const text = fc.constantFrom('tracker_conflict', 'auth_x', 'no', API_KEY, `the key ${API_KEY} is not known`);
-/** What a service says of a mistake, and what it may repeat of the request. */
+/** An error of a service that echoes parts of the request. */
 const failure = fc.record({
   errors: fc.array(fc.record({ code: text, message: text, request: fc.record({ headers: text }) }), {
     maxLength: 2,
@@ -172,18 +172,18 @@ const input = fc.nat(CALLS.length - 1).chain((index) => {
   return fc.record({
     index: fc.constant(index),
     answer,
-    // As it should be every now and then, or nobody would see a client that rejects everything.
+    // A good response every now and then, because a client that rejects everything must fail, too.
     body: fc.oneof(
       { weight: 1, arbitrary: fc.constant(undefined) },
       { weight: 8, arbitrary: brokenBody('answers', fc.oneof(fc.constant(good), failure)) },
     ),
     mode: fc.constantFrom('keep', 'keep', 'throw'),
-    // Seldom, because a repeat waits half a second or more.
+    // Rarely, because a repeat waits half a second or more.
     retries: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) }),
   } as const);
 });
 
-/** What a call may reject with because of what was answered. */
+/** The errors of a call that are caused by a response. */
 const TYPED = [ApiError, ConnectionError, TimeoutError, ResponseValidationError];
 
 export const answers = property(
@@ -200,7 +200,7 @@ export const answers = property(
       apiKey: API_KEY,
       timeoutMs: TIMEOUT_MS,
       totalTimeoutMs: TOTAL_TIMEOUT_MS,
-      // A pause that one answer asks for would be the next call's; the headers have a property of their own.
+      // Switched off, because a pause after one response would delay the next run.
       rateLimit: false,
       logger: { debug: note, info: note, warn: note, error: note },
       logLevel: 'debug',
@@ -217,9 +217,9 @@ export const answers = property(
         if (name === undefined || sample === undefined) return;
         seen.length = 0;
         const body = broken ?? Buffer.from(JSON.stringify(sample.answer));
-        server.answer = rawAnswer(made, body);
+        server.answer = buildResponse(made, body);
         const startedAt = performance.now();
-        // Sound: every method that asks once gives an `ApiPromise`.
+        // Sound: every method that sends one request returns an `ApiPromise`.
         const call = sample.call(modes[mode], {
           retry: { retries, maxRetryAfterMs: 50 },
         }) as ApiPromise<unknown>;

@@ -2,18 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { API_KEY } from '../support/make-client.ts';
 
-/** Every file of one folder of the corpus. */
+/** Reads all files of a folder of the corpus. */
 function corpus(folder: 'answers' | 'webhooks'): Buffer[] {
   const at = new URL(`./corpus/${folder}/`, import.meta.url);
   return readdirSync(at).map((name) => readFileSync(new URL(name, at)));
 }
 
-/** JSON that is nested deeper than any stack. */
-export function nested(depth: number): string {
+/** Builds JSON that is nested deeper than the stack. */
+function nested(depth: number): string {
   return `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
 }
 
-/** Texts that may stand where a value of JSON stands; some are none. */
+/** Texts in place of a JSON value; some are not valid JSON. */
 const VALUES = [
   'null',
   'true',
@@ -47,7 +47,7 @@ const VALUES = [
   nested(50_000),
 ];
 
-/** Members to begin an object with; what comes after may give the same name again. */
+/** Members that are inserted at the start of an object, where a later one may have the same name. */
 const MEMBERS = [
   '"__proto__":{"polluted":true}',
   '"constructor":{"prototype":{"polluted":true}}',
@@ -89,7 +89,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   },
 );
 
-/** Where a value of JSON begins and ends; a text that is no JSON has at most some of them. */
+/** Matches the values of a JSON text. */
 const VALUE_TOKEN =
   /(?<=[:,[])\s*(?:"(?:[^"\\]|\\.)*"(?!\s*:)|-?\d[\d.eE+-]*|true|false|null|\{[^{}]*\}|\[[^[\]]*\])/g;
 
@@ -103,10 +103,10 @@ function changed(body: Buffer, change: Change): Buffer {
     const from = change.at % (body.length + 1);
     return Buffer.concat([body.subarray(0, from), change.bytes, body.subarray(from + change.bytes.length)]);
   }
-  // A change of text would repair bytes that are no UTF-8.
+  // Changing decoded text would repair invalid UTF-8.
   const text = body.toString('latin1');
   const insert = Buffer.from(change.text).toString('latin1');
-  // Each brace of a body that is nested as deep would cost.
+  // Bounded, because a deeply nested body has too many braces.
   const places = [...text.slice(0, 20_000).matchAll(change.kind === 'value' ? VALUE_TOKEN : /\{/g)];
   const place = places[change.at % places.length];
   if (place === undefined) return Buffer.from(insert, 'latin1');
@@ -117,7 +117,7 @@ function changed(body: Buffer, change: Change): Buffer {
   return Buffer.from(splice(text, from + 1, from + 1, insert + comma), 'latin1');
 }
 
-/** A body of the corpus or one of `good`, changed in some places, or any bytes at all. */
+/** A body of the corpus or of `good`, changed in some places, or any bytes. */
 export function brokenBody(
   folder: 'answers' | 'webhooks',
   good: fc.Arbitrary<unknown>,
@@ -137,7 +137,7 @@ export function brokenBody(
   );
 }
 
-/** The objects of a list; none when it is no list. */
+/** Returns the objects in a list; none for any other value. */
 export function objectsOf(list: unknown): Readonly<Record<string, unknown>>[] {
   if (!Array.isArray(list)) return [];
   return list.filter((item) => typeof item === 'object' && item !== null && !Array.isArray(item));

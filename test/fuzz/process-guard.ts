@@ -21,7 +21,7 @@ const INTRINSICS: readonly object[] = [
   Response,
 ].map(({ prototype }) => prototype);
 
-/** Sockets close and timers end a moment after those who used them. */
+/** Sockets close and timers end a moment after the test that used them. */
 const END_WITHIN_MS = 10_000;
 
 function valuesOf(intrinsic: object): Map<PropertyKey, unknown> {
@@ -41,7 +41,7 @@ function activeResources(): Map<string, number> {
   return counts;
 }
 
-/** Watches what no input may do to the process, whoever is at work. */
+/** Fails when an input changes a prototype, leaves a rejection unhandled, or leaves a resource open. */
 export class ProcessGuard {
   readonly #prototypes = INTRINSICS.map(valuesOf);
   readonly #noted: string[] = [];
@@ -54,7 +54,7 @@ export class ProcessGuard {
     process.on('warning', note('warning'));
   }
 
-  /** Rejects when something went wrong that nobody was told of. */
+  /** Rejects after an unhandled rejection, an uncaught exception, a warning, or a changed prototype. */
   async check(): Promise<void> {
     // Node reports a rejection when the microtasks are over.
     await turn();
@@ -69,12 +69,12 @@ export class ProcessGuard {
     }
   }
 
-  /** Takes what is active now for what may be. */
+  /** Allows the resources that are active now. */
   noteResources(): void {
     this.#resources = activeResources();
   }
 
-  /** Rejects when a timer, socket or server is left over. */
+  /** Rejects when a timer, socket or server is left open. */
   async checkResources(): Promise<void> {
     const giveUpAt = performance.now() + END_WITHIN_MS;
     for (;;) {

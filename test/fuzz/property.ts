@@ -1,34 +1,34 @@
 import fc from 'fast-check';
 import type { ProcessGuard } from './process-guard.ts';
 
-/** What one batch of a property works with: servers, clients. */
+/** The servers and clients of one batch. */
 export interface World<Input> {
-  /** Rejects when an input breaks what must hold. */
+  /** Rejects when an input breaks the property. */
   check(input: Input): Promise<void>;
-  /** Ends everything; rejects when something would not end. */
+  /** Stops everything; rejects when something does not stop. */
   stop(): Promise<void>;
 }
 
-/** How one batch went. */
+/** The outcome of one batch. */
 export interface Batch {
   readonly runs: number;
-  /** What failed and on which input, shrunk; undefined when all went well. */
+  /** The failure and its shrunk input; undefined on success. */
   readonly failure: string | undefined;
 }
 
-/** Something that must hold for any input, tried in batches that one seed decides. */
+/** A rule that must hold for any input. One seed decides the inputs of a batch. */
 export interface Property {
   readonly name: string;
-  /** What it feeds, and to whom. */
+  /** The inputs, and the rule that must hold. */
   readonly about: string;
   batch(seed: number, guard: ProcessGuard): Promise<Batch>;
 }
 
-/** Longer than every deadline that a run has, on a machine that is busy. */
+/** Longer than every deadline of a run, on a busy machine. */
 const RUN_TIMEOUT_MS = 60_000;
-/** Shrinking may take this long; the seed is what counts. */
+/** Shrinking stops then, because the seed repeats the failure anyway. */
 const SHRINK_WITHIN_MS = 60_000;
-const LONGEST_REPORT = 4_000;
+const MAX_REPORT_LENGTH = 4_000;
 
 /** @param runs - how many inputs a batch tries */
 export function property<Input>(
@@ -46,7 +46,6 @@ export function property<Input>(
     });
     const details = await fc.check(checked, {
       seed,
-
       numRuns: runs,
       timeout: RUN_TIMEOUT_MS,
       interruptAfterTimeLimit: SHRINK_WITHIN_MS,
@@ -55,7 +54,7 @@ export function property<Input>(
       ? [String(details.errorInstance), fc.defaultReportMessage(details) ?? '']
       : [];
     await world.stop().catch((error: unknown) => failures.push(String(error)));
-    const report = failures.map((failure) => failure.slice(0, LONGEST_REPORT)).join('\n');
+    const report = failures.map((failure) => failure.slice(0, MAX_REPORT_LENGTH)).join('\n');
     return { runs: details.numRuns, failure: report === '' ? undefined : report };
   }
   return { name, about, batch };

@@ -2,24 +2,24 @@ import { createServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { must } from './must.ts';
 
-/** Bytes to answer with, and what to do after them. */
+/** The bytes of a response, and how the connection ends. */
 export interface RawAnswer {
   readonly bytes: Buffer;
   readonly ending: 'end' | 'reset' | 'stall';
 }
 
-/** Answers every request with the same bytes, whatever they are. */
+/** A server that responds to every request with the same bytes. */
 export interface RawServer {
   readonly origin: string;
   answer: RawAnswer;
-  /** Rejects when a client has not let go of its connection. */
+  /** Rejects when a client has left a connection open. */
   stop(): Promise<void>;
 }
 
-/** Longer than `fetch` keeps a connection that it has no more use for. */
+/** Longer than `fetch` keeps an unused connection open. */
 const CLOSE_WITHIN_MS = 10_000;
 
-/** Whether all of a request is there: its head, and as much of a body as that announces. */
+/** Tells whether a request has arrived whole: its head, and the announced length of its body. */
 function isWhole(request: string): boolean {
   const end = request.indexOf('\r\n\r\n');
   if (end < 0) return false;

@@ -63,9 +63,9 @@ const request = fc.record({
     '',
   ),
   encoding: fc.constantFrom(...Array(12).fill(''), 'identity', 'gzip', 'x'),
-  /** In how many parts; undefined for one whose length is announced. */
+  /** The size of the parts; undefined for a body whose length is announced. */
   chunkBytes: fc.constantFrom(undefined, undefined, 1_000, 7),
-  /** Every so manieth event fails when it comes for the first time. */
+  /** Every n-th event fails when it comes for the first time. */
   failsEvery: fc.constantFrom(undefined, undefined, 1, 2, 3),
 });
 type Sent = typeof request extends fc.Arbitrary<infer Made> ? Made : never;
@@ -74,7 +74,7 @@ type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What of a body must be handled before it may be answered with 2xx, written down without a look at the parser. */
+/** Reads the events that must be handled before a 2xx, independently of the parser. */
 function eventIdsOf(payload: unknown): { readonly ids: string[]; readonly hasBroken: boolean } {
   if (!isObject(payload)) return { ids: [], hasBroken: true };
   const items = Object.hasOwn(payload, 'trackings') ? payload['trackings'] : [payload];
@@ -83,7 +83,7 @@ function eventIdsOf(payload: unknown): { readonly ids: string[]; readonly hasBro
   const ids = items.flatMap((one): string[] => {
     const { metadata, events: list } = Object(one);
     const topic = isObject(metadata) ? metadata['topic'] : undefined;
-    // Of what has another topic nothing is known.
+    // Other topics have no known events.
     if (isObject(one) && typeof topic === 'string' && topic !== '' && topic !== 'tracking/events') return [];
     if (!isObject(one) || !Array.isArray(list)) hasBroken = true;
     return (Array.isArray(list) ? list : []).flatMap((event) => {
@@ -103,7 +103,7 @@ function jsonOf(bytes: Buffer): unknown {
   }
 }
 
-/** Everything that one run sees. */
+/** A receiver that records all calls of a run. */
 class Receiver {
   readonly handledIds = new Set<string>();
   readonly timesHandled = new Map<string, number>();
@@ -136,7 +136,7 @@ class Receiver {
     });
   }
 
-  /** Rejects when something was handled twice, or when a secret got into what would be logged. */
+  /** Fails when an event was handled twice, or when a secret would be logged. */
   check(): void {
     const twice = [...this.timesHandled].filter(([, times]) => times > 1);
     must(twice.length === 0, () => `handled more than once: ${printed(twice)}`);
@@ -161,7 +161,7 @@ function headersOf({ authorization, contentType, encoding }: Sent): Record<strin
 }
 
 function partsOf(bytes: Buffer, chunkBytes = Math.max(1, bytes.length)): Buffer[] {
-  // A million parts of a large body would only take time.
+  // At most 100 parts, because more would only take time.
   const size = Math.max(chunkBytes, bytes.length / 100);
   const parts: Buffer[] = [];
   for (let from = 0; from < bytes.length; from += size) parts.push(bytes.subarray(from, from + size));
@@ -181,7 +181,7 @@ async function sendDirectly(webhooks: WebhookHandler, sent: Sent): Promise<Answe
   return { status: response.status, text: await response.text() };
 }
 
-/** Half of a request, and then nothing more. */
+/** Sends half of a request, then closes the connection. */
 function sendHalf(port: number, { body: { bytes } }: Sent): Promise<void> {
   const head = `POST /webhooks HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${SECRET}\r\ncontent-type: application/json\r\n`;
   return new Promise((resolve) => {
@@ -220,7 +220,7 @@ export const webhooks = property(
           fresh: true,
         });
       } catch (error) {
-        // A host that answers before all is sent may close the connection, and the answer is lost on the way.
+        // A host that responds before the whole body is sent may close the connection, and the response is lost.
         return { status: 0, text: String(error) };
       } finally {
         client.close();
@@ -231,7 +231,7 @@ export const webhooks = property(
       must(!text.includes(SECRET), () => `shows the secret: ${text}`);
       receiver.check();
       if (status < 200 || status > 299 || sent.method === 'HEAD') return;
-      // A parser of the host may put a replacement for bytes that are none, and so may we here.
+      // The host's own body parser may replace invalid bytes.
       const isParsed = HOSTS[sent.host]?.parses === true;
       must(isParsed || isUtf8(sent.body.bytes), () => 'invalid UTF-8 was taken');
       const { ids, hasBroken } = eventIdsOf(jsonOf(sent.body.bytes));
@@ -249,7 +249,7 @@ export const webhooks = property(
           must(receiver.timesHandled.size === 0, () => 'half of a body was handled');
         }
         const answers: Answered[] = [];
-        // The sender repeats until all of it is done; each event of it fails once at most.
+        // Three attempts are enough, because each event fails at most once.
         for (let count = 0; count < 3; count += 1) {
           const startedAt = performance.now();
           const answered = await send(sent);
