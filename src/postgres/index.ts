@@ -6,9 +6,10 @@
 
 export { PostgresDedupeStore, type PostgresDedupeStoreOptions } from './dedupe-store.ts';
 export { inboxTableSql, type Queryable } from './table.ts';
-export type { TransactionRunner, TransactionSource } from './transaction.ts';
 export {
   TransactionalInbox,
   type TransactionalInboxOptions,
   type TransactionContext,
+  type TransactionRunner,
+  type TransactionSource,
 } from './transactional-inbox.ts';

@@ -17,7 +17,6 @@ export interface Queryable {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** Anything that runs a statement. */
 export const queryableOption = option<Queryable>('anything with a method `query(text, values)`', (value) =>
   hasMethods(value, 'query'),
 );
@@ -66,20 +65,20 @@ const purgeOptions = z.strictObject({
 /** A row as PostgreSQL names its columns. */
 type Row = Readonly<Record<string, unknown>>;
 
-/** A table of handled events; whatever client is given to its methods runs their statements, and they reject as it does. */
+/** A table of handled events. Its methods run their statements on the client that they are given, and reject with its errors. */
 export class InboxTable {
   readonly #name: string;
   readonly #quotedName: string;
   readonly #statements: Statements;
 
-  /** @throws ConfigurationError when that is not a plain name */
+  /** @throws ConfigurationError when `name` is not a plain name */
   constructor(name: string = DEFAULT_TABLE) {
     this.#name = name;
     this.#quotedName = quoteTable(name);
     this.#statements = buildStatements(this.#quotedName);
   }
 
-  /** Creates the table unless it exists; also when several processes do it at once, which plain `IF NOT EXISTS` does not survive. */
+  /** Creates the table unless it exists. The lock is needed because `IF NOT EXISTS` fails when several processes create it at once. */
   async create(client: Queryable): Promise<void> {
     await client.query(`DO $migration$ BEGIN
 PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
@@ -87,10 +86,7 @@ ${inboxTableSql(this.#name)}
 END $migration$`);
   }
 
-  /**
-   * Deletes rows that nobody needs any more; reads the whole table. Locked ones wait for the next purge, so it never stands in a
-   * receiver's way.
-   */
+  /** Deletes rows whose retention has ended. It skips locked rows, so that no receiver waits for it. */
   async purge(client: Queryable, options: PurgeOptions = {}): Promise<number> {
     const { batchSize } = checkOptions(purgeOptions, options);
     let purged = 0;
@@ -111,27 +107,27 @@ END $migration$`);
   }
 
   /**
-   * Claims keys by `claim` or `take`, and looks at those it did not get.
+   * Runs `claim` or `markDone`, and looks at the keys that it did not get.
    *
    * @param keys - distinct keys
    * @param values - the parameters of the statement beside the keys
-   * @returns the claims by key; one without a claim counts as `BUSY`, because its row went away between the two statements
+   * @returns the claims by key; a key without one counts as `BUSY`, because its row went away between the two statements
    */
   async claim(
     client: Queryable,
-    statement: 'claim' | 'take',
+    statement: 'claim' | 'markDone',
     keys: readonly string[],
     ...values: readonly unknown[]
   ): Promise<ReadonlyMap<string, Claim>> {
-    const taken = new Map<string, Claim>();
+    const claims = new Map<string, Claim>();
     for (const [key, { attempts }] of await this.run(client, statement, keys, ...values)) {
-      taken.set(key, { status: 'acquired', attempt: Number(attempts) });
+      claims.set(key, { status: 'acquired', attempt: Number(attempts) });
     }
-    const left = keys.filter((key) => !taken.has(key));
-    return new Map([...taken, ...(await this.look(client, left))]);
+    const refused = keys.filter((key) => !claims.has(key));
+    return new Map([...claims, ...(await this.look(client, refused))]);
   }
 
-  /** What the table says about keys right now; nothing of a key without a row. */
+  /** Reads whether keys are done or busy; a key without a row has no claim. */
   async look(client: Queryable, keys: readonly string[]): Promise<Map<string, Claim>> {
     const claims = new Map<string, Claim>();
     for (const [key, row] of await this.run(client, 'look', keys)) {
@@ -142,7 +138,7 @@ END $migration$`);
     return claims;
   }
 
-  /** Runs a statement on distinct keys; its rows, each with the key it is about. */
+  /** Runs a statement on distinct keys and returns its rows, each with its key. */
   async run(
     client: Queryable,
     statement: keyof Statements,
@@ -154,7 +150,7 @@ END $migration$`);
     const { rows } = await client
       .query(this.#statements[statement], [[...keyOfStored.keys()], ...values])
       .catch((error) => this.#rethrow(error));
-    // Every driver gives a row as an object by column name unless it is asked for arrays.
+    // Sound: every driver returns a row as an object by column name unless it is asked for arrays.
     return (rows as Row[]).map((row) => {
       const stored = String(row['key']);
       return [keyOfStored.get(stored) ?? stored, row];
@@ -163,25 +159,21 @@ END $migration$`);
 
   #rethrow(error: unknown): never {
     if (getSqlState(error) !== UNDEFINED_TABLE) throw error;
-    const rule = `Expected the table ${this.#quotedName} to exist, got none`;
-    throw new ConfigurationError(
-      `${rule}; call \`createTable()\`, or run \`inboxTableSql()\` in a migration`,
-      {
-        cause: error,
-      },
-    );
+    const message = `Expected the table ${this.#quotedName} to exist, got none`;
+    const advice = 'call `createTable()`, or run `inboxTableSql()` in a migration';
+    throw new ConfigurationError(`${message}; ${advice}`, { cause: error });
   }
 }
 
-/** A key that another receiver works on, when nothing tells until when. */
+/** A key that another receiver holds for an unknown time. */
 export const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
 
-/** The SQLSTATE of an error; undefined for one that is not of a database. */
+/** Reads the SQLSTATE of an error; undefined if it does not come from a database. */
 export function getSqlState(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-/** PostgreSQL takes no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */
+/** PostgreSQL allows no NUL in a text and no long text in an index, so only short plain ASCII is stored as it is. */
 function toStoredKey(key: string): string {
   return storableKey(key, /^[\x20-\x7e]{0,255}$/);
 }
@@ -189,7 +181,7 @@ function toStoredKey(key: string): string {
 /**
  * Quotes a table's name.
  *
- * @throws ConfigurationError when it is more than letters, digits and underscores, with at most one schema before it
+ * @throws ConfigurationError when it holds more than letters, digits and underscores, with at most one schema before it
  */
 function quoteTable(table: string): string {
   const parts = typeof table === 'string' ? table.split('.') : [];
@@ -203,34 +195,29 @@ function quoteTable(table: string): string {
   return parts.map((part) => `"${part}"`).join('.');
 }
 
-/*
- * Every statement that locks several rows takes them in the order of their keys. Two receivers that lock the same rows in different
- * orders would wait for each other, and PostgreSQL would fail one of them. All times are of the server's clock.
- */
+// Every statement that locks several rows locks them in the order of their keys. Two receivers that lock the same rows in
+// different orders would wait for each other, and PostgreSQL would fail one of them. All times are of the server's clock.
 
-/** The statements on keys of one table of events; `$1` are the keys. */
+/** The statements on one table. `$1` are the keys; `markDone`, `unmarkDone` and `countFailure` are those of the transactional inbox. */
 interface Statements {
-  /** Of the dedupe store, for each key: `$2` its token, `$3` its lease in ms. `$4` ms after which an unfinished key is forgotten. */
+  /** For each key: `$2` its token, `$3` its lease in ms. `$4` ms after which an unfinished key is forgotten. */
   readonly claim: string;
   readonly look: string;
-  /** Of the dedupe store, for each key: `$2` ms to remember it. */
+  /** For each key: `$2` ms to remember it. */
   readonly commit: string;
-  /** Of the dedupe store. `$2` token. */
+  /** `$2` token. */
   readonly release: string;
-  /** Of the transactional inbox: done, if the transaction ends well. `$2` ms to remember them, `$3` the `lock_timeout` of this statement, `$4` token. */
-  readonly take: string;
-  /** Of the transactional inbox: what it took by the token `$2` and did not handle. */
-  readonly untake: string;
-  /**
-   * Of the transactional inbox: counts a failed try. `$2` ms after which it is forgotten, `$3` the `lock_timeout`, `$4` the token of a
-   * take that a callback has committed itself, or null.
-   */
-  readonly fail: string;
+  /** Takes effect with its transaction. `$2` ms to remember the keys, `$3` `lock_timeout` of this statement, `$4` token. */
+  readonly markDone: string;
+  /** Reverts `markDone` where the token is still `$2`. */
+  readonly unmarkDone: string;
+  /** `$2` ms after which the failure is forgotten, `$3` `lock_timeout`. */
+  readonly countFailure: string;
 }
 
 const FORGOTTEN = 'inbox.expires_at <= clock_timestamp()';
 
-/** A row that nobody holds and that was not handled yet. */
+/** True for a row that nobody holds and that is not done. */
 const FREE = `CASE inbox.state
   WHEN 'failed' THEN true
   WHEN 'leased' THEN inbox.lease_until <= clock_timestamp()
@@ -241,7 +228,7 @@ const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`
 function buildStatements(name: string): Statements {
   const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
   const inOrder = 'ORDER BY wanted.key COLLATE "C"';
-  // A statement that meets a handled row would lock it, and so wait for whoever else has met it.
+  // Leave done rows out, because `ON CONFLICT` would lock them and make receivers wait for each other.
   const unlessDone = `WHERE NOT EXISTS (
   SELECT FROM ${name} AS known WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
 )`;
@@ -272,10 +259,10 @@ WHERE key IN (
   ORDER BY key COLLATE "C" FOR UPDATE
 )`,
 
-    // The wait of the application's own statements is the application's to choose, so it is put back once all rows are there.
-    take: `WITH setting AS MATERIALIZED (
+    // Put the application's own `lock_timeout` back once all rows are locked.
+    markDone: `WITH setting AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
-), taken AS (
+), marked AS (
   INSERT INTO ${name} AS inbox (key, state, token, attempts, expires_at)
   SELECT wanted.key, 'done', $4::text, 1, ${endAfter('$2')}
   FROM setting, unnest($1::text[]) AS wanted (key) ${unlessDone} ${inOrder}
@@ -285,17 +272,16 @@ WHERE key IN (
   RETURNING key, attempts
 )
 SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), true)
-FROM (SELECT key, attempts FROM taken ORDER BY key) AS all_taken`,
+FROM (SELECT key, attempts FROM marked ORDER BY key) AS all_marked`,
 
-    untake: `UPDATE ${name} SET state = 'failed', token = NULL, attempts = attempts - 1
+    unmarkDone: `UPDATE ${name} SET state = 'failed', token = NULL, attempts = attempts - 1
 WHERE key = ANY ($1::text[]) AND state = 'done' AND token = $2::text`,
 
-    fail: `WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', $3::text, true))
+    countFailure: `WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', $3::text, true))
 INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'failed', 1, ${endAfter('$2')} FROM setting, unnest($1::text[]) AS wanted (key) ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
-  state = 'failed', token = NULL, lease_until = NULL, expires_at = excluded.expires_at,
-  attempts = CASE WHEN inbox.token = $4::text THEN inbox.attempts ELSE ${NEXT_ATTEMPT} END
-WHERE inbox.token = $4::text OR ${FREE}`,
+  state = 'failed', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
+WHERE ${FREE}`,
   };
 }

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
-import { checkOptions, type OptionShape, timeoutOption } from '../common/option-checks.ts';
+import {
+  checkOptions,
+  hasMethods,
+  type OptionShape,
+  option,
+  timeoutOption,
+} from '../common/option-checks.ts';
+import { TrackingError } from '../errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { WebhookEvent } from '../schemas/webhook.ts';
 import { DEFAULT_COMMAND_TIMEOUT_MS, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
@@ -26,22 +33,59 @@ import {
   isClaimed,
   isOpen,
   type Job,
+  StoreTimeoutError,
   setState,
   type WorkItem,
   withTimeLimit,
 } from '../webhooks/work.ts';
-import { BUSY, getSqlState, InboxTable, type PurgeOptions } from './table.ts';
-import {
-  inTransaction,
-  TransactionEndedError,
-  type TransactionOf,
-  type TransactionSource,
-  transactionSourceOption,
-} from './transaction.ts';
+import { BUSY, getSqlState, InboxTable, type PurgeOptions, type Queryable } from './table.ts';
 
-/** What the transactional inbox adds to the context of a callback. */
+/** A connection lent by a pool. A text without values may hold several statements, as `pg` allows. */
+export interface PooledConnection extends Queryable {
+  /** Gives it back; `true` closes it instead. */
+  release(destroy?: boolean): void;
+  /** Listens for a connection that breaks while it is lent. */
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  /** Takes the listener back. */
+  off?(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/** Lends connections: a `Pool` of `pg`, or one shaped like it. */
+export interface ConnectionPool extends Queryable {
+  /** Lends a connection. */
+  connect(): Promise<PooledConnection>;
+}
+
+/** Runs a function in a transaction: a PGlite database, or your own adapter of another driver. */
+export interface TransactionRunner extends Queryable {
+  /**
+   * Commits once the work resolves; rolls back when it rejects.
+   *
+   * @param work - what to do in the transaction
+   * @returns what the work resolved to
+   * @throws what the work rejected with
+   */
+  transaction<Result>(work: (transaction: Queryable) => Promise<Result>): Promise<Result>;
+}
+
+/** Where transactions come from. */
+export type TransactionSource = ConnectionPool | TransactionRunner;
+
+/** The type with which a source runs statements in a transaction: a `PoolClient` of `pg`, a `Transaction` of PGlite. */
+export type TransactionOf<Source extends TransactionSource> = Source extends {
+  // The pool of `pg` can also call back; of several signatures TypeScript would look at the last one only.
+  connect: { (): Promise<infer Connection>; (...rest: never[]): unknown };
+}
+  ? Connection
+  : Source extends { connect(): Promise<infer Connection> }
+    ? Connection
+    : Source extends { transaction<Result>(work: (given: infer Given) => Promise<Result>): Promise<Result> }
+      ? Given
+      : never;
+
+/** Added to the context of a callback by the transactional inbox. */
 export interface TransactionContext<Source extends TransactionSource> {
-  /** Write with this, and with nothing else: what it writes lasts exactly when the event counts as handled. */
+  /** Write with this and nothing else: its writes last exactly when the event counts as handled. */
   readonly transaction: TransactionOf<Source>;
 }
 
@@ -77,14 +121,12 @@ export interface TransactionalInboxOptions<Source extends TransactionSource> {
  * `statement_timeout` of the application that is shorter, `deadlock_detected`.
  */
 const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
-/** Counting a failure may not hold the response up behind a receiver that has taken the event over since. */
+/** Counting a failure must not delay the response when another receiver has taken the event over. */
 const COUNT_LOCK_TIMEOUT = '1000ms';
 
-/** The error that a callback failed with. */
+/** The error of a callback; any value can be thrown. */
 interface Failure {
   readonly error: unknown;
-  /** The token of the transaction when the callback itself failed; null when only its transaction could not be committed. */
-  readonly token: string | null;
 }
 
 interface Limits {
@@ -130,7 +172,9 @@ export class TransactionalInbox<Source extends TransactionSource>
   constructor(options: TransactionalInboxOptions<Source>) {
     const schema = z.strictObject({
       ...buildCommonOptions<TransactionContext<Source>>(60_000),
-      pool: transactionSourceOption<Source>(),
+      pool: option<Source>('a pool of `pg`, or anything with `query` and `transaction`', (pool) =>
+        ['connect', 'transaction'].some((name) => hasMethods(pool, 'query', name)),
+      ),
       // Checked by the table.
       table: z.custom<string>().optional(),
       commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
@@ -183,13 +227,13 @@ export class TransactionalInbox<Source extends TransactionSource>
       if (open.length > 1 && (await this.#handleTogether(open, limits))) return;
       for (const job of open) {
         await this.#handleAlone(job, limits);
-        // Every further event would wait for a database that is down.
+        // If the database is down, every further event would only wait for it.
         if (isStoreDown(job.items)) return setState(getItems(open).filter(isOpen), 'unavailable');
       }
     });
   }
 
-  /** Looks at what is done already, so that a repeat needs no transaction; false when the database fails. */
+  /** Finds the items that are done, so that a redelivery needs no transaction; false when the database fails. */
   async #findDuplicates(items: readonly WorkItem[]): Promise<boolean> {
     try {
       const look = () => this.#table.look(this.#pool, getKeys(items));
@@ -212,7 +256,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     if (failure?.error instanceof TransactionEndedError) {
       this.#settings.onError(failure.error, 'callback', getKeys(items));
     }
-    // One key that another receiver holds must not keep the webhook from all others.
+    // If another receiver holds one key, the others are handled alone.
     return failure === undefined && !items.every(({ state }) => state === 'busy');
   }
 
@@ -225,55 +269,53 @@ export class TransactionalInbox<Source extends TransactionSource>
     const failed = items.filter(({ state }) => state === 'open');
     this.#settings.onError(failure.error, 'callback', getKeys(failed));
     const { maxAttempts } = this.#settings;
-    await this.#countFailure(
-      failed.filter(({ attempt }) => attempt < maxAttempts),
-      failure,
-    );
+    const repeated = failed.filter(({ attempt }) => attempt < maxAttempts);
+    await this.#countFailure(repeated, failure);
     for (const item of failed.filter(({ attempt }) => attempt >= maxAttempts)) {
       await this.#deadLetter(item, failure, limits);
     }
   }
 
-  async #deadLetter(item: WorkItem, { error, token }: Failure, limits: Limits): Promise<void> {
+  async #deadLetter(item: WorkItem, { error }: Failure, limits: Limits): Promise<void> {
     const { event, message, key } = item;
-    const letter: Job<TransactionContext<Source>> = {
+    const job: Job<TransactionContext<Source>> = {
       items: [item],
       call: (_, context) => this.#settings.onDeadLetter?.(event, { ...context, message, key, error }),
     };
-    const failure = await this.#transact([letter], limits);
+    const failure = await this.#transact([job], limits);
     if (failure !== undefined) {
       this.#settings.onError(failure.error, 'deadLetter', [key]);
-      await this.#countFailure([item], { error: failure.error, token });
+      await this.#countFailure([item], failure);
     } else if (item.state === 'handled') {
       item.state = 'deadLettered';
     }
   }
 
   /**
-   * Takes the open items of jobs, calls back for what is new, and commits. Gives the items their states, or resolves to what a
-   * callback failed with: what was taken is open again then, for the transaction was rolled back.
+   * In one transaction: marks the open items of jobs as done, calls back for what is new, and commits. Sets the states of the
+   * items; if a callback fails they are open again, because the transaction was rolled back, and its error is returned.
    */
   async #transact(
     jobs: readonly Job<TransactionContext<Source>>[],
     { giveUpAt, signal }: Limits,
   ): Promise<Failure | undefined> {
     const items = getItems(jobs).filter(isOpen);
-    // Short, for it stays in the row.
+    // Short, because it stays in the row.
     const token = randomUUID().slice(0, 8);
-    let hasTaken = false;
+    let hasMarked = false;
     let hasCallbackFailed = false;
     try {
       await inTransaction(this.#pool, this.#commandTimeoutMs, async (transaction, discard) => {
-        // A runner may repeat all of this when its commit fails.
+        // A runner may repeat this whole function when its commit fails.
         setState(items, 'open');
-        hasTaken = false;
+        hasMarked = false;
         const lockTimeoutMs = Math.max(1, Math.ceil(giveUpAt - performance.now()));
         const values = [this.#settings.retainMs, `${lockTimeoutMs}ms`, token];
         const claims = await withTimeLimit(
-          () => this.#table.claim(transaction, 'take', getKeys(items), ...values),
+          () => this.#table.claim(transaction, 'markDone', getKeys(items), ...values),
           lockTimeoutMs + this.#commandTimeoutMs,
         );
-        hasTaken = true;
+        hasMarked = true;
         for (const item of items) applyClaim(item, claims.get(item.key) ?? BUSY);
         for (const job of jobs) {
           const claimed = job.items.filter(isClaimed);
@@ -281,7 +323,7 @@ export class TransactionalInbox<Source extends TransactionSource>
           try {
             await callWithTimeout(
               claimed,
-              // Sound: `TransactionOf` is by definition the type of what this source's `connect` or `transaction` gives, and it came from there.
+              // Sound: `transaction` came from this source's `connect` or `transaction`, whose type `TransactionOf` names.
               (context) =>
                 job.call(claimed, { ...context, transaction: transaction as TransactionOf<Source> }),
               this.#settings.callbackTimeoutMs,
@@ -289,19 +331,19 @@ export class TransactionalInbox<Source extends TransactionSource>
             );
           } catch (error) {
             hasCallbackFailed = true;
-            // The callback may go on using the connection, which must then not be lent to anyone else.
+            // The callback may still be using the connection, so it must not be lent again.
             if (error instanceof CallbackTimeoutError) discard();
             throw error;
           }
           setState(claimed, 'handled');
         }
         const interrupted = items.filter(isClaimed);
-        await this.#table.run(transaction, 'untake', getKeys(interrupted), token);
+        await this.#table.run(transaction, 'unmarkDone', getKeys(interrupted), token);
         setState(interrupted, 'interrupted');
       });
       return undefined;
     } catch (error) {
-      if (!hasTaken && BUSY_CODES.has(getSqlState(error))) {
+      if (!hasMarked && BUSY_CODES.has(getSqlState(error))) {
         for (const item of items) applyClaim(item, BUSY);
         return undefined;
       }
@@ -309,43 +351,123 @@ export class TransactionalInbox<Source extends TransactionSource>
         this.#giveUp(items, error);
         return undefined;
       }
+      // A callback that sent a COMMIT of its own has kept the marks of events that nobody has handled.
       const unfinished = items.filter(isClaimed);
+      await this.#runOrReport('unmarkDone', unfinished, token);
       setState(
         items.filter(({ state }) => state !== 'busy' && state !== 'duplicate'),
         'open',
       );
-      if (jobs.length > 1) await this.#reopen(unfinished, token);
-      return { error, token: hasCallbackFailed ? token : null };
+      return { error };
     }
   }
 
-  /** A callback that ended its transaction by a `COMMIT` has marked everything as done, and most of it was not even begun. */
-  async #reopen(items: readonly WorkItem[], token: string): Promise<void> {
-    const untake = () => this.#table.run(this.#pool, 'untake', getKeys(items), token);
-    await withTimeLimit(untake, this.#commandTimeoutMs).catch((error) =>
+  /** Counts a failed attempt on its own, because the transaction that failed could not. */
+  async #countFailure(items: readonly WorkItem[], { error }: Failure): Promise<void> {
+    for (const item of items) item.error = error;
+    setState(items, 'failed');
+    await this.#runOrReport('countFailure', items, OUTLASTS_SENDER_MS, COUNT_LOCK_TIMEOUT);
+  }
+
+  async #runOrReport(
+    statement: 'unmarkDone' | 'countFailure',
+    items: readonly WorkItem[],
+    ...values: readonly unknown[]
+  ): Promise<void> {
+    const run = () => this.#table.run(this.#pool, statement, getKeys(items), ...values);
+    await withTimeLimit(run, this.#commandTimeoutMs).catch((error) =>
       this.#settings.onError(error, 'release', getKeys(items)),
     );
   }
 
-  /** Counts a failed try, which the transaction that failed could not. */
-  async #countFailure(items: readonly WorkItem[], { error, token }: Failure): Promise<void> {
-    for (const item of items) item.error = error;
-    setState(items, 'failed');
-    const values = [OUTLASTS_SENDER_MS, COUNT_LOCK_TIMEOUT, token];
-    const count = () => this.#table.run(this.#pool, 'fail', getKeys(items), ...values);
-    await withTimeLimit(count, this.#commandTimeoutMs).catch((cause) =>
-      this.#settings.onError(cause, 'release', getKeys(items)),
-    );
-  }
-
-  /** The database failed, and nothing that a callback did. */
+  /** Reports items as unavailable because the database failed and no callback did. */
   #giveUp(items: readonly WorkItem[], error: unknown): void {
     setState(items, 'unavailable');
     this.#settings.onError(error, 'claim', getKeys(items));
   }
 }
 
-/** Whether a commit failed for what a callback did: it broke a deferred constraint (class 23), or ended the transaction. */
+/** Tells whether a callback made the commit fail: it broke a deferred constraint (class 23), or ended the transaction. */
 function isOfCallback(error: unknown): boolean {
   return error instanceof TransactionEndedError || /^23/.test(String(getSqlState(error)));
+}
+
+/** Runs in a transaction. It calls `discard` if a callback may still use the connection afterwards, so that it is not lent again. */
+export type TransactionWork<Result> = (transaction: Queryable, discard: () => void) => Promise<Result>;
+
+/**
+ * The name of a savepoint around the whole work. Releasing it fails if the work has ended the transaction, by a `ROLLBACK` or by
+ * a failed statement whose error was caught; a `COMMIT` alone would then keep nothing and report no error.
+ */
+const SAVEPOINT = 'tracking_webhook';
+/** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
+const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);
+
+/**
+ * Runs work in a transaction: commits when it resolves, rolls back when it rejects or has ended the transaction itself.
+ *
+ * @param commandTimeoutMs - how long each statement of ours may take, the wait for a connection included
+ */
+export async function inTransaction<Result>(
+  source: TransactionSource,
+  commandTimeoutMs: number,
+  work: TransactionWork<Result>,
+): Promise<Result> {
+  if (!('connect' in source)) {
+    return source.transaction(async (transaction) => {
+      const send = (text: string) => withTimeLimit(() => transaction.query(text), commandTimeoutMs);
+      await send(`SAVEPOINT ${SAVEPOINT}`);
+      // A runner lends no connection, so there is nothing to discard.
+      const result = await work(transaction, () => {});
+      await send(`RELEASE SAVEPOINT ${SAVEPOINT}`).catch(rethrowEnded);
+      return result;
+    });
+  }
+  const connection = await connect(source, commandTimeoutMs);
+  const send = (text: string) => withTimeLimit(() => connection.query(text), commandTimeoutMs);
+  let isClean = true;
+  const discard = () => {
+    isClean = false;
+  };
+  // Without a listener the error event of a lent connection that breaks would end the process. Its statement rejects as well.
+  connection.on?.('error', discard);
+  try {
+    // Two statements in one round trip, here and at the end.
+    await send(`BEGIN; SAVEPOINT ${SAVEPOINT}`);
+    const result = await work(connection, discard);
+    await send(`RELEASE SAVEPOINT ${SAVEPOINT}; COMMIT`).catch(rethrowEnded);
+    return result;
+  } catch (error) {
+    // The statement that took too long is still under way on this connection.
+    if (error instanceof StoreTimeoutError) discard();
+    if (isClean) await send('ROLLBACK').catch(discard);
+    throw error;
+  } finally {
+    if (isClean) connection.off?.('error', discard);
+    connection.release(!isClean);
+  }
+}
+
+async function connect(pool: ConnectionPool, limitMs: number): Promise<PooledConnection> {
+  const connecting = pool.connect();
+  try {
+    return await withTimeLimit(() => connecting, limitMs);
+  } catch (error) {
+    // A connection that comes too late must go back to the pool.
+    if (error instanceof StoreTimeoutError) connecting.then((late) => late.release()).catch(() => {});
+    throw error;
+  }
+}
+
+/** Rethrows the error of a statement, as a `TransactionEndedError` if the work has ended the transaction. */
+function rethrowEnded(error: unknown): never {
+  if (!ENDED_CODES.has(getSqlState(error))) throw error;
+  throw new TransactionEndedError({ cause: error });
+}
+
+/** A callback has ended the transaction that it was given. */
+class TransactionEndedError extends TrackingError {
+  constructor(options: ErrorOptions) {
+    super('Expected the callback to leave its transaction open, got one that it ended', options);
+  }
 }

@@ -4,9 +4,9 @@ import { ConfigurationError } from '../../src/errors.ts';
 import {
   type ConnectionPool,
   inTransaction,
+  TransactionalInbox,
   type TransactionRunner,
-} from '../../src/postgres/transaction.ts';
-import { TransactionalInbox } from '../../src/postgres/transactional-inbox.ts';
+} from '../../src/postgres/transactional-inbox.ts';
 
 const LIMIT_MS = 2_000;
 const BEGIN = 'BEGIN; SAVEPOINT tracking_webhook';
