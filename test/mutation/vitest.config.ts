@@ -14,7 +14,7 @@ export default defineConfig({
   ],
   test: {
     isolate: false,
-    // The folder's own, named by scripts/test-mutation.ts: a change that is made when a module loads runs all that is included.
+    // A change that is made when a module loads runs all of these, so scripts/test-mutation.ts begins with a folder's own tests.
     include: [process.env['MUTATION_TESTS'] ?? ''],
     testTimeout: 20_000,
   },
