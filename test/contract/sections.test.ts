@@ -19,8 +19,10 @@ function findRules(text: string): string[] {
   return [...links].flatMap(([, rules = '']) => rules.split(/, | and /));
 }
 
-const SOURCES = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' }).filter((path) =>
-  path.endsWith('.ts'),
+const SOURCES = ['src', 'test'].flatMap((folder) =>
+  readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => `${folder}/${path}`),
 );
 
 describe('links to rules of docs/service.md', () => {
@@ -30,8 +32,8 @@ describe('links to rules of docs/service.md', () => {
     expect(findRules($comment).filter((rule) => !RULES.has(rule))).toEqual([]);
   });
 
-  test('every rule that a source names → exists', () => {
-    const links = SOURCES.flatMap((path) => findRules(read(`src/${path}`)).map((rule) => `${path}: ${rule}`));
+  test('every rule that a comment in src or test names → exists', () => {
+    const links = SOURCES.flatMap((path) => findRules(read(path)).map((rule) => `${path}: ${rule}`));
     expect(links).not.toEqual([]);
     expect(links.filter((link) => !RULES.has(link.replace(/^.*: /, '')))).toEqual([]);
   });
