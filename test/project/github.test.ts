@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import manifest from '../../package.json' with { type: 'json' };
+
+const FOLDER = new URL('../../.github/', import.meta.url);
+
+const stepSchema = z.object({ uses: z.string().optional(), run: z.string().optional() });
+const jobSchema = z.object({
+  needs: z.string().optional(),
+  uses: z.string().optional(),
+  permissions: z.record(z.string(), z.string()).optional(),
+  strategy: z.object({ matrix: z.object({ node: z.array(z.number()) }) }).optional(),
+  services: z.record(z.string(), z.unknown()).optional(),
+  steps: z.array(stepSchema).default([]),
+});
+const workflowSchema = z.object({
+  on: z.record(z.string(), z.unknown()),
+  permissions: z.record(z.string(), z.string()),
+  jobs: z.record(z.string(), jobSchema),
+});
+
+const read = (path: string): unknown => parse(readFileSync(new URL(path, FOLDER), 'utf8'), { strict: true });
+const readWorkflow = (name: string) => workflowSchema.parse(read(`workflows/${name}`));
+const readSteps = (name: string) => Object.values(readWorkflow(name).jobs).flatMap(({ steps }) => steps);
+const readCommands = (name: string) => readSteps(name).flatMap(({ run }) => run ?? []);
+
+describe.each(readdirSync(new URL('workflows/', FOLDER)))('%s', (name) => {
+  test('its permissions → reading the code, unless a job asks for more', () => {
+    expect(readWorkflow(name).permissions).toEqual({ contents: 'read' });
+  });
+
+  test('its actions → pinned to a major version', () => {
+    const actions = readSteps(name).flatMap(({ uses }) => uses ?? []);
+    expect(actions).not.toEqual([]);
+    for (const action of actions) expect(action).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
+  });
+
+  test('its npm scripts → exist', () => {
+    const scripts = readCommands(name).flatMap((run) =>
+      [...run.matchAll(/\bnpm (?:run )?([\w:-]+)/g)].flatMap(([, script = '']) => script),
+    );
+    const known = [...Object.keys(manifest.scripts), 'ci', 'publish'];
+    expect(scripts.filter((script) => !known.includes(script))).toEqual([]);
+  });
+});
+
+test('the check → `npm ci` and `npm test` with both services, on every major version that `engines` begins with', () => {
+  const { strategy, services } = readWorkflow('check.yml').jobs['test'] ?? {};
+  expect(readCommands('check.yml')).toEqual(expect.arrayContaining(['npm ci', 'npm test']));
+  expect(Object.keys(services ?? {}).sort()).toEqual(['postgres', 'redis']);
+  const versions = [...manifest.engines.node.matchAll(/(\d+)\.\d+\.\d+/g)].map(([, major]) => Number(major));
+  expect(strategy?.matrix.node).toEqual(expect.arrayContaining(versions));
+});
+
+test('a release → from a tag, after the check, with provenance, and only where the tag is the version', () => {
+  const { on, jobs } = readWorkflow('publish.yml');
+  expect(on).toEqual({ push: { tags: ['v*'] } });
+  expect(jobs['check']?.uses).toBe('./.github/workflows/check.yml');
+  expect(Object.keys(readWorkflow('check.yml').on)).toContain('workflow_call');
+  expect(jobs['publish']).toMatchObject({ needs: 'check', permissions: { 'id-token': 'write' } });
+  const commands = readCommands('publish.yml');
+  expect(commands.at(-1)).toBe('npm publish --provenance --access public');
+  expect(commands[0]).toMatch(/^test "\$GITHUB_REF_NAME" = "v/);
+});
+
+test('dependabot → npm packages and actions, in groups', () => {
+  const updateSchema = z.object({
+    'package-ecosystem': z.string(),
+    groups: z.record(z.string(), z.unknown()),
+  });
+  const { updates } = z
+    .object({ version: z.literal(2), updates: z.array(updateSchema) })
+    .parse(read('dependabot.yml'));
+  expect(updates.map((update) => update['package-ecosystem'])).toEqual(['npm', 'github-actions']);
+});
+
+test.each(['bug', 'feature'])(
+  'the form of a %s → has a name, and fields with labels of their own',
+  (name) => {
+    const fieldSchema = z.object({
+      type: z.string(),
+      id: z.string().optional(),
+      attributes: z.record(z.string(), z.unknown()),
+    });
+    const formSchema = z.object({ name: z.string(), description: z.string(), body: z.array(fieldSchema) });
+    const { body } = formSchema.parse(read(`ISSUE_TEMPLATE/${name}.yml`));
+    const labels = body
+      .filter(({ type }) => type !== 'markdown')
+      .map(({ attributes }) => attributes['label']);
+    expect(labels.length).toBeGreaterThan(1);
+    expect(labels).toEqual([...new Set(labels)]);
+    expect(labels).not.toContain(undefined);
+  },
+);
