@@ -17,7 +17,7 @@ import { describeWithPostgres, describeWithRedis } from './services.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const all = snippets();
-const programs = all.filter(({ isTest }) => !isTest);
+const programs = all.filter(({ runner }) => runner === 'none');
 
 /** A database of Redis that nothing else here uses, so a program may keep its default keys. */
 const REDIS_DATABASE = 11;
@@ -119,7 +119,7 @@ describe('a test of the documents', () => {
     import repository from '../../vitest.config.ts';
     export default defineConfig({ root: import.meta.dirname, resolve: repository.resolve, test: { include: ['*.test.ts'] } });
   `;
-  const tests = all.filter(({ isTest }) => isTest);
+  const tests = all.filter(({ runner }) => runner === 'vitest');
   const broken = (tests[0]?.code ?? '').replace('.toBe(2)', '.toBe(3)');
   let statuses: ReadonlyMap<string, string> = new Map();
 
@@ -162,6 +162,26 @@ describe('a test of the documents', () => {
   it('one that promises what is not so → seen to fail', () => {
     expect(statuses.get('broken.test.ts')).toBe('failed');
   });
+});
+
+describe('a test of the documents for node:test', () => {
+  it.each(all.filter(({ runner }) => runner === 'node:test'))(
+    '$place → passes as it stands',
+    async ({ code }) => {
+      await mkdir(join(root, '.tmp'), { recursive: true });
+      const folder = await mkdtemp(join(root, '.tmp', 'readme-'));
+      await writeFile(join(folder, 'example.test.ts'), code);
+      const run = promisify(execFile)(
+        ...([
+          process.execPath,
+          ['--import', 'tsx', '--test', join(folder, 'example.test.ts')],
+          { cwd: root },
+        ] as const),
+      );
+      const { stdout } = await run.finally(() => rm(folder, { recursive: true }));
+      expect(stdout).toMatch(/^# pass 1$/m);
+    },
+  );
 });
 
 describe('the types of the documents', () => {

@@ -70,11 +70,13 @@ export function anchorOf(heading: string): string {
 export interface Snippet extends Block {
   /** For example `README.md:41`. */
   readonly place: string;
-  /** True for a file of tests, false for a program. */
-  readonly isTest: boolean;
+  /** What runs it: itself, or a test runner. */
+  readonly runner: 'none' | 'vitest' | 'node:test';
   /** What a program's last comment says that it prints; undefined when it says nothing. */
   readonly output: string | undefined;
 }
+
+const runners = ['vitest', 'node:test'] as const;
 
 /** Every block of TypeScript that users read. */
 export function snippets(): Snippet[] {
@@ -86,7 +88,7 @@ export function snippets(): Snippet[] {
         return {
           ...block,
           place: `${path}:${block.line}`,
-          isTest: block.code.includes("from 'vitest'"),
+          runner: runners.find((name) => block.code.includes(`from '${name}'`)) ?? 'none',
           output: comment?.replace(/^\/\/ ?/gm, '').trimEnd(),
         };
       }),
