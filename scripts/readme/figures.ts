@@ -12,6 +12,12 @@ function contendersOf(cases: readonly (readonly { contender: string }[])[]): str
   return [...new Set(cases.flat().map(({ contender }) => contender))];
 }
 
+/** Events in a second, and how many times as many those are as of a receiver by hand. */
+function cellOf(result: { ours: number; ratio: number } | undefined): string {
+  if (result === undefined) return '';
+  return `${Math.round(result.ours).toLocaleString('en-US')}, ${result.ratio.toFixed(2)}x`;
+}
+
 /** What the programs of bench/ measured last, as tables. */
 export const FIGURES: Readonly<Record<string, () => string>> = {
   'limiter figures': () => {
@@ -44,15 +50,19 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
     return markdownTable(['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'], rows);
   },
   'receiver figures': () => {
-    const rows = receivers.results.map(({ name, eventsPerWebhook, copies, byHand, ours, ratio }) => {
-      const perSecond = [byHand, ours].map((figure) => Math.round(figure).toLocaleString('en-US'));
-      return [name, `${eventsPerWebhook}`, `${copies}`, ...perSecond, `${ratio.toFixed(2)}x`];
+    const { results } = receivers;
+    const caseOf = ({ eventsPerWebhook, copies }: (typeof results)[number]) =>
+      `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'}, ${copies === 1 ? 'once' : `${copies} times`}`;
+    const cases = [...new Set(results.map(caseOf))];
+    const rows = [...new Set(results.map(({ name }) => name))].map((name) => {
+      const measured = results.filter((result) => result.name === name);
+      return [name, ...cases.map((title) => cellOf(measured.find((result) => caseOf(result) === title)))];
     });
-    return markdownTable(['Store', 'Events', 'Copies', 'By hand', 'This package', 'Ratio'], rows);
+    return markdownTable(['Store', ...cases], rows);
   },
   'scale figures': () => {
-    const rows = scale.figures.map(({ name, found, target }) => [name, found, target ?? '']);
-    return markdownTable(['Case', 'Measured', 'Must reach'], rows);
+    const rows = scale.figures.map(({ name, found }) => [name, found]);
+    return markdownTable(['Case', 'Measured'], rows);
   },
   'cost figures': () => {
     const rows = overhead.cpu.map(({ events, costs }) => {

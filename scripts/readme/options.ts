@@ -6,7 +6,8 @@ import { code, markdownTable } from '../support/markdown-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Interfaces that callers fill in, though their names do not end with `Options`. */
-const MORE_OPTIONS = ['Hooks', 'RawRequest', 'WebhookCallbacks', 'FakePlans'];
+const MORE_OPTIONS = ['RawRequest'];
+const FUNCTION = 'function';
 const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'RateLimitOptions', 'RequestOptions'];
 
 const program = ts.createProgram(
@@ -79,18 +80,47 @@ export function optionTables(): string {
  */
 export function optionTable(type: ts.InterfaceDeclaration): string {
   const rows = type.members.filter(ts.isPropertySignature).map((member) => {
-    const [name, typeName, comment] = [member.name.getText(), typeText(member.type), commentOf(member)];
+    const [name, typeName] = [member.name.getText(), typeText(member.type)];
+    const { summary, defaultText } = readComment(commentOf(member));
     const isRequired = member.questionToken === undefined;
     // A callback that is not given is not called; that goes without saying.
-    if (!isRequired && !typeName.startsWith('(') && !/\bdefault\b/i.test(comment))
+    if (!isRequired && typeName !== FUNCTION && defaultText === undefined)
       throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to tell the default, got none`);
-    const tag = ts.getJSDocTags(member).find(({ tagName }) => tagName.text === 'example');
-    const example = tag === undefined ? '' : ` Example: ${code(textOf(tag.comment))}`;
-    return [code(name), code(typeName), `${isRequired ? '**Required.** ' : ''}${comment}${example}`];
+    const field = `${name}${isRequired ? '' : '?'}: ${typeName}`;
+    return [code(field), isRequired ? '' : (defaultText ?? 'none'), summary];
   });
-  const table = rows.length === 0 ? [] : [markdownTable(['Option', 'Type', 'What it does'], rows)];
+  const table = rows.length === 0 ? [] : [markdownTable(['Option', 'Default', 'What it does'], rows)];
   const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-  return [`#### ${code(type.name.text)}`, commentOf(type), ...table, ...parents].join('\n\n');
+  // The name says whose options these are.
+  const summaries = sentencesOf(commentOf(type))
+    .slice(0, 1)
+    .filter((text) => !/^Options of `[^`]+`\.$/.test(text));
+  const words = [...summaries, ...parents].join(' ');
+  return [`#### ${code(type.name.text)}`, ...(words === '' ? [] : [words]), ...table].join('\n\n');
+}
+
+/** A comment's first sentence up to its semicolon, and its default; an editor shows the rest. */
+function readComment(comment: string): { summary: string; defaultText: string | undefined } {
+  const [first = '', ...others] = sentencesOf(comment);
+  // A default in the midst of the first sentence stays there.
+  if (/\bdefault\b/i.test(first)) return { summary: first, defaultText: '' };
+  const told = others.find((sentence) => /\bdefault\b/i.test(sentence));
+  const [clause = ''] = first.split(/;(?= )/);
+  // A long sentence says the most before its colon, or else before a comma.
+  const short = /^[^:]{10,90}(?=: )/.exec(clause) ?? /^[^(]{25,}?(?=, (?!or |an? )| \(|$)/.exec(clause);
+  const summary = clause.length > 60 && short !== null ? short[0] : clause;
+  return {
+    summary: summary.replace(/([^.])$/, '$1.'),
+    defaultText: told
+      ?.replace(/^Default:? (.*?)\.?$/, '$1')
+      .replace(/(?:[,:]|;(?= \D)) .*/, '')
+      .replace('the environment variable ', ''),
+  };
+}
+
+/** The sentences of a comment; `e.g.` ends none. */
+function sentencesOf(text: string): string[] {
+  return text.replace(/\s+/g, ' ').split(/(?<=[.?!])(?<!e\.g\.) (?=[A-Z`])/);
 }
 
 function commentOf(node: ts.Node): string {
@@ -103,10 +133,14 @@ function textOf(comment: ts.JSDoc['comment']): string {
   return text.replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '').trim();
 }
 
-/** A type as a caller thinks of it: without `readonly` and `undefined`, and without parentheses around the rest. */
+/** A type as a caller thinks of it: without `readonly` and `undefined`; an editor shows the parameters of functions. */
 function typeText(node: ts.TypeNode | undefined): string {
-  const text = (node?.getText() ?? '').replace(/^\| |\breadonly |\s*\| undefined$/g, '');
-  return text.replace(/^\((\(.*\) => .*)\)$/s, '$1');
+  const text = (node?.getText() ?? '')
+    .replace(/^\| |\breadonly |\s*\| undefined$/g, '')
+    .replace(/^Readonly<(.*)>$/s, '$1');
+  return /^\(.*\) => /s.test(text) || /^\(\(.*\) => .*\)$/s.test(text)
+    ? FUNCTION
+    : text.replace(/\(\(.*\) => .*\)/s, FUNCTION);
 }
 
 function inheritedText({ expression, typeArguments }: ts.ExpressionWithTypeArguments): string {
