@@ -96,7 +96,6 @@ describe('the package', () => {
       'README.md',
       'SECURITY.md',
       'THIRD-PARTY-LICENSES.txt',
-      'docs/architecture.md',
       'docs/benchmarks.md',
       'docs/command.md',
       'docs/limits-and-retries.md',
