@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a claim of one key found. */
+/** The result of a claim of one key. */
 export type Claim =
   | {
       /** The key belongs to the claimant until the lease ends. */
@@ -45,7 +45,7 @@ export interface DedupeStore {
    */
   commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void>;
   /**
-   * Gives keys back that are still leased by a claimant; does nothing for others.
+   * Releases the keys that the claimant still leases; does nothing for others.
    *
    * @param keys - distinct keys
    * @param options - `token` identifies the claimant

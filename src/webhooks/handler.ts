@@ -99,9 +99,9 @@ export interface WebhookHandler {
 export function createWebhookHandler<Extra extends object = object>(
   options: WebhookHandlerOptions<Extra>,
 ): WebhookHandler {
-  const receiver = new Receiver(options);
+  const receiver = new Receiver(resolveHandlerOptions(options));
   return Object.assign((request: Request) => receiver.receive(request), {
-    close: (closeOptions?: { readonly timeoutMs?: number | undefined }) => receiver.close(closeOptions),
+    close: receiver.close.bind(receiver),
   });
 }
 
@@ -155,32 +155,33 @@ function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra
   return inbox;
 }
 
+/** The options of a handler, checked and filled in. */
+function resolveHandlerOptions<Extra extends object>(options: WebhookHandlerOptions<Extra>) {
+  checkIsObject('options', options);
+  rejectSwappedOptions(options.inbox, options.store);
+  const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
+    handlerOptions,
+    options,
+  );
+  const { onEvent, onEvents, onProofOfDelivery, onOther } = options;
+  return {
+    callbacks: checkCallbacks({ onEvent, onEvents, onProofOfDelivery, onOther }),
+    authenticate: buildAuthenticator(secret),
+    inbox: resolveInbox(options),
+    maxBodyBytes,
+    deadlineMs,
+    onReport,
+    onRefused: onRefused ?? logRefusals(resolveLogger(logger)),
+  };
+}
+
 class Receiver<Extra extends object> {
-  readonly #inbox: WebhookProcessor<Extra>;
-  readonly #callbacks: WebhookCallbacks<Extra>;
-  readonly #authenticate: ReturnType<typeof buildAuthenticator>;
-  readonly #maxBodyBytes: number;
-  readonly #deadlineMs: number;
-  readonly #onReport: WebhookHandlerOptions['onReport'];
-  readonly #onRefused: NonNullable<WebhookHandlerOptions['onRefused']>;
+  readonly #settings: ReturnType<typeof resolveHandlerOptions<Extra>>;
   readonly #underWay = new Set<{ readonly work: Promise<unknown>; readonly shutdown: AbortController }>();
   #isClosing = false;
 
-  constructor(options: WebhookHandlerOptions<Extra>) {
-    checkIsObject('options', options);
-    rejectSwappedOptions(options.inbox, options.store);
-    const { secret, maxBodyBytes, deadlineMs, onReport, onRefused, logger } = checkOptions(
-      handlerOptions,
-      options,
-    );
-    const { onEvent, onEvents, onProofOfDelivery, onOther } = options;
-    this.#callbacks = checkCallbacks({ onEvent, onEvents, onProofOfDelivery, onOther });
-    this.#authenticate = buildAuthenticator(secret);
-    this.#inbox = resolveInbox(options);
-    this.#maxBodyBytes = maxBodyBytes;
-    this.#deadlineMs = deadlineMs;
-    this.#onReport = onReport;
-    this.#onRefused = onRefused ?? logRefusals(resolveLogger(logger));
+  constructor(settings: ReturnType<typeof resolveHandlerOptions<Extra>>) {
+    this.#settings = settings;
   }
 
   /** Turns the request of one webhook into our response. */
@@ -193,32 +194,33 @@ class Receiver<Extra extends object> {
     const entry = { work, shutdown };
     this.#underWay.add(entry);
     void work.then(() => this.#underWay.delete(entry));
-    return withinDeadline(request, work, this.#deadlineMs);
+    return withinDeadline(request, work, this.#settings.deadlineMs);
   }
 
   /** Never rejects. */
   async #accept(request: Request, signal: AbortSignal): Promise<Response> {
+    const { authenticate, inbox, callbacks, maxBodyBytes, deadlineMs, onReport } = this.#settings;
     const startedAt = performance.now();
     // Read now, because a webhook that arrives before `close` is handled even if its secret takes long.
     const isClosing = this.#isClosing;
     try {
-      await this.#authenticate(request.headers.get('authorization'));
+      await authenticate(request.headers.get('authorization'));
       if (isClosing) return respond('closing', request);
       const mismatch = findMediaTypeError(request.headers);
       if (mismatch !== undefined) {
         return this.#refuse(request, new WebhookParseError(mismatch), 'unsupported_media_type');
       }
-      const read = await readRequestBody(request, this.#maxBodyBytes);
+      const read = await readRequestBody(request, maxBodyBytes);
       if (read === undefined) {
-        const error = new WebhookParseError(`Expected a body of at most ${this.#maxBodyBytes} bytes`);
+        const error = new WebhookParseError(`Expected a body of at most ${maxBodyBytes} bytes`);
         return this.#refuse(request, error, 'body_too_long');
       }
-      const leftMs = this.#deadlineMs - (performance.now() - startedAt);
-      const report = await this.#inbox.process(read.body, this.#callbacks, {
+      const leftMs = deadlineMs - (performance.now() - startedAt);
+      const report = await inbox.process(read.body, callbacks, {
         busyTimeoutMs: Math.max(0, leftMs - RESPONSE_MARGIN_MS),
         signal,
       });
-      if (this.#onReport !== undefined) callGuarded(() => this.#onReport?.(report));
+      if (onReport !== undefined) callGuarded(() => onReport(report));
       return respond(report.outcome, request, report.outcome === 'busy' ? report.retryAfterMs : undefined);
     } catch (error) {
       if (error instanceof WebhookAuthenticationError) return this.#refuse(request, error, 'unauthorized');
@@ -227,7 +229,7 @@ class Receiver<Extra extends object> {
   }
 
   #refuse(request: Request, error: unknown, kind: ResponseKind): Response {
-    callGuarded(() => this.#onRefused(error, request));
+    callGuarded(() => this.#settings.onRefused(error, request));
     return respond(kind, request);
   }
 

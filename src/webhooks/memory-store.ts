@@ -3,26 +3,26 @@ import { checkOptions, countOption, functionOption, type OptionShape } from '../
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
-/** Forgetting is spread over the calls, so that no call has to forget a million keys that expired overnight. */
+/** Spreads forgetting over the calls, so that no call has to forget a million keys that expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
 
 /** Options of `MemoryDedupeStore`. */
 export interface MemoryDedupeStoreOptions {
   /** The most keys to remember, at least 1; about 200 bytes each. Default: 1,000,000. */
   readonly maxKeys?: number;
-  /** A clock in milliseconds that only goes forward. Default: `performance.now`. */
+  /** A monotonic clock in milliseconds. Default: `performance.now`. */
   readonly now?: () => number;
 }
 
 const storeOptions = z.strictObject({
   maxKeys: countOption(1).default(1_000_000),
-  // Looked up at every call, so fake timers that a test installs later still count.
+  // Read at every call, so that fake timers that a test installs later count as well.
   now: functionOption<() => number>().default(() => () => performance.now()),
 } satisfies OptionShape<MemoryDedupeStoreOptions>);
 
 const FIRST_CLAIM: Claim = { status: 'acquired', attempt: 1 };
 
-/** A key that is not done: leased by `token`, or given back when there is none. */
+/** A key that is not done: leased by `token`, or released when there is none. */
 interface OpenKey {
   readonly token: string | undefined;
   readonly leaseUntil: number;
@@ -30,8 +30,8 @@ interface OpenKey {
 }
 
 /**
- * Remembers handled events in this process: for one process, tests, and receivers that may repeat work after a restart.
- * When it is full it forgets the least recently used handled key first, and never one that is being worked on.
+ * Remembers handled events in this process, for tests and for a single receiver that may repeat work after a restart.
+ * A full store forgets the least recently used handled key first, and never a leased one.
  *
  * @example
  * const webhooks = createWebhookHandler({ secret, store: new MemoryDedupeStore({ maxKeys: 100_000 }), onEvent });
@@ -40,7 +40,7 @@ export class MemoryDedupeStore implements DedupeStore {
   readonly #maxKeys: number;
   readonly #now: () => number;
   readonly #open = new RecencyMap<OpenKey>();
-  /** Whole seconds on our clock at which a handled key is forgotten: small integers, which cost no memory of their own. */
+  /** When each handled key is forgotten, in whole seconds: V8 stores small integers without an object of their own. */
   readonly #done = new RecencyMap<number>();
 
   /**
@@ -53,7 +53,7 @@ export class MemoryDedupeStore implements DedupeStore {
     this.#now = now;
   }
 
-  /** How many keys are remembered, those being worked on included. */
+  /** The number of remembered keys, leased ones included. */
   get size(): number {
     return this.#open.size + this.#done.size;
   }
@@ -93,9 +93,9 @@ export class MemoryDedupeStore implements DedupeStore {
     this.#forgetExpired(now);
     const forgetAt = Math.ceil((now + retainMs) / 1000);
     for (const key of keys) {
-      // Whoever claimed it has made room for it.
-      if (!this.#open.delete(key) && this.#done.get(key) === undefined)
-        this.#makeRoom([key], [FIRST_CLAIM], now);
+      // A key that is known already takes no further room.
+      const isKnown = this.#open.delete(key) || this.#done.get(key) !== undefined;
+      if (!isKnown) this.#makeRoom([key], [FIRST_CLAIM], now);
       this.#done.set(key, forgetAt);
     }
   }
@@ -109,7 +109,7 @@ export class MemoryDedupeStore implements DedupeStore {
     }
   }
 
-  /** What a claim of the key would find, without making it. */
+  /** Returns the result of a claim without making it. */
   #find(key: string, token: string, now: number): Claim {
     const forgetAt = this.#done.get(key);
     if (forgetAt !== undefined) {
@@ -128,18 +128,18 @@ export class MemoryDedupeStore implements DedupeStore {
   }
 
   /**
-   * Forgets as many old keys as the new ones need. Nothing that these claims found is forgotten for them,
-   * and nothing is changed when there is not enough to forget.
+   * Forgets as many old keys as the new ones need, but none that these claims found. Nothing changes when there are too few
+   * old keys.
    */
   #makeRoom(keys: readonly string[], claims: readonly Claim[], now: number): void {
     const fresh = keys.filter(
       (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
     );
     const surplus = this.size + fresh.length - this.#maxKeys;
-    // Those just found done are the most recently used ones, so the least recent others come first.
+    // The keys that these claims found done are now the most recently used ones, so they stand last.
     const found = claims.filter(({ status }) => status === 'done').length;
     const fromDone = Math.min(surplus, this.#done.size - found);
-    const idle = this.#idleKeys(surplus - fromDone, new Set(keys), now);
+    const idle = this.#findIdleKeys(surplus - fromDone, new Set(keys), now);
     if (fromDone + idle.length < surplus) {
       throw new TrackingError(
         `Expected at most ${this.#maxKeys} keys to be worked on at once (\`maxKeys\`), got ${fresh.length} more`,
@@ -149,8 +149,8 @@ export class MemoryDedupeStore implements DedupeStore {
     for (const key of idle) this.#open.delete(key);
   }
 
-  /** Up to `count` keys that nobody works on: they failed, or their lease ran out. */
-  #idleKeys(count: number, spared: ReadonlySet<string>, now: number): string[] {
+  /** Finds up to `count` keys that were released or whose lease has ended. */
+  #findIdleKeys(count: number, spared: ReadonlySet<string>, now: number): string[] {
     const idle: string[] = [];
     for (const [key, open] of this.#open) {
       if (idle.length === count) break;
@@ -160,16 +160,8 @@ export class MemoryDedupeStore implements DedupeStore {
   }
 
   #forgetExpired(now: number): void {
-    for (let count = 0; count < MAX_FORGOTTEN_AT_ONCE; count += 1) {
-      const done = this.#done.leastRecent();
-      if (done === undefined || done[1] * 1000 > now) break;
-      this.#done.delete(done[0]);
-    }
-    for (let count = 0; count < MAX_FORGOTTEN_AT_ONCE; count += 1) {
-      const open = this.#open.leastRecent();
-      if (open === undefined || open[1].leaseUntil + OUTLASTS_SENDER_MS > now) break;
-      this.#open.delete(open[0]);
-    }
+    this.#done.forgetOldest((forgetAt) => forgetAt * 1000 <= now);
+    this.#open.forgetOldest(({ leaseUntil }) => leaseUntil + OUTLASTS_SENDER_MS <= now);
   }
 }
 
@@ -178,13 +170,13 @@ function isIdle(open: OpenKey, now: number): boolean {
 }
 
 /**
- * A map that knows which key was used least recently.
- * One cursor walks the keys for good: asking a `Map` for its first key again and again is slow once many were deleted.
+ * A map that knows which key was used least recently. A single iterator walks the keys and is never restarted, because a
+ * fresh one would first skip all keys that were deleted at the front.
  */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
   readonly #cursor = this.#values.entries();
-  /** The entry at the cursor; undefined when the cursor has to move on first. */
+  /** The entry at the cursor; undefined when the cursor must move on. */
   #leastRecent: readonly [key: string, value: Value] | undefined;
 
   get size(): number {
@@ -201,17 +193,26 @@ class RecencyMap<Value> {
     this.#values.set(key, value);
   }
 
-  /** Returns whether it was there. */
+  /** Deletes a key, and returns whether it was there. */
   delete(key: string): boolean {
     if (this.#leastRecent?.[0] === key) this.#leastRecent = undefined;
     return this.#values.delete(key);
   }
 
-  /** The least recently used key with its value; undefined when there is none. */
+  /** Returns the least recently used key with its value; undefined when the map is empty. */
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    // Everything the cursor passed was deleted or put at the end: it does not run out, for good, while there is a key.
+    // All keys that the cursor passed were deleted or moved to the end, so it finds one as long as the map holds any.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
+  }
+
+  /** Deletes the least recently used entries up to the first that is not old. */
+  forgetOldest(isOld: (value: Value) => boolean): void {
+    for (let count = 0; count < MAX_FORGOTTEN_AT_ONCE; count += 1) {
+      const oldest = this.leastRecent();
+      if (oldest === undefined || !isOld(oldest[1])) return;
+      this.delete(oldest[0]);
+    }
   }
 
   [Symbol.iterator](): Iterator<[key: string, value: Value]> {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import { keepParsedBody } from './body.ts';
 
-/** A request of `node:http` or Express; `body` and `rawBody` are what a body parser may have left. */
+/** A request of `node:http` or Express; a body parser may have added `body` and `rawBody`. */
 export interface NodeRequest extends IncomingMessage {
   /** The body, parsed or as it came. */
   body?: unknown;
@@ -10,7 +10,7 @@ export interface NodeRequest extends IncomingMessage {
   rawBody?: unknown;
 }
 
-/** What the adapter needs of a Fastify request. */
+/** The parts of a Fastify request that the adapter needs. */
 export interface FastifyLikeRequest {
   /** The request of `node:http`. */
   readonly raw: IncomingMessage;
@@ -20,11 +20,11 @@ export interface FastifyLikeRequest {
   readonly rawBody?: unknown;
 }
 
-/** What the adapter needs of a Fastify reply. */
+/** The parts of a Fastify reply that the adapter needs. */
 export interface FastifyLikeReply {
   /** The response of `node:http`. */
   readonly raw: ServerResponse;
-  /** Leaves the answer to the adapter. */
+  /** Leaves the response to the adapter. */
   hijack(): unknown;
 }
 
@@ -38,25 +38,24 @@ export interface NodeHandler {
 const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
 
 /**
- * Fits a handler of web-standard requests to `node:http`, Express and Fastify, whether the body is still to be read or
- * was parsed already (`express.json()`, Fastify's own parser). Where a parser comes first, its limit on the length
- * and its answers to broken bodies come first too.
+ * Adapts a handler of web-standard requests to `node:http`, Express and Fastify. The body may be unread or already parsed
+ * (`express.json()`, Fastify's own parser); a parser's own length limit and its own responses to broken bodies then apply first.
  *
  * @param handler - usually from `createWebhookHandler`
- * @returns a listener for `http.createServer`, or a handler for an Express or Fastify route; what `handler` throws goes
- * to `next`, or becomes a 500
+ * @returns a listener for `http.createServer`, or a handler for an Express or Fastify route; an error of `handler` goes to
+ * `next`, or becomes a 500
  * @example
  * app.all('/webhooks', toNodeHandler(webhooks)); // Express and Fastify
  * createServer(toNodeHandler(webhooks)).listen(3000); // node:http
  */
 export function toNodeHandler(handler: (request: Request) => Promise<Response>): NodeHandler {
   return async (
-    given: NodeRequest | FastifyLikeRequest,
+    incoming: NodeRequest | FastifyLikeRequest,
     reply: ServerResponse | FastifyLikeReply,
     next?: (error?: unknown) => void,
   ) => {
-    const request: NodeRequest = 'raw' in given ? given.raw : given;
-    const parsed = given.rawBody ?? given.body;
+    const request: NodeRequest = 'raw' in incoming ? incoming.raw : incoming;
+    const parsed = incoming.rawBody ?? incoming.body;
     if ('raw' in reply) reply.hijack();
     const response = 'raw' in reply ? reply.raw : reply;
     try {
@@ -78,7 +77,7 @@ async function serve(
     outgoing.writeHead(405, { allow: 'HEAD, POST' }).end();
     return;
   }
-  // Nobody is left to respond to, and a body that broke off with its connection is no mistake of the host.
+  // The sender has hung up, so the missing body is no mistake of the host.
   if (outgoing.destroyed && parsed === undefined) return;
   const body = new IncomingBody(incoming);
   const request = toWebRequest(incoming, parsed, body);
@@ -105,7 +104,7 @@ function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: Incoming
   const init: RequestInit & { duplex: 'half' } = {
     method,
     headers,
-    body: isRead ? writtenOut(parsed) : body.stream(),
+    body: isRead ? streamParsedBody(parsed) : body.stream(),
     duplex: 'half',
   };
   const request = new Request(url, init);
@@ -122,12 +121,13 @@ function toUrl(incoming: IncomingMessage): URL {
   }
 }
 
-/** A parsed body for handlers that read the request themselves; written out only if one does. */
-function writtenOut(parsed: unknown): ReadableStream<Uint8Array> {
+/** Streams a parsed body to handlers that read the request themselves; it is serialized only if one does. */
+function streamParsedBody(parsed: unknown): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       pull(controller) {
-        controller.enqueue(parsed instanceof Uint8Array ? parsed : Buffer.from(textOf(parsed)));
+        const text = typeof parsed === 'string' ? parsed : JSON.stringify(parsed);
+        controller.enqueue(parsed instanceof Uint8Array ? parsed : Buffer.from(text));
         controller.close();
       },
     },
@@ -135,24 +135,20 @@ function writtenOut(parsed: unknown): ReadableStream<Uint8Array> {
   );
 }
 
-function textOf(parsed: unknown): string {
-  return typeof parsed === 'string' ? parsed : JSON.stringify(parsed);
-}
-
 async function send(outgoing: ServerResponse, response: Response): Promise<void> {
   const body = Buffer.from(await response.arrayBuffer());
   if (outgoing.headersSent || outgoing.destroyed) return;
   outgoing.statusCode = response.status;
   for (const [name, value] of response.headers) outgoing.setHeader(name, value);
-  // Of several, the loop leaves only the last.
+  // The loop keeps only the last of several cookies.
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader('set-cookie', cookies);
   outgoing.end(body);
 }
 
 /**
- * The body of a Node request as a web stream. Unlike `Readable.toWeb` it leaves the request alone until someone reads,
- * and never closes the connection when the reader stops: the response still has to get out.
+ * The body of a Node request as a web stream. Unlike `Readable.toWeb` it does not touch the request until someone reads, and
+ * keeps the connection open when the reader stops, because the response must still be sent.
  */
 class IncomingBody {
   readonly #incoming: IncomingMessage;
@@ -162,7 +158,7 @@ class IncomingBody {
     this.#incoming = incoming;
   }
 
-  /** The body, read from the connection only as fast as it is read from the stream. */
+  /** Returns the stream, which reads from the connection only as fast as it is read itself. */
   stream(): ReadableStream<Uint8Array> {
     return new ReadableStream(
       {
@@ -170,21 +166,21 @@ class IncomingBody {
           this.#stopListening ??= this.#listen(controller);
           this.#incoming.resume();
         },
-        // A reader that leaves the loop has closed the stream; nothing may be put into it any more.
+        // A cancelled stream is closed and accepts no more chunks.
         cancel: () => this.discard(),
       },
       { highWaterMark: 0 },
     );
   }
 
-  /** Lets the rest of a body that nobody reads flow by, so that the connection can serve its next request. */
+  /** Drains the rest of the body, so that the connection can serve its next request. */
   discard(): void {
     if (this.#stopListening === undefined) return;
     this.#stopListening();
     this.#incoming.resume();
   }
 
-  /** Returns a function that stops it. */
+  /** Forwards chunks to the stream until the returned function is called. */
   #listen(controller: ReadableStreamDefaultController<Uint8Array>): () => void {
     const incoming = this.#incoming;
     const take = (chunk: Uint8Array) => {
@@ -197,13 +193,13 @@ class IncomingBody {
         controller.error(new Error('The connection closed before the body was complete'));
     };
     incoming.on('data', take).once('end', end).once('close', breakOff);
-    // Only so that it is not uncaught; `close` follows and tells the reader.
+    // Without a listener the error would be uncaught; `close` follows and informs the reader.
     incoming.on('error', () => {});
-    // Closed before anyone read: none of the events above will come.
+    // If the request is closed already, none of the events above will come.
     if (incoming.destroyed) breakOff();
     return () => {
       incoming.off('data', take).off('end', end).off('close', breakOff);
-      // Whoever still waits for more must not wait for ever; does nothing to a stream that is closed.
+      // Ends a pending read; has no effect on a closed stream.
       controller.error(new Error('The request was answered before its body was read'));
     };
   }

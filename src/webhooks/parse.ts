@@ -22,38 +22,38 @@ import {
   webhookTrackerSchema,
 } from '../schemas/webhook.ts';
 
-/** The faults of one item of a webhook. */
+/** The issues of one item of a webhook. */
 export interface ItemIssues {
-  /** Its place in `trackings`; 0 for a body that is one item itself. */
+  /** The position of the item in `trackings`; 0 for a body that is one item itself. */
   readonly index: number;
   /** The broken rules, the first 20 of an item; paths start at the item. */
   readonly issues: readonly ValidationIssue[];
 }
 
-/** What a webhook body holds. */
+/** The content of a webhook body. */
 export interface ParsedWebhook {
-  /** The items that can be handled; of events and proofs of delivery with the same key, the first one of the body. */
+  /** The items that can be handled. Of events and proofs of delivery with the same key only the first one is kept. */
   readonly messages: WebhookMessage[];
-  /** How many later ones were left out. For those that other bodies brought before, use a `WebhookInbox`. */
+  /** The number of repeats inside the body that were left out; `WebhookInbox` also finds repeats of other bodies. */
   readonly duplicates: number;
   /**
-   * The first 100 items that cannot be handled, or hold events that cannot; empty when all is well. An item with good and bad
-   * events is here for the bad and in `messages` with the good ones.
+   * The first 100 items that are invalid or hold invalid events. An item with valid and invalid events stands here and, with
+   * its valid ones, in `messages`.
    */
   readonly rejected: ItemIssues[];
   /**
-   * The first 100 of the `messages` with fields that are not what they should be. Nothing depends on these fields, so they are
-   * kept as they came, whatever their type says.
+   * The first 100 of the `messages` with fields that break the schema. No key depends on these fields, so they are kept as they
+   * came, whatever their type says.
    */
   readonly mismatched: ItemIssues[];
 }
 
 /**
- * Reads a webhook body, checks every item, lets no bad item hide a good one, and leaves out what the body repeats.
- * Takes the enveloped shape (`trackings[]`) and the flat one (`trackerId`, `events[]`); keeps unknown fields and topics.
+ * Reads a webhook body and checks every item by itself; repeats inside the body are left out. The body may have the
+ * enveloped shape (`trackings[]`) or the flat one (`trackerId`, `events[]`); unknown fields and topics are kept.
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
- * @returns the messages, the items that are none, and the fields that are not what they should be
+ * @returns the messages, the invalid items, and the fields that break the schema
  * @throws WebhookParseError when text or bytes are not UTF-8 JSON, or hold more than 250,000 objects
  * @example
  * const { messages, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
@@ -76,10 +76,10 @@ export function parseWebhook(body: unknown): ParsedWebhook {
 }
 
 const BYTE_ORDER_MARK = 0xfeff;
-// Fatal, since a replacement character inside an id would make two events one. It drops a byte order mark itself.
+// Fatal, because replacement characters would make two ids the same. The decoder drops a byte order mark itself.
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** JSON of a body given as text or bytes; anything else is taken as parsed already. */
+/** Parses text and bytes as JSON; any other body counts as parsed. */
 function decodeBody(body: unknown): unknown {
   if (typeof body === 'string') {
     return parseJson(body.charCodeAt(0) === BYTE_ORDER_MARK ? body.slice(1) : body);
@@ -96,7 +96,7 @@ function decodeUtf8(bytes: ArrayBuffer | ArrayBufferView): string {
   }
 }
 
-/** Far more than a webhook holds: millions of empty objects would block the event loop for seconds. */
+/** Far more than a webhook holds. Parsing millions of empty objects would block the event loop for seconds. */
 const MAX_OBJECTS = 250_000;
 
 function parseJson(text: string): unknown {
@@ -110,27 +110,24 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** How many objects a text may hold at most; stops above `MAX_OBJECTS`. */
+/** Counts opening braces, and stops above `MAX_OBJECTS`. */
 function countObjects(text: string): number {
   let count = 0;
   if (text.length <= MAX_OBJECTS) return count;
-  for (let at = text.indexOf('{'); at !== -1 && count <= MAX_OBJECTS; at = text.indexOf('{', at + 1))
+  for (let at = text.indexOf('{'); at !== -1 && count <= MAX_OBJECTS; at = text.indexOf('{', at + 1)) {
     count += 1;
+  }
   return count;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** More than any shipment has; checking a million would take a gigabyte for what is wrong with them. */
-const MAX_TRACKING_NUMBERS = 1_000;
-
-/** Its events are checked one by one: a list checks all of them before it says what is wrong. */
+/** Leaves the events unchecked, because each is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
 /**
- * Reads the items of one webhook. What an event is named and remembered by has to be right, or its item is rejected. Any
- * other field is kept as it came when it is not what it should be: the service promises none of them, and a delivery that
- * were rejected for one would be rejected every time, until the sender gives up.
+ * Reads the items of one webhook. An item is rejected only if a field is wrong that its key depends on. All other fields are
+ * kept as they came: the service does not promise their form, and it would repeat a rejected item in vain for six days.
  */
 class ItemReader {
   readonly #messages: WebhookMessage[] = [];
@@ -144,7 +141,7 @@ class ItemReader {
       this.reject(index, `trackings[${index}]`, 'an object', sent);
       return;
     }
-    // `kind` is ours to set; one that the service may send some day must not decide anything.
+    // `kind` is our own field; ignore one that the service may send some day.
     const item = Object.hasOwn(sent, 'kind') ? { ...sent, kind: undefined } : sent;
     const topic = getTopic(item);
     if (topic === PROOF_OF_DELIVERY_TOPIC) this.#readProofOfDelivery(withTracker(item), index);
@@ -179,27 +176,18 @@ class ItemReader {
   }
 
   #readEventsMessage(item: JsonObject, index: number): void {
-    const { metadata, shipment, events: sent } = item;
-    const isEndless =
-      isJsonObject(shipment) && countEntries(shipment['trackingNumbers']) > MAX_TRACKING_NUMBERS;
-    const checkable = isEndless ? { ...item, shipment: undefined } : item;
+    const { metadata, events: sent } = item;
     const isNamed = !isJsonObject(metadata) || isText(metadata['topic']);
     if (!isNamed || !hasTrackerId(item) || !Array.isArray(sent)) {
-      this.#rejected.add(index, () => findItemIssues(envelopeSchema, checkable));
+      this.#rejected.add(index, () => findItemIssues(envelopeSchema, item));
       return;
     }
-    const envelope = this.#checked(envelopeSchema, checkable, index);
-    if (isEndless) {
-      this.#mismatched.add(index, () => [tooManyNumbers(countEntries(shipment['trackingNumbers']))]);
-      Object.assign(envelope, { shipment });
-    }
+    const envelope = this.#checked(envelopeSchema, item, index);
     const events = this.#readEvents(sent, index);
-    const isAllBroken = events.length === 0 && sent.length > 0;
+    if (events.length === 0 && sent.length > 0) return;
     const buildKey = buildEventKeys(envelope);
     const newEvents = events.filter((event) => this.#isNew(buildKey(event)));
-    // Assigned, not spread: this object is ours, and a copy costs.
-    if (!isAllBroken)
-      this.#messages.push(Object.assign(envelope, { kind: 'events' as const, events: newEvents }));
+    this.#messages.push({ ...envelope, kind: 'events', events: newEvents });
   }
 
   #readEvents(sent: readonly unknown[], index: number): WebhookEvent[] {
@@ -216,13 +204,15 @@ class ItemReader {
   }
 
   #isNew(key: string): boolean {
-    const countBefore = this.#keys.size;
-    const isNew = this.#keys.add(key).size > countBefore;
-    if (!isNew) this.#duplicates += 1;
-    return isNew;
+    if (this.#keys.has(key)) {
+      this.#duplicates += 1;
+      return false;
+    }
+    this.#keys.add(key);
+    return true;
   }
 
-  /** The record as its schema gives it; a copy of what came, when fields are not what they should be. */
+  /** Returns the output of the schema, or a copy of the input when fields break the schema. */
   #checked<Schema extends z.ZodType>(
     schema: Schema,
     sent: JsonObject,
@@ -234,7 +224,7 @@ class ItemReader {
       if (result.success) return result.data;
       this.#mismatched.add(index, () => findIssues(schema, sent, position));
     }
-    // Whatever anything here depends on was checked before; of the other fields `mismatched` says which break the type.
+    // Sound for the fields that the key depends on, which were checked before; `mismatched` lists the others that break the type.
     return { ...sent } as z.output<Schema>;
   }
 }
@@ -246,7 +236,7 @@ function getTopic(item: JsonObject): string | undefined {
   return typeof topic === 'string' && topic !== '' ? topic : undefined;
 }
 
-/** The flat shape names the tracker's ids beside the events; gives it a tracker like the enveloped one. */
+/** Gives an item of the flat shape, whose ids stand beside its events, a tracker like the enveloped one (docs/service.md 8.2). */
 function withTracker(item: JsonObject): JsonObject {
   const isFlat = Object.hasOwn(item, 'trackerId') || Object.hasOwn(item, 'clientTrackerId');
   if (isJsonObject(item['tracker']) || !isFlat) return item;
@@ -273,16 +263,7 @@ function isText(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'string';
 }
 
-function countEntries(value: unknown): number {
-  return Array.isArray(value) ? value.length : 0;
-}
-
-function tooManyNumbers(count: number): ValidationIssue {
-  const message = `Expected \`shipment.trackingNumbers\` to be at most ${MAX_TRACKING_NUMBERS}, got an array of ${count}`;
-  return { path: ['shipment', 'trackingNumbers'], code: 'too_big', message };
-}
-
-/** Asked only of what is broken, so that a good item never pays for our words. */
+/** Lists the issues of a broken value, in our own words. */
 function findIssues(schema: z.ZodType, sent: unknown, position?: number): ValidationIssue[] {
   const at = position === undefined ? [] : ['events', position];
   const inWords = errorMap('tracking');
@@ -296,20 +277,20 @@ function findIssues(schema: z.ZodType, sent: unknown, position?: number): Valida
 const MAX_ITEMS_WITH_ISSUES = 100;
 
 /**
- * Collects the first issues of the first items of a body: every byte of a body can break a rule, and an issue takes hundreds of
- * bytes, so all of them would take more memory than there is.
+ * Collects the first issues of the first items of a body. Every byte of a body can break a rule and an issue takes hundreds of
+ * bytes, so that all issues would not fit into memory.
  */
 class IssueList {
   readonly #issuesOfItem = new Map<number, ValidationIssue[]>();
 
-  /** Whether there is no room for more issues of an item, so that nobody needs to look for them. */
+  /** Tells whether there is no room for more issues of an item. */
   isFull(index: number): boolean {
     const issues = this.#issuesOfItem.get(index);
     if (issues !== undefined) return issues.length >= MAX_ISSUES;
     return this.#issuesOfItem.size >= MAX_ITEMS_WITH_ISSUES;
   }
 
-  /** @param describe - is asked only when there is room */
+  /** @param describe - called only when there is room */
   add(index: number, describe: () => readonly ValidationIssue[]): void {
     if (this.isFull(index)) return;
     const issues = this.#issuesOfItem.get(index) ?? [];
@@ -323,14 +304,14 @@ class IssueList {
 
 const MAX_ISSUES_TOLD = 3;
 
-/** The error that tells of one item, with its first issues in its message. */
+/** Builds the error that reports one item, with its first issues in the message. */
 export function buildItemError(what: string, { index, issues }: ItemIssues): WebhookParseError {
   const messages = issues.slice(0, MAX_ISSUES_TOLD).map(({ message }) => message);
   if (issues.length > MAX_ISSUES_TOLD) messages.push(`and ${issues.length - MAX_ISSUES_TOLD} more`);
   return new WebhookParseError(`${what} ${index} of a webhook: ${messages.join('; ')}`);
 }
 
-/** The field that an issue is about, without the places in lists. */
+/** Returns the path of an issue without positions in lists. */
 export function getField({ path }: ValidationIssue): string {
   return formatPath(path.filter((key) => typeof key === 'string'));
 }
