@@ -1,198 +1,211 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MemoryDedupeStore, type WebhookReport } from '../../src/webhooks/index.ts';
-import { makeHandler, post } from './make-handler.ts';
-import { makeInbox, payload, proofOfDelivery, ScriptedStore, tracking } from './support.ts';
+import type { WebhookHandlerOptions, WebhookReport } from '../../src/webhooks/index.ts';
+import { makeHandler, post, SECRET, webhook } from './make-handler.ts';
+import { E1, makeInbox, payload, proofOfDelivery, ScriptedStore, tracking } from './support.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
+  for (const method of ['warn', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => {});
 });
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
-describe('outcomes', () => {
-  test('everything handled → 200 with success true', async () => {
-    const response = await makeHandler()(post(payload(tracking('t1', 'e1'))));
-    expect([response.status, await response.json()]).toEqual([200, { success: true, outcome: 'done' }]);
+const failing = () => Promise.reject(new Error('no database'));
+
+describe('responses', () => {
+  test.each<[string, Partial<WebhookHandlerOptions>, object, number, string]>([
+    ['everything handled', {}, E1, 200, 'done'],
+    ['the flat shape', {}, { trackerId: 't1', events: [{ eventId: 'e1' }] }, 200, 'done'],
+    ['no valid item', {}, { hello: 'world' }, 422, 'rejected'],
+    ['an invalid item beside a valid one', {}, payload({}, tracking('t1', 'e1')), 422, 'rejected'],
+    ['a callback that rejects', { onEvent: failing }, E1, 500, 'failed'],
+    ['a callback that rejects without a reason', { onEvent: () => Promise.reject() }, E1, 500, 'failed'],
+    [
+      'a callback that rejects beside an invalid item',
+      { onEvent: failing },
+      payload(tracking('t1', 'e1'), {}),
+      500,
+      'failed',
+    ],
+  ])('%s → %i, without Retry-After', async (_title, options, body, status, outcome) => {
+    const response = await makeHandler({ onError: () => {}, ...options })(post(body));
+    expect([response.status, await response.json()]).toEqual([status, { success: status === 200, outcome }]);
     expect(response.headers.has('retry-after')).toBe(false);
   });
 
-  test('everything handled before → 200', async () => {
-    const handler = makeHandler();
-    await handler(post(payload(tracking('t1', 'e1'))));
-    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(200);
-  });
-
-  test('the flat shape → handled, 200', async () => {
-    const ids: unknown[] = [];
-    const handler = makeHandler({ onEvent: (event) => ids.push(event.eventId) });
-    const response = await handler(
-      post({ trackerId: 't1', clientTrackerId: 'c1', events: [{ eventId: 'e1' }] }),
-    );
-    expect([response.status, ids]).toEqual([200, ['e1']]);
-  });
-
-  test('no valid item → 422 with success false', async () => {
-    const response = await makeHandler()(post({ hello: 'world' }));
-    expect([response.status, await response.json()]).toEqual([422, { success: false, outcome: 'rejected' }]);
-  });
-
-  test('one invalid item → the valid one handled, 422', async () => {
-    const ids: unknown[] = [];
-    const handler = makeHandler({ onEvent: (event) => ids.push(event.eventId) });
-    const response = await handler(post(payload({ broken: true }, tracking('t1', 'e1'))));
-    expect([response.status, ids]).toEqual([422, ['e1']]);
-  });
-
-  test.each<[string, object]>([
-    ['unknown topic', payload({ metadata: { topic: 'tracking/weather' } })],
-    ['proof of delivery without callback', payload(proofOfDelivery('t1'))],
-  ])('%s → 200 and onOther', async (_title, body) => {
+  test.each<[string, Partial<WebhookHandlerOptions>, object]>([
+    ['an unknown topic', {}, { metadata: { topic: 'tracking/weather' } }],
+    ['a proof of delivery without callback', {}, proofOfDelivery('t1')],
+    ['empty `events`', {}, tracking('t1')],
+    ['no other callback', { onEvent: undefined }, tracking('t1', 'e1')],
+  ])('%s → 200 and onOther', async (_title, options, item) => {
     const onOther = vi.fn();
-    expect((await makeHandler({ onOther })(post(body))).status).toBe(200);
-    expect(onOther).toHaveBeenCalledOnce();
-  });
-
-  test('no handler at all → 200 and onOther', async () => {
-    const onOther = vi.fn();
-    const handler = makeHandler({ onEvent: undefined, onOther });
-    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(200);
-    expect(onOther).toHaveBeenCalledOnce();
-  });
-
-  test('empty `events` → 200 and onOther', async () => {
-    const onOther = vi.fn();
-    expect((await makeHandler({ onOther })(post(payload(tracking('t1'))))).status).toBe(200);
+    expect((await makeHandler({ ...options, onOther })(post(payload(item)))).status).toBe(200);
     expect(onOther).toHaveBeenCalledOnce();
   });
 
   test('onEvents and onProofOfDelivery → called', async () => {
-    const onEvents = vi.fn();
-    const onProofOfDelivery = vi.fn();
+    const [onEvents, onProofOfDelivery] = [vi.fn(), vi.fn()];
     const handler = makeHandler({ onEvent: undefined, onEvents, onProofOfDelivery });
     await handler(post(payload(tracking('t1', 'e1'), proofOfDelivery('t1'))));
     expect(onEvents).toHaveBeenCalledOnce();
     expect(onProofOfDelivery).toHaveBeenCalledOnce();
   });
+});
 
-  test('handler throws → 500', async () => {
-    const handler = makeHandler({
-      onEvent: () => {
-        throw new Error('no database');
-      },
-    });
-    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(500);
-  });
-
-  test('handler rejects without a reason → 500', async () => {
-    const handler = makeHandler({ onEvent: () => Promise.reject() });
-    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(500);
-  });
-
-  test('handler fails, and an item is invalid → 500: the failed event has to come again', async () => {
-    const handler = makeHandler({ onEvent: () => Promise.reject() });
-    expect((await handler(post(payload(tracking('t1', 'e1'), {})))).status).toBe(500);
-  });
-
-  test('busy elsewhere → 503 with the end of the lease in Retry-After', async () => {
-    const store = new MemoryDedupeStore();
-    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 42_000 });
-    const handler = makeHandler({ inbox: makeInbox({ store, busyTimeoutMs: 0 }) });
-    const response = await handler(post(payload(tracking('t1', 'e1'))));
-    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '42']);
-  });
-
-  test('one event busy elsewhere, another fails → 500 without Retry-After', async () => {
-    const store = new MemoryDedupeStore();
-    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 42_000 });
-    const inbox = makeInbox({ store, busyTimeoutMs: 0 });
-    const handler = makeHandler({ inbox, onEvent: () => Promise.reject(new Error('no database')) });
-    const response = await handler(post(payload(tracking('t1', 'e1'), tracking('t2', 'e2'))));
-    expect([response.status, response.headers.get('retry-after')]).toEqual([500, null]);
-  });
-
-  test('busy elsewhere for 3 s, in a process that has run for long → waited for, 200', async () => {
-    await vi.advanceTimersByTimeAsync(100_000);
-    const store = new MemoryDedupeStore();
-    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 3_000 });
-    const answering = makeHandler({ inbox: makeInbox({ store }) })(post(payload(tracking('t1', 'e1'))));
-    await vi.advanceTimersByTimeAsync(11_500);
-    expect((await answering).status).toBe(200);
-  });
-
-  test('busy elsewhere for longer than the deadline → 503 before the deadline', async () => {
-    const store = new MemoryDedupeStore();
-    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 600_000 });
-    const handler = makeHandler({ inbox: makeInbox({ store }) });
-    const answering = handler(post(payload(tracking('t1', 'e1'))));
-    await vi.advanceTimersByTimeAsync(11_500);
-    expect(await (await answering).json()).toEqual({ success: false, outcome: 'busy' });
-  });
-
-  test('store down → 503 with Retry-After', async () => {
+describe('busy elsewhere', () => {
+  test.each([
+    ['→ 503 with the end of the lease in Retry-After', () => {}, 503, '42'],
+    ['while another event fails → 500 without Retry-After', failing, 500, null],
+  ])('%s', async (_title, onEvent, status, retryAfter) => {
     const store = new ScriptedStore();
-    store.before = () => Promise.reject(new Error('connection refused'));
-    const response = await makeHandler({ inbox: makeInbox({ store }) })(post(payload(tracking('t1', 'e1'))));
+    await store.lease('e1', 42_000);
+    const response = await makeHandler({ inbox: makeInbox({ store, busyTimeoutMs: 0 }), onEvent })(
+      webhook('e1', 'e2'),
+    );
+    expect([response.status, response.headers.get('retry-after')]).toEqual([status, retryAfter]);
+  });
+
+  test.each([
+    ['3 s, in a process that has run for long → waited for', 3_000, 'done'],
+    ['longer than the deadline → 503 before the deadline', 600_000, 'busy'],
+  ])('for %s', async (_title, leaseMs, outcome) => {
+    await vi.advanceTimersByTimeAsync(100_000);
+    const store = new ScriptedStore();
+    await store.lease('e1', leaseMs);
+    const responding = makeHandler({ store })(webhook('e1'));
+    await vi.advanceTimersByTimeAsync(11_500);
+    expect(await (await responding).json()).toMatchObject({ outcome });
+  });
+});
+
+describe('a store that fails', () => {
+  test('on a claim → 503 with Retry-After', async () => {
+    const store = new ScriptedStore();
+    store.before = failing;
+    const response = await makeHandler({ store })(webhook('e1'));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30']);
   });
 
-  test('store hangs → 503 within 5 s, not at the deadline', async () => {
+  test('by hanging → 503 within 5 s, not at the deadline', async () => {
     const store = new ScriptedStore();
     store.before = () => new Promise(() => {});
-    const responding = makeHandler({ inbox: makeInbox({ store }) })(post(payload(tracking('t1', 'e1'))));
+    const responding = makeHandler({ store })(webhook('e1'));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await (await responding).json()).toEqual({ success: false, outcome: 'unavailable' });
   });
 
-  test('store fails on commits past the deadline → 503 stands, the tries go on, the redelivery is not handled again', async () => {
+  test('on commits past the deadline → 503 stands, the tries go on, the redelivery is not handled again', async () => {
     const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'commit') throw new Error('connection reset');
-    };
+    store.on('commit', failing);
     const onEvent = vi.fn(() => new Promise((resolve) => setTimeout(resolve, 8_000)));
-    const handler = makeHandler({ inbox: makeInbox({ store }), onEvent });
-    const first = handler(post(payload(tracking('t1', 'e1'))));
+    const handler = makeHandler({ store, onEvent });
+    const first = handler(webhook('e1'));
     await vi.advanceTimersByTimeAsync(12_000);
     expect((await first).status).toBe(503);
     store.before = () => {};
     await vi.advanceTimersByTimeAsync(2_000);
-    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(200);
+    expect((await handler(webhook('e1'))).status).toBe(200);
     expect(onEvent).toHaveBeenCalledOnce();
   });
 
-  test('store fails on commit → 200: nothing is lost, and a 503 would make a repeat certain', async () => {
+  test('on every commit → 200: nothing is lost, and a 503 would make a repeat certain', async () => {
     const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'commit') throw new Error('connection reset');
-    };
-    const answering = makeHandler({ inbox: makeInbox({ store }) })(post(payload(tracking('t1', 'e1'))));
+    store.on('commit', failing);
+    const responding = makeHandler({ store })(webhook('e1'));
     await vi.advanceTimersByTimeAsync(10_000);
-    expect((await answering).status).toBe(200);
+    expect((await responding).status).toBe(200);
+  });
+});
+
+describe('observers', () => {
+  test('any outcome → told to onReport', async () => {
+    const reports: WebhookReport[] = [];
+    await makeHandler({ onReport: (report) => reports.push(report) })(webhook('e1'));
+    expect(reports).toMatchObject([{ outcome: 'done', handled: 1 }]);
+  });
+
+  test.each([
+    [
+      'throw',
+      () => {
+        throw new Error('no metrics');
+      },
+    ],
+    ['reject later', () => Promise.reject(new Error('no metrics'))],
+  ])('observers that %s → the responses are the same, and the process lives', async (_title, observe) => {
+    const handler = makeHandler({ onReport: observe, onRefused: observe });
+    expect((await handler(webhook('e1'))).status).toBe(200);
+    expect((await handler(post(E1, { authorization: 'Bearer wrong' }))).status).toBe(401);
   });
 
   test('an inbox that throws → 500, told to onRefused', async () => {
     const broken = new Error('out of order');
-    const refusals: unknown[] = [];
-    const handler = makeHandler({
-      inbox: { process: () => Promise.reject(broken) },
-      onRefused: (error) => refusals.push(error),
-    });
-    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(500);
-    expect(refusals).toEqual([broken]);
+    const onRefused = vi.fn();
+    const inbox = { process: () => Promise.reject(broken) };
+    expect((await makeHandler({ inbox, onRefused })(webhook('e1'))).status).toBe(500);
+    expect(onRefused).toHaveBeenCalledExactlyOnceWith(broken, expect.any(Request));
+  });
+});
+
+describe('no onRefused', () => {
+  test('an inbox that throws → 500, with one line on console.error', async () => {
+    const broken = new TypeError('out of order');
+    const handler = makeHandler({ inbox: { process: () => Promise.reject(broken) } });
+    expect((await handler(webhook('e1'))).status).toBe(500);
+    expect(console.error).toHaveBeenCalledExactlyOnceWith(
+      '[tracking-client] Responded to a webhook with 500: out of order',
+      broken,
+    );
   });
 
-  test('any outcome → told to onReport', async () => {
-    const reports: WebhookReport[] = [];
-    await makeHandler({ onReport: (report) => reports.push(report) })(post(payload(tracking('t1', 'e1'))));
-    expect(reports).toMatchObject([{ outcome: 'done', handled: 1 }]);
+  test('a body that a middleware has read → 500, with one line that shows no secret', async () => {
+    const request = webhook('e1');
+    await request.text();
+    expect((await makeHandler()(request)).status).toBe(500);
+    const { calls } = vi.mocked(console.error).mock;
+    expect(calls).toMatchObject([[expect.any(String), { name: 'ConfigurationError' }]]);
+    expect(JSON.stringify(calls)).not.toContain(SECRET);
   });
 
-  test('onReport throws → the answer is the same', async () => {
-    const handler = makeHandler({
-      onReport: () => {
-        throw new Error('no metrics');
-      },
-    });
-    expect((await handler(post(payload(tracking('t1', 'e1'))))).status).toBe(200);
+  test.each<[string, Request, string]>([
+    ['a wrong bearer', post(E1, { authorization: 'Bearer wrong' }), 'Expected the webhook secret'],
+    ['a body that is no JSON', post('{"a-name'), 'Expected `body` to be JSON, got a string'],
+    ['a compressed body', post(E1, { 'content-encoding': 'gzip' }), 'Expected an uncompressed body'],
+    ['a long body', post(E1, { 'content-length': '99999999' }), 'Expected a body of at most 10485760 bytes'],
+  ])('%s → one line that names the rule and shows nothing of the request', async (_title, request, rule) => {
+    await makeHandler()(request);
+    const { calls } = vi.mocked(console.warn).mock;
+    expect(calls).toEqual([[expect.stringContaining(`[tracking-client] Refused a webhook: ${rule}`)]]);
+    expect(JSON.stringify(calls)).not.toMatch(/a-name|wrong"/);
+  });
+
+  test('1,000 refusals in a minute, and one after it → two lines, the second with the number of the others', async () => {
+    const handler = makeHandler();
+    for (let count = 0; count < 1_000; count += 1) await handler(post('{'));
+    expect(console.warn).toHaveBeenCalledOnce();
+    await vi.advanceTimersByTimeAsync(60_000);
+    await handler(post('{'));
+    expect(console.warn).toHaveBeenCalledTimes(2);
+    expect(console.warn).toHaveBeenLastCalledWith(expect.stringContaining('{"refusedSince":999}'));
+  });
+
+  test('a refusal after a test has set the clock back → a line all the same', async () => {
+    const handler = makeHandler();
+    await vi.advanceTimersByTimeAsync(600_000);
+    await handler(post('{'));
+    vi.useRealTimers();
+    vi.useFakeTimers();
+    await handler(post('{'));
+    expect(console.warn).toHaveBeenCalledTimes(2);
+  });
+
+  test("a logger of one's own → gets the lines", async () => {
+    const logger = { debug() {}, info() {}, warn: vi.fn(), error: vi.fn() };
+    await makeHandler({ logger })(post('{'));
+    expect(logger.warn).toHaveBeenCalledOnce();
+    expect(console.warn).not.toHaveBeenCalled();
   });
 });

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MemoryDedupeStore, type WebhookProcessor } from '../../src/webhooks/index.ts';
-import { deferred, makeInbox, payload, tracking } from './support.ts';
+import type { WebhookProcessor } from '../../src/webhooks/index.ts';
+import { deferred, E1, failure, keyOf, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
-const LEASE_MS = 60_000;
-const keyOf = (eventId: string) => `tracking/events:t1:${eventId}`;
+const TWO = payload(tracking('t1', 'e1', 'e2'));
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -12,98 +11,75 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('busy elsewhere', () => {
-  test('the owner finishes within the budget → waited for, outcome done, handled once', async () => {
+describe('an event that another webhook works on', () => {
+  test.each([
+    ['finishes within the budget → done, handled once', true, { handled: 0, duplicates: 1, busy: [] }, [1]],
+    ['fails → the duplicate handles it, attempt 2', false, { handled: 1, duplicates: 0, busy: [] }, [1, 2]],
+  ])('the owner %s', async (_title, succeeds, report, expectedAttempts) => {
     const inbox = makeInbox();
     const work = deferred();
-    let calls = 0;
-    const handler = () => {
-      calls += 1;
-      return work.promise;
-    };
-    const owner = inbox.process(payload(tracking('t1', 'e1')), handler);
-    const duplicate = inbox.process(payload(tracking('t1', 'e1')), handler);
-    await vi.advanceTimersByTimeAsync(3_000);
-    work.resolve();
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(await owner).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(await duplicate).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1, busy: [] });
-    expect(calls).toBe(1);
-  });
-
-  test('the owner takes longer than the budget → outcome busy, never done', async () => {
-    const inbox = makeInbox({ busyTimeoutMs: 8_000 });
-    const work = deferred();
-    const owner = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
-    const duplicate = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(8_000);
-    const report = await duplicate;
-    expect(report).toMatchObject({ outcome: 'busy', busy: [keyOf('e1')] });
-    expect(report.retryAfterMs).toBeGreaterThan(0);
-    work.resolve();
-    await owner;
-  });
-
-  test('the owner fails → the duplicate handles the event, attempt 2', async () => {
-    const inbox = makeInbox();
-    const work = deferred();
-    const owner = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
     const attempts: number[] = [];
-    const duplicate = inbox.process(payload(tracking('t1', 'e1')), (_event, { attempt }) =>
-      attempts.push(attempt),
+    const [owner, duplicate] = [1, 2].map(() =>
+      inbox.process(E1, (_event, { attempt }) => {
+        attempts.push(attempt);
+        return attempt === 1 ? work.promise : undefined;
+      }),
     );
+    await vi.advanceTimersByTimeAsync(3_000);
+    if (succeeds) work.resolve();
+    else work.reject(failure);
     await vi.advanceTimersByTimeAsync(1_000);
-    work.reject(new Error('failed'));
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect((await owner).outcome).toBe('failed');
-    expect(await duplicate).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(attempts).toEqual([2]);
+    expect((await owner)?.outcome).toBe(succeeds ? 'done' : 'failed');
+    expect(await duplicate).toMatchObject({ outcome: 'done', ...report });
+    expect(attempts).toEqual(expectedAttempts);
+  });
+
+  test('the owner takes longer than the default of 8 s → outcome busy, never done', async () => {
+    const store = new ScriptedStore();
+    await store.lease('e1');
+    const processing = makeInbox({ store }).process(E1, () => {});
+    await vi.advanceTimersByTimeAsync(8_000);
+    expect(await processing).toMatchObject({ outcome: 'busy', busy: [keyOf('e1')] });
   });
 
   test('the owner crashes → once its lease ends the duplicate handles the event, attempt 2', async () => {
-    const store = new MemoryDedupeStore();
-    // A crash: claimed by a process that renews, commits and releases nothing any more.
-    await store.claim([keyOf('e1')], { token: 'crashed', leaseMs: 5_000 });
-    const attempts: number[] = [];
-    const duplicate = makeInbox({ store }).process(payload(tracking('t1', 'e1')), (_event, { attempt }) =>
-      attempts.push(attempt),
-    );
+    const store = new ScriptedStore();
+    await store.lease('e1', 5_000);
+    const onEvent = vi.fn();
+    const processing = makeInbox({ store }).process(E1, onEvent);
     await vi.advanceTimersByTimeAsync(6_000);
-    expect(await duplicate).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(attempts).toEqual([2]);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
+    expect(onEvent.mock.lastCall?.[1]).toMatchObject({ attempt: 2 });
   });
 
-  test('one event busy, one new → the new one is handled at once', async () => {
-    const store = new MemoryDedupeStore();
-    await store.claim([keyOf('e1')], { token: 'other', leaseMs: LEASE_MS });
-    const handled: unknown[] = [];
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), (event) =>
-      handled.push(event.eventId),
-    );
-    await vi.advanceTimersByTimeAsync(1);
-    expect(handled).toEqual(['e2']);
+  test('one event busy, one new → the new one is handled and committed before the wait', async () => {
+    const store = new ScriptedStore();
+    await store.lease('e2');
+    const processing = makeInbox({ store }).process(TWO, () => {});
+    await vi.advanceTimersByTimeAsync(10);
+    expect(await store.lease('e1')).toBe('done');
     await vi.advanceTimersByTimeAsync(8_000);
-    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e1')] });
+    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e2')] });
   });
 
-  test.each<[string, (store: MemoryDedupeStore, inbox: WebhookProcessor) => unknown]>([
-    ['elsewhere', (store) => store.claim([keyOf('e1')], { token: 'other', leaseMs: 20 })],
+  test.each<[string, (store: ScriptedStore, inbox: WebhookProcessor) => unknown]>([
+    ['elsewhere', (store) => store.lease('e1', 20)],
     [
       'in another webhook of this process, which fails',
       (_store, inbox) =>
-        inbox.process(payload(tracking('t1', 'e1')), async () => {
+        inbox.process(E1, async () => {
           await new Promise((resolve) => setTimeout(resolve, 20));
-          throw new Error('failed');
+          throw failure;
         }),
     ],
   ])(
-    'onEvents with one event busy %s → called with the new one at once, with that one later, both handled',
+    'onEvents with one event busy %s → called with the new one at once, with that one later',
     async (_title, hold) => {
-      const store = new MemoryDedupeStore();
+      const store = new ScriptedStore();
       const inbox = makeInbox({ store });
       void hold(store, inbox);
       const seen: unknown[] = [];
-      const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), {
+      const processing = inbox.process(TWO, {
         onEvents: ({ events }) => seen.push(events.map(({ eventId }) => eventId)),
       });
       await vi.advanceTimersByTimeAsync(10);
@@ -114,91 +90,83 @@ describe('busy elsewhere', () => {
     },
   );
 
-  test('an event handled before one that another receiver holds → committed before the wait', async () => {
-    const store = new MemoryDedupeStore();
-    await store.claim([keyOf('e2')], { token: 'other', leaseMs: LEASE_MS });
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => {});
-    await vi.advanceTimersByTimeAsync(10);
-    const [claim] = await store.claim([keyOf('e1')], { token: 'third', leaseMs: 1 });
-    expect(claim?.status).toBe('done');
-    await vi.advanceTimersByTimeAsync(8_000);
-    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1 });
-  });
-
   test('100 concurrent webhooks of the same 5 events → each handled once, every outcome done', async () => {
     const inbox = makeInbox();
-    const counts = new Map<unknown, number>();
+    const onEvent = vi.fn(() => new Promise((resolve) => setTimeout(resolve, 20)));
     const body = payload(tracking('t1', 'e1', 'e2', 'e3', 'e4', 'e5'));
-    const all = Promise.all(
-      Array.from({ length: 100 }, () =>
-        inbox.process(body, async (event) => {
-          await new Promise((resolve) => setTimeout(resolve, 20));
-          counts.set(event.eventId, (counts.get(event.eventId) ?? 0) + 1);
-        }),
-      ),
-    );
+    const all = Promise.all(Array.from({ length: 100 }, () => inbox.process(body, onEvent)));
     await vi.advanceTimersByTimeAsync(10_000);
     expect(new Set((await all).map(({ outcome }) => outcome))).toEqual(new Set(['done']));
-    expect([...counts.values()]).toEqual([1, 1, 1, 1, 1]);
+    expect(onEvent).toHaveBeenCalledTimes(5);
   });
 });
 
+test.each([
+  [
+    'a long wait → growing pauses, and one last claim',
+    60_000,
+    2_000,
+    [0, 50, 150, 350, 750, 1_150, 1_550, 1_950, 2_000],
+  ],
+  ['no time to wait → one claim', 60_000, 0, [0]],
+  ['a lease that ends → claimed at the next try, and no try after it', 120, 4_000, [0, 50, 150]],
+])('%s', async (_title, leaseMs, busyTimeoutMs, times) => {
+  const store = new ScriptedStore();
+  await store.lease('e1', leaseMs);
+  const startedAt = performance.now();
+  const claims: number[] = [];
+  store.on('claim', () => claims.push(Math.round(performance.now() - startedAt)));
+  const processing = makeInbox({ store, busyTimeoutMs }).process(E1, () => {});
+  await vi.advanceTimersByTimeAsync(busyTimeoutMs);
+  await processing;
+  expect(claims).toEqual(times);
+});
+
+test.each([
+  ['the first of two leases', { e1: 10_000, e2: 42_000 }],
+  ['the last of two leases', { e1: 42_000, e2: 10_000 }],
+  ['the only lease, beside a handled event', { e1: 10_000 }],
+])('%s ends first → retryAfterMs is when that one ends', async (_title, leases) => {
+  const store = new ScriptedStore();
+  for (const [eventId, leaseMs] of Object.entries(leases)) await store.lease(eventId, leaseMs);
+  const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, () => {});
+  expect(report).toMatchObject({ outcome: 'busy', retryAfterMs: 10_000 });
+});
+
 describe('an abort', () => {
-  test('between two events → the first is finished, the second given back, outcome interrupted', async () => {
+  test('between two events → the first is finished, the second released, outcome interrupted', async () => {
     const inbox = makeInbox();
     const shutdown = new AbortController();
-    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => shutdown.abort(), {
-      signal: shutdown.signal,
-    });
+    const report = await inbox.process(TWO, () => shutdown.abort(), { signal: shutdown.signal });
     expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [keyOf('e2')] });
-    expect(await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {})).toMatchObject({
-      handled: 1,
-      duplicates: 1,
-    });
+    expect(await inbox.process(TWO, () => {})).toMatchObject({ handled: 1, duplicates: 1 });
   });
 
   test('while waiting for another receiver → outcome busy at once', async () => {
-    const store = new MemoryDedupeStore();
-    await store.claim([keyOf('e1')], { token: 'other', leaseMs: LEASE_MS });
+    const store = new ScriptedStore();
+    await store.lease('e1');
     const shutdown = new AbortController();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => {}, {
-      signal: shutdown.signal,
-    });
+    const processing = makeInbox({ store }).process(E1, () => {}, { signal: shutdown.signal });
     await vi.advanceTimersByTimeAsync(1_000);
     shutdown.abort();
     expect((await processing).outcome).toBe('busy');
   });
 
-  test('while a handler runs → its signal aborts with the same reason', async () => {
+  test('while a callback runs, and after another ended → only the signal of the first aborts, with the reason', async () => {
     const shutdown = new AbortController();
     const reason = new Error('shutting down');
-    let seen: unknown;
-    const processing = makeInbox().process(
-      payload(tracking('t1', 'e1')),
-      (_event, { signal }) =>
-        new Promise<void>((resolve) => {
-          signal.addEventListener('abort', () => {
-            seen = signal.reason;
-            resolve();
-          });
-        }),
-      { signal: shutdown.signal },
-    );
-    await vi.advanceTimersByTimeAsync(1);
-    shutdown.abort(reason);
-    await processing;
-    expect(seen).toBe(reason);
-  });
-
-  test('after a handler ended → its signal stays quiet, so that a long-lived signal holds nothing', async () => {
-    const shutdown = new AbortController();
     const signals: AbortSignal[] = [];
     await makeInbox().process(
-      payload(tracking('t1', 'e1')),
-      (_event, { signal }) => void signals.push(signal),
+      TWO,
+      (_event, { signal }) => {
+        signals.push(signal);
+        if (signals.length === 2) shutdown.abort(reason);
+      },
       { signal: shutdown.signal },
     );
-    shutdown.abort();
-    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    expect(signals.map((signal) => [signal.aborted, signal.reason])).toEqual([
+      [false, undefined],
+      [true, reason],
+    ]);
   });
 });

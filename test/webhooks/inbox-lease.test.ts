@@ -1,20 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type EventContext, MemoryDedupeStore } from '../../src/webhooks/index.ts';
-import { watchTimers } from '../support/watch-timers.ts';
-import { deferred, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
+import { deferred, failure, keyOf, makeInbox, payload, ScriptedStore, tracking } from './support.ts';
 
 const LEASE_MS = 60_000;
 const RETAIN = { retainMs: 30 * 86_400_000 };
-const keyOf = (eventId: string) => `tracking/events:t1:${eventId}`;
-
-/** Keeps every renewal from the store until the leases have ended, and leases an event to another receiver. */
-async function steal(eventId: string, store: ScriptedStore): Promise<void> {
-  store.before = () => Promise.reject(new Error('unreachable'));
-  await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
-  store.before = () => {};
-  const [stolen] = await store.claim([keyOf(eventId)], { token: 'thief', leaseMs: LEASE_MS });
-  expect(stolen?.status).toBe('acquired');
-}
+const TWO = payload(tracking('t1', 'e1', 'e2'));
+type Options = Parameters<typeof makeInbox>[0];
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -23,80 +13,75 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('claiming', () => {
-  test('a payload of three events → one claim and one commit, whatever their number', async () => {
-    const store = new ScriptedStore();
-    // A process that has run for a while.
-    vi.advanceTimersByTime(LEASE_MS);
-    await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), () => {});
-    expect(store.calls.map(({ operation, keys }) => [operation, keys.length])).toEqual([
-      ['claim', 3],
-      ['commit', 3],
-    ]);
+/** Begins a webhook whose callbacks end when the test says so, and lets it claim its events. */
+async function begin(
+  eventIds: string[],
+  store = new ScriptedStore(),
+  options: Options = {},
+  callback = 'onEvent',
+) {
+  const works = new Map(eventIds.map((eventId) => [eventId, deferred()]));
+  const signals = new Map<string, AbortSignal>();
+  const handle = (eventId: string, { signal }: { signal: AbortSignal }) => {
+    signals.set(eventId, signal);
+    return works.get(eventId)?.promise;
+  };
+  const processing = makeInbox({ store, ...options }).process(payload(tracking('t1', ...eventIds)), {
+    [callback]: (
+      given: { eventId?: string; events?: { eventId?: string }[] },
+      context: { signal: AbortSignal },
+    ) => handle(given.eventId ?? given.events?.[0]?.eventId ?? '', context),
   });
+  await vi.advanceTimersByTimeAsync(1);
+  const end = async (eventId: string, error?: Error) => {
+    if (error === undefined) works.get(eventId)?.resolve();
+    else works.get(eventId)?.reject(error);
+    await vi.advanceTimersByTimeAsync(1);
+  };
+  return { store, processing, end, isAborted: (eventId: string) => signals.get(eventId)?.aborted };
+}
 
-  test('an event id twice in one payload → the store is asked for distinct keys', async () => {
+/** Keeps every renewal from the store until the leases have ended, and leases an event to another receiver. */
+async function steal(eventId: string, store: ScriptedStore): Promise<void> {
+  store.before = () => Promise.reject(new Error('unreachable'));
+  await vi.advanceTimersByTimeAsync(LEASE_MS + 1);
+  store.before = () => {};
+  expect(await store.lease(eventId, LEASE_MS, 'thief')).toBe('acquired');
+}
+
+describe('claiming', () => {
+  test('three events, one of them twice, in a process that has run for long → one claim and one commit of distinct keys', async () => {
     const store = new ScriptedStore();
-    await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e1'), tracking('t1', 'e1')), () => {});
-    expect(store.calls[0]).toEqual({ operation: 'claim', keys: [keyOf('e1')] });
+    vi.advanceTimersByTime(LEASE_MS);
+    await makeInbox({ store }).process(
+      payload(tracking('t1', 'e1', 'e2', 'e1'), tracking('t1', 'e3')),
+      () => {},
+    );
+    const keys = [keyOf('e1'), keyOf('e2'), keyOf('e3')];
+    expect(store.calls).toEqual([
+      { operation: 'claim', keys },
+      { operation: 'commit', keys },
+    ]);
   });
 
   test('one payload → one token; another payload → another token', async () => {
     const store = new ScriptedStore();
     const inbox = makeInbox({ store });
-    await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {});
+    await inbox.process(TWO, () => {});
     expect(store.tokens.size).toBe(1);
     await inbox.process(payload(tracking('t1', 'e3')), () => {});
     expect(store.tokens.size).toBe(2);
   });
 
   test('half a lease later, and another receiver finished an event → claimed again, not handled again', async () => {
-    const store = new MemoryDedupeStore();
-    const handled: unknown[] = [];
-    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), async (event) => {
-      handled.push(event.eventId);
+    const store = new ScriptedStore();
+    const onEvent = vi.fn(async () => {
       vi.advanceTimersByTime(LEASE_MS / 2);
-      if (event.eventId === 'e1') await store.commit([keyOf('e2')], RETAIN);
+      await store.commit([keyOf('e2')], RETAIN);
     });
-    expect(handled).toEqual(['e1']);
+    const report = await makeInbox({ store }).process(TWO, onEvent);
+    expect(onEvent).toHaveBeenCalledOnce();
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
-  });
-
-  test('a slow second callback → what was handled before it is committed after a third of the lease', async () => {
-    const store = new ScriptedStore();
-    const work = deferred();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) =>
-      eventId === 'e2' ? work.promise : undefined,
-    );
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 - 1);
-    expect(store.calls.map(({ operation }) => operation)).toEqual(['claim']);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(store.calls.slice(1)).toEqual([
-      { operation: 'commit', keys: [keyOf('e1')] },
-      { operation: 'claim', keys: [keyOf('e2')] },
-    ]);
-    work.resolve();
-    await processing;
-    expect(store.calls.at(-1)).toEqual({ operation: 'commit', keys: [keyOf('e2')] });
-  });
-
-  test('a store that refuses commits, and a slow second callback → the handled event stays leased, nobody else gets it', async () => {
-    const store = new ScriptedStore();
-    const work = deferred();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) =>
-      eventId === 'e2' ? work.promise : undefined,
-    );
-    store.before = (operation) => {
-      if (operation === 'commit') throw new Error('read-only');
-    };
-    await vi.advanceTimersByTimeAsync(3 * LEASE_MS);
-    const [claim] = await store.claim([keyOf('e1')], { token: 'other', leaseMs: 1 });
-    expect(claim?.status).toBe('busy');
-    store.before = () => {};
-    work.resolve();
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
-    const [late] = await store.claim([keyOf('e1')], { token: 'other', leaseMs: 1 });
-    expect(late?.status).toBe('done');
   });
 
   test('onEvents with one event taken over meanwhile → called with the rest only', async () => {
@@ -113,267 +98,181 @@ describe('claiming', () => {
   });
 });
 
-describe('a round after another one', () => {
-  /** Lets another receiver hold `e2` at first, and begins with `e1` and `e3`. */
-  async function begin() {
+describe('every third of a lease', () => {
+  test('a slow second callback → the first event is committed, the second renewed', async () => {
+    const { store, processing, end } = await begin(['e1', 'e2']);
+    await end('e1');
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 - 3);
+    expect(store.operations).toEqual(['claim']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(store.calls.slice(1)).toEqual([
+      { operation: 'commit', keys: [keyOf('e1')] },
+      { operation: 'claim', keys: [keyOf('e2')] },
+    ]);
+    await end('e2');
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
+    expect(store.calls.at(-1)).toEqual({ operation: 'commit', keys: [keyOf('e2')] });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a callback that outlives its lease → its lease and those behind it are kept', async () => {
+    const { store, processing, end } = await begin(['e1', 'e2']);
+    await vi.advanceTimersByTimeAsync(5 * LEASE_MS);
+    expect([await store.lease('e1'), await store.lease('e2')]).toEqual(['busy', 'busy']);
+    await end('e1');
+    await end('e2');
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
+  });
+
+  test('a store that refuses commits → the handled event stays leased, and is committed at the end', async () => {
+    const { store, processing, end } = await begin(['e1', 'e2']);
+    store.on('commit', () => Promise.reject(new Error('read-only')));
+    await end('e1');
+    await vi.advanceTimersByTimeAsync(3 * LEASE_MS);
+    expect(await store.lease('e1')).toBe('busy');
+    store.before = () => {};
+    await end('e2');
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
+    expect(await store.lease('e1')).toBe('done');
+  });
+
+  test('one renewal fails → told to onError, and the next one keeps the lease', async () => {
+    const onError = vi.fn();
+    const { store, processing, end } = await begin(['e1'], new ScriptedStore(), { onError });
+    const reset = new Error('connection reset');
+    let claims = 0;
+    store.on('claim', () => (claims++ === 0 ? Promise.reject(reset) : undefined));
+    await vi.advanceTimersByTimeAsync(LEASE_MS);
+    expect(claims).toBeGreaterThan(1);
+    expect(onError).toHaveBeenCalledExactlyOnceWith(reset, { operation: 'renew', keys: [keyOf('e1')] });
+    expect(await store.lease('e1')).toBe('busy');
+    await end('e1');
+    expect((await processing).outcome).toBe('done');
+  });
+
+  test('an event that failed → not renewed with the others', async () => {
+    const { store, processing, end } = await begin(['e1', 'e2']);
+    await end('e1', failure);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e2')] });
+    await end('e2');
+    await processing;
+  });
+
+  test('a release that takes longer → the store is not asked to renew nothing', async () => {
+    const { store, processing, end } = await begin(['e1']);
+    const slow = deferred();
+    store.on('release', () => slow.promise);
+    await end('e1', failure);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(store.operations).toEqual(['claim', 'release']);
+    slow.resolve();
+    await processing;
+  });
+
+  test('a callback fails while a renewal is under way → one release, which waits for it', async () => {
+    const { store, processing, end } = await begin(['e1']);
+    const slow = deferred();
+    store.on('claim', () => slow.promise);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    await end('e1', failure);
+    expect(store.operations).toEqual(['claim', 'claim']);
+    slow.resolve();
+    expect((await processing).outcome).toBe('failed');
+    expect(store.operations).toEqual(['claim', 'claim', 'release']);
+    expect(await store.lease('e1')).toBe('acquired');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('an event that another receiver took over', () => {
+  test.each([
+    ['e1, with onEvent', 'e1', 'onEvent', true],
+    ['e1, with onEvents for both', 'e1', 'onEvents', true],
+    ['e2, with onEvent for e1', 'e2', 'onEvent', false],
+  ])(
+    '%s → the callback is told by its signal only if it works on it',
+    async (_title, stolen, callback, isTold) => {
+      const options = { busyTimeoutMs: 0 };
+      const { store, processing, end, isAborted } = await begin(['e1', 'e2'], undefined, options, callback);
+      await steal(stolen, store);
+      expect(isAborted('e1')).toBe(false);
+      await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+      expect(isAborted('e1')).toBe(isTold);
+      await end('e1');
+      await end('e2');
+      const busy = stolen === 'e2' ? [keyOf('e2')] : [];
+      expect(await processing).toMatchObject({ busy, handled: 2 - busy.length });
+      expect(await store.lease('e1', LEASE_MS, 'third')).toBe('done');
+    },
+  );
+
+  test('while its commit was slow → its callback, which has ended, is not told', async () => {
     const store = new ScriptedStore();
-    await store.claim([keyOf('e2')], { token: 'other', leaseMs: LEASE_MS });
-    const works = { e1: deferred(), e2: deferred(), e3: deferred() };
-    const signals = new Map<unknown, AbortSignal>();
-    const processing = makeInbox({ store, busyTimeoutMs: 5 * LEASE_MS }).process(
-      payload(tracking('t1', 'e1', 'e2', 'e3')),
-      ({ eventId }, { signal }) => {
-        signals.set(eventId, signal);
-        return works[eventId as keyof typeof works].promise;
-      },
-    );
-    await vi.advanceTimersByTimeAsync(1);
-    return { store, works, signals, processing };
-  }
-
-  test('a commit by the timer outlasts its round → the callback of the next round is left alone, and what fails is released', async () => {
-    const { store, works, signals, processing } = await begin();
-    works.e1.resolve();
-    await vi.advanceTimersByTimeAsync(1);
     const slow = deferred();
-    let commits = 0;
-    store.before = (operation) => (operation === 'commit' && commits++ === 0 ? slow.promise : undefined);
+    const { processing, end, isAborted } = await begin(['e1'], store);
+    store.on('commit', () => slow.promise);
+    await end('e1');
+    store.claim = async (keys) => keys.map(() => ({ status: 'busy', retryAfterMs: LEASE_MS }));
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(commits).toBe(1);
-    store.before = () => {};
-    await store.release([keyOf('e2')], { token: 'other' });
-    works.e3.resolve();
-    await vi.advanceTimersByTimeAsync(1_000);
+    expect(isAborted('e1')).toBe(false);
     slow.resolve();
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 1_000);
-    expect(signals.get('e2')?.aborted).toBe(false);
-    works.e2.reject(new Error('failed'));
-    expect(await processing).toMatchObject({ outcome: 'failed', handled: 2 });
-    const [claim] = await store.claim([keyOf('e2')], { token: 'third', leaseMs: 1 });
-    expect(claim?.status).toBe('acquired');
-  });
-
-  test('a renewal outlasts its round → the next round claims after it', async () => {
-    const { store, works, processing } = await begin();
-    const slow = deferred();
-    store.before = (operation) => (operation === 'claim' ? slow.promise : undefined);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    store.before = () => {};
-    works.e1.resolve();
-    works.e3.resolve();
-    await store.release([keyOf('e2')], { token: 'other' });
-    store.calls.length = 0;
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(store.calls.map(({ operation }) => operation)).toEqual(['commit']);
-    slow.resolve();
-    works.e2.resolve();
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 3 });
-  });
-
-  test('an event that a round did not get → not in the renewals of that round', async () => {
-    const { store, works, processing } = await begin();
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e1'), keyOf('e3')] });
-    for (const work of Object.values(works)) work.resolve();
-    await store.release([keyOf('e2')], { token: 'other' });
-    await vi.advanceTimersByTimeAsync(1_000);
     await processing;
   });
 });
 
-describe('heartbeat', () => {
-  test('a callback that outlives its lease → the lease is kept, nobody else gets the event', async () => {
-    const store = new MemoryDedupeStore();
-    const inbox = makeInbox({ store });
-    const work = deferred();
-    const processing = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(5 * LEASE_MS);
-    const [claim] = await store.claim([keyOf('e1')], { token: 'other', leaseMs: 1 });
-    expect(claim?.status).toBe('busy');
-    work.resolve();
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
-  });
-
-  test('a slow first callback → the leases of the events behind it are kept too', async () => {
-    const store = new MemoryDedupeStore();
-    const work = deferred();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(2 * LEASE_MS);
-    const [claim] = await store.claim([keyOf('e2')], { token: 'other', leaseMs: 1 });
-    expect(claim?.status).toBe('busy');
-    work.resolve();
-    expect(await processing).toMatchObject({ handled: 2 });
-  });
-
-  test('one renewal fails → told to onError, and the next one keeps the lease', async () => {
+describe('a round after another one', () => {
+  /** Lets another receiver hold `e2` at first, and begins with `e1` and `e3`. */
+  async function beginRound() {
     const store = new ScriptedStore();
-    const work = deferred();
-    const told: unknown[] = [];
-    const inbox = makeInbox({ store, onError: (...error) => told.push(error) });
-    const processing = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(1);
-    const reset = new Error('connection reset');
-    let failures = 0;
-    store.before = (operation) => {
-      if (operation === 'claim' && failures++ === 0) throw reset;
-    };
-    await vi.advanceTimersByTimeAsync(LEASE_MS);
-    const [claim] = await store.claim([keyOf('e1')], { token: 'other', leaseMs: 1 });
-    expect(failures).toBeGreaterThan(1);
-    expect(told).toEqual([[reset, { operation: 'renew', keys: [keyOf('e1')] }]]);
-    expect(claim?.status).toBe('busy');
-    work.resolve();
-    expect((await processing).outcome).toBe('done');
-  });
+    await store.lease('e2', LEASE_MS);
+    return begin(['e1', 'e2', 'e3'], store, { busyTimeoutMs: 5 * LEASE_MS });
+  }
+  const freed = [keyOf('e2')];
 
-  test.each([
-    ['the lease was lost', 'onEvent', ['e1']],
-    ['one of two leases was lost', 'onEvents', ['e1', 'e2']],
-  ])(
-    '%s and another receiver took over → the %s is told by its signal',
-    async (_title, callback, eventIds) => {
-      const store = new ScriptedStore();
-      let signal: AbortSignal | undefined;
-      const work = deferred();
-      const processing = makeInbox({ store }).process(payload(tracking('t1', ...eventIds)), {
-        [callback]: (_given: unknown, context: EventContext) => {
-          signal = context.signal;
-          return work.promise;
-        },
-      });
-      await vi.advanceTimersByTimeAsync(1);
-      await steal('e1', store);
-      expect(signal?.aborted).toBe(false);
-      await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-      expect(signal?.aborted).toBe(true);
-      work.resolve();
-      await processing;
-    },
-  );
-
-  test('the lease of an event behind was lost → the callback that runs is left alone', async () => {
-    const store = new ScriptedStore();
-    let signal: AbortSignal | undefined;
-    const work = deferred();
-    const inbox = makeInbox({ store, busyTimeoutMs: 0 });
-    const processing = inbox.process(payload(tracking('t1', 'e1', 'e2')), (_event, context) => {
-      signal = context.signal;
-      return work.promise;
-    });
-    await vi.advanceTimersByTimeAsync(1);
-    await steal('e2', store);
+  test('an event that the first round did not get → not in the renewals of that round', async () => {
+    const { store, processing, end } = await beginRound();
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(signal?.aborted).toBe(false);
-    work.resolve();
-    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e2')] });
+    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e1'), keyOf('e3')] });
+    await store.release(freed, { token: 'other' });
+    for (const eventId of ['e1', 'e2', 'e3']) await end(eventId);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 3 });
   });
 
-  test('another receiver took an event over while its commit was slow → its callback, which has ended, is not told', async () => {
-    const store = new ScriptedStore();
+  test('a renewal outlasts its round → the next round claims after it', async () => {
+    const { store, processing, end } = await beginRound();
     const slow = deferred();
-    let signal: AbortSignal | undefined;
-    const processing = makeInbox({ store }).process(
-      payload(tracking('t1', 'e1')),
-      async (_event, context) => {
-        signal = context.signal;
-      },
-    );
-    store.before = (operation) => (operation === 'commit' ? slow.promise : undefined);
-    await vi.advanceTimersByTimeAsync(1);
-    store.claim = async (keys) => keys.map(() => ({ status: 'busy', retryAfterMs: LEASE_MS }));
+    store.on('claim', () => slow.promise);
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(signal?.aborted).toBe(false);
+    store.before = () => {};
+    await store.release(freed, { token: 'other' });
+    store.calls.length = 0;
+    for (const eventId of ['e1', 'e2', 'e3']) await end(eventId);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(store.operations).toEqual(['commit']);
     slow.resolve();
-    await processing;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await processing).toMatchObject({ outcome: 'done', handled: 3 });
   });
 
-  test('an event that failed → not renewed with the others', async () => {
-    const store = new ScriptedStore();
-    const work = deferred();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) =>
-      eventId === 'e1' ? Promise.reject(new Error('failed')) : work.promise,
-    );
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e2')] });
-    work.resolve();
-    await processing;
-  });
-
-  test('a release that outlasts a renewal → the store is not asked to renew nothing', async () => {
-    const store = new ScriptedStore();
+  test('a commit by the timer outlasts its round → the next callback is left alone, and a failed event is released', async () => {
+    const { store, processing, end, isAborted } = await beginRound();
+    await end('e1');
     const slow = deferred();
-    store.before = (operation) => (operation === 'release' ? slow.promise : undefined);
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () =>
-      Promise.reject(new Error('failed')),
-    );
+    let commits = 0;
+    store.on('commit', () => (commits++ === 0 ? slow.promise : undefined));
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(store.calls.map(({ operation }) => operation)).toEqual(['claim', 'release']);
+    expect(commits).toBe(1);
+    store.before = () => {};
+    await store.release(freed, { token: 'other' });
+    await end('e3');
+    await vi.advanceTimersByTimeAsync(1_000);
     slow.resolve();
-    await processing;
-  });
-
-  test('under way → its timer does not keep the process alive', async () => {
-    await watchTimers(async (started) => {
-      const work = deferred();
-      const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => work.promise);
-      await vi.advanceTimersByTimeAsync(1);
-      const beat = started.find(({ delayMs }) => delayMs === LEASE_MS / 3);
-      expect(beat?.timer.hasRef()).toBe(false);
-      work.resolve();
-      await processing;
-    });
-  });
-
-  test('the lease was stolen and the callback succeeds → the late commit still marks the event done', async () => {
-    const store = new ScriptedStore();
-    const work = deferred();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(1);
-    await steal('e1', store);
-    work.resolve();
-    expect((await processing).outcome).toBe('done');
-    const [claim] = await store.claim([keyOf('e1')], { token: 'third', leaseMs: 1 });
-    expect(claim?.status).toBe('done');
-  });
-
-  test('a callback fails while a renewal is under way → one release, which waits for it, and the event is free at once', async () => {
-    const store = new ScriptedStore();
-    const inbox = makeInbox({ store, busyTimeoutMs: 0 });
-    const work = deferred();
-    const processing = inbox.process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(1);
-    const slow = deferred();
-    store.before = (operation) => (operation === 'claim' ? slow.promise : undefined);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    work.reject(new Error('failed'));
-    await vi.advanceTimersByTimeAsync(1);
-    slow.resolve();
-    expect((await processing).outcome).toBe('failed');
-    expect(store.calls.map(({ operation }) => operation)).toEqual(['claim', 'claim', 'release']);
-    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
-  });
-
-  test('done → no timer is left behind', async () => {
-    const work = deferred();
-    const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(LEASE_MS);
-    work.resolve();
-    await processing;
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('done while a renewal is under way → no timer is left behind', async () => {
-    const store = new ScriptedStore();
-    const [work, slow] = [deferred(), deferred()];
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => work.promise);
-    await vi.advanceTimersByTimeAsync(1);
-    store.before = (operation) => (operation === 'claim' ? slow.promise : undefined);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    work.resolve();
-    await vi.advanceTimersByTimeAsync(1);
-    slow.resolve();
-    await processing;
-    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3 + 1_000);
+    expect(isAborted('e2')).toBe(false);
+    await end('e2', failure);
+    expect(await processing).toMatchObject({ outcome: 'failed', handled: 2 });
+    expect(await store.lease('e2')).toBe('acquired');
   });
 });

@@ -3,10 +3,11 @@ import { TrackingError } from '../../src/errors.ts';
 import { processWebhook } from '../../src/webhooks/inbox.ts';
 import type { Claim } from '../../src/webhooks/index.ts';
 import { resolveInboxOptions } from '../../src/webhooks/processor.ts';
-import { makeHandler, post } from './make-handler.ts';
 import {
+  E1,
   failingOn,
   failure,
+  keyOf,
   makeInbox,
   payload,
   proofOfDelivery,
@@ -15,6 +16,19 @@ import {
 } from './support.ts';
 
 const HALF_LEASE_MS = 30_000;
+const TWO = payload(tracking('t1', 'e1', 'e2'));
+const KEYS = [keyOf('e1'), keyOf('e2')];
+const down = new Error('connection refused');
+const nothing = () => {};
+const fail = () => Promise.reject(down);
+const hang = () => new Promise<never>(() => {});
+
+/** A store whose first claim works and whose later ones fail. */
+function makeStoreThatGoesDown(): ScriptedStore {
+  const store = new ScriptedStore();
+  store.on('claim', () => (store.calls.length > 1 ? fail() : undefined));
+  return store;
+}
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -23,332 +37,231 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('a store that fails', () => {
-  const down = new Error('connection refused');
-
-  test('on the first claim → nothing is handled, outcome unavailable', async () => {
+describe('a claim that fails', () => {
+  test('the first → nothing is handled, not even onOther, told to onError, outcome unavailable', async () => {
     const store = new ScriptedStore();
-    store.before = () => Promise.reject(down);
-    const { attempts, handler } = failingOn('none');
-    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), handler);
-    expect(attempts).toEqual([]);
-    expect(report).toMatchObject({
-      outcome: 'unavailable',
-      unavailable: ['tracking/events:t1:e1', 'tracking/events:t1:e2'],
-    });
+    store.before = fail;
+    const [onEvent, onOther, onError] = [vi.fn(), vi.fn(), vi.fn()];
+    const body = payload(tracking('t1', 'e1', 'e2'), tracking('t2'), proofOfDelivery('t3'));
+    const report = await makeInbox({ store, onError }).process(body, { onEvent, onOther });
+    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: KEYS });
+    expect(onEvent).not.toHaveBeenCalled();
+    expect(onOther).not.toHaveBeenCalled();
+    expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'claim', keys: KEYS });
   });
 
-  test('on the claim after half a lease → that event and all after it are left, for the store would be waited for again', async () => {
-    const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'claim' && store.calls.length > 1) throw down;
-    };
-    const handler = vi.fn(() => void vi.advanceTimersByTime(HALF_LEASE_MS));
-    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2', 'e3')), handler);
-    expect(handler).toHaveBeenCalledOnce();
-    expect(report).toMatchObject({
+  test('after half a lease → that event and all after it are left, for each would wait for the store again', async () => {
+    const store = makeStoreThatGoesDown();
+    const onEvent = vi.fn(() => void vi.advanceTimersByTime(HALF_LEASE_MS));
+    const inbox = makeInbox({ store });
+    const body = payload(tracking('t1', 'e1', 'e2', 'e3'));
+    expect(await inbox.process(body, onEvent)).toMatchObject({
       outcome: 'unavailable',
       handled: 1,
-      unavailable: ['tracking/events:t1:e2', 'tracking/events:t1:e3'],
+      unavailable: [keyOf('e2'), keyOf('e3')],
     });
+    expect(onEvent).toHaveBeenCalledOnce();
     // The third is the timer's.
-    expect(store.calls.filter(({ operation }) => operation === 'claim')).toHaveLength(3);
+    expect(store.operations.filter((operation) => operation === 'claim')).toHaveLength(3);
+    store.before = nothing;
+    // The leases were released, so that a redelivery handles the rest at once.
+    expect(await inbox.process(body, nothing)).toMatchObject({ outcome: 'done', handled: 2, duplicates: 1 });
   });
 
-  test('on the claim before onDeadLetter → not called, the event is left, and what was handled before it stays so', async () => {
-    const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'claim' && store.calls.length > 1) throw down;
-    };
+  test('before onDeadLetter → not called, the event is left, and an event handled before stays so', async () => {
     const onDeadLetter = vi.fn();
-    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter });
-    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) => {
+    const inbox = makeInbox({ store: makeStoreThatGoesDown(), maxAttempts: 1, onDeadLetter });
+    const report = await inbox.process(TWO, ({ eventId }) => {
       if (eventId === 'e1') return;
       vi.advanceTimersByTime(HALF_LEASE_MS);
       throw failure;
     });
     expect(onDeadLetter).not.toHaveBeenCalled();
-    expect(report).toMatchObject({
-      outcome: 'unavailable',
-      handled: 1,
-      unavailable: ['tracking/events:t1:e2'],
-    });
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [keyOf('e2')] });
   });
 
-  test('on a claim, while another receiver holds an event → not asked for that event again', async () => {
+  test('while another receiver holds an event → not asked for that event again', async () => {
     const store = new ScriptedStore();
-    await store.claim(['tracking/events:t1:e1'], { token: 'other', leaseMs: 60_000 });
-    store.before = (operation, keys) => {
-      if (operation === 'claim' && keys.length === 1) throw down;
+    await store.lease('e1');
+    store.on('claim', (keys) => {
+      if (keys.length === 1) throw down;
       vi.advanceTimersByTime(HALF_LEASE_MS);
-    };
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), () => {});
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await processing).toMatchObject({
-      outcome: 'unavailable',
-      unavailable: ['tracking/events:t1:e2'],
-      busy: ['tracking/events:t1:e1'],
     });
+    const report = await makeInbox({ store }).process(TWO, nothing);
+    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: [keyOf('e2')], busy: [keyOf('e1')] });
   });
 
-  test('on a claim, after it took a part of the keys → these are given back, a redelivery handles them at once', async () => {
+  test('after it took a part of the keys → these are released, a redelivery handles them at once', async () => {
     const store = new ScriptedStore();
-    const inbox = makeInbox({ store });
-    store.before = async (operation, keys) => {
-      if (operation !== 'claim') return;
-      store.before = () => {};
-      await store.claim(keys.slice(0, 1), { token: [...store.tokens].at(-1) ?? '', leaseMs: 60_000 });
+    const { claim } = store;
+    // As a script does that ran on one node of a cluster.
+    store.claim = async (keys, options) => {
+      store.claim = claim;
+      await claim.call(store, keys.slice(0, 1), options);
       throw down;
     };
-    // The token is known to the store before it fails, as a script that ran on one node of a cluster knows it.
-    const { claim } = store;
-    store.claim = (keys, options) => {
-      store.tokens.add(options.token);
-      return claim.call(store, keys, options);
-    };
-    const body = payload(tracking('t1', 'e1', 'e2'));
-    expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'unavailable' });
-    expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'done', handled: 2 });
-  });
-
-  test('on the claim after half a lease → the leases are given back, a redelivery handles it at once', async () => {
-    const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'claim' && store.calls.length > 1) throw down;
-      vi.advanceTimersByTime(HALF_LEASE_MS);
-    };
     const inbox = makeInbox({ store });
-    await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {});
-    store.before = () => {};
-    expect(await inbox.process(payload(tracking('t1', 'e1', 'e2')), () => {})).toMatchObject({
-      outcome: 'done',
-      handled: 2,
-    });
+    expect(await inbox.process(TWO, nothing)).toMatchObject({ outcome: 'unavailable' });
+    expect(await inbox.process(TWO, nothing)).toMatchObject({ outcome: 'done', handled: 2 });
   });
+});
 
-  test('slow to answer a webhook whose events were all handled before → not asked for anything again', async () => {
+describe('a commit that fails', () => {
+  test.each([
+    ['once → tried again after 50 ms', 0, 50],
+    ['for nine seconds → tried again until it works', 9_000, 1_000],
+  ])('%s, and the event is done', async (_title, downMs, restMs) => {
     const store = new ScriptedStore();
-    await store.commit(['tracking/events:t1:e1'], { retainMs: 60_000 });
-    store.before = () => void vi.advanceTimersByTime(HALF_LEASE_MS);
-    const report = await makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => {});
-    expect(report).toMatchObject({ outcome: 'done', duplicates: 1 });
-    expect(store.calls.map(({ operation }) => operation)).toEqual(['commit', 'claim']);
-  });
-
-  test('on the first commit → tried again, and the event is done', async () => {
-    const store = new ScriptedStore();
-    let commits = 0;
-    store.before = (operation) => {
-      if (operation === 'commit' && commits++ === 0) throw down;
-    };
+    store.on('commit', fail);
     const inbox = makeInbox({ store });
-    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
-    await vi.runAllTimersAsync();
+    const processing = inbox.process(E1, nothing);
+    await vi.advanceTimersByTimeAsync(downMs);
+    store.before = nothing;
+    await vi.advanceTimersByTimeAsync(restMs);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ duplicates: 1 });
-    expect(commits).toBe(2);
+    expect(await inbox.process(E1, nothing)).toMatchObject({ duplicates: 1 });
   });
 
-  test('on every commit → tried again for ten seconds with growing pauses, then done: a 503 would make a repeat certain', async () => {
+  test('always → tried again for ten seconds with growing pauses, then done: a 503 would make a repeat certain', async () => {
     const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'commit') throw down;
-    };
+    store.on('commit', fail);
     const startedAt = performance.now();
     const times: number[] = [];
-    const inbox = makeInbox({
-      store,
-      onError: (error, { operation, keys }) => {
-        expect([error, operation, keys]).toEqual([down, 'commit', ['tracking/events:t1:e1']]);
-        times.push(performance.now() - startedAt);
-      },
-    });
-    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
+    const onError = vi.fn(() => void times.push(performance.now() - startedAt));
+    const processing = makeInbox({ store, onError }).process(E1, nothing);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1, failures: [] });
     expect(times).toEqual([0, 50, 150, 350, 750, 1_550, 3_150, 4_750, 6_350, 7_950, 9_550, 10_000]);
+    expect(onError).toHaveBeenLastCalledWith(down, { operation: 'commit', keys: [keyOf('e1')] });
     expect(vi.getTimerCount()).toBe(0);
   });
+});
 
-  test('on commits for nine seconds → committed after all, a duplicate is not handled again', async () => {
+describe('a release that fails', () => {
+  test('after a failed callback → told to onError, and the lease ends by itself', async () => {
     const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'commit') throw down;
-    };
-    const inbox = makeInbox({ store });
-    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
-    await vi.advanceTimersByTimeAsync(9_000);
-    store.before = () => {};
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ duplicates: 1 });
-  });
-
-  test('on release → the failure is reported, and the lease ends by itself', async () => {
-    const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'release') throw down;
-    };
-    const told: unknown[] = [];
-    const inbox = makeInbox({ store, busyTimeoutMs: 0, onError: (...error) => told.push(error) });
-    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2')), failingOn('e1').handler);
+    store.on('release', fail);
+    const onError = vi.fn();
+    const report = await makeInbox({ store, onError }).process(TWO, failingOn('e1').handler);
     expect(report).toMatchObject({ outcome: 'failed', handled: 1, failures: [{ error: failure }] });
-    expect(told.at(-1)).toEqual([down, { operation: 'release', keys: ['tracking/events:t1:e1'] }]);
-    expect((await inbox.process(payload(tracking('t1', 'e1')), () => {})).outcome).toBe('busy');
+    expect(onError).toHaveBeenLastCalledWith(down, { operation: 'release', keys: [keyOf('e1')] });
+    expect(await store.lease('e1')).toBe('busy');
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
+    expect(await store.lease('e1')).toBe('acquired');
   });
 
-  test('on release of what a shutdown left undone → told to onError', async () => {
+  test('of events that a shutdown left undone → told to onError', async () => {
     const store = new ScriptedStore();
-    store.before = (operation) => {
-      if (operation === 'release') throw down;
-    };
+    store.on('release', fail);
     const onError = vi.fn();
     const shutdown = new AbortController();
-    const inbox = makeInbox({ store, onError });
-    const handler = () => shutdown.abort();
-    await inbox.process(payload(tracking('t1', 'e1', 'e2')), handler, { signal: shutdown.signal });
-    const keys = ['tracking/events:t1:e2'];
-    expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'release', keys });
+    await makeInbox({ store, onError }).process(TWO, () => shutdown.abort(), { signal: shutdown.signal });
+    expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'release', keys: [keyOf('e2')] });
   });
+});
 
-  test.each([
-    ['nothing', undefined],
-    ['null', null],
-    ['a misspelled status', { status: 'aquired', attempt: 1 }],
-    ['no status', {}],
-    ['acquired without an attempt', { status: 'acquired' }],
-    ['attempt 0', { status: 'acquired', attempt: 0 }],
-    ['attempt 1.5', { status: 'acquired', attempt: 1.5 }],
-    ['attempt "1"', { status: 'acquired', attempt: '1' }],
-    ['busy without retryAfterMs', { status: 'busy' }],
-    ['retryAfterMs NaN', { status: 'busy', retryAfterMs: Number.NaN }],
-  ])('replies with %s → unavailable, told to onError, nothing handled or lost', async (_title, claim) => {
+describe('a store that replies with nonsense', () => {
+  test.each<[string, (first: Claim | undefined) => unknown, string]>([
+    ['undefined instead of a list', () => undefined, 'undefined'],
+    ['fewer claims than keys', (first) => [first], 'an array of 1'],
+    ['a list with holes', () => Array(2), 'an invalid claim at index 0'],
+    ...[
+      undefined,
+      null,
+      {},
+      { status: 'aquired', attempt: 1 },
+      { status: 'acquired' },
+      { status: 'acquired', attempt: 0 },
+      { status: 'acquired', attempt: 1.5 },
+      { status: 'acquired', attempt: '1' },
+      { status: 'busy' },
+      { status: 'busy', retryAfterMs: Number.NaN },
+    ].map((claim): [string, (first: Claim | undefined) => unknown, string] => [
+      JSON.stringify(claim),
+      (first) => [first, claim],
+      'an invalid claim at index 1',
+    ]),
+  ])('%s → unavailable, told to onError, nothing handled or lost', async (_title, reply, got) => {
     const store = new ScriptedStore();
-    const { claim: claimAll } = store;
-    store.claim = async (...parameters) => {
-      const [first] = await claimAll.apply(store, parameters);
-      // A store of a program without types.
-      return [first, claim] as Claim[];
-    };
-    const onError = vi.fn();
-    const handler = vi.fn(() => Promise.reject(failure));
+    const { claim } = store;
+    // A store of a program without types.
+    store.claim = async (...parameters) => reply((await claim.apply(store, parameters))[0]) as Claim[];
+    const [onError, onEvent] = [vi.fn(), vi.fn()];
     const inbox = makeInbox({ store, onError });
-    const body = payload(tracking('t1', 'e1', 'e2'));
-    const keys = ['tracking/events:t1:e1', 'tracking/events:t1:e2'];
-    expect(await inbox.process(body, handler)).toMatchObject({ outcome: 'unavailable', unavailable: keys });
-    expect(handler).not.toHaveBeenCalled();
-    expect(onError).toHaveBeenCalledExactlyOnceWith(expect.any(TrackingError), { operation: 'claim', keys });
-    expect(onError.mock.lastCall?.[0].message).toBe(
+    expect(await inbox.process(TWO, onEvent)).toMatchObject({ outcome: 'unavailable', unavailable: KEYS });
+    expect(onEvent).not.toHaveBeenCalled();
+    const message =
       "Expected the store to reply with 2 claims, each { status: 'acquired', attempt: 1 }, " +
-        "{ status: 'busy', retryAfterMs: 1000 } or { status: 'done' }, got an invalid claim at index 1",
-    );
-    store.claim = claimAll;
-    expect(await inbox.process(body, () => {})).toMatchObject({ outcome: 'done', handled: 2 });
-  });
-
-  test.each<[string, unknown, string]>([
-    ['undefined instead of a list', undefined, 'undefined'],
-    ['fewer claims than keys', [{ status: 'acquired', attempt: 1 }], 'an array of 1'],
-    ['a list with holes', Array(2), 'an invalid claim at index 0'],
-  ])('replies with %s → unavailable, and the message says what it got', async (_title, reply, got) => {
-    const store = new ScriptedStore();
-    store.claim = async () => reply as Claim[];
-    const onError = vi.fn();
-    const body = payload(tracking('t1', 'e1', 'e2'));
-    expect(await makeInbox({ store, onError }).process(body, () => {})).toMatchObject({
-      outcome: 'unavailable',
-      handled: 0,
+      `{ status: 'busy', retryAfterMs: 1000 } or { status: 'done' }, got ${got}`;
+    expect(onError).toHaveBeenCalledExactlyOnceWith(new TrackingError(message), {
+      operation: 'claim',
+      keys: KEYS,
     });
-    expect(onError.mock.lastCall?.[0].message).toMatch(new RegExp(`^Expected the store .*, got ${got}$`));
+    store.claim = claim;
+    expect(await inbox.process(TWO, nothing)).toMatchObject({ outcome: 'done', handled: 2 });
   });
 
-  test('replies with nothing → the webhook handler responds with 503', async () => {
-    const store = new ScriptedStore();
-    store.claim = async () => [undefined] as unknown as Claim[];
-    const handle = makeHandler({ store, onError: () => {} });
-    expect((await handle(post(payload(tracking('t1', 'e1'))))).status).toBe(503);
-  });
-
-  test('an item that the engine leaves open → counts as unavailable, so that it is delivered again', async () => {
+  test('an inbox that leaves an item open → counts as unavailable, so that it is delivered again', async () => {
     const settings = resolveInboxOptions({ store: new ScriptedStore() });
     const onOther = vi.fn();
-    const callbacks = { onEvent: () => {}, onOther };
     const body = payload(tracking('t1', 'e1'), tracking('t2'));
-    const report = await processWebhook(settings, body, callbacks, {}, async () => {});
-    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: ['tracking/events:t1:e1'] });
-    expect(onOther).not.toHaveBeenCalled();
-  });
-
-  test('down → onOther waits for the redelivery', async () => {
-    const store = new ScriptedStore();
-    store.before = () => Promise.reject(down);
-    const onOther = vi.fn();
-    const body = payload(tracking('t1', 'e1'), tracking('t2'), proofOfDelivery('t3'));
-    await makeInbox({ store }).process(body, { onEvent: () => {}, onOther });
+    const report = await processWebhook(settings, body, { onEvent: nothing, onOther }, {}, async () => {});
+    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: [keyOf('e1')] });
     expect(onOther).not.toHaveBeenCalled();
   });
 });
 
 describe('a store that hangs', () => {
-  const hanging = () => new Promise<never>(() => {});
-
-  test('on the first claim → unavailable after 4.5 s, nothing is handled', async () => {
+  test('on the first claim → unavailable after 4.5 s; a claim that succeeds later is released', async () => {
     const store = new ScriptedStore();
-    store.before = hanging;
+    let carryOn = () => {};
+    store.on('claim', () => new Promise<void>((resolve) => (carryOn = resolve)));
     const onEvent = vi.fn();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), onEvent);
+    const processing = makeInbox({ store }).process(E1, onEvent);
     await vi.advanceTimersByTimeAsync(4_500);
     expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 0 });
     expect(onEvent).not.toHaveBeenCalled();
+    carryOn();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await store.lease('e1')).toBe('acquired');
   });
 
   test('on the claim after half a lease → unavailable 4.5 s later, without waiting for a release', async () => {
     const store = new ScriptedStore();
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1', 'e2')), ({ eventId }) => {
-      if (eventId === 'e2') return;
-      store.before = (operation) => (operation === 'commit' ? undefined : hanging());
+    const processing = makeInbox({ store }).process(TWO, () => {
+      store.before = (operation) => (operation === 'commit' ? undefined : hang());
       vi.advanceTimersByTime(HALF_LEASE_MS);
     });
     await vi.advanceTimersByTimeAsync(4_500);
     expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 1 });
   });
 
-  test('and claims after all, once nobody waits → released, a redelivery handles it at once', async () => {
-    const store = new ScriptedStore();
-    let carryOn = () => {};
-    store.before = (operation) =>
-      operation === 'claim' ? new Promise<void>((resolve) => (carryOn = resolve)) : undefined;
-    const inbox = makeInbox({ store });
-    const processing = inbox.process(payload(tracking('t1', 'e1')), () => {});
-    await vi.advanceTimersByTimeAsync(4_500);
-    expect((await processing).outcome).toBe('unavailable');
-    store.before = () => {};
-    carryOn();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await inbox.process(payload(tracking('t1', 'e1')), () => {})).toMatchObject({ handled: 1 });
-  });
-
   test('on a renewal → told to onError, and the callback goes on', async () => {
     const store = new ScriptedStore();
-    const told: unknown[] = [];
-    const inbox = makeInbox({ store, onError: (_error, { operation }) => told.push(operation) });
-    const processing = inbox.process(payload(tracking('t1', 'e1')), async () => {
-      store.before = (operation) => (operation === 'claim' ? hanging() : undefined);
+    const onError = vi.fn();
+    const processing = makeInbox({ store, onError }).process(E1, async () => {
+      store.on('claim', hang);
       await new Promise((resolve) => setTimeout(resolve, 2 * HALF_LEASE_MS));
     });
     await vi.advanceTimersByTimeAsync(2 * HALF_LEASE_MS);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(told).toEqual(['renew', 'renew']);
+    expect(onError.mock.calls.map(([, { operation }]) => operation)).toEqual(['renew', 'renew']);
   });
 
   test('on a commit → each try is given up after 4.5 s, and the outcome is done', async () => {
     const store = new ScriptedStore();
-    store.before = (operation) => (operation === 'commit' ? hanging() : undefined);
-    const processing = makeInbox({ store }).process(payload(tracking('t1', 'e1')), () => {});
+    store.on('commit', hang);
+    const processing = makeInbox({ store }).process(E1, nothing);
     await vi.advanceTimersByTimeAsync(20_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
-    expect(store.calls.filter(({ operation }) => operation === 'commit')).toHaveLength(4);
+    expect(store.operations.filter((operation) => operation === 'commit')).toHaveLength(4);
   });
+});
+
+test('a slow claim of events that were all handled before → the store is not asked for anything else', async () => {
+  const store = new ScriptedStore();
+  await store.commit([keyOf('e1')], { retainMs: 60_000 });
+  store.before = () => void vi.advanceTimersByTime(HALF_LEASE_MS);
+  expect(await makeInbox({ store }).process(E1, nothing)).toMatchObject({ outcome: 'done', duplicates: 1 });
+  expect(store.operations).toEqual(['commit', 'claim']);
 });

@@ -1,110 +1,91 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { EventsMessage, WebhookMessage } from '../../src/webhooks/index.ts';
-import { WebhookParseError } from '../../src/webhooks/index.ts';
-import { makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
+import { type WebhookCallbacks, WebhookParseError } from '../../src/webhooks/index.ts';
+import { E1, keyOf, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
-/** A handler that writes down what it was called with. */
-function recorder() {
+/** Processes bodies one after another: the events that `onEvent` handled, and the last report. */
+async function processAll(...bodies: unknown[]) {
   const handled: string[] = [];
-  return {
-    handled,
-    handler: (event: { eventId?: unknown }, context: { message: EventsMessage }) => {
-      handled.push(`${context.message.tracker.trackerId}/${String(event.eventId)}`);
-    },
-  };
+  const inbox = makeInbox();
+  const reports = [];
+  for (const body of bodies) {
+    reports.push(
+      await inbox.process(body, ({ eventId, status }, { message }) => {
+        handled.push(`${message.tracker.trackerId}/${String(eventId ?? status)}`);
+      }),
+    );
+  }
+  return { handled, report: reports.at(-1) };
 }
+
+/** The arguments of each call of one callback, for bodies one after another, and the last report. */
+async function callsOf(name: keyof WebhookCallbacks, ...bodies: unknown[]) {
+  const callback = vi.fn<(...parameters: never[]) => unknown>();
+  const inbox = makeInbox();
+  const reports = [];
+  for (const body of bodies) reports.push(await inbox.process(body, { [name]: callback }));
+  return { calls: callback.mock.calls as unknown[][], report: reports.at(-1) };
+}
+
+const late = { eventId: 'late', occurrenceDatetime: '2021-03-05T10:00:00Z' };
+const early = { eventId: 'early', occurrenceDatetime: '2021-03-05T10:00:00+02:00' };
 
 describe('handling once', () => {
   test('new events → each handled once, outcome done', async () => {
-    const { handled, handler } = recorder();
-    const report = await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), handler);
+    const { handled, report } = await processAll(payload(tracking('t1', 'e1', 'e2')));
     expect(handled).toEqual(['t1/e1', 't1/e2']);
-    expect(report).toMatchObject({
+    expect(report).toEqual({
       outcome: 'done',
       handled: 2,
       duplicates: 0,
+      deadLettered: 0,
+      others: 0,
       failures: [],
       busy: [],
+      unavailable: [],
+      interrupted: [],
       retryAfterMs: undefined,
+      rejected: [],
     });
   });
 
-  test('the same payload again → nothing handled, outcome done', async () => {
-    const { handled, handler } = recorder();
-    const inbox = makeInbox();
-    await inbox.process(payload(tracking('t1', 'e1')), handler);
-    const report = await inbox.process(payload(tracking('t1', 'e1')), handler);
-    expect(handled).toEqual(['t1/e1']);
-    expect(report).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
-  });
-
-  test('new and seen events mixed → only the new ones handled', async () => {
-    const { handled, handler } = recorder();
-    const inbox = makeInbox();
-    await inbox.process(payload(tracking('t1', 'e1')), handler);
-    const report = await inbox.process(payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3')), handler);
-    expect(handled).toEqual(['t1/e1', 't1/e2', 't2/e3']);
-    expect(report).toMatchObject({ outcome: 'done', handled: 2, duplicates: 1 });
-  });
-
-  test('two trackers that share an event id → both handled', async () => {
-    const { handled, handler } = recorder();
-    await makeInbox().process(payload(tracking('t1', 'e1'), tracking('t2', 'e1')), handler);
-    expect(handled).toEqual(['t1/e1', 't2/e1']);
-  });
-
-  test('an event id twice in one payload → the first one handled', async () => {
-    const seen: unknown[] = [];
-    const body = payload(
-      tracking('t1', { eventId: 'e1', status: 'first' }, { eventId: 'e1', status: 'second' }),
-      tracking('t1', { eventId: 'e1', status: 'third' }),
-    );
-    const report = await makeInbox().process(body, (event) => seen.push(event.status));
-    expect(seen).toEqual(['first']);
-    expect(report).toMatchObject({ handled: 1, duplicates: 2 });
-  });
-
-  test('an event without id, delivered twice → handled once', async () => {
-    const { handled, handler } = recorder();
-    const inbox = makeInbox();
-    await inbox.process(payload(tracking('t1', { status: 'Arrived' })), handler);
-    await inbox.process(payload(tracking('t1', { status: 'Arrived' })), handler);
-    expect(handled).toHaveLength(1);
-  });
-
-  test('events in any order → handled oldest first', async () => {
-    const { handled, handler } = recorder();
-    const body = payload(
-      tracking(
-        't1',
-        { eventId: 'late', occurrenceDatetime: '2021-03-05T10:00:00Z' },
-        { eventId: 'early', occurrenceDatetime: '2021-03-05T10:00:00+02:00' },
-      ),
-    );
-    await makeInbox().process(body, handler);
-    expect(handled).toEqual(['t1/early', 't1/late']);
-  });
-
-  test('a tracker in two items, newer one first → its events handled oldest first', async () => {
-    const { handled, handler } = recorder();
-    const body = payload(
-      tracking('t1', { eventId: 'late', occurrenceDatetime: '2021-03-05T10:00:00Z' }),
-      tracking('t1', { eventId: 'early', occurrenceDatetime: '2021-03-04T10:00:00Z' }),
-    );
-    await makeInbox().process(body, handler);
-    expect(handled).toEqual(['t1/early', 't1/late']);
-  });
-
-  test('two trackers in any order → handled in one order, so that two webhooks do not lock each other out', async () => {
-    const { handled, handler } = recorder();
-    await makeInbox().process(payload(tracking('t2', 'e1'), tracking('t1', 'e1')), handler);
-    expect(handled).toEqual(['t1/e1', 't2/e1']);
-  });
-
-  test('a body that is text → parsed first', async () => {
-    const { handled, handler } = recorder();
-    await makeInbox().process(JSON.stringify(payload(tracking('t1', 'e1'))), handler);
-    expect(handled).toEqual(['t1/e1']);
+  test.each<[string, unknown[], string[], object]>([
+    ['the same payload again', [E1, E1], ['t1/e1'], { handled: 0, duplicates: 1 }],
+    [
+      'new and seen events mixed',
+      [E1, payload(tracking('t1', 'e1', 'e2'), tracking('t2', 'e3'))],
+      ['t1/e1', 't1/e2', 't2/e3'],
+      { handled: 2, duplicates: 1 },
+    ],
+    [
+      'two trackers that share an event id, in any order',
+      [payload(tracking('t2', 'e1'), tracking('t1', 'e1'))],
+      ['t1/e1', 't2/e1'],
+      { handled: 2 },
+    ],
+    [
+      'an event id twice in one payload',
+      [payload(tracking('t1', { eventId: 'e1' }, { eventId: 'e1' }), tracking('t1', 'e1'))],
+      ['t1/e1'],
+      { handled: 1, duplicates: 2 },
+    ],
+    [
+      'an event without id, delivered twice',
+      [payload(tracking('t1', { status: 'Arrived' })), payload(tracking('t1', { status: 'Arrived' }))],
+      ['t1/Arrived'],
+      { duplicates: 1 },
+    ],
+    ['a late event first', [payload(tracking('t1', late, early))], ['t1/early', 't1/late'], {}],
+    [
+      'a tracker in two items, the late one first',
+      [payload(tracking('t1', late), tracking('t1', early))],
+      ['t1/early', 't1/late'],
+      {},
+    ],
+    ['text', [JSON.stringify(E1)], ['t1/e1'], {}],
+  ])('%s → each event once, oldest first, trackers in one order', async (_title, bodies, events, report) => {
+    const result = await processAll(...bodies);
+    expect(result.handled).toEqual(events);
+    expect(result.report).toMatchObject({ outcome: 'done', ...report });
   });
 
   test('a body that is not JSON → WebhookParseError', async () => {
@@ -112,161 +93,123 @@ describe('handling once', () => {
   });
 
   test('a broken item beside a good one → the good one handled, outcome rejected', async () => {
-    const { handled, handler } = recorder();
-    const report = await makeInbox().process(payload({}, tracking('t1', 'e1')), handler);
+    const { handled, report } = await processAll(payload({}, tracking('t1', 'e1')));
     expect(handled).toEqual(['t1/e1']);
     expect(report).toMatchObject({ outcome: 'rejected', handled: 1, rejected: [{ index: 0 }] });
   });
 
-  test('150,000 events in one message → all handled', { timeout: 30_000 }, async () => {
-    const events = Array.from({ length: 150_000 }, (_, index) => ({ eventId: `e${index}` }));
-    const report = await makeInbox().process({ trackerId: 't1', events }, { onEvents: () => {} });
-    expect(report).toMatchObject({ outcome: 'done', handled: 150_000 });
-  });
+  test.each<[string, WebhookCallbacks]>([
+    ['onEvent', { onEvent: () => {} }],
+    ['onEvents', { onEvents: () => {} }],
+  ])(
+    '150,000 events in one message behind another of its tracker, %s → all handled',
+    {
+      timeout: 60_000,
+    },
+    async (_title, callbacks) => {
+      const events = Array.from({ length: 150_000 }, (_, index) => ({ eventId: `e${index}` }));
+      const body = payload(tracking('t1', 'first'), { ...tracking('t1'), events });
+      const report = await makeInbox().process(body, callbacks);
+      expect(report).toMatchObject({ outcome: 'done', handled: 150_001 });
+    },
+  );
 });
 
-describe('onEvent', () => {
-  test('called → told the message, the attempt, the key and a live signal', async () => {
-    let context: Record<string, unknown> = {};
-    await makeInbox().process(payload(tracking('t1', 'e1')), (_event, given) => {
-      context = { ...given };
-    });
-    expect(context).toMatchObject({
-      attempt: 1,
-      key: 'tracking/events:t1:e1',
-      message: { kind: 'events', tracker: { trackerId: 't1' } },
-    });
-    expect(context['signal']).toMatchObject({ aborted: false });
-  });
+test('onEvent → told the message, the attempt, the key and a live signal', async () => {
+  const { calls } = await callsOf('onEvent', E1);
+  expect(calls).toMatchObject([
+    [
+      { eventId: 'e1' },
+      {
+        attempt: 1,
+        key: keyOf('e1'),
+        message: { kind: 'events', tracker: { trackerId: 't1' } },
+        signal: { aborted: false },
+      },
+    ],
+  ]);
 });
 
 describe('onEvents', () => {
-  test('new and seen events → called once with the new ones, oldest first', async () => {
-    const inbox = makeInbox();
-    const messages: EventsMessage[] = [];
-    const callbacks = { onEvents: (message: EventsMessage) => messages.push(message) };
-    await inbox.process(payload(tracking('t1', 'seen')), callbacks);
-    const late = { eventId: 'late', occurrenceDatetime: '2021-03-05' };
-    const early = { eventId: 'early', occurrenceDatetime: '2021-03-04' };
-    const report = await inbox.process(payload(tracking('t1', late, 'seen', early)), callbacks);
-    expect(messages).toHaveLength(2);
-    expect(messages[1]).toMatchObject({ tracker: { trackerId: 't1' }, events: [early, late] });
+  test('new and seen events → called once with the new ones and their keys, oldest first', async () => {
+    const first = payload(tracking('t1', 'seen'));
+    const { calls, report } = await callsOf('onEvents', first, payload(tracking('t1', late, 'seen', early)));
+    expect(calls).toHaveLength(2);
+    expect(calls[1]).toMatchObject([
+      { tracker: { trackerId: 't1' }, events: [early, late] },
+      { attempt: 1, keys: [keyOf('early'), keyOf('late')] },
+    ]);
     expect(report).toMatchObject({ handled: 2, duplicates: 1 });
   });
 
-  test('called → told the keys of its events', async () => {
-    let keys: readonly string[] = [];
-    await makeInbox().process(payload(tracking('t1', 'e1', 'e2')), {
-      onEvents: (_message, context) => {
-        keys = context.keys;
-      },
-    });
-    expect(keys).toEqual(['tracking/events:t1:e1', 'tracking/events:t1:e2']);
-  });
-
   test('only seen events → not called', async () => {
-    let calls = 0;
-    const inbox = makeInbox();
-    for (let round = 0; round < 2; round += 1) {
-      await inbox.process(payload(tracking('t1', 'e1')), { onEvents: () => (calls += 1) });
-    }
-    expect(calls).toBe(1);
+    expect((await callsOf('onEvents', E1, E1)).calls).toHaveLength(1);
   });
 });
 
 describe('onProofOfDelivery', () => {
-  test('delivered twice → called once', async () => {
-    const inbox = makeInbox();
-    const seen: unknown[] = [];
-    const callbacks = { onProofOfDelivery: (pod: { data: unknown }) => seen.push(pod.data) };
-    await inbox.process(payload(proofOfDelivery('t1')), callbacks);
-    const report = await inbox.process(payload(proofOfDelivery('t1')), callbacks);
-    expect(seen).toMatchObject([{ status: 'found' }]);
-    expect(report).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
-  });
-
-  test('called → told the key', async () => {
-    let context: Record<string, unknown> = {};
-    await makeInbox().process(payload(proofOfDelivery('t1')), {
-      onProofOfDelivery: (_proof, given) => {
-        context = { ...given };
-      },
-    });
-    expect(context).toMatchObject({ attempt: 1, key: expect.stringMatching(/^t1:sha256-/) });
-  });
+  const first = proofOfDelivery('t1', 'm1');
+  const other = { ...first, data: { ...first.data, status: 'unavailable' } };
 
   test.each([
-    ['the same proof in another message, as a resend has it → not called again', 'm2', 'found', 1],
-    ['another proof in the same message → called again', 'm1', 'unavailable', 2],
-  ])('%s', async (_title, messageId, status, calls) => {
-    const onProofOfDelivery = vi.fn();
-    const other = proofOfDelivery('t1', messageId);
-    const inbox = makeInbox();
-    for (const item of [proofOfDelivery('t1', 'm1'), { ...other, data: { ...other.data, status } }]) {
-      await inbox.process(payload(item), { onProofOfDelivery });
-    }
-    expect(onProofOfDelivery).toHaveBeenCalledTimes(calls);
+    ['the same proof in another message, as a resend has it', proofOfDelivery('t1', 'm2'), 1, 1],
+    ['another proof in the same message', other, 2, 0],
+  ])('%s → called %d times with the key', async (_title, second, count, duplicates) => {
+    const { calls, report } = await callsOf('onProofOfDelivery', payload(first), payload(second));
+    expect(calls).toHaveLength(count);
+    expect(calls[0]).toMatchObject([
+      { data: { status: 'found' } },
+      { attempt: 1, key: expect.stringMatching(/^t1:sha256-/) },
+    ]);
+    expect(report).toMatchObject({ outcome: 'done', duplicates });
   });
 });
 
 describe('onOther', () => {
-  test('unknown topic → called, outcome done', async () => {
-    const others: WebhookMessage[] = [];
-    const report = await makeInbox().process(payload({ metadata: { topic: 'tracking/weather' } }), {
-      onOther: (message) => others.push(message),
-    });
-    expect(others).toMatchObject([{ kind: 'other', metadata: { topic: 'tracking/weather' } }]);
-    expect(report).toMatchObject({ outcome: 'done', others: 1 });
-  });
+  const nothing = () => {};
 
-  test('events without handler → called, and not marked as handled', async () => {
-    const inbox = makeInbox();
-    const others: WebhookMessage[] = [];
-    await inbox.process(payload(tracking('t1', 'e1')), {
-      onOther: (message) => others.push(message),
-    });
-    expect(others).toMatchObject([{ kind: 'events' }]);
-    const { handled, handler } = recorder();
-    await inbox.process(payload(tracking('t1', 'e1')), handler);
-    expect(handled).toEqual(['t1/e1']);
-  });
-
-  test.each([
-    ['onEvent', { onEvent: () => {} }],
-    ['onEvents', { onEvents: () => {} }],
-  ])('a message without events, beside %s → called with it', async (_title, callbacks) => {
+  test.each<[string, object, WebhookCallbacks, object]>([
+    ['an unknown topic', { metadata: { topic: 'tracking/weather' } }, {}, { kind: 'other' }],
+    ['events that no callback wants', tracking('t1', 'e1'), {}, { kind: 'events' }],
+    ['no events, beside onEvent', tracking('t1'), { onEvent: nothing }, { kind: 'events', events: [] }],
+    ['no events, beside onEvents', tracking('t1'), { onEvents: nothing }, { kind: 'events', events: [] }],
+    ['an unwanted proof', proofOfDelivery('t1'), { onEvent: nothing }, { kind: 'proofOfDelivery' }],
+  ])('%s → called with it, outcome done', async (_title, item, callbacks, message) => {
     const onOther = vi.fn();
-    const report = await makeInbox().process(payload(tracking('t1')), { ...callbacks, onOther });
-    expect(onOther).toHaveBeenCalledExactlyOnceWith(
-      expect.objectContaining({
-        kind: 'events',
-        events: [],
-        tracker: expect.objectContaining({ trackerId: 't1' }),
-      }),
-    );
+    const report = await makeInbox().process(payload(item), { ...callbacks, onOther });
+    expect(onOther).toHaveBeenCalledExactlyOnceWith(expect.objectContaining(message));
     expect(report).toMatchObject({ outcome: 'done', handled: 0, others: 1 });
   });
 
-  test('proof of delivery without callback → called', async () => {
-    let calls = 0;
-    await makeInbox().process(payload(proofOfDelivery('t1')), {
-      onEvent: () => {},
-      onOther: () => (calls += 1),
-    });
-    expect(calls).toBe(1);
+  test('events given to it → not marked as handled', async () => {
+    const inbox = makeInbox();
+    await inbox.process(E1, { onOther: nothing });
+    expect(await inbox.process(E1, nothing)).toMatchObject({ handled: 1 });
   });
 
-  test('not given → counted, outcome done', async () => {
-    const report = await makeInbox().process(payload(proofOfDelivery('t1')), () => {});
-    expect(report).toMatchObject({ outcome: 'done', others: 1 });
+  test('not given → counted, outcome done, even after an abort', async () => {
+    const body = payload(tracking('t1'), proofOfDelivery('t2'));
+    const report = await makeInbox().process(body, nothing, { signal: AbortSignal.abort() });
+    expect(report).toMatchObject({ outcome: 'done', others: 2 });
   });
 
-  test('throws → outcome failed', async () => {
-    const report = await makeInbox().process(payload(proofOfDelivery('t1')), {
-      onOther: () => {
-        throw new Error('no log');
-      },
-    });
-    expect(report.outcome).toBe('failed');
+  test('a signal that has aborted → not called, interrupted: 200 would say that somebody saw the message', async () => {
+    const onOther = vi.fn();
+    const report = await makeInbox().process(
+      payload(tracking('t1')),
+      { onOther },
+      { signal: AbortSignal.abort() },
+    );
+    expect(onOther).not.toHaveBeenCalled();
+    expect(report.outcome).toBe('interrupted');
+  });
+
+  test('a signal that aborts during a call → the next message is left to the redelivery', async () => {
+    const shutdown = new AbortController();
+    const onOther = vi.fn(() => shutdown.abort());
+    const body = payload(tracking('t1'), tracking('t2'));
+    const report = await makeInbox().process(body, { onOther }, { signal: shutdown.signal });
+    expect(onOther).toHaveBeenCalledOnce();
+    expect(report.outcome).toBe('interrupted');
   });
 });

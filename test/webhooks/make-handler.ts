@@ -1,4 +1,5 @@
 import { createWebhookHandler, type WebhookHandlerOptions } from '../../src/webhooks/index.ts';
+import { payload, tracking } from './support.ts';
 
 export const SECRET = 'whsec-1';
 
@@ -10,8 +11,10 @@ export function makeHandler(options: Partial<WebhookHandlerOptions> = {}) {
 /** A request as the service sends it; `undefined` takes a default header away. */
 export function post(body: BodyInit | object, headers: Record<string, string | undefined> = {}): Request {
   const isText = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
-  const given = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', ...headers };
-  const kept = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const allHeaders = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', ...headers };
+  const kept = Object.entries(allHeaders).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
   // `duplex` is required for a stream and missing in the type.
   const init: RequestInit & { duplex: 'half' } = {
     method: 'POST',
@@ -20,6 +23,11 @@ export function post(body: BodyInit | object, headers: Record<string, string | u
     duplex: 'half',
   };
   return new Request('https://app.example.test/webhooks', init);
+}
+
+/** The request of a webhook about one tracker. */
+export function webhook(...events: Parameters<typeof tracking>[1][]): Request {
+  return post(payload(tracking('t1', ...events)));
 }
 
 /** A body that comes in chunks, without a declared length. */

@@ -23,89 +23,14 @@ function makeStore(maxKeys?: number) {
   };
 }
 
-describe('claim, commit and release', () => {
-  test('unknown key → acquired, attempt 1', async () => {
-    const { store } = makeStore();
-    expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
-  });
-
-  test('several keys → one claim a key, in their order', async () => {
-    const { store, commit } = makeStore();
-    await commit('b');
-    expect(await store.claim(['a', 'b', 'c'], lease)).toMatchObject([
-      { status: 'acquired' },
-      { status: 'done' },
-      { status: 'acquired' },
-    ]);
-  });
-
-  test('leased by another → busy until the lease ends', async () => {
-    const { store, pass } = makeStore();
-    await store.claim(['a'], lease);
-    pass(20_000);
-    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'busy', retryAfterMs: 40_000 }]);
-  });
-
-  test('leased by the same token → renewed, not counted as an attempt', async () => {
-    const { store, pass } = makeStore();
-    await store.claim(['a'], lease);
-    pass(50_000);
-    expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
-    pass(50_000);
-    expect(await store.claim(['a'], otherLease)).toMatchObject([{ status: 'busy' }]);
-  });
-
-  test('a lease that ran out → acquired by another, attempt 2', async () => {
-    const { store, pass } = makeStore();
-    await store.claim(['a'], lease);
-    pass(60_000);
-    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'acquired', attempt: 2 }]);
-  });
-
-  test('released → acquired at once, attempt 2', async () => {
-    const { store } = makeStore();
-    await store.claim(['a'], lease);
-    await store.release(['a'], lease);
-    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'acquired', attempt: 2 }]);
-  });
-
-  test('released with a stale token → still leased', async () => {
-    const { store, pass, statusOf } = makeStore();
-    await store.claim(['a'], lease);
-    pass(60_000);
-    await store.claim(['a'], otherLease);
-    await store.release(['a'], lease);
-    expect(await statusOf('a')).toBe('busy');
-  });
-
-  test('committed by someone who lost the lease → done', async () => {
-    const { store, pass, commit, statusOf } = makeStore();
-    await store.claim(['a'], lease);
-    pass(60_000);
-    await store.claim(['a'], otherLease);
-    await commit('a');
-    expect(await statusOf('a', otherLease)).toBe('done');
-  });
-
-  test('released after it was committed → still done', async () => {
-    const { store, commit, statusOf } = makeStore();
-    await store.claim(['a'], lease);
-    await commit('a');
-    await store.release(['a'], lease);
-    expect(await statusOf('a')).toBe('done');
-  });
-
-  test('committed, retention not over → done', async () => {
-    const { commit, pass, statusOf } = makeStore();
+// The contract suite holds what every store does; test/testing/dedupe-store-contract.test.ts runs it against this one.
+describe('time', () => {
+  test('a retention that ends → done to its last moment, then acquired, attempt 1', async () => {
+    const { store, commit, pass, statusOf } = makeStore();
     await commit('a');
     pass(30 * DAY_MS - 1);
     expect(await statusOf('a')).toBe('done');
-  });
-
-  test('committed, retention over → acquired, attempt 1', async () => {
-    const { store, commit, pass } = makeStore();
-    await commit('a');
-    pass(30 * DAY_MS + 1_000);
+    pass(1_000);
     expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
   });
 
@@ -121,6 +46,15 @@ describe('claim, commit and release', () => {
     await store.claim(['a'], lease);
     await store.release(['a'], lease);
     pass(-1_000);
+    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'acquired', attempt: 2 }]);
+  });
+
+  test('leased by another → busy until exactly the lease ends', async () => {
+    const { store, pass } = makeStore();
+    await store.claim(['a'], lease);
+    pass(59_999.5);
+    expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'busy', retryAfterMs: 1 }]);
+    pass(0.5);
     expect(await store.claim(['a'], otherLease)).toEqual([{ status: 'acquired', attempt: 2 }]);
   });
 });

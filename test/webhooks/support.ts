@@ -45,8 +45,16 @@ export function payload(...trackings: unknown[]) {
   return { trackings };
 }
 
+/** The payload of one event, `e1` of tracker `t1`. */
+export const E1 = payload(tracking('t1', 'e1'));
+
+/** The key of an event of tracker `t1`. */
+export function keyOf(eventId: string): string {
+  return `tracking/events:t1:${eventId}`;
+}
+
 interface TestInboxOptions extends Partial<WebhookInboxOptions> {
-  /** Instead of what `process` is given. */
+  /** Passed to every call of `process`. */
   readonly busyTimeoutMs?: number;
 }
 
@@ -59,23 +67,14 @@ export function makeInbox({ busyTimeoutMs, ...options }: TestInboxOptions = {}):
   };
 }
 
-/** An inbox that writes down the signal of each webhook. */
-export function makeSignalInbox(inbox: WebhookProcessor = makeInbox()) {
-  const signals: (AbortSignal | undefined)[] = [];
-  const process: WebhookProcessor['process'] = (body, callbacks, options) => {
-    signals.push(options?.signal);
-    return inbox.process(body, callbacks, options);
-  };
-  return { signals, inbox: { process } };
-}
+type Operation = 'claim' | 'commit' | 'release';
 
-/** A store that writes down what it is asked, and fails or waits where the test says so. */
+/** A store that records its calls, and fails or waits where the test says so. */
 export class ScriptedStore implements DedupeStore {
-  readonly calls: { readonly operation: 'claim' | 'commit' | 'release'; readonly keys: readonly string[] }[] =
-    [];
+  readonly calls: { readonly operation: Operation; readonly keys: readonly string[] }[] = [];
   readonly tokens = new Set<string>();
   /** Called before each operation; throws or waits to play a broken store. */
-  before: (operation: 'claim' | 'commit' | 'release', keys: readonly string[]) => unknown = () => {};
+  before: (operation: Operation, keys: readonly string[]) => unknown = () => {};
   readonly #store = new MemoryDedupeStore();
 
   async claim(
@@ -97,16 +96,31 @@ export class ScriptedStore implements DedupeStore {
     return this.#store.release(keys, options);
   }
 
-  async #enter(operation: 'claim' | 'commit' | 'release', keys: readonly string[]): Promise<void> {
+  /** Runs `effect` before each of these operations, and nothing before the others. */
+  on(operation: Operation, effect: (keys: readonly string[]) => unknown): void {
+    this.before = (called, keys) => (called === operation ? effect(keys) : undefined);
+  }
+
+  /** The operations so far, in their order. */
+  get operations(): Operation[] {
+    return this.calls.map(({ operation }) => operation);
+  }
+
+  /** Leases an event of tracker `t1` to another receiver, and returns what that found. */
+  async lease(eventId: string, leaseMs = 60_000, token = 'other'): Promise<Claim['status'] | undefined> {
+    return (await this.#store.claim([keyOf(eventId)], { token, leaseMs }))[0]?.status;
+  }
+
+  async #enter(operation: Operation, keys: readonly string[]): Promise<void> {
     this.calls.push({ operation, keys: [...keys] });
     await this.before(operation, keys);
   }
 }
 
-/** What `failingOn` throws. */
+/** The error that `failingOn` throws. */
 export const failure = new Error('the warehouse is closed');
 
-/** A handler that throws for one event id, and writes down the attempts of all. */
+/** A callback that throws for one event id, and records the attempts of all. */
 export function failingOn(eventId: string) {
   const attempts: string[] = [];
   return {
