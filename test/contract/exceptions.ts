@@ -58,11 +58,11 @@ export const EXCEPTIONS: readonly Exception[] = [
     why: 'The contract shows "200". Schema and client follow it.',
   },
   {
-    what: 'restrictTrackingToCourierCode: a boolean in the contract, courier codes in service.md',
+    what: 'restrictTrackingToCourierCode: documented as courier codes, observed as a boolean',
     schema: 'restriction',
     declared: { type: 'boolean' },
     example: ['us-post'],
-    why: 'service.md rules, the contract fills gaps: the request takes a boolean, one code, or up to three.',
+    why: 'The documentation rules: the request takes a boolean, one code, or up to three (docs/service.md 3.8).',
   },
 ];
 

@@ -313,6 +313,14 @@ describe('limits', () => {
   });
 });
 
+test('150 trackers → one page of 150, and no more', async () => {
+  const { client } = contractFake();
+  const inputs = Array.from({ length: 150 }, (_, index) => ({ trackingNumber: `RR12345${index + 1000}CN` }));
+  for await (const { status } of client.trackers.createMany(inputs)) expect(status).toBe('created');
+  const page = await client.trackers.list({ limit: 500 });
+  expect(page).toMatchObject({ hasMore: false, trackers: { length: 150 } });
+});
+
 test('shipment({ trackerId }) → its state keeps the contract, too', async () => {
   const { call, createFetched, fake } = contractFake();
   const id = await createFetched();

@@ -3,8 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { advance, contractFake, HOUR_MS, NUMBER } from './support/contract-fake.ts';
 import { at, fieldsAt, listAt } from './support/reach.ts';
 import { contractReceiver, SECRET } from './support/receiver.ts';
-import { HISTORY } from './support/samples.ts';
-import { stubClient } from './support/stub-client.ts';
 
 /** Two pushes an hour apart: the first is refused with 500, the second taken. */
 async function twoPushes() {
@@ -113,28 +111,5 @@ describe('webhook history of the fake', () => {
     await createWebhookSender({ target, secret: SECRET, fake }).flush();
     const { body } = await call('GET', `/trackers/${id}/webhook-history/download`);
     expect(at(body, 'webhooks', 0, 'requestBody')).toEqual(received[0]?.body);
-  });
-});
-
-describe('webhook history through the client', () => {
-  test('the documented shape → as it came, typed', async () => {
-    const { client } = stubClient({ body: HISTORY });
-    const { metadata, webhooks } = await client.trackers.webhookHistory('t1');
-    expect(metadata).toEqual(HISTORY.metadata);
-    expect(webhooks).toEqual(HISTORY.webhooks);
-  });
-
-  test('searchBy → is sent', async () => {
-    const { client, requests } = stubClient({ body: HISTORY });
-    await client.trackers.webhookHistory('order-1', { searchBy: 'clientTrackerId' });
-    expect(requests[0]?.query).toEqual({ searchBy: 'clientTrackerId' });
-  });
-
-  test('one entry with a status of another type → kept, the others too', async () => {
-    const [good] = HISTORY.webhooks;
-    const odd = { ...good, responseStatusCode: 200 };
-    const { client } = stubClient({ body: { ...HISTORY, webhooks: [odd, good] } });
-    const { webhooks } = await client.trackers.webhookHistory('t1');
-    expect(webhooks).toEqual([odd, good]);
   });
 });

@@ -4,12 +4,12 @@ interface ContractEndpoint {
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** `{x}` stands for one segment. */
   readonly path: string;
-  /** The success statuses of the contract's table, its "accept also" included where a switch may ask for it. */
+  /** The success statuses; the first is the usual one. */
   readonly success: readonly number[];
   readonly schema: string;
 }
 
-/** The contract's table of envelopes and status codes. The client has a table of its own; this one must not read it. */
+/** Envelopes and status codes (docs/service.md 1.9, 2.10). Not derived from the table of the client, which it checks. */
 export const ENDPOINTS: readonly ContractEndpoint[] = [
   { method: 'POST', path: '/trackers', success: [201, 200], schema: 'tracker-envelope' },
   { method: 'GET', path: '/trackers', success: [200], schema: 'tracker-page-envelope' },
@@ -35,7 +35,7 @@ export const ENDPOINTS: readonly ContractEndpoint[] = [
   { method: 'GET', path: '/couriers', success: [200], schema: 'couriers-envelope' },
 ];
 
-/** Every known code with the statuses it is documented for; `undefined` where the contract names none. */
+/** The known error codes with their statuses (docs/service.md 7.6); undefined where none is known. */
 export const ERROR_STATUSES: Readonly<Record<string, readonly number[] | undefined>> = {
   validation_error: undefined,
   missing_mandatory_field: undefined,
@@ -68,10 +68,10 @@ function endpointOf(method: string, path: string): ContractEndpoint {
   return found;
 }
 
-/** Where an answer breaks the contract: its status, and its body against the schema of endpoint and status. */
+/** Lists the breaches of a response: in its status, and in its body against the schema of endpoint and status. */
 export function answerBreaches(method: string, path: string, status: number, body: unknown): string[] {
   const endpoint = endpointOf(method, path);
-  if (status === 429 && typeof body === 'string') return []; // May be plain text (contract: Errors).
+  if (status === 429 && typeof body === 'string') return []; // A 429 may be plain text (docs/service.md 7.4).
   const isBulk = endpoint.path === '/trackers/bulk';
   const isSuccess = status < 400;
   const schema = isSuccess || isBulk ? endpoint.schema : 'error-envelope';
