@@ -112,16 +112,12 @@ describe('more broken than worth telling', () => {
     expect(rejected).toHaveLength(100);
   });
 
-  test.each([
-    [1_000, []],
-    [1_001, [{ index: 0, issues: [{ code: 'too_big', path: ['shipment', 'trackingNumbers'] }] }]],
-  ])('%i good tracking numbers of a shipment → delivered as they came', (length, issues) => {
-    const trackingNumbers = Array.from({ length }, (_, index) => ({ tn: `LA${index}` }));
+  test('1,001 good tracking numbers of a shipment → delivered as they came, no issue', () => {
+    const trackingNumbers = Array.from({ length: 1_001 }, (_, index) => ({ tn: `LA${index}` }));
     const item = { ...tracking('t1', 'e1'), shipment: { trackingNumbers } };
     const { messages, mismatched } = parseWebhook(payload(item));
     expect(messages).toEqual([{ kind: 'events', ...item }]);
-    expect(mismatched).toMatchObject(issues);
-    expect(mismatched).toHaveLength(issues.length);
+    expect(mismatched).toEqual([]);
   });
 
   test('1,000,000 broken tracking numbers of a shipment → delivered as they came, with one issue', () => {
