@@ -275,7 +275,7 @@ function stringify(body: unknown): string {
 }
 
 /** Quotes a masked body as one short line; of a gateway's page only the size. */
-export function excerpt(body: unknown): string {
+function excerpt(body: unknown): string {
   const text = typeof body === 'string' ? body : stringify(body);
   return /^\s*</.test(text)
     ? `an HTML page of ${text.length} characters`

@@ -114,7 +114,7 @@ function createTooLongError(
 }
 
 /** Reads a body as text; undefined when it is longer than `maxBytes`. ky reads without a bound. */
-export async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
+async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
   const { headers, body } = response;
   // The length says nothing about a compressed body, which can become a thousand times longer.
   const declaredBytes = headers.has('content-encoding') ? null : headers.get('content-length');
@@ -195,7 +195,7 @@ function formatRootCause(error: unknown): string {
  * Codes are proof, words are not: a proxy's error text can speak of a refused connection. An error with another code
  * beside it proves nothing, because a wrapper that repeats by itself makes such errors.
  */
-export function wasNeverSent(error: unknown): boolean {
+function wasNeverSent(error: unknown): boolean {
   const causes = listCauses(error);
   const coded = causes.filter((cause) => 'code' in cause && typeof cause.code === 'string');
   if (coded.length > 0) return coded.every(isNeverConnected);

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { z as zod3 } from 'zod/v3';
 import type { StandardSchema } from '../../src/common/validation.ts';
-import { RequestValidationError, ResponseValidationError } from '../../src/errors.ts';
+import { ResponseValidationError } from '../../src/errors.ts';
 import type { RawRequest } from '../../src/http/prepare.ts';
 import { EVERY_CALL } from '../support/calls.ts';
 import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
@@ -15,44 +15,82 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test.each([null, undefined])(
-  '%s instead of a request → RequestValidationError, nothing is sent',
-  async (request) => {
-    const { client, requests } = makeClient(OK);
-    // @ts-expect-error: a program without types gives anything.
-    expect(await rejectionOf(client.request(request))).toBeInstanceOf(RequestValidationError);
-    expect(requests).toHaveLength(0);
-  },
-);
+const cycle: Record<string, unknown> = {};
+cycle['self'] = cycle;
+const METHOD_RULE = 'to be one of GET, HEAD, POST, PUT, PATCH, DELETE';
+const PATH_RULE = 'to be a path that starts with one "/" and has no query';
+const QUERY_RULE = 'to be an object of texts, numbers and booleans';
+const SCHEMA_RULE = 'to be a Standard Schema (zod 3.24 or later, valibot, arktype)';
 
-describe('the input of an endpoint', () => {
-  test.each([
-    ['a text', 'x', 'Expected `input` to be an object, got a string of 1 character'],
-    ['an empty object', {}, 'Expected `trackingNumber` to be a string, got undefined'],
-  ])('%s → RequestValidationError, nothing is sent', async (_what, input, message) => {
+describe('a request that breaks a rule', () => {
+  test.each<[field: string, value: unknown, rule: string]>([
+    ...['TRACE', 'get', '', undefined].map((value): [string, unknown, string] => [
+      'method',
+      value,
+      METHOD_RULE,
+    ]),
+    ...['//evil.test/a', '/\\evil.test', '/a?b=c', '/a#b', '/a b', '/a\r\nb', 'a', '', 'https://evil.test/a']
+      .concat('@evil.test', '.evil.test')
+      .map((value): [string, unknown, string] => ['path', value, PATH_RULE]),
+    ...[undefined, null, 5, ['/a']].map((value): [string, unknown, string] => ['path', value, PATH_RULE]),
+    ...['/../admin', '/..', '/.', '/a/../../b', '/a/./b', '/%2e%2e/admin', '/%2E./admin', '/a/%2e%2e']
+      .concat('/%252e%252e/admin', '/..%2fadmin', '/a%2f..%2f..%2fadmin', '/..%5cadmin')
+      .map((value): [string, unknown, string] => ['path', value, 'to have no dot segments']),
+    ['query', { a: {} }, QUERY_RULE],
+    ['query', { a: [1] }, QUERY_RULE],
+    ['query', { a: Object.create(null) }, QUERY_RULE],
+    ['query', new URLSearchParams('a=1'), QUERY_RULE],
+    ['query', 'a=1', QUERY_RULE],
+    ['query', null, QUERY_RULE],
+    ['body', cycle, 'to be a JSON value'],
+    ['body', 5n, 'to be a JSON value'],
+    ['body', () => 1, 'to be a JSON value'],
+    ['idempotent', 'false', 'to be true or false'],
+  ])('%s: %o → RequestValidationError, nothing is sent', async (field, value, rule) => {
     const { client, requests } = makeClient(OK);
-    // @ts-expect-error: a program without types gives anything.
-    expect(await rejectionOf(client.trackers.create(input))).toMatchObject({
+    // What a caller without types could pass.
+    const request = { method: 'POST', path: '/a', [field]: value } as unknown as RawRequest;
+    expect(await rejectionOf(client.request(request))).toMatchObject({
       name: 'RequestValidationError',
-      message,
+      message: expect.stringMatching(`^Expected \`${field}\` ${rule.replace(/[()]/g, '.')}, got `),
+      issues: [{ path: [field] }],
     });
     expect(requests).toHaveLength(0);
   });
 
-  test('a query → sent', async () => {
-    const { client, requests } = makeClient({ body: { data: { trackers: [] } } });
-    await client.trackers.list({ page: 2 });
-    expect(requests[0]?.target).toBe('/trackers?page=2&limit=100');
+  test.each(['GET', 'HEAD'] as const)('%s with a body → RequestValidationError', async (method) => {
+    const { client, requests } = makeClient(OK);
+    expect(await rejectionOf(client.request({ method, path: '/a', body: {} }))).toMatchObject({
+      name: 'RequestValidationError',
+      message: 'Expected `body` to be left out of a GET or HEAD request, got an object',
+    });
+    expect(requests).toHaveLength(0);
+  });
+
+  test.each([{}, 'Tracker', null, { parse: () => 1 }])('schema: %j → ConfigurationError', async (schema) => {
+    const { client, requests } = makeClient(OK);
+    // What a caller without types could pass.
+    const request = { method: 'GET', path: '/a', schema } as unknown as RawRequest;
+    expect(await rejectionOf(client.request(request))).toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringContaining(`Expected \`schema\` ${SCHEMA_RULE}, got `),
+    });
+    expect(requests).toHaveLength(0);
+  });
+
+  test.each([null, undefined])('%s → RequestValidationError', async (request) => {
+    // @ts-expect-error: a program without types gives anything.
+    expect(await rejectionOf(makeClient(OK).client.request(request))).toMatchObject({
+      name: 'RequestValidationError',
+    });
   });
 });
 
-describe('sending', () => {
-  test('GET with a query → path and query below the base URL', async () => {
+describe('a request that is sent', () => {
+  test('a query → below the base URL, without undefined and null', async () => {
     const { client, requests } = makeClient(OK);
     const query = { page: 2, 'a b': 'c&d', flag: true, none: undefined, nil: null };
-    expect(await client.request({ method: 'GET', path: '/reports/monthly', query })).toEqual({
-      anything: [1],
-    });
+    expect(await client.request({ method: 'GET', path: '/reports/monthly', query })).toEqual(OK.body);
     expect(requests[0]).toMatchObject({
       method: 'GET',
       url: 'https://api.example.test/public/v1/reports/monthly?page=2&a+b=c%26d&flag=true',
@@ -67,7 +105,7 @@ describe('sending', () => {
     expect(requests[0]?.headers.get('content-type')).toBe('application/json');
   });
 
-  test.each([null, false, 0, '', []])('the body %j → sent as JSON', async (body) => {
+  test.each([null, false, 0, '', []])('the body %j → JSON', async (body) => {
     const { client, requests } = makeClient(OK);
     await client.request({ method: 'POST', path: '/reports', body });
     expect(requests[0]?.body).toBe(JSON.stringify(body));
@@ -80,151 +118,47 @@ describe('sending', () => {
     expect(requests[0]?.headers.has('content-type')).toBe(false);
   });
 
-  test('an encoded part → sent as it is', async () => {
-    const { client, requests } = makeClient(OK);
-    await client.request({ method: 'GET', path: `/reports/${encodeURIComponent('a/b?c')}` });
-    expect(requests[0]?.target).toBe('/reports/a%2Fb%3Fc');
-  });
-
-  test('options of the call → respected', async () => {
-    const { client, requests } = makeClient({ status: 500 });
-    const options = { headers: { 'x-a': 'b' }, retry: { retries: 1 } };
-    await settleInVirtualTime(() =>
-      rejectionOf(client.request({ method: 'GET', path: '/reports', ...options })),
-    );
-    expect(requests).toHaveLength(2);
-    expect(requests[0]?.headers.get('x-a')).toBe('b');
-  });
-});
-
-describe('paths that could leave the base URL', () => {
-  test.each([
-    '/../admin',
-    '/..',
-    '/.',
-    '/a/../../b',
-    '/a/./b',
-    '/%2e%2e/admin',
-    '/%2E./admin',
-    '/a/%2e%2e',
-    '/%252e%252e/admin',
-    '/..%2fadmin',
-    '/a%2f..%2f..%2fadmin',
-    '/..%5cadmin',
-    '//evil.test/a',
-    '/\\evil.test',
-    '/a?b=c',
-    '/a#b',
-    '/a b',
-    '/a\tb',
-    '/a\r\nb',
-    'a',
-    '',
-    'https://evil.test/a',
-    '@evil.test',
-    '.evil.test',
-  ])('%j → RequestValidationError, nothing is sent', async (path) => {
-    const { client, requests } = makeClient(OK);
-    const error = await rejectionOf(client.request({ method: 'GET', path }));
-    expect(error).toBeInstanceOf(RequestValidationError);
-    expect(error).toMatchObject({ issues: [{ path: ['path'] }], message: expect.stringContaining('`path`') });
-    expect(requests).toHaveLength(0);
-  });
-
-  test.each([
-    ['an object as a value', { a: {} }],
-    ['an array as a value', { a: [1] }],
-    ['what cannot be text', { a: Object.create(null) }],
-    ['parameters that are iterated, not named', new URLSearchParams('a=1')],
-    ['a text', 'a=1'],
-  ])('%s in the query → RequestValidationError, nothing is sent', async (_what, query) => {
-    const { client, requests } = makeClient();
-    // What a caller without types could pass.
-    const request = { method: 'GET', path: '/a', query } as unknown as RawRequest;
-    expect(await rejectionOf(client.request(request))).toMatchObject({
-      name: 'RequestValidationError',
-      issues: [expect.objectContaining({ path: ['query'] })],
-    });
-    expect(requests).toEqual([]);
-  });
-
-  test.each([undefined, null, 5, ['/a']])('%j as a path → RequestValidationError', async (path) => {
-    const { client } = makeClient(OK);
-    // Not a path, as a caller without types could give it.
-    const request = { method: 'GET', path } as unknown as RawRequest;
-    expect(await rejectionOf(client.request(request))).toBeInstanceOf(RequestValidationError);
-  });
-
-  test.each(['/...', '/a..b', '/..a', '/%2e%2ea', '/.well-known/x', '/%'])(
-    '%s, which only looks like one → sent',
+  test.each(['/a%2Fb%3Fc', '/...', '/a..b', '/..a', '/%2e%2ea', '/.well-known/x', '/%'])(
+    'the path %s → as it is',
     async (path) => {
       const { client, requests } = makeClient(OK);
       await client.request({ method: 'GET', path });
       expect(requests[0]?.target).toBe(path);
     },
   );
-});
 
-describe('other input', () => {
-  test.each(['TRACE', 'get', 'CONNECT', '', undefined])(
-    'method %j → RequestValidationError',
-    async (method) => {
-      const { client, requests } = makeClient(OK);
-      const request = { method, path: '/a' } as unknown as RawRequest;
-      expect(await rejectionOf(client.request(request))).toMatchObject({
-        name: 'RequestValidationError',
-        message: expect.stringMatching(
-          /^Expected `method` to be one of GET, HEAD, POST, PUT, PATCH, DELETE, got /,
-        ),
-      });
-      expect(requests).toHaveLength(0);
-    },
-  );
-
-  test.each(['GET', 'HEAD'] as const)(
-    '%s with a body → RequestValidationError, nothing is sent',
-    async (method) => {
-      const { client, requests } = makeClient(OK);
-      expect(await rejectionOf(client.request({ method, path: '/a', body: {} }))).toMatchObject({
-        name: 'RequestValidationError',
-        message: `Expected \`body\` to be left out of a GET or HEAD request, got an object`,
-      });
-      expect(requests).toHaveLength(0);
-    },
-  );
-
-  const cycle: Record<string, unknown> = {};
-  cycle['self'] = cycle;
   test.each([
-    ['a cycle', cycle],
-    ['a bigint', 5n],
-    ['a function', () => 1],
-    ['a symbol', Symbol('x')],
-  ])('%s as a body → RequestValidationError, nothing is sent', async (_what, body) => {
-    const { client, requests } = makeClient(OK);
-    expect(await rejectionOf(client.request({ method: 'POST', path: '/a', body }))).toMatchObject({
-      name: 'RequestValidationError',
-      message: expect.stringMatching(/^Expected `body` to be a JSON value, got /),
-    });
-    expect(requests).toHaveLength(0);
+    ['GET', undefined, 5],
+    ['HEAD', undefined, 5],
+    ['POST', undefined, 1],
+    ['DELETE', undefined, 1],
+    ['POST', true, 5],
+    ['GET', false, 1],
+  ] as const)('%s, idempotent %s, always 500 → %d requests', async (method, idempotent, count) => {
+    const { client, requests } = makeClient({ status: 500 });
+    await settleInVirtualTime(() => rejectionOf(client.request({ method, path: '/a', idempotent })));
+    expect(requests).toHaveLength(count);
+  });
+
+  test('options of the call → respected, and a 429 to a POST is repeated', async () => {
+    const { client, requests } = makeClient({ status: 429, headers: { 'retry-after': '0' } });
+    const options = { headers: { 'x-a': 'b' }, retry: { retries: 1 } };
+    await settleInVirtualTime(() => rejectionOf(client.request({ method: 'POST', path: '/a', ...options })));
+    expect(requests).toHaveLength(2);
+    expect(requests[0]?.headers.get('x-a')).toBe('b');
   });
 });
 
-describe('parts that callers without types get wrong', () => {
-  const STANDARD = 'to be a Standard Schema (zod 3.24 or later, valibot, arktype)';
+describe('the input of an endpoint', () => {
   test.each([
-    ['idempotent', 'false', 'RequestValidationError', 'to be true or false, got a string of 5 characters'],
-    ['schema', {}, 'ConfigurationError', `${STANDARD}, got an object`],
-    ['schema', 'Tracker', 'ConfigurationError', `${STANDARD}, got a string of 7 characters`],
-    ['schema', null, 'ConfigurationError', `${STANDARD}, got null`],
-    ['schema', { parse: () => 1 }, 'ConfigurationError', `${STANDARD}, got an object`],
-  ])('%s: %j → %s, nothing is sent', async (name, value, error, rule) => {
+    ['a text', 'x', 'Expected `input` to be an object, got a string of 1 character'],
+    ['an empty object', {}, 'Expected `trackingNumber` to be a string, got undefined'],
+  ])('%s → RequestValidationError, nothing is sent', async (_what, input, message) => {
     const { client, requests } = makeClient(OK);
-    // What a caller without types could pass.
-    const request = { method: 'POST', path: '/a', [name]: value } as unknown as RawRequest;
-    expect(await rejectionOf(client.request(request))).toMatchObject({
-      name: error,
-      message: `Expected \`${name}\` ${rule}`,
+    // @ts-expect-error: a program without types gives anything.
+    expect(await rejectionOf(client.trackers.create(input))).toMatchObject({
+      name: 'RequestValidationError',
+      message,
     });
     expect(requests).toHaveLength(0);
   });
@@ -373,27 +307,6 @@ describe('responses', () => {
       path: '/trackers/{trackerId}',
       message: expect.not.stringContaining('abc'),
     });
-  });
-});
-
-describe('retries', () => {
-  test.each([
-    ['GET', undefined, 5],
-    ['HEAD', undefined, 5],
-    ['POST', undefined, 1],
-    ['DELETE', undefined, 1],
-    ['POST', true, 5],
-    ['GET', false, 1],
-  ] as const)('%s, idempotent %s, always 500 → %d requests', async (method, idempotent, count) => {
-    const { client, requests } = makeClient({ status: 500 });
-    await settleInVirtualTime(() => rejectionOf(client.request({ method, path: '/a', idempotent })));
-    expect(requests).toHaveLength(count);
-  });
-
-  test('POST, 429 and a success → tried again', async () => {
-    const { client, requests } = makeClient([{ status: 429, headers: { 'retry-after': '0' } }, OK]);
-    await settleInVirtualTime(() => client.request({ method: 'POST', path: '/a' }));
-    expect(requests).toHaveLength(2);
   });
 });
 

@@ -1,99 +1,96 @@
 import { describe, expect, test, vi } from 'vitest';
-import { readBody } from '../../src/http/send.ts';
 import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 
-const bytesOf = (text: string) => new TextEncoder().encode(text);
+const TEXT = '{"data":[]}';
+const TOO_LONG = expect.objectContaining({ name: 'ResponseValidationError' });
+
+/** Reads a response with at most `maxResponseBytes`; gives the couriers or the error. */
+function read(response: Response, maxResponseBytes = TEXT.length): Promise<unknown> {
+  const { client } = makeClient(() => response, { maxResponseBytes, retry: false });
+  return client.couriers.list().catch((error: unknown) => error);
+}
 
 /** A body that comes in these chunks; tells whether it was given up. */
-function streamOf(...chunks: readonly string[]) {
+function streamOf(...chunks: readonly (string | Uint8Array)[]) {
   const cancel = vi.fn();
-  let next = 0;
+  const rest = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
   const stream = new ReadableStream<Uint8Array>({
     pull(controller) {
-      const chunk = chunks[next];
-      next += 1;
+      const chunk = rest.shift();
       if (chunk === undefined) controller.close();
-      else controller.enqueue(bytesOf(chunk));
+      else controller.enqueue(chunk);
     },
     cancel,
   });
   return { stream, cancel };
 }
 
-describe('readBody', () => {
-  test.each([
-    [5, 'abcde'],
-    [4, undefined],
-  ])('5 bytes of unknown length, %d allowed → %j', async (maxBytes, text) => {
-    expect(await readBody(new Response(streamOf('abc', 'de').stream), maxBytes)).toBe(text);
+describe('a body of unknown length', () => {
+  test('as long as allowed → read; a byte longer → rejected', async () => {
+    expect(await read(new Response(streamOf('{"data":', '[]}').stream))).toEqual([]);
+    expect(await read(new Response(streamOf('{"data":', '[]}').stream), TEXT.length - 1)).toEqual(TOO_LONG);
   });
 
-  test('too many bytes → the rest is not read', async () => {
-    const { stream, cancel } = streamOf('abc', 'def', 'ghi');
-    expect(await readBody(new Response(stream), 4)).toBeUndefined();
+  test('too long → the rest is not read', async () => {
+    const { stream, cancel } = streamOf('{"data":', '[', ']}');
+    expect(await read(new Response(stream), 8)).toEqual(TOO_LONG);
     expect(cancel).toHaveBeenCalledOnce();
   });
 
-  test('bytes, not characters → counted', async () => {
-    expect(await readBody(new Response(streamOf('ä').stream), 1)).toBeUndefined();
-    expect(await readBody(new Response(streamOf('ä').stream), 2)).toBe('ä');
-  });
-
-  test('a character cut in two, and a byte order mark → the text as `text()` reads it', async () => {
-    const bytes = bytesOf('\ufeffä');
-    const chunks = [bytes.slice(0, 4), bytes.slice(4)];
-    const pull = (controller: ReadableStreamDefaultController) => {
-      const chunk = chunks.shift();
-      if (chunk === undefined) controller.close();
-      else controller.enqueue(chunk);
-    };
-    expect(await readBody(new Response(new ReadableStream({ pull })), 10)).toBe('ä');
-  });
-
-  test('a length that is declared and too large → not read at all', async () => {
-    const { stream, cancel } = streamOf('abcde');
-    const response = new Response(stream, { headers: { 'content-length': '5' } });
-    expect(await readBody(response, 4)).toBeUndefined();
-    expect(cancel).toHaveBeenCalledOnce();
-  });
-
-  test('a length that is declared and small → read in one go', async () => {
-    const response = new Response('abcde', { headers: { 'content-length': '5' } });
-    const text = vi.spyOn(response, 'text');
-    expect(await readBody(response, 5)).toBe('abcde');
-    expect(text).toHaveBeenCalledOnce();
-  });
-
-  test('a length that is declared for a compressed body → counted all the same', async () => {
-    const headers = { 'content-length': '1', 'content-encoding': 'gzip' };
-    expect(await readBody(new Response('abcde', { headers }), 4)).toBeUndefined();
-  });
-
-  test.each([
-    [5, 'abcde'],
-    [4, undefined],
-  ])('a stub without a stream, %d allowed → %j', async (maxBytes, expected) => {
-    // What a consumer's own stub of `fetch` may respond with.
-    const stub = { headers: new Headers(), text: async () => 'abcde' } as Response;
-    expect(await readBody(stub, maxBytes)).toBe(expected);
-    stub.headers.set('content-length', '5');
-    expect(await readBody(stub, maxBytes)).toBe(expected);
+  test('a character cut in two, and a byte order mark → bytes are counted, and the text is whole', async () => {
+    const bytes = new TextEncoder().encode('\ufeff{"data":[{"courierCode":"ä","courierName":"x"}]}');
+    const cut = bytes.indexOf(0xa4);
+    const chunks = [bytes.slice(0, cut), bytes.slice(cut)];
+    expect(await read(new Response(streamOf(...chunks).stream), bytes.length)).toMatchObject([
+      { courierCode: 'ä' },
+    ]);
+    expect(await read(new Response(streamOf(...chunks).stream), bytes.length - 1)).toEqual(TOO_LONG);
   });
 });
 
-describe('a response longer than maxResponseBytes', () => {
-  test.each([200, 429, 500])('status %d → ResponseValidationError, never asked for again', async (status) => {
-    const headers = { 'x-request-id': `req-${API_KEY}` };
-    const answer = { status, body: { data: ['x'.repeat(200)] }, headers };
-    const { client, requests } = makeClient(answer, { maxResponseBytes: 100 });
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
-      name: 'ResponseValidationError',
-      message:
-        'Expected GET https://api.example.test/public/v1/couriers to respond with at most 100 bytes (`maxResponseBytes`), got more',
-      issues: [{ path: [], code: 'too_big' }],
-      status,
-      requestId: 'req-[redacted]',
-    });
-    expect(requests).toHaveLength(1);
+describe('a body of declared length', () => {
+  test('too long → not read at all', async () => {
+    const { stream, cancel } = streamOf(TEXT);
+    expect(await read(new Response(stream, { headers: { 'content-length': '11' } }), 10)).toEqual(TOO_LONG);
+    expect(cancel).toHaveBeenCalledOnce();
   });
+
+  test('short → read in one go', async () => {
+    const response = new Response(TEXT, {
+      headers: { 'content-type': 'application/json', 'content-length': '11' },
+    });
+    const text = vi.spyOn(response, 'text');
+    expect(await read(response)).toEqual([]);
+    expect(text).toHaveBeenCalledOnce();
+  });
+
+  test('compressed → counted all the same', async () => {
+    const headers = { 'content-length': '1', 'content-encoding': 'gzip' };
+    expect(await read(new Response(TEXT, { headers }), 10)).toEqual(TOO_LONG);
+  });
+});
+
+test.each([{}, { 'content-length': '11' }])(
+  'a stub without a stream, headers %j → read by its text',
+  async (headers) => {
+    // What a consumer's own stub of `fetch` may respond with.
+    const stub = { ok: true, status: 200, headers: new Headers(headers), text: async () => TEXT } as Response;
+    expect(await read(stub)).toEqual([]);
+    expect(await read(stub, 10)).toEqual(TOO_LONG);
+  },
+);
+
+test.each([200, 429, 500])('status %d → ResponseValidationError, never asked for again', async (status) => {
+  const headers = { 'x-request-id': `req-${API_KEY}` };
+  const answer = { status, body: { data: ['x'.repeat(200)] }, headers };
+  const { client, requests } = makeClient(answer, { maxResponseBytes: 100 });
+  expect(await rejectionOf(client.couriers.list())).toMatchObject({
+    name: 'ResponseValidationError',
+    message:
+      'Expected GET https://api.example.test/public/v1/couriers to respond with at most 100 bytes (`maxResponseBytes`), got more',
+    issues: [{ path: [], code: 'too_big' }],
+    status,
+    requestId: 'req-[redacted]',
+  });
+  expect(requests).toHaveLength(1);
 });
