@@ -83,30 +83,11 @@ describe.each(EVERY_METHOD)('%s', (_method, call) => {
   });
 });
 
-describe('an input that breaks a rule → RequestValidationError with the line of the call', () => {
-  const INVALID = {
-    create: function callCreateWrongly(client: TrackingClient) {
-      return client.trackers.create({ trackingNumber: 'x' });
-    },
-    get: function callGetWrongly(client: TrackingClient) {
-      return client.trackers.get('..');
-    },
-    list: function callListWrongly(client: TrackingClient) {
-      return client.trackers.list({ limit: 0 });
-    },
-    request: function callRequestWrongly(client: TrackingClient) {
-      return client.request({ method: 'GET', path: 'reports' });
-    },
-    withResponse: function callWithResponseWrongly(client: TrackingClient) {
-      return client.trackers.get('..').withResponse();
-    },
-  };
-
-  test.each(Object.entries(INVALID))('%s', async (_method, call) => {
-    const error = await rejectionOf(call(makeClient().client));
-    expect(error).toMatchObject({ name: 'RequestValidationError' });
-    expect(firstForeignFrame(error)).toMatch(new RegExp(`\\b${call.name} .*${FILE}:\\d+:\\d+`));
-  });
+test('an input that breaks a rule → RequestValidationError with the line of the call', async () => {
+  const callWrongly = (client: TrackingClient) => client.trackers.get('..').withResponse();
+  const error = await rejectionOf(callWrongly(makeClient().client));
+  expect(error).toMatchObject({ name: 'RequestValidationError' });
+  expect(firstForeignFrame(error)).toMatch(new RegExp(`\\bcallWrongly .*${FILE}:\\d+:\\d+`));
 });
 
 test('the stack of an error → begins with its name and message, as Node prints them', async () => {

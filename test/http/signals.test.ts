@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
+import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -21,7 +22,29 @@ const stalled = () =>
     headers: { 'content-type': 'application/json' },
   });
 
+/** Each begins a call that waits for something, until the signal aborts. */
+const WAITS: [what: string, script: Step, options: TrackingClientOptions, requests: number][] = [
+  ['the key', {}, { apiKey: () => new Promise(() => {}) }, 0],
+  ['the headers', never, {}, 1],
+  ['the body', stalled, {}, 1],
+  ['the next attempt', { status: 503, headers: { 'retry-after': '30' } }, {}, 1],
+  ['a token, after a 429', { status: 429, headers: { 'retry-after': '30' } }, { rateLimit: {} }, 1],
+];
+
 describe.each(REASONS)('an abort with %s', (_name, reason) => {
+  test.each(WAITS)('while waiting for %s → rejects with it at once, nothing more is sent', async (...row) => {
+    const [, script, options, count] = row;
+    const { client, requests } = makeClient(script, options);
+    const controller = new AbortController();
+    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    await vi.advanceTimersByTimeAsync(1_000);
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    expect(client.rateLimits()['couriers.list'].queued).toBe(0);
+    await vi.runAllTimersAsync();
+    expect(requests).toHaveLength(count);
+  });
+
   test('before the start → rejects with it, nothing is sent, the key is not asked for', async () => {
     const apiKey = vi.fn(() => 'key');
     const { client, requests } = makeClient({}, { apiKey });
@@ -37,70 +60,6 @@ describe.each(REASONS)('an abort with %s', (_name, reason) => {
     controller.abort(reason);
     expect(await rejectionOf(call)).toBe(reason);
     expect(requests).toHaveLength(0);
-  });
-
-  test('while waiting for a token → rejects with it, nothing more is sent', async () => {
-    const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: {} });
-    await client.couriers.list();
-    const controller = new AbortController();
-    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
-    await vi.advanceTimersByTimeAsync(10);
-    expect(client.rateLimits()['couriers.list'].queued).toBe(1);
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-    expect(client.rateLimits()['couriers.list'].queued).toBe(0);
-    await vi.runAllTimersAsync();
-    expect(requests).toHaveLength(1);
-  });
-
-  test('while the key function works → rejects with it, nothing is sent', async () => {
-    const { client, requests } = makeClient({}, { apiKey: () => new Promise(() => {}) });
-    const controller = new AbortController();
-    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
-    await vi.advanceTimersByTimeAsync(10);
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-    expect(requests).toHaveLength(0);
-  });
-
-  test('while waiting for the headers → rejects with it, no further attempt', async () => {
-    const { client, requests } = makeClient(never);
-    const controller = new AbortController();
-    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
-    await vi.advanceTimersByTimeAsync(10);
-    expect(requests).toHaveLength(1);
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-    await vi.runAllTimersAsync();
-    expect(requests).toHaveLength(1);
-  });
-
-  test('while reading the body → rejects with it, no further attempt', async () => {
-    const { client, requests } = makeClient(stalled);
-    const controller = new AbortController();
-    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
-    await vi.advanceTimersByTimeAsync(10);
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-    await vi.runAllTimersAsync();
-    expect(requests).toHaveLength(1);
-  });
-
-  test('while waiting to try again → rejects with it at once, no further attempt', async () => {
-    const { client, requests } = makeClient({ status: 503, headers: { 'retry-after': '30' } });
-    const controller = new AbortController();
-    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
-    await vi.advanceTimersByTimeAsync(10);
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-    await vi.runAllTimersAsync();
-    expect(requests).toHaveLength(1);
-  });
-
-  test('in a hook right before sending → rejects with it', async () => {
-    const controller = new AbortController();
-    const { client } = makeClient(never, { hooks: { onRequest: () => controller.abort(reason) } });
-    expect(await rejectionOf(client.couriers.list({ signal: controller.signal }))).toBe(reason);
   });
 });
 
@@ -160,15 +119,11 @@ test('one signal aborts → calls with other signals go on', async () => {
   expect(await keptResult).toEqual([]);
 });
 
-describe('an abort inside onRequest', () => {
-  test('with a fetch that ignores signals → nothing is sent, the token is given back', async () => {
-    const controller = new AbortController();
-    const fetch = vi.fn(async () => Response.json({ data: [] }));
-    const onRequest = () => controller.abort('enough');
-    const { client } = makeClient({}, { fetch, rateLimit: undefined, hooks: { onRequest } });
-    const call = client.tracking.search({ trackingNumber: 'LA680658838NL' }, { signal: controller.signal });
-    expect(await rejectionOf(call)).toBe('enough');
-    expect(fetch).not.toHaveBeenCalled();
-    expect(client.rateLimits()['tracking.search'].inUse).toBe(0);
-  });
+test('an abort inside onRequest → nothing is sent, the token is given back', async () => {
+  const controller = new AbortController();
+  const hooks = { onRequest: () => controller.abort('enough') };
+  const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: undefined, hooks });
+  expect(await rejectionOf(client.couriers.list({ signal: controller.signal }))).toBe('enough');
+  expect(requests).toHaveLength(0);
+  expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
 });

@@ -113,21 +113,4 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
       expect(target.requests).toHaveLength(0);
     },
   );
-
-  test('a gateway page of 50 KB → ServerError with a short message, the page kept', async () => {
-    const page = `<html>${'x'.repeat(50_000)}</html>`;
-    const { client } = await wireClientFor(answer(502, page, html));
-    const error = await rejectionOf(call(client));
-    expect(error).toMatchObject({ name: 'ServerError', status: 502, body: page });
-    expect(String(error).length).toBeLessThan(200);
-    expect(JSON.stringify(error).length).toBeLessThan(500);
-  });
-
-  test.each([
-    ['plain text', answer(429, 'Too Many Requests', { 'content-type': 'text/plain' })],
-    ['nothing', emptyAnswer(429)],
-  ])('429 with %s → RateLimitError', async (_what, behaviour) => {
-    const { client } = await wireClientFor(behaviour);
-    expect(await rejectionOf(call(client))).toMatchObject({ name: 'RateLimitError', retryAfterMs: 1_000 });
-  });
 });
