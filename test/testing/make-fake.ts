@@ -84,6 +84,11 @@ export function codeOf({ body }: WireResponse): string | undefined {
   return body.errors?.[0]?.code ?? body.error?.code;
 }
 
+/** Status and first error code of a response. */
+export function refusal(response: WireResponse): [number, string | undefined] {
+  return [response.status, codeOf(response)];
+}
+
 /** One valid request for every endpoint, for tests that loop over the table. */
 export const sampleCalls: Record<EndpointName, (trackerId: string) => [string, string, unknown?]> = {
   'trackers.create': () => ['POST', '/trackers', { trackingNumber: NUMBER }],

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../../../src/errors.ts';
-import { courierSchema } from '../../../src/schemas/courier.ts';
-import { eventSchema } from '../../../src/schemas/event.ts';
-import { trackerSchema } from '../../../src/schemas/tracker.ts';
-import { trackingSchema } from '../../../src/schemas/tracking.ts';
-import { eventsMessageSchema, proofOfDeliverySchema } from '../../../src/schemas/webhook.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { courierSchema } from '../../src/schemas/courier.ts';
+import { eventSchema } from '../../src/schemas/event.ts';
+import { trackerSchema } from '../../src/schemas/tracker.ts';
+import { trackingSchema } from '../../src/schemas/tracking.ts';
+import { eventsMessageSchema, proofOfDeliverySchema } from '../../src/schemas/webhook.ts';
 import {
   buildCourier,
   buildEvent,
@@ -12,8 +12,8 @@ import {
   buildTracker,
   buildTracking,
   buildWebhookMessage,
-} from '../../../src/testing/index.ts';
-import { parseWebhook } from '../../../src/webhooks/parse.ts';
+} from '../../src/testing/index.ts';
+import { parseWebhook } from '../../src/webhooks/parse.ts';
 
 describe.each([
   ['buildTracker', buildTracker, trackerSchema],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseWebhook } from '../../../src/webhooks/parse.ts';
-import { codeOf, DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from '../make-fake.ts';
+import { parseWebhook } from '../../src/webhooks/parse.ts';
+import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal } from './make-fake.ts';
 
 type Fake = ReturnType<typeof makeFake>['fake'];
 
@@ -11,18 +11,15 @@ function eventIdsOf(fake: Fake): (string | null | undefined)[][] {
 }
 
 describe('fake.webhooks', () => {
-  it('an event of a tracked shipment → one push with only that event', async () => {
+  it('events that are added together → one push, newest first; later ones → another push, the first stays', async () => {
     const { fake, create } = makeFake();
     await create();
-    fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
-    expect(eventIdsOf(fake)).toEqual([['a'], ['b']]);
-  });
-
-  it('two events at once → one push with both, newest first', async () => {
-    const { fake, create } = makeFake();
-    await create();
-    fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' });
-    expect(eventIdsOf(fake)).toEqual([['b', 'a']]);
+    fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }).deliver({ eventId: 'c' });
+    expect(eventIdsOf(fake)).toEqual([['b', 'a'], ['c']]);
+    expect(fake.webhooks.pending).toMatchObject([
+      { item: { shipment: { statusMilestone: 'in_transit' } } },
+      { item: { shipment: { statusMilestone: 'delivered' } } },
+    ]);
   });
 
   it('a push → metadata, the tracker without isTracked and courierCode, the shipment as it is now', async () => {
@@ -42,15 +39,6 @@ describe('fake.webhooks', () => {
     });
     expect(push?.item.tracker).not.toHaveProperty('isTracked');
     expect(push?.item.tracker).not.toHaveProperty('courierCode');
-  });
-
-  it('a push later on → an earlier one keeps what it said', async () => {
-    const { fake, create } = makeFake();
-    await create();
-    fake.shipment(NUMBER).addEvent();
-    const [first] = fake.webhooks.pending;
-    fake.shipment(NUMBER).deliver();
-    expect(first?.item).toMatchObject({ shipment: { statusMilestone: 'in_transit' } });
   });
 
   it('every push → a body that parseWebhook accepts whole', async () => {
@@ -76,14 +64,6 @@ describe('fake.webhooks', () => {
     await create({ courierCode: 'us-post', settings: { restrictTrackingToCourierCode: false } });
     fake.shipment(NUMBER).addEvent({ eventId: 'a', courierCode: 'cn-post' });
     expect(eventIdsOf(fake)).toEqual([['a']]);
-  });
-
-  it('an eventId that the test gave, and trackers of two shipments → the same for both', async () => {
-    const { fake, create } = makeFake();
-    await create({ courierCode: 'us-post' });
-    await create({ courierCode: 'fr-post' });
-    fake.shipment(NUMBER).addEvent({ eventId: 'a' });
-    expect(eventIdsOf(fake)).toEqual([['a'], ['a']]);
   });
 
   it('eventsPerPush 2 and three events → oldest first, two and one', async () => {
@@ -120,19 +100,16 @@ describe('fake.webhooks', () => {
     expect(eventIdsOf(fake)).toEqual([['b', 'a']]);
   });
 
-  it('a shipment nobody tracks, and an archived tracker → nothing is queued', async () => {
+  it('a shipment nobody tracks, an archived tracker, or no URL registered → nothing is queued', async () => {
     const { fake, createId, call } = makeFake();
     fake.shipment(OTHER_NUMBER).addEvent();
     await call('PATCH', `/trackers/${await createId()}`, { isSubscribed: false });
     fake.shipment(NUMBER).addEvent().proveDelivery();
     expect(fake.webhooks.pending).toEqual([]);
-  });
-
-  it('no URL registered → nothing is queued', async () => {
-    const { fake, create } = makeFake({ webhooks: false });
-    await create();
-    fake.shipment(NUMBER).addEvent().proveDelivery();
-    expect(fake.webhooks.pending).toEqual([]);
+    const silent = makeFake({ webhooks: false });
+    await silent.create();
+    silent.fake.shipment(NUMBER).addEvent().proveDelivery();
+    expect(silent.fake.webhooks.pending).toEqual([]);
   });
 
   it('take → off the queue, but still in the history', async () => {
@@ -167,61 +144,58 @@ describe('fake.webhooks', () => {
 
 describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
   async function withPushes() {
-    const fake = makeFake();
-    const id = await fake.createId({ clientTrackerId: 'mine' });
-    fake.fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
-    fake.fake.webhooks.take();
-    return { ...fake, id };
+    const made = makeFake();
+    const id = await made.createId({ clientTrackerId: 'mine' });
+    made.fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
+    made.fake.webhooks.take();
+    const resend = async (path = id) => {
+      const { status, body } = await made.call(
+        'POST',
+        `/trackers/${path}`.replace(/(\?|$)/, '/webhook-events/resend$1'),
+      );
+      return [status, body.data.summary.totalResent];
+    };
+    return { ...made, resend };
   }
 
-  it('a tracker with two pushes → 201, both queued again with the same events and message ids', async () => {
-    const { fake, call, id } = await withPushes();
-    const { status, body } = await call('POST', `/trackers/${id}/webhook-events/resend`);
-    expect([status, body.data.summary.totalResent]).toEqual([201, 2]);
+  it('a tracker with two pushes, by either id → 201, both queued again with the same events and message ids', async () => {
+    const { fake, resend } = await withPushes();
+    expect(await resend('mine?searchBy=clientTrackerId')).toEqual([201, 2]);
     expect(eventIdsOf(fake)).toEqual([['a'], ['b']]);
     expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(2);
   });
 
-  it('a push with two events and a proof of delivery → the two events count', async () => {
-    const { fake, call, id } = await withPushes();
-    fake.shipment(NUMBER).addEvent({}, {}).proveDelivery();
-    fake.webhooks.take();
-    const { body } = await call('POST', `/trackers/${id}/webhook-events/resend`);
-    expect([body.data.summary.totalResent, fake.webhooks.pending.length]).toEqual([4, 4]);
+  it('three times, each sent → the same number each time', async () => {
+    const { fake, resend } = await withPushes();
+    for (let round = 0; round < 3; round += 1) {
+      expect([await resend(), fake.webhooks.pending.length]).toEqual([[201, 2], 2]);
+      fake.webhooks.take();
+    }
   });
 
-  it('twice → the same number again, not the double', async () => {
-    const { call, id } = await withPushes();
-    await call('POST', `/trackers/${id}/webhook-events/resend`);
-    expect((await call('POST', `/trackers/${id}/webhook-events/resend`)).body.data.summary.totalResent).toBe(
-      2,
-    );
+  it('a push with two events and a proof of delivery → the two events count', async () => {
+    const { fake, resend } = await withPushes();
+    fake.shipment(NUMBER).addEvent({}, {}).proveDelivery();
+    fake.webhooks.take();
+    expect([await resend(), fake.webhooks.pending.length]).toEqual([[201, 4], 4]);
   });
 
   it('a push that still waits to be sent → not queued twice', async () => {
-    const { fake, call, id } = await withPushes();
+    const { fake, resend } = await withPushes();
     fake.shipment(NUMBER).addEvent({ eventId: 'c' });
-    const { body } = await call('POST', `/trackers/${id}/webhook-events/resend`);
-    expect(body.data.summary.totalResent).toBe(2);
+    expect(await resend()).toEqual([201, 2]);
     expect(eventIdsOf(fake)).toEqual([['c'], ['a'], ['b']]);
   });
 
-  it('searchBy=clientTrackerId → the tracker with that id', async () => {
-    const { call } = await withPushes();
-    const { body } = await call('POST', '/trackers/mine/webhook-events/resend?searchBy=clientTrackerId');
-    expect(body.data.summary.totalResent).toBe(2);
-  });
-
   it('a tracker without pushes → 0', async () => {
-    const { call, createId } = makeFake();
-    const { body } = await call('POST', `/trackers/${await createId()}/webhook-events/resend`);
-    expect(body.data.summary.totalResent).toBe(0);
+    const { createId, resend } = await withPushes();
+    expect(await resend(await createId({ shipmentReference: 'another' }))).toEqual([201, 0]);
   });
 
   it('no URL registered → 400 webhook_url_missing', async () => {
     const { call, createId } = makeFake({ webhooks: false });
-    const answer = await call('POST', `/trackers/${await createId()}/webhook-events/resend`);
-    expect([answer.status, codeOf(answer)]).toEqual([400, 'webhook_url_missing']);
+    const response = await call('POST', `/trackers/${await createId()}/webhook-events/resend`);
+    expect(refusal(response)).toEqual([400, 'webhook_url_missing']);
   });
 });
 

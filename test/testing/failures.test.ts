@@ -1,40 +1,38 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../../../src/errors.ts';
-import { codeOf, makeFake, NUMBER } from '../make-fake.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { codeOf, makeFake, NUMBER } from './make-fake.ts';
 
 describe('fake.fail with a status', () => {
-  it('no times → the next request fails, the one after does not', async () => {
-    const { fake, call } = makeFake();
-    fake.fail('couriers.list', { status: 503 });
-    expect([(await call('GET', '/couriers')).status, (await call('GET', '/couriers')).status]).toEqual([
-      503, 200,
-    ]);
-  });
-
-  it('times 2 → two requests fail', async () => {
-    const { fake, call } = makeFake();
-    fake.fail('couriers.list', { status: 503, times: 2 });
+  const statusesOf = async ({ call }: ReturnType<typeof makeFake>, count: number) => {
     const statuses = [];
-    for (let sent = 0; sent < 3; sent += 1) statuses.push((await call('GET', '/couriers')).status);
-    expect(statuses).toEqual([503, 503, 200]);
+    for (let sent = 0; sent < count; sent += 1) statuses.push((await call('GET', '/couriers')).status);
+    return statuses;
+  };
+
+  it.each([
+    ['no times', {}, [503, 200, 200]],
+    ['times 2', { times: 2 }, [503, 503, 200]],
+    ['times Infinity', { times: Number.POSITIVE_INFINITY }, [503, 503, 503]],
+  ])('%s → %#', async (_, times, statuses) => {
+    const made = makeFake();
+    made.fake.fail('couriers.list', { status: 503, ...times });
+    expect(await statusesOf(made, 3)).toEqual(statuses);
   });
 
-  it('times Infinity → fails until cancelled', async () => {
-    const { fake, call } = makeFake();
-    const planned = fake.fail('*', { status: 500, times: Number.POSITIVE_INFINITY });
-    expect((await call('GET', '/couriers')).status).toBe(500);
-    expect((await call('GET', '/couriers')).status).toBe(500);
+  it('cancelled → fails nothing more', async () => {
+    const made = makeFake();
+    const planned = made.fake.fail('*', { status: 500, times: 5 });
+    expect(await statusesOf(made, 1)).toEqual([500]);
+    expect(planned.remaining).toBe(4);
     planned.cancel();
-    expect((await call('GET', '/couriers')).status).toBe(200);
+    expect(await statusesOf(made, 1)).toEqual([200]);
   });
 
   it('two plans for an endpoint → used in the order they were made', async () => {
-    const { fake, call } = makeFake();
-    fake.fail('couriers.list', { status: 500 });
-    fake.fail('*', { status: 502 });
-    expect([(await call('GET', '/couriers')).status, (await call('GET', '/couriers')).status]).toEqual([
-      500, 502,
-    ]);
+    const made = makeFake();
+    made.fake.fail('couriers.list', { status: 500 });
+    made.fake.fail('*', { status: 502 });
+    expect(await statusesOf(made, 3)).toEqual([500, 502, 200]);
   });
 
   it('another endpoint → not touched', async () => {
@@ -102,28 +100,17 @@ describe('fake.fail with a status', () => {
     expect(headers.get('retry-after')).toBe('7');
   });
 
-  it('retryAfter as text → sent as it is', async () => {
+  it('headers and a body of its own → sent as they are, also a Date, to test a clock that is ahead', async () => {
     const { fake, call } = makeFake();
-    fake.fail('*', { status: 429, retryAfter: 'soon' });
-    expect((await call('GET', '/couriers')).headers.get('retry-after')).toBe('soon');
-  });
-
-  it('headers and a body of its own → sent as they are', async () => {
-    const { fake, call } = makeFake();
-    fake.fail('*', {
-      status: 200,
-      body: 'null',
-      headers: { 'content-type': 'application/json', 'x-odd': '1' },
-    });
-    const { text, headers } = await call('GET', '/couriers');
-    expect([text, headers.get('x-odd')]).toEqual(['null', '1']);
-  });
-
-  it('a Date of its own → wins over that of the fake, to test a clock that is ahead', async () => {
-    const { fake, call } = makeFake();
-    const date = 'Tue, 10 Mar 2026 13:00:00 GMT';
-    fake.fail('*', { status: 429, headers: { date } });
-    expect((await call('GET', '/couriers')).headers.get('date')).toBe(date);
+    const headers = {
+      'content-type': 'application/json',
+      'x-odd': '1',
+      date: 'Tue, 10 Mar 2026 13:00:00 GMT',
+    };
+    fake.fail('*', { status: 200, body: 'null', headers, retryAfter: 'soon' });
+    const response = await call('GET', '/couriers');
+    expect(response.text).toBe('null');
+    expect(Object.fromEntries(response.headers)).toMatchObject({ ...headers, 'retry-after': 'soon' });
   });
 
   it('a failed request → carries nothing out', async () => {

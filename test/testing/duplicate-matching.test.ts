@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codeOf, makeFake, OTHER_NUMBER, type WireResponse } from '../make-fake.ts';
+import { codeOf, makeFake, OTHER_NUMBER, type WireResponse } from './make-fake.ts';
 
 /** The status alone tells a tracker that is reused from a new one. */
 const TOLD_APART = { existingStatus: 200 } as const;

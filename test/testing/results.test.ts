@@ -1,0 +1,228 @@
+import { describe, expect, it } from 'vitest';
+import { codeOf, DAY_MS, makeFake, NUMBER, refusal } from './make-fake.ts';
+
+function makeWithResults(options: Parameters<typeof makeFake>[0] = {}) {
+  const made = makeFake(options);
+  const results = (id: string) => made.call('GET', `/trackers/${id}/results`);
+  const search = (number: string) =>
+    made.call('GET', `/trackers/search/${encodeURIComponent(number)}/results`);
+  /** The results of a tracker that has some. */
+  const resultsOf = async (id: string) => (await results(id)).body.data.trackings[0];
+  return { ...made, shipment: made.fake.shipment(NUMBER), results, search, resultsOf };
+}
+
+describe('GET /trackers/{trackerId}/results', () => {
+  it('resultsDelayMs after creation → 200 with the full history; before, 404 parcel_not_found', async () => {
+    const { shipment, createId, results, advance } = makeWithResults({ resultsDelayMs: 5000 });
+    shipment.addEvent().deliver();
+    const id = await createId();
+    advance(4999);
+    expect(refusal(await results(id))).toEqual([404, 'parcel_not_found']);
+    advance(1);
+    expect((await results(id)).body.data.trackings[0].events).toHaveLength(2);
+  });
+
+  it('an event that is discovered meanwhile → there at once', async () => {
+    const { shipment, createId, results } = makeWithResults();
+    const id = await createId();
+    shipment.addEvent();
+    expect((await results(id)).status).toBe(200);
+  });
+
+  it('couriers that know nothing → 404, also when the number is given up', async () => {
+    const { fake, shipment, createId, results, advance } = makeWithResults();
+    const id = await createId();
+    advance(10_000_000);
+    expect(codeOf(await results(id))).toBe('parcel_not_found');
+    shipment.stopTracking();
+    advance(365 * DAY_MS);
+    expect(codeOf(await results(id))).toBe('parcel_not_found');
+    expect(fake.trackers).toMatchObject([{ isTracked: false }]);
+  });
+
+  it('several events → newest first, the shipment as of the newest, the first time of each milestone', async () => {
+    const { shipment, createId, resultsOf } = makeWithResults();
+    const id = await createId();
+    shipment
+      .addEvent(
+        { eventId: 'a', occurrenceDatetime: '2026-03-01' },
+        { eventId: 'b', occurrenceDatetime: '2026-03-02' },
+      )
+      .deliver({ eventId: 'c', occurrenceDatetime: '2026-03-03' });
+    const tracking = await resultsOf(id);
+    expect(tracking.events.map((event) => event.eventId)).toEqual(['c', 'b', 'a']);
+    expect(tracking.shipment).toMatchObject({
+      statusMilestone: 'delivered',
+      statusCode: 'delivery_delivered',
+      statusCategory: 'delivery',
+    });
+    expect(tracking.statistics.timestamps).toMatchObject({
+      inTransitDatetime: '2026-03-01',
+      deliveredDatetime: '2026-03-03',
+      exceptionDatetime: null,
+    });
+  });
+
+  it('the hints of the tracker → the places of the shipment in alpha-2; add-ons are absent, not null', async () => {
+    const { shipment, createId, resultsOf } = makeWithResults();
+    const id = await createId({ originCountryCode: 'chn', destinationCountryCode: 'USA' });
+    shipment.addEvent();
+    const tracking = await resultsOf(id);
+    expect(tracking.shipment).toMatchObject({ originCountryCode: 'CN', destinationCountryCode: 'US' });
+    expect(tracking.shipment.delivery).not.toHaveProperty('aiPredictiveDeliveryDate');
+    expect(tracking.shipment.delivery).not.toHaveProperty('signedBy');
+    expect(tracking.events[0]).not.toHaveProperty('datetime');
+  });
+
+  it('a courier that asks for a field that was not given → no results', async () => {
+    const { shipment, createId, results, advance } = makeWithResults();
+    shipment.addEvent();
+    const id = await createId({ courierCode: 'nl-post' });
+    advance(10_000);
+    expect((await results(id)).status).toBe(404);
+  });
+
+  it('searchBy=clientTrackerId → the results of that tracker', async () => {
+    const { shipment, create, resultsOf, call } = makeWithResults();
+    await create({ clientTrackerId: 'mine' });
+    shipment.addEvent();
+    const { body } = await call('GET', '/trackers/mine/results?searchBy=clientTrackerId');
+    expect(body.data.trackings[0].tracker.clientTrackerId).toBe('mine');
+    expect(await resultsOf(body.data.trackings[0].tracker.trackerId)).toEqual(body.data.trackings[0]);
+  });
+});
+
+describe('GET /trackers/search/{trackingNumber}/results', () => {
+  it('two trackers of the number, in any case → those that have results', async () => {
+    const { shipment, create, createId, search, advance } = makeWithResults();
+    const first = await createId();
+    shipment.addEvent();
+    await create({ shipmentReference: 'another' });
+    const idsOf = async () =>
+      (await search(NUMBER.toLowerCase())).body.data.trackings.map(({ tracker }) => tracker.trackerId);
+    expect(await idsOf()).toEqual([first]);
+    advance(2000);
+    expect(await idsOf()).toHaveLength(2);
+  });
+
+  it('a number with a slash, encoded → found', async () => {
+    const { fake, create, search } = makeWithResults();
+    await create({ trackingNumber: 'AB/12345' });
+    fake.shipment('AB/12345').addEvent();
+    expect((await search('AB/12345')).body.data.trackings).toHaveLength(1);
+  });
+
+  it('no tracking number → 400 validation_error', async () => {
+    expect(refusal(await makeWithResults().search('a b'))).toEqual([400, 'validation_error']);
+  });
+});
+
+describe('noResults', () => {
+  it('parcel_not_found → 404 for a tracker without results; a number of no tracker is an empty list', async () => {
+    const { createId, results, search } = makeWithResults();
+    expect((await search(NUMBER)).body).toEqual({ data: { trackings: [] } });
+    expect(codeOf(await results(await createId()))).toBe('parcel_not_found');
+    expect(refusal(await search(NUMBER))).toEqual([404, 'parcel_not_found']);
+  });
+
+  it('empty → 200 and an empty list in every case', async () => {
+    const { createId, results, search } = makeWithResults({ noResults: 'empty' });
+    const responses = [await search(NUMBER), await results(await createId()), await search(NUMBER)];
+    for (const { status, body } of responses)
+      expect([status, body]).toEqual([200, { data: { trackings: [] } }]);
+  });
+});
+
+describe('POST /trackers/track', () => {
+  it('a number couriers know → 201 with the tracker and its results at once', async () => {
+    const { shipment, track } = makeWithResults();
+    shipment.deliver();
+    const { status, body } = await track();
+    expect(status).toBe(201);
+    expect(body.data.trackings).toMatchObject([
+      { tracker: { trackingNumber: NUMBER }, events: [{ statusMilestone: 'delivered' }] },
+    ]);
+  });
+
+  it('a number nobody knows → pending, without events; the same payload again → 200 with fresh results', async () => {
+    const { shipment, track } = makeWithResults();
+    const [first] = (await track()).body.data.trackings;
+    expect(first).toMatchObject({ shipment: { statusMilestone: 'pending' }, events: [] });
+    shipment.deliver();
+    const { status, body } = await track();
+    expect([status, body.data.trackings[0].tracker.trackerId]).toEqual([200, first.tracker.trackerId]);
+    expect(body.data.trackings[0].events).toHaveLength(1);
+  });
+
+  it.each([
+    ['a courier that can not be asked synchronously', { courierCode: 'cn-post' }, 0],
+    ['no courier, and the one that carries it can not be asked synchronously', {}, 0],
+    ['two couriers, one of which can be asked synchronously', { courierCode: ['cn-post', 'us-post'] }, 1],
+    ['a courier of the test that is slow', { courierCode: 'slow-post' }, 0],
+  ])('%s → %#', async (_, input, count) => {
+    const { fake, shipment, track, advance } = makeWithResults();
+    fake.couriers.push({ courierCode: 'slow-post', supportsSynchronousFetch: false });
+    shipment.deliver({ courierCode: 'cn-post' });
+    expect((await track(input)).body.data.trackings[0].events).toHaveLength(count);
+    advance(10_000);
+    expect((await track(input)).body.data.trackings[0].events).toHaveLength(1);
+  });
+});
+
+describe('POST /tracking/search', () => {
+  function makePerCall(options: Parameters<typeof makeFake>[0] = {}) {
+    const made = makeWithResults({ plans: { perCall: true }, ...options });
+    const searchNow = (input: object = {}) =>
+      made.call('POST', '/tracking/search', { trackingNumber: NUMBER, ...input });
+    return { ...made, searchNow };
+  }
+
+  it('a number couriers know → 201 with results, no tracker, no webhook', async () => {
+    const { fake, shipment, searchNow } = makePerCall();
+    shipment.deliver();
+    const { status, body } = await searchNow({ destinationCountryCode: 'USA' });
+    expect(status).toBe(201);
+    expect(body.data.trackings).toMatchObject([
+      { shipment: { statusMilestone: 'delivered', destinationCountryCode: 'US' }, events: [{}] },
+    ]);
+    expect(body.data.trackings[0]).not.toHaveProperty('tracker');
+    expect([fake.trackers, fake.webhooks.pending]).toEqual([[], []]);
+  });
+
+  it.each(['cn-post', 'nl-post'])(
+    'the courier %s, which does not respond now → no events',
+    async (courierCode) => {
+      const { shipment, searchNow } = makePerCall();
+      shipment.deliver();
+      expect((await searchNow({ courierCode })).body.data.trackings[0].events).toEqual([]);
+    },
+  );
+
+  it('the per-call quota used up → 403 quota_limit_reached; a refused search costs nothing', async () => {
+    const { searchNow } = makePerCall({ plans: { perCall: { quota: 1 } } });
+    expect(codeOf(await searchNow({ originCountryCode: 'XX' }))).toBe('validation_error');
+    expect((await searchNow()).status).toBe(201);
+    expect(refusal(await searchNow())).toEqual([403, 'quota_limit_reached']);
+  });
+
+  it('no plan → 422 no_active_subscription', async () => {
+    expect(refusal(await makePerCall({ plans: {} }).searchNow())).toEqual([422, 'no_active_subscription']);
+  });
+
+  it('the play of the options → runs for a searched number as well', async () => {
+    const { searchNow } = makePerCall({ play: 'delivered', speed: Number.POSITIVE_INFINITY });
+    const { body } = await searchNow({ courierCode: 'us-post' });
+    expect(body.data.trackings[0].shipment.statusMilestone).toBe('delivered');
+  });
+});
+
+describe('GET /couriers', () => {
+  it('only the per-call plan → couriers are listed, without what only the fake knows; trackers are not', async () => {
+    const { call } = makeFake({ plans: { perShipment: false, perCall: true } });
+    const { status, body } = await call('GET', '/couriers');
+    expect(status).toBe(200);
+    expect(body.data.couriers.map(({ courierCode }) => courierCode)).toContain('fr-post');
+    expect(JSON.stringify(body)).not.toContain('supportsSynchronousFetch');
+    expect(refusal(await call('GET', '/trackers?page=1&limit=1'))).toEqual([422, 'no_active_subscription']);
+  });
+});

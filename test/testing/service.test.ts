@@ -1,0 +1,263 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { FakeTrackingServiceOptions, RecordedRequest } from '../../src/testing/index.ts';
+import { toAlpha2 } from '../../src/testing/service/input.ts';
+import { makeFake, NUMBER, refusal } from './make-fake.ts';
+
+describe('authentication', () => {
+  it.each<[string, FakeTrackingServiceOptions, [number, string | undefined]]>([
+    ['', {}, [400, 'auth_missing_header']],
+    ['some-key', {}, [400, 'auth_invalid_header']],
+    ['Basic some-key', {}, [400, 'auth_invalid_header']],
+    ['Bearer', {}, [400, 'auth_invalid_header']],
+    ['Bearer two words', {}, [400, 'auth_invalid_header']],
+    ['Bearer whatever', {}, [200, undefined]],
+    ['Bearer first', { apiKeys: ['first', 'second'] }, [200, undefined]],
+    ['bearer second', { apiKeys: ['first', 'second'] }, [200, undefined]],
+    ['Bearer third', { apiKeys: ['first', 'second'] }, [401, 'auth_invalid_api_key']],
+  ])('the header %j with %j → %j', async (authorization, options, outcome) => {
+    const response = await makeFake(options).call('GET', '/couriers', undefined, { authorization });
+    expect(refusal(response)).toEqual(outcome);
+  });
+
+  it('fake.apiKey → the first of the given keys', () => {
+    expect(makeFake({ apiKeys: ['first', 'second'] }).fake.apiKey).toBe('first');
+  });
+
+  it('a refused key → does not use up the allowance', async () => {
+    const { call } = makeFake({ apiKeys: ['right'], limits: {} });
+    await call('GET', '/couriers', undefined, { authorization: 'Bearer wrong' });
+    expect((await call('GET', '/couriers')).status).toBe(200);
+  });
+});
+
+describe('the path', () => {
+  it.each([
+    ['GET', '/public/v1/trackers', 'trackers.list'],
+    ['POST', '/public/v1/trackers/bulk', 'trackers.createBulk'],
+    ['GET', '/public/v1/trackers/bulk', 'trackers.get'],
+    ['GET', '/public/v1/trackers/a%2Fb', 'trackers.get'],
+    ['GET', '/public/v1/trackers/search/AB%2F1/results', 'trackers.resultsByTrackingNumber'],
+    ['GET', '/public/v1/trackers/search/results', 'trackers.results'],
+    ['GET', '/v1/couriers', 'couriers.list'],
+    ['GET', '/any/prefix/v2/couriers', 'couriers.list'],
+    ['GET', '/public/v1/nothing', undefined],
+    ['GET', '/couriers', undefined],
+    ['GET', '/public/v1/couriers/', undefined],
+    ['GET', '/public/v1/trackers//results', undefined],
+    ['GET', '/public/v1', undefined],
+  ])('%s %s → %s', async (method, path, endpoint) => {
+    const { fake } = makeFake();
+    const response = await fake.fetch(`https://elsewhere.test${path}`, { method });
+    expect(fake.requests[0]?.endpoint).toBe(endpoint);
+    if (endpoint === undefined) expect(response.status).toBe(404);
+  });
+
+  it.each(['https://host.test/api/', 'https://host.test/'])(
+    'below the base URL %s → served',
+    async (baseUrl) => {
+      const { fake, call } = makeFake({ baseUrl });
+      expect((await call('GET', '/couriers')).status).toBe(200);
+      expect((await call('GET', '/x/couriers')).status).toBe(404);
+      expect(fake.baseUrl).toBe(baseUrl.replace(/\/$/, ''));
+    },
+  );
+
+  it('a method the path has not → 405 with Allow', async () => {
+    const { call } = makeFake();
+    const { status, headers } = await call('DELETE', '/trackers');
+    expect([status, headers.get('allow')]).toEqual([405, 'POST, GET']);
+  });
+
+  it.each([
+    ['/nothing', 404, 'path_not_found'],
+    ['/trackers/%zz', 400, 'parsing_error'],
+  ])('%s → %i %s in the error shape of the service', async (path, status, code) => {
+    const response = await makeFake().call('GET', path);
+    expect(response.status).toBe(status);
+    expect(response.body).toEqual({ errors: [{ code, message: expect.any(String) }], data: null });
+  });
+});
+
+describe('every response', () => {
+  it('any request → an x-request-id of its own, and the Date of the clock of the fake', async () => {
+    const { call } = makeFake();
+    const [first, second] = [await call('GET', '/couriers'), await call('GET', '/couriers')];
+    expect(first.headers.get('x-request-id')).not.toBe(second.headers.get('x-request-id'));
+    expect(first.headers.get('date')).toBe('Tue, 10 Mar 2026 12:00:00 GMT');
+  });
+
+  it('a body that is not declared as JSON → 400 parsing_error', async () => {
+    const { call } = makeFake();
+    const response = await call(
+      'POST',
+      '/trackers',
+      { trackingNumber: NUMBER },
+      { 'content-type': 'text/plain' },
+    );
+    expect(refusal(response)).toEqual([400, 'parsing_error']);
+  });
+});
+
+describe('limits', () => {
+  /** Sends requests at times after the start of a second, and returns the responses. */
+  async function send(options: FakeTrackingServiceOptions, timesMs: readonly number[], path = '/couriers') {
+    const { call, clock } = makeFake({ limits: {}, ...options });
+    const startMs = clock.nowMs;
+    const responses = [];
+    for (const timeMs of timesMs) {
+      clock.nowMs = startMs + timeMs;
+      responses.push(await call('GET', path));
+    }
+    return { startSeconds: startMs / 1000, responses, statuses: responses.map(({ status }) => status) };
+  }
+
+  it('the first request → both header sets and no Retry-After, also for a refusal by the handler', async () => {
+    const { responses, startSeconds } = await send({}, [300], '/trackers/nobody');
+    expect(Object.fromEntries(responses[0]?.headers ?? [])).toMatchObject({
+      'ratelimit-limit': '10',
+      'ratelimit-remaining': '9',
+      'ratelimit-reset': '1',
+      'x-ratelimit-limit': '10',
+      'x-ratelimit-remaining': '9',
+      'x-ratelimit-reset': String(startSeconds + 1),
+    });
+    expect(responses[0]?.headers.has('retry-after')).toBe(false);
+  });
+
+  it('a request too many → 429 in plain text with Retry-After equal to RateLimit-Reset', async () => {
+    const { responses } = await send({}, [0, 900]);
+    const [, refused] = responses;
+    expect([refused?.status, refused?.headers.get('content-type')]).toEqual([
+      429,
+      'text/plain; charset=utf-8',
+    ]);
+    expect(Object.fromEntries(refused?.headers ?? [])).toMatchObject({
+      'retry-after': '1',
+      'ratelimit-reset': '1',
+      'ratelimit-remaining': '0',
+    });
+  });
+
+  it.each<[string, FakeTrackingServiceOptions, number[], number[]]>([
+    ['fixed windows start each second', {}, [999, 1000], [200, 200]],
+    ['a sliding window is the last second', { limitWindow: 'sliding' }, [999, 1998, 1999], [200, 429, 200]],
+    ['a limit of the test', { limits: { 'couriers.list': 2 } }, [0, 0, 0], [200, 200, 429]],
+    ['a limit of 0 refuses all', { limits: { 'couriers.list': 0 } }, [0, 1000], [429, 429]],
+    ['a clock that steps back locks nobody out', { limitWindow: 'sliding' }, [3_600_000, 0], [200, 200]],
+    ['limits false counts nothing', { limits: false }, [0, 0, 0], [200, 200, 200]],
+  ])('%s → %#', async (_, options, timesMs, expected) => {
+    expect((await send(options, timesMs)).statuses).toEqual(expected);
+  });
+
+  it('limits false → no limit headers', async () => {
+    const { responses } = await send({ limits: false }, [0]);
+    expect(responses[0]?.headers.has('ratelimit-limit')).toBe(false);
+  });
+
+  it('a sliding window → resets a second after the oldest request in it, rounded up', async () => {
+    const options = { limitWindow: 'sliding', limits: { 'couriers.list': 2 } } as const;
+    const { responses, startSeconds } = await send(options, [1, 900, 950]);
+    expect(responses[2]?.headers.get('retry-after')).toBe('1');
+    expect(responses[2]?.headers.get('x-ratelimit-reset')).toBe(String(startSeconds + 2));
+  });
+
+  it('one endpoint full → the others are not', async () => {
+    const { call } = makeFake({ limits: {} });
+    await call('GET', '/couriers');
+    expect((await call('GET', '/couriers')).status).toBe(429);
+    expect((await call('GET', '/trackers?page=1&limit=1')).status).toBe(200);
+  });
+
+  it('any arrivals → no window ever holds more than the limit', async () => {
+    const gaps = fc.array(fc.nat(700), { minLength: 1, maxLength: 40 });
+    const property = fc.asyncProperty(
+      gaps,
+      fc.constantFrom('fixed' as const, 'sliding' as const),
+      async (list, limitWindow) => {
+        let nowMs = 0;
+        const timesMs = list.map((gap) => (nowMs += gap));
+        const { statuses } = await send({ limitWindow, limits: { 'couriers.list': 3 } }, timesMs);
+        const accepted = timesMs.filter((_, index) => statuses[index] === 200);
+        for (const atMs of accepted) {
+          const startMs = limitWindow === 'fixed' ? Math.floor(atMs / 1000) * 1000 : atMs;
+          expect(accepted.filter((ms) => ms >= startMs && ms < startMs + 1000).length).toBeLessThanOrEqual(3);
+        }
+      },
+    );
+    await fc.assert(property, { numRuns: 40 });
+  });
+});
+
+describe('fake.requests and onRequest', () => {
+  it('a request → endpoint, method, path, query, parsed body, headers without the key, status, id; told once', async () => {
+    const told: RecordedRequest[] = [];
+    const { fake, call } = makeFake({ onRequest: (request) => told.push({ ...request }) });
+    const body = { trackingNumber: NUMBER };
+    const { headers } = await call('POST', '/trackers?debug=1', body, { 'x-trace': '7' });
+    expect(fake.requests).toEqual([
+      {
+        endpoint: 'trackers.create',
+        method: 'POST',
+        path: '/public/v1/trackers',
+        query: { debug: '1' },
+        body,
+        headers: expect.objectContaining({ 'x-trace': '7' }),
+        receivedAtMs: Date.UTC(2026, 2, 10, 12),
+        requestId: headers.get('x-request-id'),
+        status: 201,
+        failure: undefined,
+        error: undefined,
+      },
+    ]);
+    expect(told).toEqual(fake.requests);
+    expect(JSON.stringify(fake.requests)).not.toContain(fake.apiKey);
+  });
+
+  it('a body that is no JSON → kept as text, with the reason of the refusal', async () => {
+    const { fake, call } = makeFake();
+    await call('POST', '/trackers', '{');
+    expect(fake.requests[0]).toMatchObject({ body: '{', status: 400, error: { code: 'parsing_error' } });
+  });
+
+  it('a path nobody serves, and a broken connection → recorded and told, too', async () => {
+    const told: RecordedRequest[] = [];
+    const { fake, call } = makeFake({ onRequest: (request) => told.push(request) });
+    await call('GET', '/nothing');
+    fake.fail('couriers.list', { kind: 'reset' });
+    await call('GET', '/couriers').catch(() => {});
+    expect(told).toMatchObject([
+      { endpoint: undefined, status: 404, error: { code: 'path_not_found' } },
+      { endpoint: 'couriers.list', status: null, failure: 'reset', error: undefined },
+    ]);
+    expect(fake.requests).toEqual(told);
+  });
+
+  it('historyLimit 2 and three requests → the latest two', async () => {
+    const { fake, call } = makeFake({ historyLimit: 2 });
+    for (const id of ['a', 'b', 'c']) await call('GET', `/trackers/${id}`);
+    expect(fake.requests.map(({ path }) => path)).toEqual(['/public/v1/trackers/b', '/public/v1/trackers/c']);
+  });
+});
+
+describe('the table of countries', () => {
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+  const pairs = letters.flatMap((first) => letters.map((second) => first + second));
+
+  it('every alpha-2 code → a region that Intl can name, and one alpha-3 code', () => {
+    const known = pairs.filter((code) => toAlpha2(code) === code);
+    const names = new Intl.DisplayNames('en', { type: 'region' });
+    expect(known).toHaveLength(250);
+    expect(known.filter((code) => names.of(code) === code)).toEqual([]);
+    const found = pairs.flatMap((pair) => letters.flatMap((third) => toAlpha2(pair + third) ?? []));
+    expect(found.sort()).toEqual(known);
+  });
+
+  it.each(['CHN CN', 'DEU DE', 'GBR GB', 'AUT AT', 'AUS AU', 'XKX XK', 'fra FR'])(
+    '%s → the same country',
+    (codes) => {
+      const [alpha3 = '', alpha2] = codes.split(' ');
+      expect(toAlpha2(alpha3)).toBe(alpha2);
+    },
+  );
+});

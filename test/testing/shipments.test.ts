@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
+import { parseOccurrenceDatetime } from '../../src/events/occurrence-datetime.ts';
+import type { PlayName } from '../../src/testing/index.ts';
+import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
+
+const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
+const HOUR_MS = 3_600_000;
+const PLAYS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'never-found'];
+
+describe('fake.shipment', () => {
+  it.each(['', 'AB', '12345', 'with space'])('%j, no tracking number → ConfigurationError', (number) => {
+    expect(() => makeFake().fake.shipment(number)).toThrow(ConfigurationError);
+  });
+
+  it('addEvent without fields, number in any case → an event in transit, now, on the clock of the fake', () => {
+    const { fake } = makeFake();
+    fake.shipment(NUMBER.toLowerCase()).addEvent();
+    expect(fake.shipment(NUMBER).events).toEqual([
+      {
+        eventId: expect.any(String),
+        trackingNumber: NUMBER,
+        eventTrackingNumber: NUMBER,
+        status: 'In transit',
+        occurrenceDatetime: '2026-03-10T12:00:00Z',
+        order: 0,
+        location: null,
+        sourceCode: null,
+        courierCode: null,
+        statusCode: 'transit_handover',
+        statusCategory: 'transit',
+        statusMilestone: 'in_transit',
+      },
+    ]);
+  });
+
+  it.each([
+    [
+      'a milestone',
+      { statusMilestone: 'exception' },
+      { statusCode: 'delivery_exception', statusCategory: 'exception', status: 'Delivery exception' },
+    ],
+    ['a milestone nobody knows yet', { statusMilestone: 'beamed_up' }, { statusMilestone: 'beamed_up' }],
+    [
+      'fields that win over defaults',
+      { eventId: 'mine', occurrenceDatetime: '2026-03-04', order: 9, status: 'Da', location: 'Beijing' },
+      { eventId: 'mine', occurrenceDatetime: '2026-03-04', order: 9, status: 'Da', location: 'Beijing' },
+    ],
+  ])('%s → %#', (_, input, event) => {
+    expect(makeFake().fake.shipment(NUMBER).addEvent(input).events).toMatchObject([event]);
+  });
+
+  it('an event without a courier → that of the event before', () => {
+    const { events } = makeFake().fake.shipment(NUMBER).addEvent({ courierCode: 'fr-post' }).addEvent();
+    expect(events[1]).toMatchObject({ courierCode: 'fr-post', sourceCode: 'fr-post' });
+  });
+
+  it('deliver → a delivered event, and tracking goes on', () => {
+    const shipment = makeFake().fake.shipment(NUMBER).deliver();
+    expect(shipment.events).toMatchObject([{ statusMilestone: 'delivered' }]);
+    expect(shipment.isTracked).toBe(true);
+  });
+
+  it('stopTracking before a tracker exists → the first one stops with its first results, a later one is tracked', async () => {
+    const { fake, create, advance } = makeFake();
+    fake.shipment(NUMBER).deliver().stopTracking();
+    expect((await create()).body.data.tracker.isTracked).toBe(true);
+    advance(2000);
+    await create({ shipmentReference: 'again' });
+    advance(2000);
+    expect(fake.trackers).toMatchObject([{ isTracked: false }, { isTracked: true }]);
+  });
+
+  it('isTracked of a number → true as long as one of its trackers is; other numbers are not concerned', async () => {
+    const { fake, create, createId } = makeFake();
+    const id = await createId();
+    await create({ shipmentReference: 'another' });
+    await create({ trackingNumber: OTHER_NUMBER });
+    fake.shipment({ trackerId: id }).stopTracking();
+    expect([fake.shipment({ trackerId: id }).isTracked, fake.shipment(NUMBER).isTracked]).toEqual([
+      false,
+      true,
+    ]);
+    fake.shipment(NUMBER).stopTracking();
+    expect([fake.shipment(NUMBER).isTracked, fake.shipment(OTHER_NUMBER).isTracked]).toEqual([false, true]);
+  });
+
+  it('update → fields of the shipment, add-ons included; nothing for a tracker that has stopped', async () => {
+    const { fake, track } = makeFake();
+    const shipment = fake
+      .shipment(NUMBER)
+      .addEvent()
+      .update({ recipient: { city: 'Paris' } })
+      .update({ delivery: { aiPredictiveDeliveryDate: '2026-03-12' } });
+    const cityOf = async () => (await track()).body.data.trackings[0].shipment;
+    expect(await cityOf()).toMatchObject({
+      recipient: { city: 'Paris' },
+      delivery: { service: null, aiPredictiveDeliveryDate: '2026-03-12' },
+    });
+    shipment.stopTracking().update({ recipient: { city: 'Rome' } });
+    expect(await cityOf()).toMatchObject({ recipient: { city: 'Paris' } });
+  });
+});
+
+describe('fake.shipment({ trackerId })', () => {
+  async function withTwo() {
+    const made = makeFake();
+    const first = await made.createId();
+    const second = await made.createId({ shipmentReference: 'another' });
+    const search = async () =>
+      (await made.call('GET', `/trackers/search/${NUMBER}/results`)).body.data.trackings;
+    return { ...made, first, second, search };
+  }
+
+  it('a verb → nothing for another tracker of the same shipment', async () => {
+    const { fake, first, second } = await withTwo();
+    fake.shipment({ trackerId: first }).addEvent({ eventId: 'a' }).proveDelivery();
+    expect(fake.shipment({ trackerId: first }).events).toMatchObject([{ eventId: 'a' }]);
+    expect(fake.shipment({ trackerId: second }).events).toEqual([]);
+    expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId))).toEqual(new Set([first]));
+  });
+
+  it('update → the shipment of that tracker only', async () => {
+    const { fake, first, search } = await withTwo();
+    const paris = { recipient: { city: 'Paris' } };
+    fake.shipment(NUMBER).addEvent().update(paris);
+    fake.shipment({ trackerId: first }).update({ recipient: { city: 'Rome' } });
+    expect((await search()).map(({ shipment }) => shipment.recipient?.city)).toEqual(['Rome', 'Paris']);
+  });
+
+  it('a stopped tracker → learns nothing', async () => {
+    const { fake, first } = await withTwo();
+    const shipment = fake.shipment({ trackerId: first }).stopTracking().addEvent().proveDelivery();
+    expect([shipment.events, fake.webhooks.pending]).toEqual([[], []]);
+  });
+
+  it('an id that no tracker has → ConfigurationError', () => {
+    expect(() => makeFake().fake.shipment({ trackerId: 'nobody' })).toThrow(ConfigurationError);
+  });
+
+  it('trackers that agree on courier, countries and date → one shipment with the same ids; others → their own', async () => {
+    const { fake, create, search, advance } = await withTwo();
+    await create({ destinationCountryCode: 'US' });
+    fake.shipment(NUMBER).addEvent();
+    advance(2000);
+    const [first, second, third] = await search();
+    expect(second?.shipment.shipmentId).toBe(first.shipment.shipmentId);
+    expect(second?.events).toEqual(first.events);
+    expect(third?.shipment.shipmentId).not.toBe(first.shipment.shipmentId);
+    expect(third?.events[0]?.eventId).not.toBe(first.events[0]?.eventId);
+  });
+});
+
+describe('fake.play', () => {
+  it.each([
+    ['delivered', 'delivered', 6],
+    ['exception', 'exception', 7],
+    ['customs', 'delivered', 9],
+  ] as const)('%s at once → the last event says %s, and tracking stops', (name, statusMilestone, count) => {
+    const { events, isTracked } = makeFake().fake.play(NUMBER, name, AT_ONCE);
+    expect(events.at(-1)).toMatchObject({ statusMilestone });
+    expect([events.length, isTracked]).toEqual([count, false]);
+  });
+
+  it('customs → held and cleared on the way', () => {
+    const codes = makeFake()
+      .fake.play(NUMBER, 'customs', AT_ONCE)
+      .events.map(({ statusCode }) => statusCode);
+    expect(codes.filter((code) => code?.startsWith('customs_'))).toEqual([
+      'customs_received',
+      'customs_exception',
+      'customs_cleared',
+    ]);
+  });
+
+  it('never-found → no event, and tracking stops after 30 days', () => {
+    const { fake, advance } = makeFake();
+    const shipment = fake.play(NUMBER, 'never-found');
+    advance(30 * DAY_MS - 1);
+    expect(shipment.isTracked).toBe(true);
+    advance(1);
+    expect([shipment.isTracked, shipment.events]).toEqual([false, []]);
+  });
+
+  it.each([
+    [undefined, 5 * HOUR_MS],
+    [60, 5 * 60_000],
+  ])('speed %s → the second event comes after %i ms', (speed, waitMs) => {
+    const { fake, advance } = makeFake();
+    const shipment = fake.play(NUMBER, 'delivered', speed === undefined ? {} : { speed });
+    advance(waitMs - 1);
+    expect(shipment.events).toHaveLength(1);
+    advance(1);
+    expect(shipment.events).toHaveLength(2);
+  });
+
+  it('the speed of the options → used when the play has none', () => {
+    expect(makeFake(AT_ONCE).fake.play(NUMBER, 'delivered').isTracked).toBe(false);
+  });
+
+  it('a play under way → its webhooks are queued as its events are discovered', async () => {
+    const { fake, create, advance } = makeFake();
+    fake.play(NUMBER, 'delivered');
+    await create();
+    advance(4 * DAY_MS);
+    const counts = fake.webhooks.pending.map(({ item }) => ('events' in item ? item.events.length : 0));
+    expect(counts).toEqual([1, 1, 1, 1, 1, 1]);
+  });
+
+  it.each([1, 60, 1e6, Number.POSITIVE_INFINITY])(
+    'speed %d → no event lies in the future when it is seen',
+    (speed) => {
+      const { fake, clock, advance } = makeFake();
+      const shipment = fake.play(NUMBER, 'exception', { speed });
+      const seen = new Map<string, number>();
+      for (let step = 0; step < 50; step += 1) {
+        for (const { occurrenceDatetime } of shipment.events)
+          if (occurrenceDatetime?.endsWith('Z') && !seen.has(occurrenceDatetime))
+            seen.set(occurrenceDatetime, clock.nowMs);
+        advance((6 * DAY_MS) / speed / 50);
+      }
+      expect(seen.size).toBe(3);
+      for (const [occurred, seenAtMs] of seen) expect(Date.parse(occurred)).toBeLessThanOrEqual(seenAtMs);
+    },
+  );
+
+  it('a delivered play → its times are written in every style couriers use', () => {
+    const { events } = makeFake().fake.play(NUMBER, 'delivered', AT_ONCE);
+    const times = events.map(({ occurrenceDatetime }) => occurrenceDatetime ?? '');
+    expect(times[0]).toMatch(/T\d\d:00:00\+08:00$/);
+    expect(new Set(times.map((time) => parseOccurrenceDatetime(time)?.kind)).size).toBe(4);
+  });
+
+  it.each(PLAYS)('%s, begun at any hour of the day → results tell the story in its order', async (name) => {
+    for (let hour = 0; hour < 24; hour += 1) {
+      const { fake, createId, call, advance } = makeFake(AT_ONCE);
+      const id = await createId();
+      advance(hour * HOUR_MS);
+      fake.play(NUMBER, name);
+      const { body } = await call('GET', `/trackers/${id}/results`);
+      const orders = body.data?.trackings[0].events.map(({ order }) => order) ?? [];
+      expect(orders).toEqual([...orders.keys()].reverse());
+    }
+  });
+
+  it.each([0, 0.5, -1, Number.NaN])('speed %d → ConfigurationError', (speed) => {
+    expect(() => makeFake().fake.play(NUMBER, 'delivered', { speed })).toThrow(ConfigurationError);
+  });
+
+  it('an unknown play → ConfigurationError', () => {
+    // What a caller without types could pass.
+    const play = makeFake().fake.play as (trackingNumber: string, name: string) => unknown;
+    expect(() => play(NUMBER, 'hamlet')).toThrow(ConfigurationError);
+  });
+});
+
+describe('the play of the options', () => {
+  it('never-found, at once → the tracker is given up where its first results would come', async () => {
+    const { fake, create, advance } = makeFake({ play: 'never-found', ...AT_ONCE });
+    await create();
+    expect(fake.trackers).toMatchObject([{ isTracked: true }]);
+    advance(2000);
+    expect(fake.trackers).toMatchObject([{ isTracked: false }]);
+  });
+
+  it('two plays and three new numbers → the plays take turns', async () => {
+    const { fake, create } = makeFake({ play: ['exception', 'never-found'], ...AT_ONCE });
+    const numbers = [NUMBER, 'LA680658838NL', 'LA680658839NL'];
+    for (const trackingNumber of numbers) await create({ trackingNumber });
+    const milestones = numbers.map((number) => fake.shipment(number).events.at(-1)?.statusMilestone);
+    expect(milestones).toEqual(['exception', undefined, 'exception']);
+  });
+
+  it('a shipment the test has touched → left alone', async () => {
+    const { fake, create } = makeFake({ play: 'delivered' });
+    fake.shipment(NUMBER).update({});
+    await create();
+    expect(fake.shipment(NUMBER).events).toEqual([]);
+  });
+});

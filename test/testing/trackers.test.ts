@@ -1,0 +1,387 @@
+import { describe, expect, it } from 'vitest';
+import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal, START_MS } from './make-fake.ts';
+
+const dayBefore = (days: number) => new Date(START_MS - days * DAY_MS).toISOString().slice(0, 10);
+
+describe('POST /trackers', () => {
+  it('a new number → 201 and a tracker, its number in upper case and its couriers as a list', async () => {
+    const input = {
+      trackingNumber: NUMBER.toLowerCase(),
+      shipmentReference: 'order 7',
+      clientTrackerId: 'mine',
+      courierCode: 'us-post',
+    };
+    const { status, body } = await makeFake().create(input);
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      data: {
+        tracker: {
+          ...input,
+          trackerId: expect.any(String),
+          trackingNumber: NUMBER,
+          courierCode: ['us-post'],
+          isSubscribed: true,
+          isTracked: true,
+          createdAt: '2026-03-10T12:00:00.000Z',
+        },
+      },
+    });
+  });
+
+  it('no tracking number → 400 missing_mandatory_field', async () => {
+    const { call } = makeFake();
+    const response = await call('POST', '/trackers', {});
+    expect(response.status).toBe(400);
+    expect(response.body).toEqual({
+      errors: [{ code: 'missing_mandatory_field', message: expect.stringContaining('trackingNumber') }],
+      data: null,
+    });
+  });
+
+  it.each([
+    ['too short', { trackingNumber: 'AB12' }],
+    ['too long', { trackingNumber: 'A'.repeat(51) }],
+    ['a character that is not allowed', { trackingNumber: 'AB 12345' }],
+    ['an ascending digit run', { trackingNumber: '123456789' }],
+    ['no string', { trackingNumber: 12_345_678 }],
+    ['four courier codes', { courierCode: ['a', 'b', 'c', 'd'] }],
+    ['a client tracker id of 101 characters', { clientTrackerId: 'x'.repeat(101) }],
+    ['a shipment reference of 101 characters', { shipmentReference: 'x'.repeat(101) }],
+    ['a country of four letters', { originCountryCode: 'FRAN' }],
+    ['an alpha-2 code of no country', { originCountryCode: 'XX' }],
+    ['an alpha-3 code of no country', { destinationCountryCode: 'XXX' }],
+    ['an empty post code', { destinationPostCode: '' }],
+    ['a post code of 33 characters', { destinationPostCode: '1'.repeat(33) }],
+    ['a date that does not exist', { shippingDate: '2026-02-30' }],
+    ['no e-mail address', { recipient: { email: 'nobody' } }],
+    ['a recipient name of 101 characters', { recipient: { name: 'x'.repeat(101) } }],
+    ['a restriction to four couriers', { settings: { restrictTrackingToCourierCode: ['a', 'b', 'c', 'd'] } }],
+  ])('%s → 400 validation_error, and no tracker', async (_, input) => {
+    const { fake, create } = makeFake();
+    expect(refusal(await create(input))).toEqual([400, 'validation_error']);
+    expect(fake.trackers).toEqual([]);
+  });
+
+  it('two broken rules → both are told', async () => {
+    const { body } = await makeFake().create({ clientTrackerId: 'x'.repeat(101), destinationPostCode: '' });
+    expect(body.errors).toHaveLength(2);
+  });
+
+  it.each([
+    ['{', 'parsing_error'],
+    ['', 'parsing_error'],
+    ['null,', 'parsing_error'],
+    ['null', 'validation_error'],
+    ['[]', 'validation_error'],
+    ['"text"', 'validation_error'],
+    ['7', 'validation_error'],
+  ])('the body %j → 400 %s', async (text, code) => {
+    expect(refusal(await makeFake().call('POST', '/trackers', text))).toEqual([400, code]);
+  });
+
+  it.each([
+    ['180 days ago', dayBefore(180), [201, undefined]],
+    ['181 days ago', dayBefore(181), [400, 'shipping_date_outdated']],
+    ['181 days ago in its zone, 180 in UTC', `${dayBefore(181)}T23:00:00-05:00`, [201, undefined]],
+    [
+      '180 days ago in its zone, 181 in UTC',
+      `${dayBefore(180)}T01:30:00+02:00`,
+      [400, 'shipping_date_outdated'],
+    ],
+  ])('shipped %s on the clock of the fake → %j', async (_, shippingDate, outcome) => {
+    expect(refusal(await makeFake().create({ shippingDate }))).toEqual(outcome);
+  });
+
+  it('a clock years behind that of the machine → a date of its time is taken', async () => {
+    const { create } = makeFake({ now: () => Date.UTC(2001, 0, 10) });
+    expect((await create({ shippingDate: '2001-01-09' })).status).toBe(201);
+  });
+
+  it('the quota used up → 403 quota_limit_reached, and reuse still works', async () => {
+    const { create, createId } = makeFake({ plans: { perShipment: { quota: 1 } } });
+    const first = await createId();
+    expect(refusal(await create({ shipmentReference: 'another' }))).toEqual([403, 'quota_limit_reached']);
+    expect(await createId()).toBe(first);
+  });
+
+  it('no per-shipment plan → 422 no_active_subscription', async () => {
+    const { create } = makeFake({ plans: { perShipment: false } });
+    expect(refusal(await create())).toEqual([422, 'no_active_subscription']);
+  });
+
+  it('unknown fields → ignored, and the tracker is created', async () => {
+    const input = {
+      insuredValue: 12,
+      courierCodes: ['us-post'],
+      recipient: { phone: '1' },
+      settings: { x: 1 },
+    };
+    const { status, body } = await makeFake().create(input);
+    expect([status, body.data.tracker.trackingNumber]).toEqual([201, NUMBER]);
+  });
+});
+
+describe('GET /trackers/{trackerId}', () => {
+  it.each([
+    ['its id', (id: string) => id],
+    ['its id and searchBy', (id: string) => `${id}?searchBy=trackerId`],
+    ['the id of the client', () => `${encodeURIComponent('order/7 é')}?searchBy=clientTrackerId`],
+  ])('%s → 200 and the tracker', async (_, buildPath) => {
+    const { call, createId } = makeFake();
+    const id = await createId({ clientTrackerId: 'order/7 é' });
+    const { status, body } = await call('GET', `/trackers/${buildPath(id)}`);
+    expect([status, body.data.tracker.trackerId]).toEqual([200, id]);
+  });
+
+  it.each([
+    ['mine', 404, 'tracker_not_found'],
+    ['nobody?searchBy=clientTrackerId', 404, 'tracker_not_found'],
+    ['mine?searchBy=trackingNumber', 400, 'validation_error'],
+    ['nobody/results', 404, 'tracker_not_found'],
+  ])('%s → %i %s', async (path, status, code) => {
+    const { call, create } = makeFake();
+    await create({ clientTrackerId: 'mine' });
+    expect(refusal(await call('GET', `/trackers/${path}`))).toEqual([status, code]);
+  });
+});
+
+describe('GET /trackers', () => {
+  it.each([
+    ['page=1&limit=2', ['0', '1']],
+    ['page=2&limit=2', ['2']],
+    ['page=3&limit=2', []],
+    ['page=1&limit=2&sort=-1', ['2', '1']],
+    ['page=1&limit=2&sort=1', ['0', '1']],
+  ])('three trackers and %s → %j', async (query, references) => {
+    const { call, create } = makeFake();
+    for (const shipmentReference of ['0', '1', '2']) await create({ shipmentReference });
+    const { status, body } = await call('GET', `/trackers?${query}`);
+    expect(status).toBe(200);
+    expect(body.data.trackers.map(({ shipmentReference }) => shipmentReference)).toEqual(references);
+  });
+
+  it('an archived tracker → still listed, with isSubscribed and isTracked false', async () => {
+    const { call, createId } = makeFake();
+    await call('PATCH', `/trackers/${await createId()}`, { isSubscribed: false });
+    const { body } = await call('GET', '/trackers?page=1&limit=10');
+    expect(body.data.trackers).toMatchObject([{ isSubscribed: false, isTracked: false }]);
+  });
+
+  it.each([
+    ['page=1', 'missing_mandatory_field'],
+    ['limit=10', 'missing_mandatory_field'],
+    ['page=0&limit=1', 'validation_error'],
+    ['page=1&limit=0', 'validation_error'],
+    ['page=1&limit=501', 'validation_error'],
+    ['page=x&limit=1', 'validation_error'],
+    ['page=1.5&limit=1', 'validation_error'],
+    ['page=1&limit=1&sort=2', 'validation_error'],
+  ])('%s → 400 %s', async (query, code) => {
+    expect(refusal(await makeFake().call('GET', `/trackers?${query}`))).toEqual([400, code]);
+  });
+});
+
+describe('PATCH /trackers/{trackerId}', () => {
+  async function withTracker(input: object = {}) {
+    const made = makeFake();
+    const id = await made.createId(input);
+    const results = () => made.call('GET', `/trackers/${id}/results`);
+    const getMine = async () =>
+      (await made.call('GET', '/trackers/mine?searchBy=clientTrackerId')).body.data.tracker.trackerId;
+    return {
+      ...made,
+      id,
+      results,
+      getMine,
+      patch: (body: unknown) => made.call('PATCH', `/trackers/${id}`, body),
+    };
+  }
+
+  it.each([
+    ['courierCode', { courierCode: ['us-post'] }, { courierCode: 'us-post' }],
+    ['originCountryCode', { originCountryCode: 'CHN' }, { originCountryCode: 'CN' }],
+    ['destinationCountryCode', { destinationCountryCode: 'USA' }, { destinationCountryCode: 'US' }],
+    ['destinationPostCode', { destinationPostCode: '94901' }, { destinationPostCode: '94901' }],
+    ['shippingDate', { shippingDate: '2026-03-01T08:00:00Z' }, { shippingDate: '2026-03-01' }],
+  ])('%s → changed, and takes part in duplicate matching', async (_, change, same) => {
+    const { patch, createId, id } = await withTracker();
+    expect((await patch(change)).status).toBe(200);
+    expect(await createId(same)).toBe(id);
+    expect(await createId()).not.toBe(id);
+  });
+
+  it('isSubscribed false → archived and not tracked, under either id; true → tracked again', async () => {
+    const { call, patch } = await withTracker({ clientTrackerId: 'mine' });
+    const archived = await call('PATCH', '/trackers/mine?searchBy=clientTrackerId', { isSubscribed: false });
+    expect(archived.body.data.tracker).toMatchObject({ isSubscribed: false, isTracked: false });
+    expect((await patch({ isSubscribed: true })).body.data.tracker.isTracked).toBe(true);
+  });
+
+  it('isSubscribed true when its client tracker id was taken meanwhile → 400 tracker_conflict', async () => {
+    const { patch, create } = await withTracker({ clientTrackerId: 'mine' });
+    await patch({ isSubscribed: false });
+    await create({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
+    expect(refusal(await patch({ isSubscribed: true }))).toEqual([400, 'tracker_conflict']);
+  });
+
+  it.each([
+    ['originCountryCode', { originCountryCode: 'CN' }, [400, 'tracker_not_updatable']],
+    ['destinationPostCode', { destinationPostCode: '94901' }, [200, undefined]],
+    ['isSubscribed', { isSubscribed: false }, [200, undefined]],
+  ])('%s after data was gathered → %j', async (_, change, outcome) => {
+    const { fake, patch } = await withTracker();
+    fake.shipment(NUMBER).addEvent();
+    expect(refusal(await patch(change))).toEqual(outcome);
+  });
+
+  it('isSubscribed true after a stop without archiving → still stopped', async () => {
+    const { fake, patch } = await withTracker();
+    fake.shipment(NUMBER).stopTracking();
+    expect((await patch({ isSubscribed: true })).body.data.tracker.isTracked).toBe(false);
+  });
+
+  it('archived before its first results, then active again → they come as late as for a new tracker', async () => {
+    const { fake, results, patch, advance } = await withTracker();
+    await patch({ isSubscribed: false });
+    fake.shipment(NUMBER).addEvent();
+    advance(10_000);
+    await patch({ isSubscribed: true });
+    expect((await results()).status).toBe(404);
+    advance(2000);
+    expect((await results()).status).toBe(200);
+  });
+
+  it.each([
+    ['no field', {}, 'validation_error'],
+    ['isSubscribed as text', { isSubscribed: 'no' }, 'validation_error'],
+    ['a country that does not exist', { originCountryCode: 'XX' }, 'validation_error'],
+    ['a date older than 180 days', { shippingDate: dayBefore(181) }, 'shipping_date_outdated'],
+  ])('%s → 400 %s', async (_, body, code) => {
+    const { patch } = await withTracker();
+    expect(refusal(await patch(body))).toEqual([400, code]);
+  });
+
+  it.each([{ insuredValue: 12 }, { trackingNumber: OTHER_NUMBER }])('%j alone → ignored', async (body) => {
+    const { fake, patch } = await withTracker();
+    const [before] = fake.trackers;
+    const response = await patch(body);
+    expect([response.status, response.body.data.tracker]).toEqual([200, before]);
+  });
+
+  it('archived trackers of one client tracker id → the one that took it last is found by it', async () => {
+    const { call, patch, createId, id, getMine } = await withTracker({ clientTrackerId: 'mine' });
+    await patch({ isSubscribed: false });
+    expect(await getMine()).toBe(id);
+    const second = await createId({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
+    expect(await getMine()).toBe(second);
+    await call('PATCH', `/trackers/${second}`, { isSubscribed: false });
+    await patch({ isSubscribed: true });
+    expect(await getMine()).toBe(id);
+  });
+
+  it('an unknown tracker → 404 tracker_not_found', async () => {
+    const response = await makeFake().call('PATCH', '/trackers/nobody', { isSubscribed: false });
+    expect(refusal(response)).toEqual([404, 'tracker_not_found']);
+  });
+
+  it('the field a courier asked for → its results come, and are pushed', async () => {
+    const { fake, results, patch } = await withTracker({
+      courierCode: 'nl-post',
+      destinationCountryCode: 'US',
+    });
+    fake.shipment(NUMBER).addEvent();
+    expect((await results()).status).toBe(404);
+    await patch({ destinationPostCode: '94901' });
+    expect((await results()).status).toBe(200);
+    expect(fake.webhooks.pending).toHaveLength(1);
+  });
+});
+
+describe('POST /trackers/bulk', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ trackingNumber: `RR${100_000_000 + index}CN` }));
+  const bulk = (items: unknown, made = makeFake()) => made.call('POST', '/trackers/bulk', items);
+
+  it('new items → 201, status success, all created', async () => {
+    const { status, body } = await bulk(many(2));
+    expect(status).toBe(201);
+    expect(body).toMatchObject({
+      status: 'success',
+      summary: { totalInputs: 2, totalCreated: 2, totalExisting: 0, totalErrors: 0 },
+      data: [
+        { itemStatus: 'created', inputData: many(2)[0], tracker: { isTracked: true }, errors: null },
+        { itemStatus: 'created', inputData: many(2)[1], errors: null },
+      ],
+      error: null,
+    });
+  });
+
+  it('an item that exists, and one that comes twice → 201, counted as existing', async () => {
+    const made = makeFake();
+    const trackerId = await made.createId();
+    const { status, body } = await bulk([{ trackingNumber: NUMBER }, ...many(1), ...many(1)], made);
+    expect(status).toBe(201);
+    expect(body.summary).toMatchObject({ totalCreated: 1, totalExisting: 2 });
+    expect(body.data[0]).toMatchObject({ itemStatus: 'existing', tracker: { trackerId } });
+    expect(body.data[2]).toMatchObject({ itemStatus: 'existing' });
+  });
+
+  it('bad items among good ones → 207 partial, with their errors and no tracker', async () => {
+    const made = makeFake();
+    await made.create({ clientTrackerId: 'mine' });
+    const taken = { trackingNumber: OTHER_NUMBER, clientTrackerId: 'mine' };
+    const { status, body } = await bulk([...many(1), { trackingNumber: '12345' }, taken], made);
+    expect(status).toBe(207);
+    expect(body).toMatchObject({
+      status: 'partial',
+      summary: { totalCreated: 1, totalErrors: 2 },
+      data: [
+        {},
+        { itemStatus: 'error', tracker: null, errors: [{ code: 'validation_error' }] },
+        { itemStatus: 'error', errors: [{ code: 'tracker_conflict' }] },
+      ],
+    });
+  });
+
+  it('only bad items → 400, status error, processing_error, with the items', async () => {
+    const response = await bulk([{}, null]);
+    expect(refusal(response)).toEqual([400, 'processing_error']);
+    expect(response.body).toMatchObject({ status: 'error', summary: { totalErrors: 2 }, data: [{}, {}] });
+  });
+
+  it('100 items → 201', async () => {
+    expect((await bulk(many(100))).status).toBe(201);
+  });
+
+  it.each([
+    ['no item', [], 'validation_error'],
+    ['101 items', many(101), 'validation_error'],
+    ['an object', { trackers: many(1) }, 'validation_error'],
+    ['malformed JSON', '[{', 'parsing_error'],
+  ])('%s → 400 in its own envelope, without data', async (_, items, code) => {
+    const { status, body } = await bulk(items);
+    const error = { code, message: expect.any(String) };
+    expect([status, body]).toEqual([400, { status: 'error', summary: null, data: null, error }]);
+  });
+
+  it('an unknown key → 401 in its own envelope', async () => {
+    const { call } = makeFake({ apiKeys: ['right'] });
+    const response = await call('POST', '/trackers/bulk', many(1), { authorization: 'Bearer wrong' });
+    expect(response.status).toBe(401);
+    expect(response.body).toMatchObject({ status: 'error', error: { code: 'auth_invalid_api_key' } });
+  });
+
+  it('more new items than the quota has left → 403 quota_limit_reached, nothing created', async () => {
+    const made = makeFake({ plans: { perShipment: { quota: 2 } } });
+    const response = await bulk(many(3), made);
+    expect([refusal(response), response.body.data]).toEqual([[403, 'quota_limit_reached'], null]);
+    expect(made.fake.trackers).toEqual([]);
+  });
+
+  it('as many new items as the quota has left, beside existing and bad ones → 207', async () => {
+    const made = makeFake({ plans: { perShipment: { quota: 2 } } });
+    await made.create();
+    const items = [{ trackingNumber: NUMBER }, ...many(1), ...many(1), { trackingNumber: '12345' }];
+    expect((await bulk(items, made)).status).toBe(207);
+  });
+});

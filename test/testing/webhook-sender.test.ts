@@ -1,0 +1,372 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { ConfigurationError } from '../../src/errors.ts';
+import { createWebhookSender, type WebhookSenderOptions } from '../../src/testing/index.ts';
+import { settled } from '../support/settled.ts';
+import { makeFake, NUMBER } from './make-fake.ts';
+
+type Receiver = (request: Request) => Response | Promise<Response>;
+
+function respond(status: number, headers: Record<string, string> = {}): Receiver {
+  return () => new Response(null, { status, headers });
+}
+const accept = respond(204);
+const refuse = respond(500);
+/** Refuses the push of event `0`, and accepts all others. */
+const refuseFirst: Receiver = async (request) =>
+  (await request.text()).includes('"eventId":"0"') ? refuse(request) : accept(request);
+
+/** A fake with events `0`, `1`, … waiting to be pushed, and a sender to a receiver. */
+async function makeSender(receiver: Receiver, count = 1, options: Partial<WebhookSenderOptions> = {}) {
+  const made = makeFake();
+  const id = await made.createId({ clientTrackerId: 'mine' });
+  const queue = (eventId: string) => made.fake.shipment(NUMBER).addEvent({ eventId });
+  for (let index = 0; index < count; index += 1) queue(String(index));
+  const bodies: unknown[] = [];
+  const requests: Request[] = [];
+  const target: Receiver = async (request) => {
+    requests.push(request.clone());
+    if (request.method === 'POST') bodies.push(await request.clone().json());
+    return receiver(request);
+  };
+  const sender = createWebhookSender({ target, fake: made.fake, ...options });
+  const sentIds = () => bodies.map((body) => /"eventId":"(\d+)"/.exec(JSON.stringify(body))?.[1]);
+  const readHistory = async () =>
+    (await made.call('GET', `/trackers/${id}/webhook-history/download`)).body.webhooks;
+  return { ...made, id, queue, sender, bodies, requests, sentIds, readHistory };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('sender.flush', () => {
+  it('three pushes → sent in order, one item a request, each once, without a secret', async () => {
+    const { sender, sentIds, bodies, requests } = await makeSender(accept, 3);
+    const report = await sender.flush();
+    expect(sentIds()).toEqual(['0', '1', '2']);
+    expect(bodies[0]).toMatchObject({ trackings: [{ events: [{ eventId: '0' }] }] });
+    expect(requests[0]?.headers.has('authorization')).toBe(false);
+    expect(report).toMatchObject({ items: 3, accepted: 3, lost: 0, sent: [{}, {}, {}] });
+    expect(await sender.flush()).toEqual({ items: 0, accepted: 0, lost: 0, sent: [] });
+  });
+
+  it('a fake that was reset after the sender was made → what is queued from then on is sent', async () => {
+    const { fake, sender, sentIds, createId, queue } = await makeSender(accept, 1);
+    fake.reset();
+    await createId();
+    queue('5');
+    await sender.flush();
+    expect(sentIds()).toEqual(['5']);
+  });
+
+  it('a push that is queued while another is handled → sent too', async () => {
+    const { sender, sentIds, queue } = await makeSender((request) => {
+      if (sentIds().length === 1) queue('7');
+      return accept(request);
+    });
+    await sender.flush();
+    expect(sentIds()).toEqual(['0', '7']);
+  });
+
+  it('onSent → told of each request and what it held, also of a refused one', async () => {
+    const told: unknown[] = [];
+    const { sender } = await makeSender(refuse, 2, {
+      until2xx: { maxAttempts: 2, delayMs: 0 },
+      onSent: ({ attempt, status, succeeded }, pushes) =>
+        told.push([attempt, status, succeeded, pushes.length]),
+    });
+    await sender.flush();
+    expect(told).toEqual([
+      [1, 500, false, 1],
+      [1, 500, false, 1],
+      [2, 500, false, 1],
+      [2, 500, false, 1],
+    ]);
+  });
+
+  it('a secret → sent as a bearer token; JSON says it is JSON', async () => {
+    const { sender, requests } = await makeSender(accept, 1, { secret: 'hush' });
+    await sender.flush();
+    expect(requests[0]?.headers.get('authorization')).toBe('Bearer hush');
+    expect(requests[0]?.headers.get('content-type')).toBe('application/json');
+  });
+
+  it('duplicates 2 → three requests with the same body, one item', async () => {
+    const { sender, bodies } = await makeSender(accept, 1, { duplicates: 2 });
+    expect(await sender.flush()).toMatchObject({ items: 1, accepted: 1 });
+    expect(bodies).toEqual([bodies[0], bodies[0], bodies[0]]);
+  });
+
+  it('shuffle → another order, the same one for the same seed', async () => {
+    const sendShuffled = async (seed: number) => {
+      const { sender, sentIds } = await makeSender(accept, 10, { shuffle: true, seed });
+      await sender.flush();
+      return sentIds();
+    };
+    const order = await sendShuffled(1);
+    expect(order).not.toEqual([...order].sort());
+    expect([...order].sort()).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+    expect(await sendShuffled(1)).toEqual(order);
+    expect(await sendShuffled(2)).not.toEqual(order);
+  });
+
+  it.each([1, 4])('concurrency %i → as many requests at a time', async (concurrency) => {
+    let open = 0;
+    let highest = 0;
+    const slow: Receiver = async (request) => {
+      open += 1;
+      highest = Math.max(highest, open);
+      for (let turn = 0; turn < 50; turn += 1) await null;
+      open -= 1;
+      return accept(request);
+    };
+    const { sender } = await makeSender(slow, 9, { concurrency });
+    await sender.flush();
+    expect(highest).toBe(concurrency);
+  });
+
+  it('itemsPerRequest 2 and three pushes → two requests, one entry each in the history', async () => {
+    const { sender, bodies, readHistory } = await makeSender(accept, 3, { itemsPerRequest: 2 });
+    await sender.flush();
+    expect(bodies).toMatchObject([{ trackings: [{}, {}] }, { trackings: [{}] }]);
+    expect((await readHistory())?.map((entry) => Object(entry).requestBody)).toEqual(bodies.toReversed());
+  });
+
+  it('shape flat → trackerId, clientTrackerId and events; a proof of delivery stays enveloped', async () => {
+    const { sender, bodies, id, fake } = await makeSender(accept, 1, { shape: 'flat', itemsPerRequest: 2 });
+    fake.shipment(NUMBER).proveDelivery();
+    await sender.flush();
+    expect(bodies).toEqual([
+      { trackerId: id, clientTrackerId: 'mine', events: [expect.objectContaining({ eventId: '0' })] },
+      {
+        trackings: [
+          expect.objectContaining({ metadata: expect.objectContaining({ topic: 'tracking/pod' }) }),
+        ],
+      },
+    ]);
+  });
+});
+
+describe('a receiver that does not accept', () => {
+  it('no until2xx → one attempt, the item is lost, the attempt is in the history', async () => {
+    const { sender, readHistory } = await makeSender(refuse);
+    const sent = [{ status: 500, attempt: 1 }];
+    expect(await sender.flush()).toMatchObject({ items: 1, accepted: 0, lost: 1, sent });
+    expect(await readHistory()).toMatchObject([{ status: 'failed', responseStatusCode: '500' }]);
+  });
+
+  it.each<[string, WebhookSenderOptions['until2xx'], number]>([
+    ['until2xx', { delayMs: 0 }, 20],
+    ['maxAttempts 2', { maxAttempts: 2, delayMs: 0 }, 2],
+  ])(
+    '%s and a receiver that never accepts → given up after so many attempts',
+    async (_, until2xx = false, count) => {
+      const { sender } = await makeSender(refuse, 1, { until2xx });
+      const { sent, lost } = await sender.flush();
+      expect([sent.length, lost]).toEqual([count, 1]);
+    },
+  );
+
+  it('until2xx true → the days of the service take about two seconds', async () => {
+    vi.useFakeTimers();
+    const times: number[] = [];
+    const { sender } = await makeSender(refuse, 1, { until2xx: true, onSent: () => times.push(Date.now()) });
+    const report = sender.flush();
+    await vi.advanceTimersByTimeAsync(10_000);
+    await report;
+    const tookMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
+    expect([times.length, Math.round(tookMs / 1000)]).toEqual([20, 2]);
+  });
+
+  it('a push that waits for its repeat → the next one goes meanwhile', async () => {
+    vi.useFakeTimers();
+    const until2xx = { maxAttempts: 2, speed: 1 };
+    const { sender, sentIds } = await makeSender(refuseFirst, 2, { until2xx });
+    const report = sender.flush();
+    await vi.advanceTimersByTimeAsync(14_999);
+    expect(sentIds()).toEqual(['0', '1']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(sentIds()).toEqual(['0', '1', '0']);
+    expect(await report).toMatchObject({ accepted: 1, lost: 1 });
+  });
+
+  it.each([
+    ['in seconds', 10, 6000, () => '60'],
+    ['as a date', 10, 6000, () => new Date(Date.now() + 60_000).toUTCString()],
+    ['shorter than the wait of the service', 1, 15_000, () => '1'],
+    ['of 60 days, longer than a timer holds', 1, 2 ** 31 - 1, () => '5184000'],
+  ])(
+    'Retry-After %s at speed %i → the next attempt after %i ms',
+    async (_form, speed, waitMs, retryAfter) => {
+      vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
+      const busy: Receiver = (request) => respond(503, { 'retry-after': retryAfter() })(request);
+      const { sender, requests } = await makeSender(busy, 1, { until2xx: { maxAttempts: 2, speed } });
+      const report = sender.flush();
+      await vi.advanceTimersByTimeAsync(waitMs - 1);
+      expect(requests).toHaveLength(1);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(requests).toHaveLength(2);
+      await report;
+    },
+  );
+
+  it.each<[string, Receiver, number]>([
+    ['200 that says success: false', () => Response.json({ success: false }), 0],
+    ['a redirect', respond(302), 0],
+    ['an error it throws', () => Promise.reject(new Error('boom')), 0],
+    ['200 with text', () => new Response('ok'), 1],
+    ['202 that says success: true', () => Response.json({ success: true }, { status: 202 }), 1],
+    ['200 with JSON null', () => Response.json(null), 1],
+  ])('%s → %#', async (_, receiver, accepted) => {
+    const { sender } = await makeSender(receiver);
+    expect(await sender.flush()).toMatchObject({ accepted, lost: 1 - accepted });
+  });
+
+  it('a first push that is accepted after the second → history has the newest try first', async () => {
+    vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
+    const statuses = [500, 204, 202];
+    const receiver: Receiver = (request) => {
+      clock.nowMs += 1000;
+      return respond(statuses.shift() ?? 500)(request);
+    };
+    const { sender, clock, readHistory } = await makeSender(receiver, 2, { until2xx: { speed: 1 } });
+    const report = sender.flush();
+    await vi.advanceTimersByTimeAsync(15_000);
+    await report;
+    expect(await readHistory()).toMatchObject(
+      ['202', '204', '500'].map((responseStatusCode) => ({ responseStatusCode })),
+    );
+  });
+
+  it('no answer within timeoutMs → aborted and not accepted; no timer is left', async () => {
+    vi.useFakeTimers();
+    const signals: AbortSignal[] = [];
+    const silent: Receiver = (request) => {
+      signals.push(request.signal);
+      return new Promise(() => {});
+    };
+    const { sender } = await makeSender(silent, 1, { timeoutMs: 15_000 });
+    const report = sender.flush();
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(await report).toMatchObject({ lost: 1, sent: [{ status: null, succeeded: false }] });
+    expect([signals[0]?.aborted, vi.getTimerCount()]).toEqual([true, 0]);
+  });
+});
+
+describe('sender.probe', () => {
+  it.each([
+    [200, true],
+    [204, false],
+    [405, false],
+  ])('%i to HEAD → %s, with no body', async (status, isThere) => {
+    const { sender, requests } = await makeSender(respond(status));
+    expect(await sender.probe()).toBe(isThere);
+    expect([requests[0]?.method, requests[0]?.body]).toEqual(['HEAD', null]);
+  });
+});
+
+describe('sender.start', () => {
+  it('a push queued later → sent at the next look, and reported; stopped → no timer is left', async () => {
+    vi.useFakeTimers();
+    const { sender, queue, sentIds } = await makeSender(accept, 0);
+    const reports: number[] = [];
+    const stop = sender.start({ everyMs: 100, onReport: ({ items }) => reports.push(items) });
+    await vi.advanceTimersByTimeAsync(500);
+    queue('3');
+    await vi.advanceTimersByTimeAsync(100);
+    expect([sentIds(), reports]).toEqual([['3'], [1]]);
+    await stop();
+    queue('4');
+    await vi.advanceTimersByTimeAsync(500);
+    expect([sentIds(), vi.getTimerCount()]).toEqual([['3'], 0]);
+  });
+
+  it('a push that waits for its repeat → later ones are sent meanwhile, and stopping waits for it', async () => {
+    vi.useFakeTimers();
+    const until2xx = { maxAttempts: 2, speed: 1 };
+    const { sender, queue, sentIds } = await makeSender(refuseFirst, 1, { until2xx });
+    const stop = sender.start({ everyMs: 100 });
+    await vi.advanceTimersByTimeAsync(100);
+    queue('1');
+    await vi.advanceTimersByTimeAsync(100);
+    expect(sentIds()).toEqual(['0', '1']);
+    const stopped = stop();
+    await vi.advanceTimersByTimeAsync(15_000);
+    await stopped;
+    expect(sentIds()).toEqual(['0', '1', '0']);
+  });
+
+  it('a push that is queued by every push → a report after each look', async () => {
+    vi.useFakeTimers();
+    const { sender, queue } = await makeSender((request) => {
+      queue('7');
+      return accept(request);
+    });
+    const reports: number[] = [];
+    const stop = sender.start({ everyMs: 100, onReport: ({ items }) => reports.push(items) });
+    await vi.advanceTimersByTimeAsync(300);
+    await stop();
+    expect(reports).toEqual([1, 1, 1]);
+  });
+
+  const fail = () => {
+    throw new Error('no disk');
+  };
+  const rejectLater = async () => fail();
+  it.each<[string, { onSent?: () => unknown; onReport?: () => unknown }]>([
+    ['onSent throws', { onSent: fail }],
+    ['onSent rejects', { onSent: rejectLater }],
+    ['onReport throws', { onReport: fail }],
+    ['onReport rejects', { onReport: rejectLater }],
+  ])('%s → told to the console, the sender goes on and the process lives', async (_title, callbacks) => {
+    vi.useFakeTimers();
+    const write = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    const { onSent, onReport } = callbacks;
+    const { sender, queue, sentIds } = await makeSender(accept, 1, onSent === undefined ? {} : { onSent });
+    const stop = sender.start({ everyMs: 100, ...(onReport === undefined ? {} : { onReport }) });
+    await vi.advanceTimersByTimeAsync(100);
+    queue('1');
+    await vi.advanceTimersByTimeAsync(100);
+    await stop();
+    vi.useRealTimers();
+    await settled();
+    process.off('unhandledRejection', unhandled);
+    const message = '[tracking-client] A callback of the webhook sender failed: no disk';
+    expect(write.mock.calls).toEqual([
+      [message, expect.any(Error)],
+      [message, expect.any(Error)],
+    ]);
+    write.mockRestore();
+    expect(sentIds()).toEqual(['0', '1']);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+});
+
+describe('createWebhookSender with nonsense', () => {
+  it.each([
+    ['no URL', { target: 'nowhere' }],
+    ['a target that cannot be text', { target: Object.create(null) }],
+    ['-1 duplicates', { duplicates: -1 }],
+    ['0 at a time', { concurrency: 0 }],
+    ['0 items a request', { itemsPerRequest: 0 }],
+    ['0 attempts', { until2xx: { maxAttempts: 0 } }],
+    ['a negative delay', { until2xx: { delayMs: -1 } }],
+    ['a misspelt option', { duplicate: 1 }],
+    ['an unknown shape', { shape: 'fla' }],
+    ['a misspelt way to repeat', { until2xx: { maxAttempt: 3 } }],
+    ['until2xx that is text', { until2xx: 'yes' }],
+    ['a speed below 1', { until2xx: { speed: 0.5 } }],
+    ['an empty secret', { secret: '' }],
+    ['shuffle that is text', { shuffle: 'no' }],
+    ['a seed that is an object', { seed: {} }],
+    ['an onSent that is no function', { onSent: 5 }],
+    ['no fake', { fake: undefined }],
+    ['a fake without webhooks', { fake: {} }],
+  ])('%s → ConfigurationError', (_, options) => {
+    // What a caller without types could pass.
+    const create = createWebhookSender as (options: object) => unknown;
+    expect(() => create({ target: accept, fake: makeFake().fake, ...options })).toThrow(ConfigurationError);
+  });
+});
