@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { settled } from '../support/settled.ts';
-import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
+import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
 describe('an announced limit', () => {
   test('above the known one → waiting calls go at once', async () => {
@@ -13,14 +14,10 @@ describe('an announced limit', () => {
   });
 
   test('below the known one → counts at once, calls wait until fewer are out', async () => {
-    const { acquire, clock, sent } = makeLimiter();
+    const { acquire, sent } = makeLimiter();
     const permits = await sent(2, { limit: 10 });
     for (const permit of permits) permit.report({ status: 200, announcedLimit: 2 });
-    const waiting = acquire();
-    await clock.advance(1_009);
-    expect(waiting.state).toBe('waiting');
-    await clock.advance(1);
-    expect(waiting.state).toBe('granted');
+    await expectGrantAfter(1_010, acquire());
   });
 
   test('down while more than that are out → the next goes only when enough have come back', async () => {
@@ -31,46 +28,39 @@ describe('an announced limit', () => {
     permits[1]?.report({ status: 200 });
     await clock.advance(100);
     permits[2]?.report({ status: 200 });
-    const waiting = acquire();
-    await clock.advance(1_010 - 100 - 1);
-    expect(waiting.state).toBe('waiting');
-    await clock.advance(101);
-    expect(waiting.state).toBe('granted');
+    await expectGrantAfter(1_010, acquire());
   });
 
-  test.each([
-    ['0', 0],
-    ['-3', -3],
-    ['NaN', Number.NaN],
-    ['Infinity', Number.POSITIVE_INFINITY],
-    ['2.5', 2.5],
-    ['nothing', undefined],
-  ])('of %s → the limit stays', async (_title, announcedLimit) => {
+  test.each<[string, number, ...Partial<RateLimitFeedback>[]]>([
+    ['0', 3, { announcedLimit: 0, resetMs: 1_000 }],
+    ['-3', 3, { announcedLimit: -3, resetMs: 1_000 }],
+    ['NaN', 3, { announcedLimit: Number.NaN, resetMs: 1_000 }],
+    ['Infinity', 3, { announcedLimit: Number.POSITIVE_INFINITY, resetMs: 1_000 }],
+    ['2.5', 3, { announcedLimit: 2.5, resetMs: 1_000 }],
+    ['nothing', 3, { announcedLimit: undefined, resetMs: 1_000 }],
+    ['7, reset in 1 ms', 7, { announcedLimit: 7, resetMs: 1 }],
+    ['7, reset in 1 s', 7, { announcedLimit: 7, resetMs: 1_000 }],
+    ['7, reset in 1,001 ms', 3, { announcedLimit: 7, resetMs: 1_001 }],
+    ['7, reset in a minute', 3, { announcedLimit: 7, resetMs: 60_000 }],
+    ['7, reset never told', 3, { announcedLimit: 7 }],
+    ['2, reset in 1 s', 2, { announcedLimit: 2, resetMs: 1_000 }],
+    ['2, reset in a minute', 2, { announcedLimit: 2, resetMs: 60_000 }],
+    ['2, reset never told', 2, { announcedLimit: 2 }],
+    ['36,000, so up to five times as much', 15, { announcedLimit: 36_000, resetMs: 1_000 }],
+    [
+      '7, and again with a longer reset',
+      3,
+      { announcedLimit: 7, resetMs: 1 },
+      { announcedLimit: 7, resetMs: 1e6 },
+    ],
+    ['7, then only a longer reset', 3, { announcedLimit: 7, resetMs: 1 }, { resetMs: 1e6 }],
+    ['7, then no headers', 7, { announcedLimit: 7, resetMs: 1_000 }, { status: 503 }],
+    ['2, then 600 with a longer reset', 3, { announcedLimit: 2 }, { announcedLimit: 600, resetMs: 60_000 }],
+    ['2 by a 429', 2, { status: 429, retryAfterMs: 1_000, announcedLimit: 2 }],
+  ])('of %s, where 3 is configured → %d', async (_title, limit, ...responses) => {
     const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit, resetMs: 1_000 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(3);
-  });
-
-  test.each([
-    ['in 1 ms', 1, 7],
-    ['in 1 s', 1_000, 7],
-    ['in 1,001 ms', 1_001, 3],
-    ['in a minute', 60_000, 3],
-    ['never told', undefined, 3],
-  ])('above the configured one, reset %s → %s', async (_title, resetMs, limit) => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 7, resetMs });
+    for (const response of responses) await answered(1, response);
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);
-  });
-
-  test.each([
-    ['in 1 s', 1_000],
-    ['in a minute', 60_000],
-    ['never told', undefined],
-  ])('below the configured one, reset %s → counts', async (_title, resetMs) => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 2, resetMs });
-    expect(limiter.snapshot(bucket)?.limit).toBe(2);
   });
 
   test('of 600 a minute, 300 calls → ten of them leave in the first second', async () => {
@@ -83,42 +73,6 @@ describe('an announced limit', () => {
     }
     await clock.advance(1_000);
     expect(countGranted(calls)).toBe(10);
-  });
-
-  test('far above the configured one → up to five times that', async () => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 36_000, resetMs: 1_000 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(15);
-  });
-
-  test.each([
-    ['that announces the same', { announcedLimit: 7 }],
-    ['that announces no limit', {}],
-  ])('raised, then a response of a longer reset %s → the configured one again', async (_title, feedback) => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 7, resetMs: 1_000 });
-    await answered(1, { ...feedback, resetMs: 3_599_000 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(3);
-  });
-
-  test('raised, then a response without headers → stays raised', async () => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 7, resetMs: 1_000 });
-    await answered(1, { status: 503 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(7);
-  });
-
-  test('lowered, then a higher one of a longer reset → the configured one', async () => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 2 });
-    await answered(1, { announcedLimit: 600, resetMs: 60_000 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(3);
-  });
-
-  test('on a 429 → counts as well', async () => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { status: 429, retryAfterMs: 1_000, announcedLimit: 2 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(2);
   });
 
   test('in the late response to an older request → ignored', async () => {
@@ -138,16 +92,13 @@ describe('an announced limit', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(2);
   });
 
-  test('above maxLimit → the limit rises to maxLimit only', async () => {
+  test.each([
+    [5, 5],
+    [Number.POSITIVE_INFINITY, 10],
+  ])('of 10 with a maxLimit of %d → %d', async (maxLimit, limit) => {
     const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 10, resetMs: 1_000 }, { limit: 3, maxLimit: 5 });
-    expect(limiter.snapshot(bucket)?.limit).toBe(5);
-  });
-
-  test('above the configured one, without a bound of the user → believed', async () => {
-    const { answered, limiter } = makeLimiter();
-    await answered(1, { announcedLimit: 10, resetMs: 1_000 }, { maxLimit: Number.POSITIVE_INFINITY });
-    expect(limiter.snapshot(bucket)?.limit).toBe(10);
+    await answered(1, { announcedLimit: 10, resetMs: 1_000 }, { maxLimit });
+    expect(limiter.snapshot(bucket)?.limit).toBe(limit);
   });
 
   test('for one endpoint → the others keep theirs', async () => {

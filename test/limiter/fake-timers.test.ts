@@ -44,6 +44,7 @@ describe('vitest', () => {
     await vi.advanceTimersByTimeAsync(RETURN_MS - 50);
     expect(call.state).toBe('waiting');
     await vi.advanceTimersByTimeAsync(51);
+    expect(vi.getTimerCount()).toBe(0);
     expect(call.state).toBe('granted');
   });
 

@@ -1,4 +1,4 @@
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import type { AcquireOptions, Permit, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
@@ -18,7 +18,7 @@ export const bucket = {
   endpoint: 'trackers.get',
 } as const;
 
-/** What the helpers below need of the fake timers. */
+/** The fake timers, in short. */
 const clock = {
   now: () => performance.now(),
   wallNow: () => Date.now(),
@@ -75,7 +75,22 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
     for (const permit of await sent(count, overrides)) permit.report({ status: 200, ...feedback });
   }
 
-  return { clock, limiter, acquire, sent, answered };
+  /** How a new call stands once it was asked for: granted at once, waiting, or rejected. */
+  async function tryAcquire(overrides: Partial<AcquireOptions> = {}): Promise<Call['state']> {
+    const call = acquire(overrides);
+    await settled();
+    return call.state;
+  }
+
+  return { clock, limiter, acquire, tryAcquire, sent, answered };
+}
+
+/** Expects that a call waits until so many milliseconds from now, and that it is granted then. */
+export async function expectGrantAfter(ms: number, call: Call): Promise<void> {
+  await clock.advance(ms - 1);
+  expect(call.state).toBe('waiting');
+  await clock.advance(1);
+  expect(call.state).toBe('granted');
 }
 
 /** How many of the calls hold a permit. */

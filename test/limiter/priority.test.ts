@@ -55,14 +55,6 @@ describe('the token that stays free for interactive calls', () => {
     expect(countGranted(calls)).toBe(granted);
   });
 
-  test('background calls queued at a limit of 10 → an interactive call goes at once', async () => {
-    const { acquire } = makeLimiter();
-    for (let call = 0; call < 300; call += 1) acquire({ limit: 10, ...background });
-    const urgent = acquire();
-    await settled();
-    expect(urgent.state).toBe('granted');
-  });
-
   test('the service lowers the limit from 10 to 9 → nothing is held back any more', async () => {
     const { acquire, answered, clock, limiter } = makeLimiter();
     await answered(1, { announcedLimit: 9 }, { limit: 10 });
@@ -71,16 +63,6 @@ describe('the token that stays free for interactive calls', () => {
     await settled();
     expect(limiter.snapshot(bucket)?.limit).toBe(9);
     expect(countGranted(calls)).toBe(9);
-  });
-
-  test('interactive calls take every token as it comes → a background call still gets its turn', async () => {
-    const { acquire } = makeLimiter();
-    const held = [acquire({ limit: 2 }), acquire()];
-    await settled();
-    const urgent = Array.from({ length: 40 }, () => acquire());
-    const patient = acquire(background);
-    const order = await grantOneByOne(held[0], [...urgent, patient]);
-    expect(order.indexOf(patient) + 1).toBe(20);
   });
 });
 
