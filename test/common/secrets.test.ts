@@ -78,12 +78,6 @@ describe('maskCause', () => {
     expect(Object.keys(Object(copy))).not.toContain('stack');
   });
 
-  test('an error without the secret → a copy as well, which says the same', () => {
-    const cause = new TypeError('fetch failed');
-    expect(maskCause(cause, SECRET)).not.toBe(cause);
-    expect(maskCause(cause, SECRET)).toMatchObject({ name: 'TypeError', stack: firstFrames(cause) });
-  });
-
   test('a code or a name with the secret → masked', () => {
     const cause = Object.assign(new Error('failed'), { code: SECRET, name: SECRET });
     expect(maskCause(cause, SECRET)).toMatchObject({ code: '[redacted]', name: '[redacted]' });
@@ -99,16 +93,6 @@ describe('maskCause', () => {
     const copy = maskCause(Object.assign(new Error('failed'), fields), SECRET);
     expect(Object.keys(Object(copy))).toEqual(['name']);
     expect(shown(copy)).not.toContain(SECRET);
-  });
-
-  test('a getter on an error → left out, and it is not run', () => {
-    let runs = 0;
-    const get = () => {
-      runs += 1;
-    };
-    const cause = Object.defineProperty(new Error('failed'), 'held', { enumerable: true, get });
-    expect(maskCause(cause, SECRET)).not.toHaveProperty('held');
-    expect(runs).toBe(0);
   });
 
   test('a chain of seven causes → the first five, each masked', () => {

@@ -74,18 +74,12 @@ describe('messages for rules zod knows by itself', () => {
 });
 
 describe('issues', () => {
-  test('a custom rule with a name of its own → that name is the code', () => {
-    const schema = z.string().refine(() => false, { params: { code: 'too_old' } });
-    expect(issuesOf(schema, 'x')[0]?.code).toBe('too_old');
-  });
-
-  test('a custom rule without one → custom', () => {
-    expect(
-      issuesOf(
-        z.string().refine(() => false),
-        'x',
-      )[0]?.code,
-    ).toBe('custom');
+  test.each([
+    [{ params: { code: 'too_old' } }, 'too_old'],
+    [{}, 'custom'],
+  ])('of a custom rule with %j → the code %s', (options, code) => {
+    const schema = z.string().refine(() => false, options);
+    expect(issuesOf(schema, 'x')[0]?.code).toBe(code);
   });
 
   test('a symbol in the path → its text', () => {
