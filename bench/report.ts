@@ -1,0 +1,44 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+
+/** Where and when figures are measured, and with which versions of the libraries beside ours. */
+export function describeRun(...libraries: readonly string[]): string {
+  const versions = libraries.map((name) => {
+    const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+    const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'));
+    return `${name} ${version}`;
+  });
+  const date = new Date().toISOString().slice(0, 10);
+  const cpu = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}`;
+  return [date, `Node ${process.version.slice(1)}`, cpu, ...versions].join(', ');
+}
+
+/** Writes a file of `results/`, with each case on a line of its own, so that a diff shows what changed. */
+export function writeResult(name: string, result: Readonly<Record<string, unknown>>): void {
+  const fields = Object.entries(result).map(([key, value]) => {
+    const lines = Array.isArray(value) ? value.map((item) => `\n    ${toJson(item)}`) : undefined;
+    return `  ${JSON.stringify(key)}: ${lines ? `[${lines.join(',')}\n  ]` : toJson(value)}`;
+  });
+  writeFileSync(new URL(`./results/${name}`, import.meta.url), `{\n${fields.join(',\n')}\n}\n`);
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part) =>
+    typeof part === 'number' ? Math.round(part * 1_000) / 1_000 : part,
+  );
+}
+
+/**
+ * Puts figures between their two marks in `README.md`.
+ *
+ * @throws Error when the file does not hold the two marks
+ */
+export function writeReadmeFigures(name: string, figures: string): void {
+  const file = new URL('./README.md', import.meta.url);
+  const text = readFileSync(file, 'utf8');
+  const begin = `<!-- ${name} figures: written by the program -->`;
+  const end = `<!-- end of ${name} figures -->`;
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from === -1 || to < from) throw new Error(`Expected bench/README.md to hold the marks of "${name}"`);
+  writeFileSync(file, `${text.slice(0, from)}${begin}\n\n${figures}\n\n${text.slice(to)}`);
+}
