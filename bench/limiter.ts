@@ -1,20 +1,21 @@
 /**
- * Holds this client's limiter against others, on a loopback service that enforces its limit in a process of its own.
+ * Compares the limiter of this client with others, on a loopback service that enforces its limit in a process of its own.
  *
- * `npm run bench:limiter` runs everything three times, takes the medians, and writes `results/limiter.json`, the chart
- * `results/limiter.svg` and the figures in `README.md`. `npx tsx bench/limiter.ts --quick` makes fewer calls, runs once
- * and only prints; `--only <text>` keeps the cases whose name holds the text, and only prints as well.
+ * `npm run bench:limiter` runs everything three times and writes `results/limiter.json`, the chart `results/limiter.svg` and
+ * a table of `README.md`. `-- --quick` makes fewer calls, runs once and only prints; `-- --only <text>` keeps the cases
+ * whose name holds the text, and only prints as well.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { markdownTable } from '../scripts/support/markdown-table.ts';
 import { type Case, CHART_CASE, cases } from './limiter/cases.ts';
 import { drawChart } from './limiter/chart.ts';
 import { type Run, runCase } from './limiter/drive.ts';
-import { comparisonTable, machine, priorityTable, queueTable, summarize } from './limiter/report.ts';
-import { measurePriority, measureQueues } from './limiter/special-cases.ts';
-import { writeReadmeSection } from './readme-section.ts';
+import { measurePriority, type PriorityRun } from './limiter/priority.ts';
+import { describeRun, writeReadmeFigures, writeResult } from './report.ts';
+import { max, median, sum } from './statistics.ts';
 
-/** The services share two cores without slowing each other down: a case makes at most 50 requests a second. */
+/** Two cores serve two cases without delaying either: a case makes at most 50 requests a second. */
 const CASES_AT_ONCE = 2;
 
 const { values } = parseArgs({
@@ -25,66 +26,90 @@ const rounds = values.quick ? 1 : 3;
 const backgroundCalls = values.quick ? 60 : 300;
 const chosen = cases
   .filter(({ name }) => name.includes(values.only ?? ''))
-  .map((each): Case => (values.quick ? shortened(each) : each));
+  .map((each) => (values.quick ? shorten(each) : each));
 
-const runsOf = new Map<string, Run[][]>(chosen.map(({ name }) => [name, []]));
-const queueRounds: Awaited<ReturnType<typeof measureQueues>>[] = [];
-const priorityRuns: Awaited<ReturnType<typeof measurePriority>>[] = [];
-
+const runs = new Map<string, Run[][]>(chosen.map(({ name }) => [name, []]));
+const priorityRuns: PriorityRun[] = [];
 for (let round = 1; round <= rounds; round += 1) {
   for (let index = 0; index < chosen.length; index += CASES_AT_ONCE) {
     const together = chosen.slice(index, index + CASES_AT_ONCE);
     console.error(`Round ${round} of ${rounds}: ${together.map(({ name }) => name).join('; ')}`);
-    await Promise.all(together.map(async (each) => runsOf.get(each.name)?.push(await runCase(each))));
+    await Promise.all(together.map(async (each) => runs.get(each.name)?.push(await runCase(each))));
   }
-  if (values.only !== undefined) continue;
-  console.error(`Round ${round} of ${rounds}: priorities, then queues`);
-  priorityRuns.push(await measurePriority(backgroundCalls));
-  queueRounds.push(await measureQueues());
+  if (values.only === undefined) priorityRuns.push(await measurePriority(backgroundCalls));
 }
 
-const reports = chosen.map((each) => summarize(each, runsOf.get(each.name) ?? []));
-const place = machine();
-const figures = [
-  `Measured on ${place.measuredOn}: Node ${place.node}, ${place.cpu}, ${place.memoryGiB} GiB, ${place.system}; ` +
-    `p-throttle ${place.packages['p-throttle']}, bottleneck ${place.packages.bottleneck}. ` +
-    `${rounds === 1 ? 'One run.' : `Medians of ${rounds} runs.`}`,
-  'Cells: answers of 429 / seconds / percent of the limit.',
-  comparisonTable(reports),
-  ...(values.only === undefined
-    ? [priorityTable(priorityRuns, backgroundCalls), queueTable(queueRounds)]
-    : []),
-].join('\n\n');
-console.log(figures);
-
-if (isComplete) {
-  const [chartRun = []] = runsOf.get(CHART_CASE) ?? [];
-  writeResult('limiter.svg', drawChart(`200 requests, ${CHART_CASE}`, chartRun));
-  const result = {
-    command: 'npm run bench:limiter',
-    machine: place,
-    cases: reports,
-    priorityRuns,
-    queueRounds,
-  };
-  writeResult('limiter.json', `${JSON.stringify(result, rounded, 1)}\n`);
-  writeReadmeSection('limiter figures', figures);
+const measuredOn = describeRun('p-throttle', 'bottleneck');
+const reports = chosen.map((each) => summarize(each, runs.get(each.name) ?? []));
+console.log(`${measuredOn}\n\nCells: responses of 429 / seconds / percent of the limit.\n`);
+console.log(comparisonTable());
+if (values.only === undefined) {
+  const figures = `${priorityTable()}\n\nMeasured on ${measuredOn}.`;
+  console.log(`\n${figures}`);
+  if (isComplete) {
+    const [firstRun = []] = runs.get(CHART_CASE) ?? [];
+    const chart = drawChart(`200 requests, ${CHART_CASE}`, firstRun);
+    writeFileSync(new URL('./results/limiter.svg', import.meta.url), chart);
+    writeResult('limiter.json', { measuredOn, cases: reports });
+    writeReadmeFigures('limiter', figures);
+  }
 }
 
-function shortened(each: Case): Case {
+function shorten(each: Case): Case {
   const { limitChange } = each.server;
-  const calls = Math.max(2 * (each.processes ?? 1) * each.server.limit, each.calls / 4);
-  const server = limitChange
-    ? { ...each.server, limitChange: { ...limitChange, afterRequests: calls / 2 } }
-    : each.server;
-  return { ...each, server, calls };
+  const calls = Math.max(2 * each.server.limit, each.calls / 4);
+  const change = limitChange ? { limitChange: { ...limitChange, afterRequests: calls / 2 } } : {};
+  return { ...each, server: { ...each.server, ...change }, calls };
 }
 
-/** Nobody reads nanoseconds. */
-function rounded(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Math.round(value * 1_000) / 1_000 : value;
+/** The medians of all rounds of a case. */
+function summarize({ name, target }: Case, caseRounds: readonly (readonly Run[])[]) {
+  const names = caseRounds[0]?.map(({ contender }) => contender) ?? [];
+  const measurements = names.map((contender) => {
+    const own = caseRounds.flat().filter((run) => run.contender === contender);
+    const middle = (field: 'refused' | 'seconds' | 'sharePercent') => median(own.map((run) => run[field]));
+    return {
+      contender,
+      median: {
+        refused: middle('refused'),
+        seconds: middle('seconds'),
+        sharePercent: middle('sharePercent'),
+      },
+      lost: sum(own.map(({ lost }) => lost)),
+    };
+  });
+  return { name, target, measurements };
 }
 
-function writeResult(name: string, content: string): void {
-  writeFileSync(new URL(`./results/${name}`, import.meta.url), content);
+function comparisonTable(): string {
+  const names = reports[0]?.measurements.map(({ contender }) => contender) ?? [];
+  const rows = reports.map(({ name, target, measurements }) => {
+    const cells = measurements.map(({ median: { refused, seconds, sharePercent }, lost }) => {
+      const cell = `${refused} / ${seconds.toFixed(1)} / ${sharePercent.toFixed(0)}`;
+      return lost > 0 ? `${cell}, ${lost} lost` : cell;
+    });
+    const ours = measurements[0]?.median;
+    if (!target || !ours) return [name, ...cells, ''];
+    const isReached = ours.refused <= target.refused && ours.sharePercent >= target.sharePercent;
+    const words = `<= ${target.refused}, >= ${target.sharePercent}%`;
+    return [name, ...cells, `${words}: ${isReached ? 'reached' : 'MISSED'}`];
+  });
+  return markdownTable(['Case', ...names, 'Target of this client'], rows);
+}
+
+function priorityTable(): string {
+  const waits = priorityRuns.map(({ waitedMs }) => waitedMs);
+  const head = [
+    `${backgroundCalls} background calls at 10/s`,
+    '429s',
+    'One interactive call waited',
+    'Background',
+  ];
+  const row = [
+    'one token stays free',
+    `${max(priorityRuns.map(({ refused }) => refused))}`,
+    `${median(waits).toFixed(0)} ms in the median, ${max(waits).toFixed(0)} ms at most`,
+    `${median(priorityRuns.map(({ backgroundPercent }) => backgroundPercent)).toFixed(0)}%`,
+  ];
+  return markdownTable(head, [row]);
 }

@@ -1,32 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Bottleneck from 'bottleneck';
 import pThrottle from 'p-throttle';
-import { TrackingClient } from '../../src/client.ts';
+import { TrackingClient } from '../../src/index.ts';
 
-/** Whom a contender talks to, and how fast it may. */
-export interface Target {
+/** The service that a contender talks to, and its limit per second. */
+interface Target {
   readonly baseUrl: string;
   readonly account: string;
   readonly limit: number;
 }
 
-/** A way to keep within a rate limit. */
-export interface Contender {
-  readonly name: string;
-  /** Returns a function that makes one call and resolves once the service accepted it. */
-  readonly open: (target: Target) => () => Promise<unknown>;
-}
-
-const PATH = '/trackers/tracker-1';
+/** Returns a function that makes one call and resolves once the service accepted it. */
+type Open = (target: Target) => () => Promise<unknown>;
 
 async function send({ baseUrl, account }: Target): Promise<Response> {
-  const response = await fetch(baseUrl + PATH, { headers: { authorization: `Bearer ${account}` } });
+  const response = await fetch(`${baseUrl}/trackers/tracker-1`, {
+    headers: { authorization: `Bearer ${account}` },
+  });
   await response.arrayBuffer();
   return response;
 }
 
-/** What is usually built around a limiter that knows nothing of answers: a refused call waits and queues again. */
-function withRetries(limited: () => Promise<Response>): () => Promise<void> {
+/** Repeats a refused call after `Retry-After`, as is usual around a limiter that does not read responses. */
+export function withRetries(limited: () => Promise<Response>): () => Promise<void> {
   return async () => {
     for (;;) {
       const response = await limited();
@@ -36,8 +32,8 @@ function withRetries(limited: () => Promise<Response>): () => Promise<void> {
   };
 }
 
-/** The textbook's token bucket: `limit` tokens, filled evenly, taken when sending. */
-function classicBucket(limit: number): () => Promise<void> {
+/** The token bucket of textbooks: `limit` tokens, filled evenly, one taken for each request. */
+function createClassicBucket(limit: number): () => Promise<void> {
   let tokens = limit;
   let filledAt = performance.now();
   let tail: Promise<void> = Promise.resolve();
@@ -57,47 +53,27 @@ function classicBucket(limit: number): () => Promise<void> {
   };
 }
 
-/** The client as a user has it, on its default options. */
-const trackingClient: Contender = {
-  name: 'tracking-client',
-  open: ({ baseUrl, account, limit }) => {
-    const client = new TrackingClient({
-      baseUrl,
-      apiKey: account,
-      rateLimit: { limits: { 'trackers.get': limit } },
-    });
+/** All contenders in the order of the tables, this client first. */
+export const contenders: Readonly<Record<string, Open>> = {
+  'tracking-client': ({ baseUrl, account, limit }) => {
+    const rateLimit = { limits: { 'trackers.get': limit } };
+    const client = new TrackingClient({ baseUrl, apiKey: account, rateLimit, logLevel: 'error' });
     return () => client.trackers.get('tracker-1');
   },
+  'p-throttle': (target) =>
+    withRetries(pThrottle({ limit: target.limit, interval: 1_000 })(() => send(target))),
+  'p-throttle strict': (target) =>
+    withRetries(pThrottle({ limit: target.limit, interval: 1_000, strict: true })(() => send(target))),
+  bottleneck: (target) => {
+    const bottleneck = new Bottleneck({
+      reservoir: target.limit,
+      reservoirRefreshAmount: target.limit,
+      reservoirRefreshInterval: 1_000,
+    });
+    return withRetries(() => bottleneck.schedule(() => send(target)));
+  },
+  'classic token bucket': (target) => {
+    const take = createClassicBucket(target.limit);
+    return withRetries(() => take().then(() => send(target)));
+  },
 };
-
-/** Everybody, in the order of the tables. */
-export const contenders: readonly Contender[] = [
-  trackingClient,
-  {
-    name: 'p-throttle',
-    open: (target) => withRetries(pThrottle({ limit: target.limit, interval: 1_000 })(() => send(target))),
-  },
-  {
-    name: 'p-throttle strict',
-    open: (target) =>
-      withRetries(pThrottle({ limit: target.limit, interval: 1_000, strict: true })(() => send(target))),
-  },
-  {
-    name: 'bottleneck',
-    open: (target) => {
-      const bottleneck = new Bottleneck({
-        reservoir: target.limit,
-        reservoirRefreshAmount: target.limit,
-        reservoirRefreshInterval: 1_000,
-      });
-      return withRetries(() => bottleneck.schedule(() => send(target)));
-    },
-  },
-  {
-    name: 'classic token bucket',
-    open: (target) => {
-      const take = classicBucket(target.limit);
-      return withRetries(() => take().then(() => send(target)));
-    },
-  },
-];

@@ -1,64 +1,70 @@
-/** The ways in which services are known to count requests per window. */
-export const COUNTING_MODES = ['fixed', 'sliding', 'counter', 'bucket'] as const;
-
 /** `fixed` window, `sliding` log, `counter`: sliding counter over two fixed windows, token `bucket`. */
-export type CountingMode = (typeof COUNTING_MODES)[number];
+export type CountingMode = 'fixed' | 'sliding' | 'counter' | 'bucket';
 
 const WINDOW_MS = 1_000;
 
 /** Counts the requests of one account to one endpoint. Times are in milliseconds of a monotonic clock. */
-export interface Counter {
+export abstract class Counter {
   limit: number;
-  /** Counts a request if the limit allows it. */
-  tryCount(now: number): boolean;
-  /** Requests that the limit still allows right now. */
-  remaining(now: number): number;
-  /** How long until at least one more is allowed, in milliseconds. */
-  resetMs(now: number): number;
-}
-
-/** Windows begin on full seconds; what an account used up is forgotten at the next one. */
-class FixedWindow implements Counter {
-  limit: number;
-  #window = 0;
-  #count = 0;
 
   constructor(limit: number) {
     this.limit = limit;
   }
 
+  /** Counts a request if the limit allows it. */
   tryCount(now: number): boolean {
     if (this.remaining(now) < 1) return false;
-    this.#count += 1;
+    this.count(now);
     return true;
   }
 
+  /** Requests that the limit still allows. */
+  abstract remaining(now: number): number;
+  /** Milliseconds until at least one more request is allowed. */
+  abstract resetMs(now: number): number;
+  protected abstract count(now: number): void;
+}
+
+/** Windows begin on full seconds, and the count starts again in each of them. */
+class FixedWindow extends Counter {
+  #window = 0;
+  #count = 0;
+  #previousCount = 0;
+
   remaining(now: number): number {
     const window = Math.floor(now / WINDOW_MS);
-    if (window !== this.#window) this.#count = 0;
-    this.#window = window;
-    return Math.max(0, this.limit - this.#count);
+    if (window !== this.#window) {
+      this.#previousCount = window === this.#window + 1 ? this.#count : 0;
+      this.#count = 0;
+      this.#window = window;
+    }
+    return Math.max(0, Math.floor(this.limit - this.#count - this.carryOver(this.#previousCount, now)));
   }
 
   resetMs(now: number): number {
     return WINDOW_MS - (now % WINDOW_MS);
   }
+
+  protected count(): void {
+    this.#count += 1;
+  }
+
+  /** How much of the previous window still counts. */
+  protected carryOver(_previousCount: number, _now: number): number {
+    return 0;
+  }
+}
+
+/** Approximates a sliding log: the previous window counts by the part of it that is less than a second ago. */
+class SlidingCounter extends FixedWindow {
+  protected override carryOver(previousCount: number, now: number): number {
+    return previousCount * (1 - (now % WINDOW_MS) / WINDOW_MS);
+  }
 }
 
 /** The strictest way: looks back exactly one window from every request. */
-class SlidingLog implements Counter {
-  limit: number;
+class SlidingLog extends Counter {
   #counted: number[] = [];
-
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  tryCount(now: number): boolean {
-    if (this.remaining(now) < 1) return false;
-    this.#counted.push(now);
-    return true;
-  }
 
   remaining(now: number): number {
     this.#counted = this.#counted.filter((countedAt) => countedAt > now - WINDOW_MS);
@@ -69,57 +75,16 @@ class SlidingLog implements Counter {
     const blocking = this.#counted[this.#counted.length - this.limit];
     return blocking === undefined ? 0 : blocking + WINDOW_MS - now;
   }
-}
 
-/** The cheap approximation of a sliding log: the last fixed window counts by the part of it that is still in view. */
-class SlidingCounter implements Counter {
-  limit: number;
-  #window = 0;
-  #count = 0;
-  #previousCount = 0;
-
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  tryCount(now: number): boolean {
-    if (this.remaining(now) < 1) return false;
-    this.#count += 1;
-    return true;
-  }
-
-  remaining(now: number): number {
-    const window = Math.floor(now / WINDOW_MS);
-    if (window !== this.#window) {
-      this.#previousCount = window === this.#window + 1 ? this.#count : 0;
-      this.#count = 0;
-      this.#window = window;
-    }
-    const stillInView = 1 - (now % WINDOW_MS) / WINDOW_MS;
-    return Math.max(0, Math.floor(this.limit - this.#count - this.#previousCount * stillInView));
-  }
-
-  resetMs(now: number): number {
-    return WINDOW_MS - (now % WINDOW_MS);
+  protected count(now: number): void {
+    this.#counted.push(now);
   }
 }
 
 /** A bucket of `limit` tokens that fills evenly. */
-class FillingBucket implements Counter {
-  limit: number;
-  #tokens: number;
+class FillingBucket extends Counter {
+  #tokens = this.limit;
   #filledAt = 0;
-
-  constructor(limit: number) {
-    this.limit = limit;
-    this.#tokens = limit;
-  }
-
-  tryCount(now: number): boolean {
-    if (this.remaining(now) < 1) return false;
-    this.#tokens -= 1;
-    return true;
-  }
 
   remaining(now: number): number {
     const gained = ((now - this.#filledAt) / WINDOW_MS) * this.limit;
@@ -132,14 +97,13 @@ class FillingBucket implements Counter {
     this.remaining(now);
     return Math.max(0, ((1 - this.#tokens) / this.limit) * WINDOW_MS);
   }
+
+  protected count(): void {
+    this.#tokens -= 1;
+  }
 }
 
-const COUNTERS: Record<CountingMode, new (limit: number) => Counter> = {
-  fixed: FixedWindow,
-  sliding: SlidingLog,
-  counter: SlidingCounter,
-  bucket: FillingBucket,
-};
+const COUNTERS = { fixed: FixedWindow, sliding: SlidingLog, counter: SlidingCounter, bucket: FillingBucket };
 
 export function makeCounter(mode: CountingMode, limit: number): Counter {
   return new COUNTERS[mode](limit);

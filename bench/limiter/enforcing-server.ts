@@ -1,31 +1,25 @@
-/**
- * A service that does nothing but enforce its rate limit, and remembers what it counted and what it refused.
- * Each account (the `Authorization` header) has an allowance of its own per method and path.
- *
- * Alone: `npx tsx bench/limiter/enforcing-server.ts --mode sliding --limit 10 --jitter-ms 80 --port 8080`.
- * `GET /log` with an account's header answers with everything that account sent.
- */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
-import { COUNTING_MODES, type Counter, type CountingMode, makeCounter } from './counting.ts';
+import { fileURLToPath } from 'node:url';
+import { type Counter, type CountingMode, makeCounter } from './counting.ts';
 
 export interface EnforcingServerOptions {
   readonly mode: CountingMode;
-  /** Requests per second that one account may send to one endpoint. */
+  /** Requests per second that one account may send. */
   readonly limit: number;
   /** A request is counted up to this many milliseconds after it arrived, evenly spread. Default 0. */
   readonly jitterMs?: number;
   /** The first request of each connection is counted this many milliseconds later still. Default 0. */
   readonly coldSocketMs?: number;
-  /** Milliseconds between counting and answering. Default 0. */
+  /** Milliseconds between counting and responding. Default 0. */
   readonly handlerMs?: number;
-  /** After so many counted requests of an account, its limit becomes another. */
+  /** After so many accepted requests of an account, its limit becomes another. */
   readonly limitChange?: { readonly afterRequests: number; readonly limit: number };
-  /** Ports to listen on, so that clients need not share connections. 0 picks a free one. Default: one free port. */
-  readonly ports?: readonly number[];
+  /** How many ports to listen on, so that clients need not share connections. Default 1. */
+  readonly ports?: number;
 }
 
 /** One request as the service saw it. */
@@ -36,103 +30,71 @@ export interface LogEntry {
 }
 
 export interface EnforcingServer {
-  /** One base URL a port. */
+  /** One base URL for each port. */
   readonly baseUrls: readonly string[];
   close(): Promise<void>;
 }
 
-interface Account {
-  readonly counters: Map<string, Counter>;
-  readonly log: LogEntry[];
-  accepted: number;
-}
-
-const TRACKER_BODY = JSON.stringify({
-  data: {
-    tracker: {
-      trackerId: 'tracker-1',
-      trackingNumber: 'LA680658838NL',
-      isTracked: true,
-      isSubscribed: true,
-      createdAt: '2026-03-01T11:09:00.000Z',
-    },
-  },
-});
+const TRACKER = {
+  trackerId: 'tracker-1',
+  trackingNumber: 'LA680658838NL',
+  isTracked: true,
+  isSubscribed: true,
+  createdAt: '2026-03-01T11:09:00.000Z',
+};
+const TRACKER_BODY = JSON.stringify({ data: { tracker: TRACKER } });
 const REFUSAL_BODY = JSON.stringify({ errors: [{ code: 'too_many_requests' }], data: null });
 
-/** Starts the service on the loopback interface of this process. */
+/**
+ * Starts a service on the loopback interface that only enforces its rate limit, and remembers what it accepted and refused.
+ * Each account, named by the `Authorization` header, has a limit of its own.
+ */
 export async function startEnforcingServer(options: EnforcingServerOptions): Promise<EnforcingServer> {
-  const accounts = new Map<string, Account>();
+  const { jitterMs = 0, coldSocketMs = 0, handlerMs = 0, limitChange } = options;
+  const accounts = new Map<string, { readonly counter: Counter; readonly log: LogEntry[] }>();
   const knownSockets = new WeakSet<Socket>();
 
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const account = accountOf(accounts, request.headers.authorization ?? '');
-    request.resume();
-    if (request.url === '/log') {
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(account.log));
-      return;
-    }
-    const isCold = !knownSockets.has(request.socket);
-    knownSockets.add(request.socket);
-    const uplinkMs = Math.random() * (options.jitterMs ?? 0) + (isCold ? (options.coldSocketMs ?? 0) : 0);
-    if (uplinkMs > 0) await sleep(uplinkMs);
-    const counter = counterOf(account, `${request.method} ${request.url}`, options);
-    const now = performance.now();
-    const accepted = counter.tryCount(now);
-    account.log.push({ at: now, accepted });
-    if (accepted) account.accepted += 1;
-    const { limitChange } = options;
-    if (limitChange && account.accepted >= limitChange.afterRequests) counter.limit = limitChange.limit;
-    setRateLimitHeaders(response, counter, now, accepted);
-    if (accepted && options.handlerMs) await sleep(options.handlerMs);
-    response.statusCode = accepted ? 200 : 429;
-    response.setHeader('content-type', 'application/json').end(accepted ? TRACKER_BODY : REFUSAL_BODY);
-  }
+  const server = (port: number) =>
+    createServer({ keepAliveTimeout: 120_000 }, async (request, response) => {
+      request.resume();
+      const name = request.headers.authorization ?? '';
+      const account = accounts.get(name) ?? { counter: makeCounter(options.mode, options.limit), log: [] };
+      accounts.set(name, account);
+      const { counter, log } = account;
+      response.setHeader('content-type', 'application/json');
+      if (request.url === '/log') return response.end(JSON.stringify(log));
 
-  const servers = await Promise.all(
-    (options.ports ?? [0]).map(async (port) => {
-      const server = createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
-        serve(request, response).catch((error: unknown) =>
-          response.destroy(error instanceof Error ? error : undefined),
-        );
-      });
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject).listen(port, '127.0.0.1', resolve);
-      });
-      return server;
-    }),
-  );
+      const isCold = !knownSockets.has(request.socket);
+      knownSockets.add(request.socket);
+      const uplinkMs = Math.random() * jitterMs + (isCold ? coldSocketMs : 0);
+      if (uplinkMs > 0) await sleep(uplinkMs);
+      const now = performance.now();
+      const accepted = counter.tryCount(now);
+      log.push({ at: now, accepted });
+      if (limitChange && log.filter((entry) => entry.accepted).length >= limitChange.afterRequests)
+        counter.limit = limitChange.limit;
+      setRateLimitHeaders(response, counter, now, accepted);
+      if (accepted && handlerMs > 0) await sleep(handlerMs);
+      response.statusCode = accepted ? 200 : 429;
+      return response.end(accepted ? TRACKER_BODY : REFUSAL_BODY);
+    }).listen(port, '127.0.0.1');
+
+  const servers = Array.from({ length: options.ports ?? 1 }, () => server(0));
+  await Promise.all(servers.map((each) => once(each, 'listening')));
   return {
-    // Sound: a server that listens on TCP has an address with a port.
-    baseUrls: servers.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`),
+    // A server that listens on TCP has an address with a port.
+    baseUrls: servers.map((each) => `http://127.0.0.1:${(each.address() as AddressInfo).port}/v1`),
     close: async () => {
-      for (const server of servers) {
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
+      for (const each of servers) {
+        each.closeAllConnections();
+        await new Promise((resolve) => each.close(resolve));
       }
     },
   };
 }
 
-function accountOf(accounts: Map<string, Account>, name: string): Account {
-  const account = accounts.get(name) ?? { counters: new Map(), log: [], accepted: 0 };
-  accounts.set(name, account);
-  return account;
-}
-
-function counterOf(account: Account, endpoint: string, options: EnforcingServerOptions): Counter {
-  const counter = account.counters.get(endpoint) ?? makeCounter(options.mode, options.limit);
-  account.counters.set(endpoint, counter);
-  return counter;
-}
-
-/** Both sets of headers of service.md 8, and `Retry-After` on a refusal; delays in whole seconds, rounded up. */
-function setRateLimitHeaders(
-  response: ServerResponse,
-  counter: Counter,
-  now: number,
-  accepted: boolean,
-): void {
+/** Sets both families of rate-limit headers, and `Retry-After` on a refusal; delays are whole seconds, rounded up. */
+function setRateLimitHeaders(response: ServerResponse, counter: Counter, now: number, accepted: boolean) {
   const resetSeconds = Math.max(1, Math.ceil(counter.resetMs(now) / 1_000));
   const remaining = counter.remaining(now);
   response.setHeader('ratelimit-limit', counter.limit);
@@ -144,35 +106,32 @@ function setRateLimitHeaders(
   if (!accepted) response.setHeader('retry-after', resetSeconds);
 }
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      mode: { type: 'string', default: 'sliding' },
-      limit: { type: 'string', default: '10' },
-      'jitter-ms': { type: 'string', default: '0' },
-      'cold-socket-ms': { type: 'string', default: '0' },
-      'handler-ms': { type: 'string', default: '0' },
-      'limit-change': { type: 'string' },
-      port: { type: 'string', multiple: true, default: ['0'] },
+/** Starts the service in a process of its own, so that its timers and those of its clients do not delay each other. */
+export async function forkEnforcingServer(options: EnforcingServerOptions): Promise<EnforcingServer> {
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)], { stdio: 'inherit' });
+  const exited = once(child, 'exit');
+  // The first message of the process below is its list of URLs; an exit gives a number instead.
+  const [baseUrls] = (await Promise.race([once(child, 'message'), exited])) as [readonly string[] | number];
+  if (!Array.isArray(baseUrls)) throw new Error(`Expected the server to start, got exit code ${baseUrls}`);
+  return {
+    baseUrls,
+    close: async () => {
+      child.disconnect();
+      await exited;
     },
-  });
-  const mode = COUNTING_MODES.find((known) => known === values.mode);
-  if (!mode)
-    throw new Error(`Expected \`--mode\` to be one of ${COUNTING_MODES.join(', ')}, got ${values.mode}`);
-  const [afterRequests, changedLimit] = (values['limit-change'] ?? '').split(':').map(Number);
-  const server = await startEnforcingServer({
-    mode,
-    limit: Number(values.limit),
-    jitterMs: Number(values['jitter-ms']),
-    coldSocketMs: Number(values['cold-socket-ms']),
-    handlerMs: Number(values['handler-ms']),
-    ...(afterRequests && changedLimit ? { limitChange: { afterRequests, limit: changedLimit } } : {}),
-    ports: values.port.map(Number),
-  });
-  // A parent that forked us hears it as a message, everybody else reads it.
-  if (process.send) process.send({ baseUrls: server.baseUrls });
-  else console.log(server.baseUrls.join('\n'));
-  process.once('disconnect', () => process.exit());
+  };
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main();
+/** What an account sent, as the service saw it, in order. */
+export async function readLog(baseUrl: string, account: string): Promise<LogEntry[]> {
+  const response = await fetch(new URL('/log', baseUrl), { headers: { authorization: `Bearer ${account}` } });
+  // The server above responds with its log.
+  const log = (await response.json()) as LogEntry[];
+  return log.toSorted((a, b) => a.at - b.at);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { baseUrls } = await startEnforcingServer(JSON.parse(process.argv[2] ?? '{}'));
+  process.send?.(baseUrls);
+  process.once('disconnect', () => process.exit());
+}
