@@ -1,76 +1,77 @@
 /**
- * Holds `RedisLimiter` against other ways to share one account's limit among processes, on a loopback service that enforces
- * it, and looks at what happens when a process dies, Redis goes away, or a clock is wrong. It needs a Redis: `REDIS_URL`,
- * else the one of this machine.
+ * Compares `RedisLimiter` with other ways to share one account's limit among processes, on a loopback service that enforces
+ * it, and shows what happens when a process dies, Redis goes away, or a clock is wrong. It needs a Redis: `REDIS_URL`, else
+ * the one of this machine.
  *
- * `npm run bench:fleet` runs `RedisLimiter` three times and the others once, and writes `results/fleet.json`. `--quick` runs
- * all once; `--only <text>` keeps the cases whose name holds the text; `--alone` leaves the other limiters out. With one of
+ * `npm run bench:fleet` runs all cases three times and writes `results/fleet.json`. `-- --quick` runs them once,
+ * `-- --only <text>` keeps the cases whose name holds the text, and `-- --alone` leaves the other limiters out; with one of
  * these it only prints.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { cases } from './fleet/cases.ts';
-import { comparisonTable, summarize, troubleTable } from './fleet/report.ts';
+import { markdownTable } from '../scripts/support/markdown-table.ts';
+import { cases, type MeasuredCase } from './fleet/cases.ts';
+import { CONTENDERS, type Contender } from './fleet/peers.ts';
 import { type FleetRun, runFleetCase } from './fleet/run.ts';
-import { machine } from './limiter/report.ts';
-import { writeReadmeSection } from './readme-section.ts';
+import { describeRun, writeResult } from './report.ts';
+import { max, median } from './statistics.ts';
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string' },
+    only: { type: 'string', default: '' },
     alone: { type: 'boolean', default: false },
   },
 });
-const isComplete = !values.quick && !values.alone && values.only === undefined;
+const isComplete = !values.quick && !values.alone && values.only === '';
 const rounds = values.quick ? 1 : 3;
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
-const onlyOurs = { contenders: ['RedisLimiter'] as const };
 const chosen = cases
-  .filter(({ name }) => name.includes(values.only ?? ''))
-  .map((each) => (values.alone ? { ...each, ...onlyOurs } : each));
-const runsOf = new Map<string, FleetRun[]>(chosen.map(({ name }) => [name, []]));
+  .filter(({ name }) => name.includes(values.only))
+  .map((each): MeasuredCase => (values.alone ? { ...each, contenders: ['RedisLimiter'] } : each));
+const runs = new Map<string, FleetRun[]>(chosen.map(({ name }) => [name, []]));
 
 for (let round = 1; round <= rounds; round += 1) {
   for (const each of chosen) {
     console.error(`Round ${round} of ${rounds}: ${each.name}`);
-    const again = round === 1 ? each : { ...each, ...onlyOurs };
-    runsOf.get(each.name)?.push(...(await runFleetCase(again, redisUrl)));
+    runs.get(each.name)?.push(...(await runFleetCase(each, redisUrl)));
   }
 }
 
-const reports = chosen.map((each) => summarize(each, runsOf.get(each.name) ?? []));
-const { packages: _packages, ...place } = machine();
-const packages = {
-  'rate-limiter-flexible': versionOf('rate-limiter-flexible'),
-  ioredis: versionOf('ioredis'),
-};
-const figures = [
-  `Measured on ${place.measuredOn}: Node ${place.node}, ${place.cpu}, ${place.memoryGiB} GiB, ${place.system}; ` +
-    `rate-limiter-flexible ${packages['rate-limiter-flexible']}, ioredis ${packages.ioredis}. ` +
-    `${rounds === 1 ? 'One run.' : `Of RedisLimiter the middle one of ${rounds} runs by share, with the refusals of the worst; of the others one run.`}`,
-  'Cells: responses of 429 / seconds / percent of the limit / Redis commands per call / calls of the least served process when the first has four fifths of its calls / how often a process lost Redis or had it back.',
-  comparisonTable(reports),
-  troubleTable(reports),
-]
-  .filter((part) => part !== '')
-  .join('\n\n');
-console.log(figures);
+const measuredOn = describeRun('rate-limiter-flexible', 'ioredis');
+const rows = chosen.map(({ name, target }) => {
+  const cells = CONTENDERS.map((contender) => formatRun(findMiddleRun(name, contender)));
+  const ours = findMiddleRun(name, 'RedisLimiter');
+  if (!ours || !target) return [name, ...cells, ''];
+  return [name, ...cells, `${target.text}: ${target.isReached(ours) ? 'reached' : 'MISSED'}`];
+});
+console.log(
+  [
+    measuredOn,
+    'Cells: responses of 429 / seconds / percent of the limit / Redis commands a call / calls of the least served process when the first has four fifths of its calls / how often a process lost Redis or had it back.',
+    markdownTable(['Case', ...CONTENDERS, 'Target of RedisLimiter'], rows),
+  ].join('\n\n'),
+);
+if (isComplete)
+  writeResult('fleet.json', {
+    measuredOn,
+    cases: chosen.map(({ name }) => ({ name, runs: runs.get(name) ?? [] })),
+  });
 
-if (isComplete) {
-  const result = { command: 'npm run bench:fleet', machine: { ...place, packages }, cases: reports };
-  const file = new URL('./results/fleet.json', import.meta.url);
-  writeFileSync(file, `${JSON.stringify(result, rounded, 1)}\n`);
-  writeReadmeSection('fleet figures', figures);
+/** The run of the median share, with the refusals of the worst run: a promise holds always or not at all. */
+function findMiddleRun(name: string, contender: Contender): FleetRun | undefined {
+  const own = runs.get(name)?.filter((run) => run.contender === contender) ?? [];
+  const share = median(own.map(({ sharePercent }) => sharePercent));
+  const middle = own.find(({ sharePercent }) => sharePercent === share);
+  return middle && { ...middle, refused: max(own.map(({ refused }) => refused)) };
 }
 
-function versionOf(name: string): string {
-  const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
-  // Sound: every installed package has a version in its package.json.
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-}
-
-/** Nobody reads nanoseconds. */
-function rounded(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Math.round(value * 1_000) / 1_000 : value;
+function formatRun(run: FleetRun | undefined): string {
+  if (!run) return '';
+  const { refused, seconds, sharePercent, commandsPerCall, leastServed, firstServed, fallbacks, lost } = run;
+  const figures = [refused, seconds.toFixed(1), sharePercent.toFixed(1), commandsPerCall.toFixed(2)];
+  const cell = [...figures, `${leastServed} of ${firstServed}`, fallbacks.length].join(' / ');
+  const pause = `, longest pause ${run.longestGapSeconds.toFixed(1)} s`;
+  const pace = run.sharePercentAfterKill;
+  const afterKill = pace === undefined ? '' : `, ${pace.toFixed(0)}% from 2 s after the kill on`;
+  return `${cell}${pause}${afterKill}${lost > 0 ? `, ${lost} lost` : ''}`;
 }

@@ -1,87 +1,68 @@
 import type { FleetCase, FleetRun } from './run.ts';
 
-/** A case and what we want to see of this package in it. */
+/** A case and what `RedisLimiter` must reach in it. */
 export interface MeasuredCase extends FleetCase {
   readonly target?: { readonly text: string; readonly isReached: (run: FleetRun) => boolean };
 }
 
-const CALLS = 200;
-const SIZES = [2, 4, 8];
-const OUTAGE_SECONDS = 3;
-
-const fullShare = {
+const fullShare: MeasuredCase['target'] = {
   text: '0 refused, >= 93%, least served >= 20 of 40, <= 1.8 commands a call, no fallback',
-  isReached: ({ refused, sharePercent, lost, leastServed, commandsPerCall, fallbacks }: FleetRun) =>
-    refused === 0 &&
-    lost === 0 &&
-    sharePercent >= 93 &&
-    leastServed >= 20 &&
-    commandsPerCall <= 1.8 &&
-    fallbacks.length === 0,
+  isReached: (run) =>
+    run.refused === 0 &&
+    run.lost === 0 &&
+    run.sharePercent >= 93 &&
+    run.leastServed >= 20 &&
+    run.commandsPerCall <= 1.8 &&
+    run.fallbacks.length === 0,
 };
 
-const outageTarget = {
+const nothingLost: MeasuredCase['target'] = {
   text: '0 refused, 0 lost',
-  isReached: ({ refused, lost }: FleetRun) => refused === 0 && lost === 0,
+  isReached: ({ refused, lost }) => refused === 0 && lost === 0,
 };
+
+const FOUR = { mode: 'sliding', processes: 4, calls: 200 } as const;
+/** What others do in these cases was decided by the cases above them. */
+const ALONE = { ...FOUR, contenders: ['RedisLimiter'] } as const;
 
 export const cases: readonly MeasuredCase[] = [
-  ...SIZES.flatMap((processes) =>
-    (['sliding', 'fixed'] as const).map((mode): MeasuredCase => {
-      const name = `${processes} processes, ${mode}`;
-      return { name, mode, processes, calls: CALLS, ...(processes === 4 ? { target: fullShare } : {}) };
-    }),
-  ),
-  ...(['sliding', 'fixed'] as const).map(
-    (mode): MeasuredCase => ({
-      name: `4 processes, ${mode}, no jitter`,
-      mode,
-      processes: 4,
-      calls: CALLS,
-      jitterMs: 0,
-      contenders: ['RedisLimiter'],
-      target: fullShare,
-    }),
-  ),
+  { ...FOUR, name: '2 processes, sliding', processes: 2 },
+  { ...FOUR, name: '2 processes, fixed', mode: 'fixed', processes: 2 },
+  { ...FOUR, name: '4 processes, sliding', target: fullShare },
+  { ...FOUR, name: '4 processes, fixed', mode: 'fixed', target: fullShare },
+  { ...FOUR, name: '8 processes, sliding', processes: 8 },
+  { ...ALONE, name: '4 processes, sliding, no jitter', jitterMs: 0, target: fullShare },
   {
+    ...ALONE,
     name: 'one of 4 killed after 6 s, sliding',
-    mode: 'sliding',
-    processes: 4,
-    calls: CALLS,
-    contenders: ['RedisLimiter'],
     killAfterSeconds: 6,
     target: {
       text: '0 refused, its share used within 2 s',
       isReached: ({ refused, sharePercentAfterKill = 0 }) => refused === 0 && sharePercentAfterKill >= 92,
     },
   },
-  ...(['refused', 'silent'] as const).map(
-    (kind): MeasuredCase => ({
-      name: `Redis away for ${OUTAGE_SECONDS} s (${kind === 'refused' ? 'connections refused' : 'no answers'}), sliding`,
-      mode: 'sliding',
-      processes: 4,
-      calls: CALLS,
-      contenders: ['RedisLimiter'],
-      outage: { kind, afterSeconds: 5, seconds: OUTAGE_SECONDS },
-      target: outageTarget,
-    }),
-  ),
   {
-    name: `Redis away for ${OUTAGE_SECONDS} s (killed, empty on return), sliding`,
-    mode: 'sliding',
-    processes: 4,
-    calls: CALLS,
-    contenders: ['RedisLimiter'],
-    outage: { kind: 'refused', afterSeconds: 5, seconds: OUTAGE_SECONDS },
-    forgetAfterSeconds: 6,
-    target: outageTarget,
+    ...ALONE,
+    name: 'Redis away for 3 s (connections refused), sliding',
+    outage: { kind: 'refused', afterSeconds: 5, seconds: 3 },
+    target: nothingLost,
   },
   {
+    ...ALONE,
+    name: 'Redis away for 3 s (no answers), sliding',
+    outage: { kind: 'silent', afterSeconds: 5, seconds: 3 },
+    target: nothingLost,
+  },
+  {
+    ...ALONE,
+    name: 'Redis away for 3 s (killed, empty on return), sliding',
+    outage: { kind: 'refused', afterSeconds: 5, seconds: 3 },
+    forgetAfterSeconds: 6,
+    target: nothingLost,
+  },
+  {
+    ...ALONE,
     name: 'Redis loses its keys (FLUSHALL), sliding',
-    mode: 'sliding',
-    processes: 4,
-    calls: CALLS,
-    contenders: ['RedisLimiter'],
     forgetAfterSeconds: 5,
     target: {
       text: "at most one window's worth refused, 0 lost",
@@ -89,11 +70,8 @@ export const cases: readonly MeasuredCase[] = [
     },
   },
   {
+    ...ALONE,
     name: 'clock of one of 4 is 1 h ahead, sliding',
-    mode: 'sliding',
-    processes: 4,
-    calls: CALLS,
-    contenders: ['RedisLimiter'],
     clockAheadMs: 3_600_000,
     target: fullShare,
   },

@@ -1,28 +1,67 @@
-/** One process of a fleet; `fleet.ts` forks it. */
+/** One process of a fleet; `peers.ts` forks it. */
 import { Redis } from 'ioredis';
-import { contenders } from './contenders.ts';
+import { RateLimiterQueue, RateLimiterRedis } from 'rate-limiter-flexible';
+import { TrackingClient } from '../../src/index.ts';
+import { RedisLimiter } from '../../src/redis/index.ts';
+import { withRetries } from '../limiter/contenders.ts';
+import type { Contender, PeerOutcome, PeerTask } from './peers.ts';
 import { shiftWallClock } from './shift-clock.ts';
-import type { PeerMessage, PeerOutcome, PeerTask } from './task.ts';
 
-function tell(message: PeerMessage): void {
-  process.send?.(message);
+type Fallback = PeerOutcome['fallbacks'][number];
+/** Returns a function that makes one call and resolves once the service accepted it. */
+type Open = (task: PeerTask, redis: Redis, onFallback: (state: Fallback) => void) => () => Promise<unknown>;
+
+function openClient({ baseUrl, account, limit }: PeerTask, limiter?: RedisLimiter): () => Promise<unknown> {
+  const client = new TrackingClient({
+    baseUrl,
+    apiKey: account,
+    logLevel: 'error',
+    rateLimit: { limits: { 'trackers.get': limit } },
+    ...(limiter ? { limiter } : {}),
+  });
+  return () => client.trackers.get('tracker-1');
 }
+
+const contenders: Readonly<Record<Contender, Open>> = {
+  RedisLimiter: (task, redis, onFallback) => {
+    const { namespace: keyPrefix, processes } = task;
+    const logger = {
+      debug() {},
+      info: () => onFallback('recovered'),
+      warn: () => onFallback('unavailable'),
+      error() {},
+    };
+    return openClient(task, new RedisLimiter({ redis, keyPrefix, processes, logger }));
+  },
+  'rate-limiter-flexible': ({ baseUrl, account, limit, namespace }, storeClient) => {
+    const limiter = new RateLimiterRedis({ storeClient, keyPrefix: namespace, points: limit, duration: 1 });
+    const queue = new RateLimiterQueue(limiter, { maxQueueSize: 10_000 });
+    const headers = { authorization: `Bearer ${account}` };
+    return withRetries(async () => {
+      await queue.removeTokens(1);
+      const response = await fetch(`${baseUrl}/trackers/tracker-1`, { headers });
+      await response.arrayBuffer();
+      return response;
+    });
+  },
+  uncoordinated: (task) => openClient(task),
+};
 
 async function run(task: PeerTask): Promise<PeerOutcome> {
   if (task.clockAheadMs !== 0) shiftWallClock(task.clockAheadMs);
-  // As a user has it, except that a lost connection is not printed at every attempt.
   const redis = new Redis(task.redisUrl);
+  // Without a listener, ioredis prints each failed attempt to connect.
   redis.on('error', () => {});
   await redis.ping();
-  // A service has run for a while when it is busy: its first request must not pay for loading `fetch`.
-  await (await fetch(new URL('/log', task.baseUrl), { headers: { authorization: 'nobody' } })).arrayBuffer();
+  // The first `fetch` of a process loads code; a busy service has long made it.
+  await (await fetch(new URL('/log', task.baseUrl))).arrayBuffer();
   let redisCommands = 0;
   const sendCommand = redis.sendCommand.bind(redis);
   redis.sendCommand = (...command) => {
     redisCommands += 1;
     return sendCommand(...command);
   };
-  const fallbacks: string[] = [];
+  const fallbacks: Fallback[] = [];
   const call = contenders[task.contender](task, redis, (state) => fallbacks.push(state));
   const startedAt = performance.now();
   const endedAt: number[] = [];
@@ -37,10 +76,10 @@ async function run(task: PeerTask): Promise<PeerOutcome> {
   return { failed, seconds, endedAt, redisCommands, fallbacks };
 }
 
-process.once('message', async (message) => {
-  // Sound: the parent sends nothing else.
-  tell(await run(message as PeerTask));
+process.once('message', async (task) => {
+  // The parent sends nothing else.
+  process.send?.(await run(task as PeerTask));
 });
-// A service runs on when it has nothing to do; this one ends with its parent.
+// The connection to Redis would keep the process alive.
 process.once('disconnect', () => process.exit(0));
-tell('ready');
+process.send?.('ready');

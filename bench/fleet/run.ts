@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { CountingMode } from '../limiter/counting.ts';
-import type { EnforcingServer, EnforcingServerOptions } from '../limiter/enforcing-server.ts';
-import { forkEnforcingServer, readLog } from '../limiter/server-process.ts';
-import { PeerFleet } from './fleet.ts';
+import { forkEnforcingServer, readLog, type startEnforcingServer } from '../limiter/enforcing-server.ts';
+import { sum } from '../statistics.ts';
+import { CONTENDERS, type Contender, PeerFleet, type PeerOutcome } from './peers.ts';
 import { type OutageKind, OutageProxy } from './proxy.ts';
-import { CONTENDER_NAMES, type ContenderName, type PeerOutcome } from './task.ts';
 
 /** A fleet, a service, and what happens in the middle of the run. */
 export interface FleetCase {
@@ -17,7 +16,7 @@ export interface FleetCase {
   readonly calls: number;
   /** A request is counted up to this many milliseconds after it arrived. Default: 80. */
   readonly jitterMs?: number;
-  readonly contenders?: readonly ContenderName[];
+  readonly contenders?: readonly Contender[];
   /** The first process is killed so many seconds after the start. */
   readonly killAfterSeconds?: number;
   readonly outage?: { readonly kind: OutageKind; readonly afterSeconds: number; readonly seconds: number };
@@ -29,8 +28,8 @@ export interface FleetCase {
 
 /** How a contender did in a case. */
 export interface FleetRun {
-  readonly contender: ContenderName;
-  /** Answers of 429. */
+  readonly contender: Contender;
+  /** Responses of 429. */
   readonly refused: number;
   readonly seconds: number;
   /** Accepted requests per second, in percent of the limit. */
@@ -45,7 +44,7 @@ export interface FleetRun {
   readonly sharePercentAfterKill?: number;
   /** The longest time in seconds without an accepted request. */
   readonly longestGapSeconds: number;
-  readonly fallbacks: readonly string[];
+  readonly fallbacks: PeerOutcome['fallbacks'];
 }
 
 export const LIMIT = 10;
@@ -53,23 +52,24 @@ const JITTER_MS = 80;
 const USED_AFTER_KILL_MS = 2_000;
 
 /**
- * Runs a case with one contender after the other: the processes of all would need more processors than there are.
+ * Runs a case with one contender after the other, because the processes of all would need more processors than there are.
  *
  * @param startServer - how the service is started; default: in a process of its own
  */
 export async function runFleetCase(
-  each: FleetCase,
+  fleetCase: FleetCase,
   redisUrl: string,
-  startServer: (options: EnforcingServerOptions) => Promise<EnforcingServer> = forkEnforcingServer,
+  startServer: typeof startEnforcingServer = forkEnforcingServer,
 ): Promise<FleetRun[]> {
+  const { mode, processes, jitterMs = JITTER_MS } = fleetCase;
   const runs: FleetRun[] = [];
-  for (const contender of each.contenders ?? CONTENDER_NAMES) {
-    const server = await startServer({ mode: each.mode, limit: LIMIT, jitterMs: each.jitterMs ?? JITTER_MS });
+  for (const contender of fleetCase.contenders ?? CONTENDERS) {
+    const server = await startServer({ mode, limit: LIMIT, jitterMs });
     const proxy = await OutageProxy.open(redisUrl);
-    const fleet = await PeerFleet.start(each.processes);
+    const fleet = await PeerFleet.start(processes);
     try {
       const [baseUrl = ''] = server.baseUrls;
-      runs.push(await runContender(each, { contender, baseUrl, fleet, proxy, redisUrl }));
+      runs.push(await runContender(fleetCase, { contender, baseUrl, fleet, proxy, redisUrl }));
     } finally {
       await fleet.stop();
       await proxy.close();
@@ -81,76 +81,79 @@ export async function runFleetCase(
 
 /** One contender's processes, their way to Redis, and the service they use. */
 interface Stage {
-  readonly contender: ContenderName;
+  readonly contender: Contender;
   readonly baseUrl: string;
   readonly fleet: PeerFleet;
   readonly proxy: OutageProxy;
   readonly redisUrl: string;
 }
 
-async function runContender(each: FleetCase, stage: Stage): Promise<FleetRun> {
-  const { contender, baseUrl, fleet, proxy, redisUrl } = stage;
-  const { processes, calls, killAfterSeconds, clockAheadMs = 0 } = each;
+async function runContender(fleetCase: FleetCase, stage: Stage): Promise<FleetRun> {
+  const { contender, baseUrl, fleet, proxy } = stage;
+  const { processes, calls, killAfterSeconds, clockAheadMs = 0 } = fleetCase;
   const account = `account-of-${contender}`;
   const namespace = `bench:${randomUUID()}:`;
-  const running = fleet.run((index) => ({
-    ...{ contender, baseUrl, account, namespace, processes },
-    limit: LIMIT,
-    redisUrl: proxy.url,
-    calls: calls / processes,
-    clockAheadMs: index === 0 ? clockAheadMs : 0,
-  }));
   const [outcomes] = await Promise.all([
-    running,
-    disturb(each, fleet, proxy),
-    forget(redisUrl, namespace, each.forgetAfterSeconds),
+    fleet.run((index) => ({
+      ...{ contender, baseUrl, account, namespace, processes },
+      limit: LIMIT,
+      redisUrl: proxy.url,
+      calls: calls / processes,
+      clockAheadMs: index === 0 ? clockAheadMs : 0,
+    })),
+    disturb(fleetCase, stage, namespace),
   ]);
   const log = await readLog(baseUrl, account);
   const accepted = log.filter((entry) => entry.accepted).map((entry) => entry.at);
   const seconds = Math.max(...outcomes.map((outcome) => outcome.seconds));
-  const done = outcomes.reduce((sum, { endedAt }) => sum + endedAt.length, 0);
-  const commands = outcomes.reduce((sum, { redisCommands }) => sum + redisCommands, 0);
+  const commands = sum(outcomes.map(({ redisCommands }) => redisCommands));
   return {
     contender,
     refused: log.length - accepted.length,
     seconds,
     sharePercent: (100 * accepted.length) / (LIMIT * seconds),
-    lost: outcomes.reduce((sum, { failed }) => sum + failed, 0),
-    commandsPerCall: commands / done,
+    lost: sum(outcomes.map(({ failed }) => failed)),
+    commandsPerCall: commands / sum(outcomes.map(({ endedAt }) => endedAt.length)),
     ...measureFairness(outcomes, Math.ceil((0.8 * calls) / processes)),
-    longestGapSeconds: longestGapMs(accepted) / 1_000,
+    longestGapSeconds: findLongestGapMs(accepted) / 1_000,
     fallbacks: outcomes.flatMap(({ fallbacks }) => fallbacks),
     ...(killAfterSeconds === undefined
       ? {}
-      : { sharePercentAfterKill: sharePercentFrom(accepted, 1_000 * killAfterSeconds + USED_AFTER_KILL_MS) }),
+      : { sharePercentAfterKill: measureShareFrom(accepted, 1_000 * killAfterSeconds + USED_AFTER_KILL_MS) }),
   };
 }
 
-async function forget(redisUrl: string, namespace: string, afterSeconds: number | undefined): Promise<void> {
-  if (afterSeconds === undefined) return;
-  await sleep(1_000 * afterSeconds);
-  const redis = new Redis(redisUrl);
-  for await (const keys of redis.scanStream({ match: `${namespace}*`, count: 1_000 })) {
-    if (keys.length > 0) await redis.del(...keys);
-  }
-  redis.disconnect();
+/** Lets everything happen that the case wants, each at its time. */
+async function disturb(fleetCase: FleetCase, { fleet, proxy, redisUrl }: Stage, namespace: string) {
+  const { killAfterSeconds, outage, forgetAfterSeconds } = fleetCase;
+  const kill = async (afterSeconds: number) => {
+    await sleep(1_000 * afterSeconds);
+    fleet.kill(0);
+  };
+  const takeRedisAway = async ({ kind, afterSeconds, seconds }: NonNullable<FleetCase['outage']>) => {
+    await sleep(1_000 * afterSeconds);
+    await proxy.takeAway(kind);
+    await sleep(1_000 * seconds);
+    await proxy.giveBack();
+  };
+  const forget = async (afterSeconds: number) => {
+    await sleep(1_000 * afterSeconds);
+    await deleteKeys(redisUrl, namespace);
+  };
+  await Promise.all([
+    killAfterSeconds === undefined ? undefined : kill(killAfterSeconds),
+    outage && takeRedisAway(outage),
+    forgetAfterSeconds === undefined ? undefined : forget(forgetAfterSeconds),
+  ]);
 }
 
-async function disturb(
-  { killAfterSeconds, outage }: FleetCase,
-  fleet: PeerFleet,
-  proxy: OutageProxy,
-): Promise<void> {
-  if (killAfterSeconds !== undefined) {
-    await sleep(1_000 * killAfterSeconds);
-    fleet.kill(0);
+/** Deletes every key that begins with a prefix. */
+export async function deleteKeys(redisUrl: string, prefix: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1_000 })) {
+    if (keys.length > 0) await redis.unlink(...keys);
   }
-  if (outage) {
-    await sleep(1_000 * outage.afterSeconds);
-    await proxy.takeAway(outage.kind);
-    await sleep(1_000 * outage.seconds);
-    await proxy.giveBack();
-  }
+  redis.disconnect();
 }
 
 function measureFairness(outcomes: readonly PeerOutcome[], firstServed: number) {
@@ -161,12 +164,12 @@ function measureFairness(outcomes: readonly PeerOutcome[], firstServed: number) 
   return { leastServed: Math.min(...counts), firstServed };
 }
 
-function longestGapMs(times: readonly number[]): number {
+function findLongestGapMs(times: readonly number[]): number {
   return Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? time)));
 }
 
-/** The last two seconds are left out, in which the calls run out. */
-function sharePercentFrom(times: readonly number[], afterMs: number): number {
+/** The share of the limit that was used from a moment on, without the last two seconds, in which the calls run out. */
+function measureShareFrom(times: readonly number[], afterMs: number): number {
   const from = (times[0] ?? 0) + afterMs;
   const to = (times.at(-1) ?? 0) - 2_000;
   const count = times.filter((time) => time >= from && time < to).length;

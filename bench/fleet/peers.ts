@@ -1,0 +1,80 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { bundled } from '../../scripts/support/bundled.ts';
+
+/** Ways in which processes of one account keep within its limit. */
+export const CONTENDERS = ['RedisLimiter', 'rate-limiter-flexible', 'uncoordinated'] as const;
+
+export type Contender = (typeof CONTENDERS)[number];
+
+/** What one process of a fleet has to do. */
+export interface PeerTask {
+  readonly contender: Contender;
+  readonly baseUrl: string;
+  readonly account: string;
+  readonly limit: number;
+  readonly redisUrl: string;
+  /** Prefix of the fleet's keys in Redis. */
+  readonly namespace: string;
+  readonly processes: number;
+  readonly calls: number;
+  /** How far this process's wall clock is ahead, in milliseconds. */
+  readonly clockAheadMs: number;
+}
+
+/** How the calls of one process went. */
+export interface PeerOutcome {
+  readonly failed: number;
+  readonly seconds: number;
+  /** When each call ended, in milliseconds since the first began. */
+  readonly endedAt: readonly number[];
+  /** Commands sent to Redis from the first call to the last. */
+  readonly redisCommands: number;
+  /** The log lines of the limiter about Redis. */
+  readonly fallbacks: readonly ('unavailable' | 'recovered')[];
+}
+
+/** Processes of one account that begin together. */
+export class PeerFleet {
+  readonly #peers: readonly { readonly process: ChildProcess; readonly exited: Promise<unknown> }[];
+  readonly #killed = new Set<number>();
+
+  private constructor(peers: readonly ChildProcess[]) {
+    this.#peers = peers.map((process) => ({ process, exited: once(process, 'exit') }));
+  }
+
+  /** Starts the processes and waits until each is ready. */
+  static async start(size: number): Promise<PeerFleet> {
+    const script = await bundled('bench/fleet/peer.ts');
+    const peers = Array.from({ length: size }, () => fork(script, { stdio: 'inherit' }));
+    await Promise.all(peers.map((peer) => once(peer, 'message')));
+    return new PeerFleet(peers);
+  }
+
+  /** Gives every process its task; a process that was killed has no outcome. */
+  async run(createTask: (index: number) => PeerTask): Promise<PeerOutcome[]> {
+    const outcomes = await Promise.all(
+      this.#peers.map(async ({ process, exited }, index) => {
+        const message = once(process, 'message');
+        process.send(createTask(index));
+        const first = await Promise.race([message, exited.then(() => undefined)]);
+        // After `ready`, a peer sends nothing but its outcome.
+        if (first) return first[0] as PeerOutcome;
+        if (this.#killed.has(index)) return undefined;
+        throw new Error('Expected every process to end its task, got one that exited');
+      }),
+    );
+    return outcomes.filter((outcome) => outcome !== undefined);
+  }
+
+  kill(index: number): void {
+    this.#killed.add(index);
+    this.#peers[index]?.process.kill('SIGKILL');
+  }
+
+  /** Ends the processes that are left. */
+  async stop(): Promise<void> {
+    for (const { process } of this.#peers) if (process.connected) process.disconnect();
+    await Promise.all(this.#peers.map(({ exited }) => exited));
+  }
+}
