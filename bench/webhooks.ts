@@ -1,72 +1,53 @@
-// What webhooks cost: parsing against bare JSON.parse, events a second with the memory store on one core, and bytes a
-// remembered key.
-import { mkdir, writeFile } from 'node:fs/promises';
-import { cpus, loadavg } from 'node:os';
-import { writeReadmeSection } from './readme-section.ts';
-import { inboxCase, memoryCase, parseCase, storeCase } from './webhooks/cases.ts';
-import { EVENTS_PER_TRACKING } from './webhooks/payload.ts';
+/**
+ * The cost of webhooks, in three parts: `costs` (parsing, throughput and memory on one core), `receivers` (each store against
+ * a receiver written by hand) and `stores` (fleets of receivers that are killed meanwhile).
+ *
+ * `npm run bench:webhooks` runs all of them and writes `results/webhooks-receivers.json`, `results/webhooks-stores.json` and a
+ * table of `README.md`; `-- costs` runs one part. `-- --quick` takes fewer events and rounds, and only prints. The parts with
+ * stores need Redis (`REDIS_URL`) and PostgreSQL (`DATABASE_URL`), else those of this machine.
+ */
+import { parseArgs } from 'node:util';
+import { markdownTable } from '../scripts/support/markdown-table.ts';
+import { describeRun, writeReadmeFigures, writeResult } from './report.ts';
+import { measureCosts } from './webhooks/costs.ts';
+import { measureReceivers } from './webhooks/receivers.ts';
+import { measureStores } from './webhooks/stores.ts';
 
-const SIZES = [1, 20, 200];
+const { values, positionals } = parseArgs({
+  options: { quick: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
+const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
+const measuredOn = describeRun();
+const isChosen = (part: string) => positionals.length === 0 || positionals.includes(part);
 
-const parse = SIZES.map(parseCase);
-const throughput = [];
-for (const trackings of SIZES) {
-  throughput.push({ trackings, store: await storeCase(trackings), inbox: await inboxCase(trackings) });
+if (isChosen('costs')) {
+  const table = markdownTable(['Case', 'Must reach', 'Measured'], await measureCosts(values.quick));
+  const figures = `${table}\n\nMeasured on ${measuredOn}. Medians.`;
+  console.log(figures);
+  if (!values.quick) writeReadmeFigures('webhooks', figures);
 }
-const memory = await memoryCase(1_000_000);
 
-const whole = (value: number) => Math.round(value).toLocaleString('en-US');
-const rows = [
-  ...parse.map(({ trackings, bytes, bareMicroseconds, parseMicroseconds, ratio }) => [
-    `\`parseWebhook\` / \`JSON.parse\`, ${trackings} tracking${trackings === 1 ? '' : 's'} (${whole(bytes)} bytes)`,
-    '<= 2.0x',
-    `${ratio.toFixed(2)}x (${parseMicroseconds.toFixed(1)} / ${bareMicroseconds.toFixed(1)} µs)`,
-  ]),
-  ...throughput.flatMap(({ trackings, store, inbox }) => [
-    [
-      `parse + claim + commit, memory store, ${trackings * EVENTS_PER_TRACKING} events a payload`,
-      '>= 50,000 events/s',
-      `${whole(store)} events/s`,
-    ],
-    [
-      `\`WebhookInbox.process\`, ${trackings * EVENTS_PER_TRACKING} events a payload`,
-      '-',
-      `${whole(inbox)} events/s`,
-    ],
-  ]),
-  [
-    `memory store, ${whole(memory.maxKeys)} remembered keys`,
-    '<= 250 bytes a key',
-    `${whole(memory.bytesPerKey)} bytes a key`,
-  ],
-  [
-    `the same after ${whole(memory.maxKeys / 2)} more`,
-    `${whole(memory.maxKeys)} keys`,
-    `${whole(memory.keysAfterHalfAsManyMore)} keys, ${whole(memory.bytesPerKeyAfter)} bytes each`,
-  ],
-];
-const table = [
-  '| Case | Must reach | Measured |',
-  '| --- | --- | --- |',
-  ...rows.map((row) => `| ${row.join(' | ')} |`),
-];
-const machine = `Node ${process.version.slice(1)}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores`;
-console.log(`${machine}; load before the run ${loadavg()[2]?.toFixed(1)}\n\n${table.join('\n')}`);
+if (isChosen('receivers')) {
+  const results = await measureReceivers(redisUrl, postgresUrl, values.quick);
+  const rows = results.map(({ name, eventsPerWebhook, copies, must, ours, byHand, ratio }) => {
+    const rates = [byHand, ours].map((rate) => Math.round(rate).toLocaleString('en-US'));
+    return [name, `${eventsPerWebhook}`, `${copies}`, ...rates, `${ratio.toFixed(2)}x`, `${must}x`];
+  });
+  console.log(markdownTable(['Store', 'Events', 'Copies', 'By hand', 'Ours', 'Ratio', 'Must reach'], rows));
+  if (!values.quick) writeResult('webhooks-receivers.json', { measuredOn, results });
+}
 
-const section = `## Webhooks
-
-\`npm run bench:webhooks\`, or \`npx tsx bench/webhooks.ts\` for this part.
-
-Parsing means decoding, validating every field that is known, and keeping those that are not; it is measured against bare
-\`JSON.parse\` of the same text, the two taking turns. Events a second are counted on one core with events that were never
-seen before, first through the three steps alone, then through the inbox, which also orders, groups what webhooks
-want of the store, and reports. Medians.
-
-${table.join('\n')}
-
-Measured with ${machine}.
-`;
-await mkdir(new URL('./results/', import.meta.url), { recursive: true });
-const report = { machine, parse, throughput, memory };
-await writeFile(new URL('./results/webhooks.json', import.meta.url), `${JSON.stringify(report, null, 2)}\n`);
-writeReadmeSection('webhooks', section);
+if (isChosen('stores')) {
+  const fleets = await measureStores(redisUrl, postgresUrl, values.quick);
+  const rows = fleets.map(({ inbox, kills, events, seconds, lost, repeats, unexcused, responses }) => [
+    ...[inbox, `${kills}`, `${lost}`, `${repeats}`, `${unexcused}`, `${Math.round(events / seconds)}`],
+    ...[200, 503, 0].map((status) => `${responses[status] ?? 0}`),
+  ]);
+  const head = ['Store', 'Killed', 'Lost', 'Repeated', 'Unexplained', 'Events/s', '200', '503', 'Cut off'];
+  console.log(markdownTable(head, rows));
+  if (!values.quick) writeResult('webhooks-stores.json', { measuredOn, fleets });
+  const isBroken = fleets.some(({ lost, unexcused }) => lost + unexcused > 0);
+  if (isBroken) process.exitCode = 1;
+}

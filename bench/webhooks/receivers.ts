@@ -1,19 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { PostgresDedupeStore, TransactionalInbox } from 'tracking-client/postgres';
-import { RedisDedupeStore } from 'tracking-client/redis';
-import { createWebhookHandler, type DedupeStore, MemoryDedupeStore } from 'tracking-client/webhooks';
+import type { DedupeStore } from '../../src/webhooks/index.ts';
+import { postgres, redis as redisEntry, webhooks } from '../built.ts';
+import { deleteKeys } from '../fleet/run.ts';
 import { median } from '../statistics.ts';
+import { buildBody } from './payload.ts';
 
 const SECRET = 'whsec';
 const CONCURRENCY = 64;
-const ROUNDS = 5;
+/** Events in a webhook, and how often each webhook is sent. */
+const TRAFFIC = [
+  { events: 1, copies: 1 },
+  { events: 2, copies: 1 },
+  { events: 1, copies: 3 },
+  { events: 2, copies: 3 },
+];
 
 type Receiver = (request: Request) => Promise<Response>;
 
-/** One comparison: our receiver against one that somebody wrote by hand for the same store. */
-export interface ReceiverCase {
+/** One comparison: our receiver against one written by hand for the same store. */
+interface ReceiverCase {
   readonly name: string;
   readonly must: number;
   readonly ours: Receiver;
@@ -31,72 +38,74 @@ export interface ReceiverResult {
   readonly ratio: number;
 }
 
-interface Push {
+interface WebhookItem {
   readonly tracker: { readonly trackerId: string };
   readonly events: readonly { readonly eventId: string; readonly status: string }[];
 }
 
-/** Checks the header, parses, hands the new events to `save`, answers: what most receivers are. */
-function handWritten(save: (push: Push) => Promise<void>): Receiver {
+/** Writes a receiver as most are: it checks the header, parses the body, saves the events and responds. */
+function writeByHand(save: (keys: readonly string[], item: WebhookItem) => Promise<unknown>): Receiver {
   return async (request) => {
     if (request.headers.get('authorization') !== `Bearer ${SECRET}`)
       return new Response(null, { status: 401 });
-    // What was sent by this file.
-    const { trackings } = (await request.json()) as { trackings: Push[] };
-    for (const push of trackings) await save(push);
+    // This file builds the bodies.
+    const { trackings } = (await request.json()) as { trackings: WebhookItem[] };
+    for (const item of trackings)
+      await save(
+        item.events.map(({ eventId }) => `${item.tracker.trackerId}:${eventId}`),
+        item,
+      );
     return Response.json({ success: true });
   };
 }
 
-/** The receivers on real servers, and what removes what they wrote. */
-export async function openReceivers(services: { readonly redisUrl: string; readonly postgresUrl: string }) {
+/** Opens the receivers on real servers; `close` removes everything they wrote. */
+async function openReceivers(redisUrl: string, postgresUrl: string) {
   const schema = `bench_${randomUUID().replaceAll('-', '')}`;
-  const pool = new pg.Pool({ connectionString: services.postgresUrl, max: 10 });
+  const pool = new pg.Pool({ connectionString: postgresUrl, max: 10 });
   await pool.query(`CREATE SCHEMA ${schema}`);
   await pool.query(`CREATE TABLE ${schema}.seen (key text PRIMARY KEY)`);
   await pool.query(`CREATE TABLE ${schema}.effects (key text, status text)`);
-  const redis = new Redis(services.redisUrl);
-  const prefix = `${schema}:`;
-  const postgresStore = new PostgresDedupeStore({ pool, table: `${schema}.inbox` });
+  const postgresStore = new postgres.PostgresDedupeStore({ pool, table: `${schema}.inbox` });
   await postgresStore.createTable();
-  const atomic = new TransactionalInbox({ pool, table: `${schema}.atomic` });
-  await atomic.createTable();
-
-  const handle = (store: DedupeStore) => createWebhookHandler({ secret: SECRET, store, onEvent: () => {} });
-  const keysOf = ({ tracker, events }: Push) =>
-    events.map(({ eventId }) => `${tracker.trackerId}:${eventId}`);
+  const inbox = new postgres.TransactionalInbox({ pool, table: `${schema}.transactional_inbox` });
+  await inbox.createTable();
+  const redis = new Redis(redisUrl);
+  const redisStore = new redisEntry.RedisDedupeStore({ redis, keyPrefix: `${schema}:ours:` });
   const seen = new Set<string>();
+  const handle = (store: DedupeStore) =>
+    webhooks.createWebhookHandler({ secret: SECRET, store, onEvent: () => {} });
 
   const cases: ReceiverCase[] = [
     {
       name: '`PostgresDedupeStore`',
       must: 0.8,
       ours: handle(postgresStore),
-      byHand: handWritten(async (push) => {
+      byHand: writeByHand(async (keys) => {
         const insert = `INSERT INTO ${schema}.seen SELECT unnest($1::text[]) ON CONFLICT DO NOTHING RETURNING key`;
-        await pool.query(insert, [keysOf(push)]);
+        await pool.query(insert, [keys]);
       }),
     },
     {
       name: '`TransactionalInbox`',
       must: 0.35,
-      ours: createWebhookHandler({
+      ours: webhooks.createWebhookHandler({
         secret: SECRET,
-        inbox: atomic,
+        inbox,
         onEvent: async ({ status }, { key, transaction }) => {
           await transaction.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, [key, status]);
         },
       }),
-      byHand: handWritten(async (push) => {
+      byHand: writeByHand(async (keys, { events }) => {
         const client = await pool.connect();
         try {
           await client.query('BEGIN');
-          for (const [index, key] of keysOf(push).entries()) {
+          for (const [index, key] of keys.entries()) {
             const insert = `INSERT INTO ${schema}.seen VALUES ($1) ON CONFLICT DO NOTHING RETURNING key`;
             const { rowCount } = await client.query(insert, [key]);
             if (rowCount === 0) continue;
-            const values = [key, push.events[index]?.status];
-            await client.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, values);
+            const row = [key, events[index]?.status];
+            await client.query(`INSERT INTO ${schema}.effects VALUES ($1, $2)`, row);
           }
           await client.query('COMMIT');
         } catch (error) {
@@ -110,121 +119,79 @@ export async function openReceivers(services: { readonly redisUrl: string; reado
     {
       name: '`RedisDedupeStore`',
       must: 0.4,
-      ours: handle(new RedisDedupeStore({ redis, keyPrefix: `${prefix}ours:` })),
-      byHand: handWritten(async (push) => {
-        await Promise.all(
-          keysOf(push).map((key) => redis.set(`${prefix}hand:${key}`, 1, 'EX', 2_592_000, 'NX')),
-        );
-      }),
+      ours: handle(redisStore),
+      byHand: writeByHand((keys) =>
+        Promise.all(keys.map((key) => redis.set(`${schema}:hand:${key}`, 1, 'EX', 2_592_000, 'NX'))),
+      ),
     },
     {
       name: '`MemoryDedupeStore`',
       must: 0.35,
-      ours: handle(new MemoryDedupeStore()),
-      byHand: handWritten(async (push) => {
-        for (const key of keysOf(push)) seen.add(key);
+      ours: handle(new webhooks.MemoryDedupeStore()),
+      byHand: writeByHand(async (keys) => {
+        for (const key of keys) seen.add(key);
       }),
     },
   ];
   const close = async () => {
     await pool.query(`DROP SCHEMA ${schema} CASCADE`);
     await pool.end();
-    for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1_000 })) {
-      if (keys.length > 0) await redis.unlink(...keys);
-    }
     redis.disconnect();
+    await deleteKeys(redisUrl, `${schema}:`);
   };
   return { cases, close };
 }
 
+/** Each body has a seed of its own, so that nobody has seen its events. */
 let seed = 0;
 
-/** Bodies of webhooks whose events nobody has seen. */
-function newBodies(count: number, eventsPerWebhook: number): string[] {
-  return Array.from({ length: count }, () => {
-    seed += 1;
-    const trackerId = `t${seed}-${process.pid}`;
-    const events = Array.from({ length: eventsPerWebhook }, (_, index) => ({
-      eventId: `e${index}`,
-      status: 'In transit',
-      occurrenceDatetime: `2026-03-04T17:${10 + index}:57`,
-      order: index,
-      location: 'SAN RAFAEL, CA',
-      statusMilestone: 'in_transit',
-    }));
-    const metadata = {
-      generatedAt: '2026-03-04T17:12:57.000Z',
-      messageId: trackerId,
-      topic: 'tracking/events',
-    };
-    return JSON.stringify({
-      trackings: [{ metadata, tracker: { trackerId, trackingNumber: '9400115901047177598206' }, events }],
+/** Sends new webhooks, 64 at a time and each several times in shuffled order; returns the unique events a second. */
+async function measureRate(receive: Receiver, count: number, { events, copies }: (typeof TRAFFIC)[number]) {
+  const bodies = Array.from({ length: count }, () => buildBody(1, seed++, events));
+  const requests = bodies
+    .flatMap((body) => Array.from({ length: copies }, () => ({ body, place: Math.random() })))
+    .sort((a, b) => a.place - b.place)
+    .map(({ body }) => {
+      const length = { 'content-length': String(Buffer.byteLength(body)) };
+      const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', ...length };
+      return new Request('http://localhost/webhooks', { method: 'POST', headers, body });
     });
-  });
-}
-
-/** Sends all, 64 at a time, each `copies` times in shuffled order; events a second. */
-export async function eventsPerSecond(
-  receive: Receiver,
-  bodies: readonly string[],
-  events: number,
-  copies: number,
-) {
-  const headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' };
-  const sends = shuffle(bodies.flatMap((body) => Array.from({ length: copies }, () => body)));
-  const requests = sends.map((body) => {
-    // As every server hands it over.
-    const length = { 'content-length': String(Buffer.byteLength(body)) };
-    return new Request('http://localhost/webhooks', {
-      method: 'POST',
-      headers: { ...headers, ...length },
-      body,
-    });
-  });
-  let next = 0;
-  const send = async () => {
-    while (next < requests.length) {
-      const request = requests[next];
-      next += 1;
-      if (request === undefined) return;
+  const queue = requests.values();
+  const sendNext = async () => {
+    for (const request of queue) {
       const { status } = await receive(request);
       if (status !== 200) throw new Error(`Expected 200, got ${status}`);
     }
   };
   const startedAt = performance.now();
-  await Promise.all(Array.from({ length: CONCURRENCY }, send));
-  return (bodies.length * events * 1000) / (performance.now() - startedAt);
+  await Promise.all(Array.from({ length: CONCURRENCY }, sendNext));
+  return (count * events * 1000) / (performance.now() - startedAt);
 }
 
-function shuffle<Item>(items: readonly Item[]): Item[] {
-  const placed = items.map((item) => ({ item, place: Math.random() }));
-  return placed.sort((a, b) => a.place - b.place).map(({ item }) => item);
-}
-
-/** Both receivers in turns; medians. */
-export async function measureReceivers(
-  { name, must, ours, byHand }: ReceiverCase,
-  eventsPerWebhook: number,
-  copies: number,
-  webhooks: number,
-): Promise<ReceiverResult> {
-  const figures = { ours: [] as number[], byHand: [] as number[] };
-  for (let round = -1; round < ROUNDS; round += 1) {
-    for (const [who, receive] of [
-      ['ours', ours],
-      ['byHand', byHand],
-    ] as const) {
-      const figure = await eventsPerSecond(
-        receive,
-        newBodies(webhooks, eventsPerWebhook),
-        eventsPerWebhook,
-        copies,
-      );
-      // The first round warms up.
-      if (round >= 0) figures[who].push(figure);
+/** Compares both receivers of each store in turns; medians. */
+export async function measureReceivers(redisUrl: string, postgresUrl: string, isQuick: boolean) {
+  const { cases, close } = await openReceivers(redisUrl, postgresUrl);
+  const rounds = isQuick ? 1 : 5;
+  const results: ReceiverResult[] = [];
+  for (const { name, must, ours, byHand } of cases) {
+    const webhookCount = (name.includes('Memory') ? 4_000 : 1_000) / (isQuick ? 4 : 1);
+    for (const traffic of TRAFFIC) {
+      const rates: { ours: number; byHand: number }[] = [];
+      for (let round = -1; round < rounds; round += 1) {
+        const rate = {
+          ours: await measureRate(ours, webhookCount, traffic),
+          byHand: await measureRate(byHand, webhookCount, traffic),
+        };
+        if (round >= 0) rates.push(rate); // The round before that warms up.
+      }
+      results.push({
+        ...{ name, eventsPerWebhook: traffic.events, copies: traffic.copies, must },
+        ours: median(rates.map((rate) => rate.ours)),
+        byHand: median(rates.map((rate) => rate.byHand)),
+        ratio: median(rates.map((rate) => rate.ours / rate.byHand)),
+      });
     }
   }
-  const [oursMedian, byHandMedian] = [median(figures.ours), median(figures.byHand)];
-  const ratio = oursMedian / byHandMedian;
-  return { name, eventsPerWebhook, copies, must, ours: oursMedian, byHand: byHandMedian, ratio };
+  await close();
+  return results;
 }

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { PostgresDedupeStore } from '../../src/postgres/index.ts';
+import type { InboxKind } from '../../test/integration/receivers/receiver-config.ts';
+import { runFleet } from '../../test/integration/receivers/run.ts';
+import { deleteKeys } from '../fleet/run.ts';
+
+/** How one fleet of receivers did. */
+export interface StoreResult {
+  readonly inbox: InboxKind;
+  readonly kills: number;
+  readonly events: number;
+  readonly seconds: number;
+  readonly lost: number;
+  /** How often an event was handled, or for `TransactionalInbox` written, beyond the first time. */
+  readonly repeats: number;
+  /** Repeats that no kill between handling and commit explains. */
+  readonly unexcused: number;
+  /** Requests by status; `0` stands for those that a dying receiver did not respond to. */
+  readonly responses: Readonly<Record<number, number>>;
+}
+
+const INBOXES: readonly InboxKind[] = ['redis', 'ioredis', 'postgres', 'postgres transactional'];
+
+/** Sends each event three times, shuffled, to four receiver processes on each store: undisturbed, then with kills. */
+export async function measureStores(redisUrl: string, postgresUrl: string, isQuick: boolean) {
+  const results: StoreResult[] = [];
+  for (const inbox of INBOXES) {
+    for (const kills of [0, isQuick ? 3 : 10]) {
+      console.error(`${inbox}, ${kills} kills`);
+      const run = inbox.startsWith('postgres') ? runOnPostgres : runOnRedis;
+      const url = inbox.startsWith('postgres') ? postgresUrl : redisUrl;
+      results.push(await run(url, inbox, kills, isQuick ? 500 : 3_000));
+    }
+  }
+  return results;
+}
+
+async function runOnRedis(url: string, inbox: InboxKind, kills: number, events: number) {
+  const namespace = `bench:${randomUUID()}:`;
+  try {
+    return await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events);
+  } finally {
+    await deleteKeys(url, namespace);
+  }
+}
+
+async function runOnPostgres(url: string, inbox: InboxKind, kills: number, events: number) {
+  const namespace = `bench_${randomUUID().slice(0, 8)}`;
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  try {
+    await pool.query(`CREATE SCHEMA ${namespace}`);
+    await pool.query(`CREATE TABLE ${namespace}.effects (key text)`);
+    await new PostgresDedupeStore({ pool, table: `${namespace}.inbox` }).createTable();
+    const result = await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events);
+    if (inbox !== 'postgres transactional') return result;
+    // Its journals also hold tries that were rolled back, so its rows count.
+    const { rows } = await pool.query(
+      `SELECT count(*)::int AS written, count(DISTINCT key)::int AS events FROM ${namespace}.effects`,
+    );
+    const repeats = rows[0].written - rows[0].events;
+    return { ...result, lost: events - rows[0].events, repeats, unexcused: repeats };
+  } finally {
+    await pool.query(`DROP SCHEMA ${namespace} CASCADE`);
+    await pool.end();
+  }
+}
+
+async function runReceivers(
+  receivers: Parameters<typeof runFleet>[0]['receivers'],
+  kills: number,
+  events: number,
+): Promise<StoreResult> {
+  const traffic = { events, copies: 3, perWebhook: 8, concurrency: 24 };
+  const report = await runFleet({ receivers, size: 4, traffic, kills });
+  return {
+    inbox: receivers.inbox,
+    kills: report.kills,
+    events,
+    seconds: report.elapsedMs / 1000,
+    lost: report.lost.length,
+    repeats: report.repeats,
+    unexcused: report.unexcused.length,
+    responses: report.answers,
+  };
+}
