@@ -2,23 +2,25 @@ import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { install, packInto } from '../../scripts/support/packed.ts';
+import { sum } from '../statistics.ts';
 
-/** What an install of the package puts on a disk. */
+/** An app with the package installed. */
 export interface InstalledPackage {
-  /** The folder of the app it was installed into. */
+  /** The folder of the app. */
   readonly app: string;
+  /** The size of the package on the disk, without its dependencies. */
   readonly unpackedBytes: number;
-  /** The packages that came with it, itself not counted. */
-  readonly companions: readonly string[];
+  /** The packages that were installed with it. */
+  readonly packages: readonly string[];
 }
 
-async function bytesIn(folder: string): Promise<number> {
+async function countBytes(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());
   const sizes = await Promise.all(
     files.map(async (file) => (await stat(join(file.parentPath, file.name))).size),
   );
-  return sizes.reduce((sum, size) => sum + size, 0);
+  return sum(sizes);
 }
 
 /** Packs the package and installs it into an empty app. */
@@ -35,7 +37,7 @@ export async function installPackage(): Promise<InstalledPackage> {
   const installed = Object.keys(lock.packages).map((path) => path.replace(/^node_modules\//, ''));
   return {
     app,
-    unpackedBytes: await bytesIn(join(modules, 'tracking-client')),
-    companions: installed.filter((name) => name !== 'tracking-client').sort(),
+    unpackedBytes: await countBytes(join(modules, 'tracking-client')),
+    packages: installed.filter((name) => name !== 'tracking-client').sort(),
   };
 }

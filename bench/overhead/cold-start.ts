@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { transform } from 'esbuild';
+import { median } from '../statistics.ts';
+
+/** How long a fresh process takes from its start to its end. */
+export interface ColdStart {
+  readonly program: string;
+  readonly milliseconds: number;
+  /** Against the same by hand in the same round, the median of all rounds; null for what is not compared. */
+  readonly ratio: number | null;
+}
+
+const CALL_BY_HAND = 'await createCall(process.argv[2])();';
+const CALL_OURS =
+  "await new TrackingClient({ baseUrl: process.argv[2], apiKey: 'bench' }).trackers.results('abc');";
+const inFunction = (body: string) => `(async () => { ${body} })();`;
+
+/** Programs that import, make one call and end; the extension tells the module system. */
+const PROGRAMS = [
+  { program: 'nothing', file: 'nothing.mjs', code: '' },
+  {
+    program: 'by hand, one call (ESM)',
+    file: 'hand.mjs',
+    code: `import { createCall } from './by-hand.mjs'; ${CALL_BY_HAND}`,
+  },
+  {
+    program: 'tracking-client, one call (ESM)',
+    file: 'ours.mjs',
+    code: `import { TrackingClient } from 'tracking-client'; ${CALL_OURS}`,
+    against: 'by hand, one call (ESM)',
+  },
+  {
+    program: 'by hand, one call (CommonJS)',
+    file: 'hand.cjs',
+    code: `const { createCall } = require('./by-hand.cjs'); ${inFunction(CALL_BY_HAND)}`,
+  },
+  {
+    program: 'tracking-client, one call (CommonJS)',
+    file: 'ours.cjs',
+    code: `const { TrackingClient } = require('tracking-client'); ${inFunction(CALL_OURS)}`,
+    against: 'by hand, one call (CommonJS)',
+  },
+  {
+    program: 'tracking-client/webhooks, the import alone (ESM)',
+    file: 'webhooks.mjs',
+    code: "import 'tracking-client/webhooks';",
+  },
+];
+
+/**
+ * Starts a process for each program and round, all programs in turns.
+ *
+ * @param app - a folder where the package is installed
+ */
+export async function measureColdStarts(app: string, origin: string, rounds: number): Promise<ColdStart[]> {
+  const source = await readFile(new URL('./by-hand.ts', import.meta.url), 'utf8');
+  for (const [format, extension] of [
+    ['esm', 'mjs'],
+    ['cjs', 'cjs'],
+  ] as const) {
+    const { code } = await transform(source, { loader: 'ts', format });
+    await writeFile(join(app, `by-hand.${extension}`), code);
+  }
+  for (const { file, code } of PROGRAMS) await writeFile(join(app, file), code);
+
+  const samples: Map<string, number>[] = [];
+  for (let round = -1; round < rounds; round += 1) {
+    const sample = new Map<string, number>();
+    for (const { program, file } of PROGRAMS) {
+      const startedAt = performance.now();
+      const { status, stderr } = spawnSync(process.execPath, [join(app, file), `${origin}/10`], {
+        cwd: tmpdir(),
+      });
+      sample.set(program, performance.now() - startedAt);
+      if (status !== 0) throw new Error(`${program} ended with ${status}: ${stderr}`);
+    }
+    // The first round reads the files into the memory of the system.
+    if (round >= 0) samples.push(sample);
+  }
+  const read = (sample: Map<string, number>, program: string) => sample.get(program) ?? Number.NaN;
+  return PROGRAMS.map(({ program, against }) => ({
+    program,
+    milliseconds: median(samples.map((sample) => read(sample, program))),
+    ratio:
+      against === undefined
+        ? null
+        : median(samples.map((sample) => read(sample, program) / read(sample, against))),
+  }));
+}
