@@ -1,183 +1,229 @@
-/** What the poller and the receivers have in common: a client, a count of what they do, and answers to the soak. */
-import { existsSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
+/** A process of the soak: the poller, or one of the receivers. `members.ts` forks it. */
+import { once } from 'node:events';
+import { openSync, writeSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getHeapCodeStatistics } from 'node:v8';
+import { Redis } from 'ioredis';
+import pg from 'pg';
 import { isTrackingError, TrackingClient } from '../../src/index.ts';
-import { type RedisClient, RedisLimiter } from '../../src/redis/index.ts';
-import { shiftWallClock } from '../fleet/shift-clock.ts';
-import { MIB, usedHeapBytes } from '../scale/heap.ts';
+import { PostgresDedupeStore, TransactionalInbox } from '../../src/postgres/index.ts';
+import { RedisDedupeStore, RedisLimiter } from '../../src/redis/index.ts';
 import {
-  type Command,
-  type HeapUse,
-  type Leftovers,
+  createWebhookHandler,
+  type DedupeStore,
+  toNodeHandler,
+  WebhookInbox,
+} from '../../src/webhooks/index.ts';
+import { shiftWallClock } from '../fleet/shift-clock.ts';
+import { usedHeapBytes } from '../heap.ts';
+import {
+  INBOXES,
+  type InboxName,
   type MemberMessage,
   type MemberTask,
+  type Replies,
   SENT_AT_HEADER,
-  type Signal,
   steadyNow,
-  TIMEOUT_MS,
   TOTAL_TIMEOUT_MS,
-  wholeMiB,
-} from './messages.ts';
+} from './task.ts';
 
 const TICK_MS = 100;
-/** Together as long as it takes from one fault to the next. */
+const POLL_EVERY_MS = 10_000;
+const CALL_EVERY_MS = 200;
+const TIMEOUT_MS = 3_000;
+const LEASE_MS = 10_000;
+const CALLBACK_MS = 4;
+/** Together they take as long as it takes from one fault to the next. */
 const HEAP_LOOKS = 10;
 const HEAP_LOOK_EVERY_MS = 700;
-/** `fetch` keeps an idle connection for four seconds. */
-const IDLE_SOCKETS_CLOSE_MS = 6_000;
 
-const socketsAtStart = countSockets();
-const timers = watchTimers();
-
-// The soak writes this argument with `JSON.stringify` of a `MemberTask`.
-export const task = JSON.parse(process.argv[2] ?? '') as MemberTask;
+// The soak writes this argument.
+const task = JSON.parse(process.argv[2] ?? '') as MemberTask;
 const journal = openSync(task.journal, 'a');
-const counts = new Map<Signal, number>();
+const redis = new Redis(task.redisUrl);
+// Without a listener, ioredis prints each failed attempt to connect.
+redis.on('error', () => {});
 const rejected: Record<string, number> = {};
-let [longestCallMs, givenUp] = [0, 0];
+let [longestCallMs, givenUp, calls] = [0, 0, 0];
 
-/** Written at once to the file, so that a SIGKILL right after cannot take it back. */
-export function note(...words: readonly string[]): void {
+/** Writes a line before it returns, so that a SIGKILL right after cannot take it back. */
+function note(...words: readonly string[]): void {
   writeSync(journal, `${steadyNow().toFixed(1)} ${words.join(' ')}\n`);
 }
 
-export function count(signal: Signal): void {
-  counts.set(signal, (counts.get(signal) ?? 0) + 1);
-}
-
-export function noteGivenUp(): void {
-  givenUp += 1;
-}
-
-export function tell(message: MemberMessage): void {
-  // Nobody listens any more when the soak was broken off; `disconnect` then ends this process.
+function send(message: MemberMessage): void {
+  // Once the soak was broken off, sending fails; the `disconnect` event then ends this process.
   process.send?.(message, () => {});
 }
 
-/** A client as a service of several processes has it. */
-export function makeClient(redis: RedisClient): TrackingClient {
-  const { baseUrl, limitPerSecond, processes } = task;
+function openClient(): TrackingClient {
+  const { baseUrl, limitPerSecond, processes, schema: keyPrefix } = task;
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   return new TrackingClient({
     baseUrl,
     apiKey: 'key-of-the-soak',
-    limiter: new RedisLimiter({ redis, processes, logger }),
+    limiter: new RedisLimiter({ redis, keyPrefix, processes, logger }),
     rateLimit: { limits: { 'trackers.results': limitPerSecond } },
     timeoutMs: TIMEOUT_MS,
     logger,
-    // Called when the limiter has been told that the request leaves.
     fetch: (input, init) => {
-      // Not a copy: the signal would reach that by way of another one.
       if (input instanceof Request) input.headers.set(SENT_AT_HEADER, String(steadyNow()));
       return fetch(input, init);
     },
   });
 }
 
-/** Reads the results of one tracker after another, beside the polls, until the signal aborts. */
-export async function keepCalling(client: TrackingClient, everyMs: number, signal: AbortSignal) {
+/** Polls all trackers through one stream. */
+function startPolling(client: TrackingClient) {
+  const polls = client.trackers.pollMany(task.trackerIds, {
+    intervalMs: POLL_EVERY_MS,
+    initialDelayMs: 0,
+    concurrency: 50,
+  });
+  let drain: { readonly left: Set<string>; readonly done: () => void } | undefined;
+  const read = async () => {
+    for await (const { id, error, newEvents } of polls) {
+      if (error === undefined) calls += 1;
+      else givenUp += 1;
+      for (const { eventId } of newEvents ?? []) note('polled', `${id}:${eventId}`);
+      drain?.left.delete(id);
+      if (drain?.left.size === 0) drain.done();
+    }
+  };
+  const reading = read();
+  return {
+    url: '',
+    drain: () =>
+      new Promise<void>((done) => {
+        drain = { left: new Set(task.trackerIds), done };
+      }),
+    close: async () => {
+      await polls.return();
+      await reading;
+    },
+  };
+}
+
+/** Receives webhooks over HTTP with an inbox on each store, and makes calls of its own. */
+async function startReceiving(client: TrackingClient) {
+  const { postgresUrl: connectionString, schema } = task;
+  const openPool = () => {
+    const pool = new pg.Pool({ connectionString, application_name: schema, max: 4 });
+    // Without a listener, the end of an idle connection would end the process.
+    pool.on('error', () => {});
+    return pool;
+  };
+  const [pool, transactionPool] = [openPool(), openPool()];
+  // The journals tell what the stores did not do.
+  const onError = () => {};
+  const work = () => sleep((Math.random() * CALLBACK_MS) / 2);
+  const handleWith = (name: InboxName, store: DedupeStore) =>
+    createWebhookHandler({
+      secret: task.secret,
+      inbox: new WebhookInbox({ store, leaseMs: LEASE_MS, onError }),
+      onEvent: async (_, { key }) => {
+        await work();
+        note('handled', name, key);
+        await work();
+      },
+    });
+  const handlers = {
+    redis: handleWith('redis', new RedisDedupeStore({ redis, keyPrefix: schema })),
+    postgres: handleWith('postgres', new PostgresDedupeStore({ pool, table: `${schema}.inbox` })),
+    transactional: createWebhookHandler({
+      secret: task.secret,
+      inbox: new TransactionalInbox({
+        pool: transactionPool,
+        table: `${schema}.transactional_inbox`,
+        onError,
+      }),
+      onEvent: async (_, { key, transaction }) => {
+        await work();
+        await transaction.query(`INSERT INTO ${schema}.effects (key) VALUES ($1)`, [key]);
+        await work();
+      },
+    }),
+  };
+  const routes = Object.fromEntries(INBOXES.map((name) => [`/${name}`, toNodeHandler(handlers[name])]));
+  const server = createServer((request, response) => routes[request.url ?? '']?.(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // A server that listens on TCP has an address with a port.
+
+  const calling = new AbortController();
+  const keepingOn = keepCalling(client, calling.signal);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    drain: async () => {},
+    close: async () => {
+      calling.abort();
+      await keepingOn;
+      await Promise.all(INBOXES.map((name) => handlers[name].close()));
+      server.close();
+      server.closeAllConnections();
+      await Promise.all([pool.end(), transactionPool.end()]);
+    },
+  };
+}
+
+async function keepCalling(client: TrackingClient, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const id = task.trackerIds[Math.floor(Math.random() * task.trackerIds.length)] ?? '';
     const startedAt = performance.now();
     try {
       await client.trackers.results(id, { totalTimeoutMs: TOTAL_TIMEOUT_MS });
-      count('calls');
+      calls += 1;
     } catch (error) {
       const name = isTrackingError(error) ? error.name : `not of this package: ${String(error)}`;
       rejected[name] = (rejected[name] ?? 0) + 1;
     }
     longestCallMs = Math.max(longestCallMs, performance.now() - startedAt);
-    await sleep(everyMs);
+    await sleep(CALL_EVERY_MS);
   }
 }
 
-/** Answers the soak from now on; `close` ends all that the process began. */
-export function answerCommands(own: { readonly drain?: () => Promise<void>; close(): Promise<void> }): void {
-  const ticking = setInterval(() => {
-    if (counts.size > 0) tell({ kind: 'tick', counts: Object.fromEntries(counts) });
-    counts.clear();
-  }, TICK_MS);
-  const answer = async (command: Command): Promise<MemberMessage> => {
-    switch (command.kind) {
-      case 'heap':
-        return { kind: 'heap', use: await lowestHeapUse() };
-      case 'shift':
-        shiftWallClock(command.byMs);
-        return { kind: 'shifted' };
-      case 'drain':
-        await own.drain?.();
-        return { kind: 'drained' };
-      case 'finish':
-        await own.close();
-        clearInterval(ticking);
-        await sleep(IDLE_SOCKETS_CLOSE_MS);
-        return {
-          kind: 'finished',
-          calls: { rejected, longestCallMs, givenUp },
-          leftovers: leftovers(),
-        };
-    }
-  };
-  process.on('message', async (command: Command) => {
-    const answered = await answer(command);
-    if (command.kind !== 'finish') return tell(answered);
-    // From here on only what was left behind keeps the process alive.
-    process.removeAllListeners('disconnect');
-    process.send?.(answered, () => process.disconnect());
-  });
-  // A soak that dies leaves nobody behind.
-  process.on('disconnect', () => process.exit(1));
-}
-
-/** What stays: calls under way, and those that wait for the end of an outage, come and go. */
-async function lowestHeapUse(): Promise<HeapUse> {
-  const looks: HeapUse[] = [];
+/** Calls under way come and go, so the least of several looks tells what stays. */
+async function measureHeap(): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
   for (let look = 0; look < HEAP_LOOKS; look += 1) {
-    const usedBytes = await usedHeapBytes();
-    const { code_and_metadata_size, bytecode_and_metadata_size } = getHeapCodeStatistics();
-    const codeBytes = code_and_metadata_size + bytecode_and_metadata_size;
-    looks.push({ dataMiB: (usedBytes - codeBytes) / MIB, codeMiB: codeBytes / MIB });
+    least = Math.min(least, await usedHeapBytes());
     await sleep(HEAP_LOOK_EVERY_MS);
   }
-  return looks.reduce((lowest, look) => (wholeMiB(look) < wholeMiB(lowest) ? look : lowest));
+  return least;
 }
 
-function leftovers(): Leftovers {
-  return { timers: timers.size, sockets: countSockets() - socketsAtStart };
-}
+const client = openClient();
+const work = task.role === 'poller' ? startPolling(client) : await startReceiving(client);
+const ticking = setInterval(() => {
+  if (calls > 0) send({ kind: 'calls', count: calls });
+  calls = 0;
+}, TICK_MS);
 
-/** Sockets of this process, also those that do not keep it alive. */
-function countSockets(): number {
-  const folder = '/proc/self/fd';
-  if (!existsSync(folder))
-    return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
-  return readdirSync(folder).filter((name) => {
-    try {
-      return readlinkSync(`${folder}/${name}`).startsWith('socket:');
-    } catch {
-      // The folder's own descriptor is closed by now.
-      return false;
-    }
-  }).length;
-}
-
-/** Every timer that is set and neither fired nor cleared, also one that does not keep the process alive. */
-function watchTimers(): ReadonlySet<unknown> {
-  const live = new Set<unknown>();
-  const { setTimeout: set, clearTimeout: clear } = globalThis;
-  const watchedSet = (callback: (...given: unknown[]) => void, delayMs?: number, ...given: unknown[]) => {
-    const timer = set(() => {
-      live.delete(timer);
-      callback(...given);
-    }, delayMs);
-    live.add(timer);
-    return timer;
-  };
-  globalThis.setTimeout = Object.assign(watchedSet, set);
-  globalThis.clearTimeout = (timer) => {
-    live.delete(timer);
-    clear(timer);
-  };
-  return live;
-}
+const commands: { readonly [Kind in keyof Replies]: (argument: number) => Promise<Replies[Kind]> } = {
+  heap: measureHeap,
+  shift: async (byMs) => {
+    shiftWallClock(byMs);
+    return null;
+  },
+  drain: async () => {
+    await work.drain();
+    return null;
+  },
+  finish: async () => {
+    await work.close();
+    await redis.quit();
+    clearInterval(ticking);
+    return { rejected, longestCallMs, givenUp };
+  },
+};
+process.on('message', async ({ command, argument }: { command: keyof Replies; argument: number }) => {
+  send({ kind: 'reply', command, value: await commands[command](argument) });
+  if (command !== 'finish') return;
+  // From here on, only what was left behind keeps the process alive.
+  process.removeAllListeners('disconnect');
+  process.disconnect();
+});
+// A soak that is broken off leaves no process behind.
+process.on('disconnect', () => process.exit(1));
+send({ kind: 'ready', url: work.url });

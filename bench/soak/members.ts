@@ -1,59 +1,65 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type Command, type MemberMessage, type MemberTask, steadyNow } from './messages.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bundled } from '../../scripts/support/bundled.ts';
+import { type MemberMessage, type MemberTask, type Replies, steadyNow } from './task.ts';
 
-type Answer<Kind extends MemberMessage['kind']> = Extract<MemberMessage, { kind: Kind }>;
+/** An idle connection of `fetch` closes after four seconds. */
+const ENDS_WITHIN_MS = 8_000;
 
 /** A process of the soak, as the soak sees it. */
 export class Member {
-  readonly name: string;
   readonly journal: string;
-  /** Where it listens; empty for one that does not. */
-  url = '';
-  /** When, in milliseconds since the epoch; undefined for one that was not. */
-  killedAt: number | undefined;
-  /** What it ended with though nobody had asked it to. */
-  brokeDown: string | undefined;
+  readonly #name: string;
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
+  /** Where it listens; empty for the poller. */
+  url = '';
+  /** In milliseconds since the epoch; undefined for one that was not killed. */
+  killedAt: number | undefined;
+  /** How it ended though nobody had asked it to. */
+  breakdown: string | undefined;
   #mayExit = false;
 
   private constructor(script: string, task: MemberTask) {
-    this.name = task.name;
     this.journal = task.journal;
-    const file = fileURLToPath(new URL(script, import.meta.url));
-    this.#process = fork(file, [JSON.stringify(task)], { execArgv: ['--import', 'tsx'] });
+    this.#name = task.name;
+    this.#process = fork(script, [JSON.stringify(task)]);
     this.#exited = once(this.#process, 'exit').then(([code, signal]) => {
-      if (!this.#mayExit) this.brokeDown = `${this.name} ended with ${code ?? signal}`;
+      if (!this.#mayExit) this.breakdown = `${this.#name} ended with ${code ?? signal}`;
     });
   }
 
   /** Starts a process and waits until it is ready. */
   static async start(
-    script: './poller.ts' | './receiver.ts',
     task: Omit<MemberTask, 'journal'>,
     directory: string,
-    onTick: (counts: Answer<'tick'>['counts']) => void,
+    onCalls: (count: number) => void,
   ): Promise<Member> {
+    const script = await bundled('bench/soak/member.ts');
     const member = new Member(script, { ...task, journal: join(directory, task.name) });
     member.#process.on('message', (message: MemberMessage) => {
-      if (message.kind === 'tick') onTick(message.counts);
+      if (message.kind === 'calls') onCalls(message.count);
     });
-    member.url = (await member.#next('ready'))?.url ?? '';
-    if (member.brokeDown !== undefined) throw new Error(member.brokeDown);
+    const ready = await member.#next((message) => (message.kind === 'ready' ? message : undefined));
+    if (!ready) throw new Error(member.breakdown ?? `${task.name} did not start`);
+    member.url = ready.url;
     return member;
   }
 
-  /** Asks for something; undefined when the process is gone. */
-  async ask<Kind extends MemberMessage['kind']>(
-    command: Command,
-    kind: Kind,
-  ): Promise<Answer<Kind> | undefined> {
+  get isAlive(): boolean {
+    return this.killedAt === undefined && this.breakdown === undefined;
+  }
+
+  /** Sends a command; undefined when the process is gone. */
+  async ask<Kind extends keyof Replies>(command: Kind, argument = 0): Promise<Replies[Kind] | undefined> {
     if (!this.#process.connected) return undefined;
-    this.#process.send(command, () => {});
-    return this.#next(kind);
+    this.#process.send({ command, argument }, () => {});
+    return await this.#next((message) =>
+      // A process replies to each command with the type that `Replies` has for it.
+      message.kind === 'reply' && message.command === command ? (message.value as Replies[Kind]) : undefined,
+    );
   }
 
   async kill(): Promise<void> {
@@ -63,24 +69,26 @@ export class Member {
     await this.#exited;
   }
 
-  /** Lets it close everything; tells what was left, and whether that still kept it alive two seconds later. */
-  async finish(): Promise<(Answer<'finished'> & { readonly endedByItself: boolean }) | undefined> {
+  /** Lets it close everything; tells how its calls went, and whether it then ended by itself. */
+  async finish(): Promise<{ readonly calls: Replies['finish'] | undefined; readonly hasEnded: boolean }> {
     this.#mayExit = this.#process.connected;
-    const finished = await this.ask({ kind: 'finish' }, 'finished');
-    const timeout = AbortSignal.timeout(2_000);
-    const late = once(timeout, 'abort').then(() => false);
-    const endedByItself = await Promise.race([this.#exited.then(() => true), late]);
-    if (!endedByItself) await this.kill();
-    return finished && { ...finished, endedByItself };
+    const calls = await this.ask('finish');
+    const hasEnded = await Promise.race([
+      this.#exited.then(() => true),
+      sleep(ENDS_WITHIN_MS, false, { ref: false }),
+    ]);
+    if (!hasEnded) await this.kill();
+    return { calls, hasEnded };
   }
 
-  #next<Kind extends MemberMessage['kind']>(kind: Kind): Promise<Answer<Kind> | undefined> {
+  /** The first message that `pick` accepts; undefined when the process ends before. */
+  #next<Value>(pick: (message: MemberMessage) => Value | undefined): Promise<Value | undefined> {
     return new Promise((resolve) => {
       const listen = (message: MemberMessage) => {
-        if (message.kind !== kind) return;
+        const value = pick(message);
+        if (value === undefined) return;
         this.#process.off('message', listen);
-        // The check above is what the type says.
-        resolve(message as Answer<Kind>);
+        resolve(value);
       };
       this.#process.on('message', listen);
       void this.#exited.then(() => resolve(undefined));

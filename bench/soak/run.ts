@@ -1,271 +1,275 @@
-import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Audit, audit, type Handling, readHandlings } from './audit.ts';
-import { FAULTS, type Victims } from './faults.ts';
-import { watchLimiter } from './limiter-watch.ts';
+import pg from 'pg';
+import { PostgresDedupeStore } from '../../src/postgres/index.ts';
+import { type OutageKind, OutageProxy } from '../fleet/proxy.ts';
+import { deleteKeys } from '../fleet/run.ts';
+import { sum } from '../statistics.ts';
+import { audit, type Handling, type Outage, readJournals } from './audit.ts';
 import { Member } from './members.ts';
-import { type CallReport, type HeapUse, type InboxName, steadyNow } from './messages.ts';
-import { type Outage, Pulse } from './pulse.ts';
-import { SoakPostgres, SoakRedis } from './servers.ts';
-import { LIMIT_PER_SECOND, SECRET, SoakService } from './service.ts';
+import { LIMIT_PER_SECOND, openService, SECRET } from './service.ts';
+import { type INBOXES, steadyNow } from './task.ts';
 
 export const RECEIVERS = 4;
-const TIMER_MS = 10;
-/** How often something happens to a shipment. */
-const HAPPENS_EVERY_MS = 200;
-/** Every so many times old events are told again. */
-const TELLS_AGAIN_EVERY = 10;
-/** From the beginning of a fault to that of the next one, unless it takes longer. */
 const FAULT_EVERY_MS = 7_000;
-/** What is left to an outage's end to be seen before the next one begins. */
+/** At least so long everything works between two faults. */
 const RECOVERY_MS = 3_000;
-/** Longer than an attempt: what is read later than this was asked for after the last event. */
-const LAST_ANSWERS_MS = 4_000;
-/** How long the last webhooks and polls may take once nothing fails any more. */
+const HOUR_MS = 3_600_000;
+/** Longer than `RedisLimiter` waits until it goes on by itself, and so short that commits are tried until Redis is back. */
+const REDIS_AWAY_MS = 3_000;
+const FAILING_MS = 1_000;
+const HAPPENS_EVERY_MS = 200;
+const RESENDS_EVERY = 15;
+/** So long the last webhooks and polls may take. */
 const REST_MS = 120_000;
 
-/** The heaps of the client that polls and of the receiver that is never killed, at one time. */
-export interface HeapSample {
-  readonly percentOfTime: number;
-  readonly client: HeapUse;
-  readonly receiver: HeapUse;
+type Service = Awaited<ReturnType<typeof openService>>;
+export type SoakResult = Awaited<ReturnType<typeof runSoak>>;
+
+/** Makes a schema of the soak's own in PostgreSQL. */
+async function openPostgres(url: string) {
+  const schema = `soak_${randomUUID().slice(0, 8)}`;
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  await pool.query(`CREATE SCHEMA ${schema}`);
+  await pool.query(`CREATE TABLE ${schema}.effects (key text)`);
+  for (const table of ['inbox', 'transactional_inbox'])
+    await new PostgresDedupeStore({ pool, table: `${schema}.${table}` }).createTable();
+  return {
+    schema,
+    endConnections: async () => {
+      const end = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1';
+      await pool.query(end, [schema]);
+    },
+    /** The keys that callbacks wrote in transactions which lasted. */
+    readEffects: async (): Promise<string[]> => {
+      const { rows } = await pool.query<{ key: string }>(`SELECT key FROM ${schema}.effects`);
+      return rows.map(({ key }) => key);
+    },
+    remove: async () => {
+      await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+      await pool.end();
+    },
+  };
 }
 
-/** How a process ended. */
-export interface Ending {
-  readonly name: string;
-  readonly timers: number;
-  readonly sockets: number;
-  readonly endedByItself: boolean;
+/** What can be made to fail. */
+interface Stage {
+  readonly service: Service;
+  readonly redis: OutageProxy;
+  /** Deletes all keys of the soak, as FLUSHALL does. */
+  readonly flushRedis: () => Promise<void>;
+  readonly postgres: Awaited<ReturnType<typeof openPostgres>>;
+  /** Kills a receiver with SIGKILL and starts another in its place. */
+  readonly killReceiver: () => Promise<void>;
+  /** Sets the wall clock of every process. */
+  readonly shiftClocks: (byMs: number) => Promise<void>;
 }
 
-/** What came of a soak. */
-export interface SoakResult {
-  readonly startedAt: number;
-  /** How late the timers of the service were: how busy the machine was. */
-  readonly latenessMs: { readonly median: number; readonly p99: number; readonly longest: number };
-  readonly seconds: number;
-  readonly events: number;
-  readonly requests: number;
-  readonly webhooks: SoakService['webhooks'];
-  readonly refused: SoakService['refused'];
-  readonly longestUplinkMs: number;
-  readonly inboxes: Readonly<Record<InboxName, Audit>>;
-  readonly polling: Audit;
-  readonly calls: CallReport;
-  readonly outages: readonly Outage[];
-  readonly heap: readonly HeapSample[];
-  readonly endings: readonly Ending[];
-  /** What took too long to come to rest, and processes that ended though nobody asked them to. */
-  readonly breakdowns: readonly string[];
-  readonly pulse: Pulse;
+type Fault = (stage: Stage) => Promise<unknown>;
+
+/** Makes calls fail for a while. */
+function failing(failure: Parameters<Service['fail']>[0], forMs = FAILING_MS): Fault {
+  return async ({ service }) => {
+    const stop = service.fail(failure);
+    await sleep(forMs);
+    stop();
+  };
 }
+
+/** Takes Redis away for a while. */
+function withoutRedis(kind: OutageKind): Fault {
+  return async ({ redis }) => {
+    await redis.takeAway(kind);
+    await sleep(REDIS_AWAY_MS);
+    await redis.giveBack();
+  };
+}
+
+/** All that fails, in turn. */
+const FAULTS: Readonly<Record<string, Fault>> = {
+  // Shorter than the pause that it asks for, so that the limiter sees it once.
+  '429 to every call': failing({ status: 429, retryAfter: 1 }, 500),
+  'connections reset': failing({ kind: 'reset' }),
+  'Redis refuses connections': withoutRedis('refused'),
+  'bodies stall halfway': failing({ kind: 'stall' }),
+  'a receiver killed': ({ killReceiver }) => killReceiver(),
+  'bodies cut off': failing({ kind: 'badJson' }),
+  'PostgreSQL connections ended': ({ postgres }) => postgres.endConnections(),
+  'carried out, then reset': failing({ kind: 'commitThenDrop' }),
+  'clocks set back an hour': ({ shiftClocks }) => shiftClocks(-HOUR_MS),
+  'no response at all': failing({ kind: 'timeout' }),
+  'Redis does not reply': withoutRedis('silent'),
+  '502 with a page of HTML': failing({ kind: 'html' }),
+  'FLUSHALL in Redis': async ({ flushRedis, service }) => {
+    const from = steadyNow();
+    // Noted before it happens, since calls may be refused at once.
+    service.flushes.push({ name: 'FLUSHALL', from, until: from });
+    await flushRedis();
+  },
+};
 
 /**
- * Runs everything for a while, lets it come to rest, and looks at what became of it.
+ * Runs everything for a while and audits what became of each event.
  *
  * @param directory - takes the journals
  */
-export async function runSoak(minutes: number, postgresUrl: string, directory: string): Promise<SoakResult> {
-  const redis = await SoakRedis.start();
-  const postgres = await SoakPostgres.open(postgresUrl);
+export async function runSoak(
+  minutes: number,
+  { redisUrl, postgresUrl }: { readonly redisUrl: string; readonly postgresUrl: string },
+  directory: string,
+) {
+  const redis = await OutageProxy.open(redisUrl);
+  const postgres = await openPostgres(postgresUrl);
   const receivers: Member[] = [];
-  const service = await SoakService.open(() => receivers.filter(isAlive).map(({ url }) => url));
-  const pulse = new Pulse();
   const everyone: Member[] = [];
-  const task = {
-    baseUrl: service.url,
-    limitPerSecond: LIMIT_PER_SECOND,
-    processes: RECEIVERS + 1,
-    redisUrl: redis.url,
-    postgresUrl: postgres.url,
-    schema: postgres.schema,
-    applicationName: postgres.applicationName,
-    secret: SECRET,
-    trackerIds: service.trackerIds,
+  const service = await openService(() => receivers.filter(({ isAlive }) => isAlive).map(({ url }) => url));
+  let [calls, lastCallAt, longestGapMs] = [0, steadyNow(), 0];
+  const noteCalls = (count: number) => {
+    const now = steadyNow();
+    longestGapMs = Math.max(longestGapMs, now - lastCallAt);
+    lastCallAt = now;
+    calls += count;
   };
-  const start = async (script: './poller.ts' | './receiver.ts', name: string) => {
-    const member = await Member.start(script, { ...task, name }, directory, (counts) => pulse.add(counts));
+  const start = async (role: 'poller' | 'receiver', place: number) => {
+    const task = {
+      name: `${role}-${everyone.length}-${place}`,
+      role,
+      baseUrl: service.url,
+      limitPerSecond: LIMIT_PER_SECOND,
+      processes: RECEIVERS + 1,
+      redisUrl: redis.url,
+      postgresUrl,
+      schema: postgres.schema,
+      secret: SECRET,
+      trackerIds: service.trackerIds,
+    };
+    const member = await Member.start(task, directory, noteCalls);
     everyone.push(member);
     return member;
   };
-  const startReceiver = async (place: number) => {
-    receivers[place] = await start('./receiver.ts', `receiver-${everyone.length}-${place}`);
-  };
-  const victims: Victims = {
+  const stage: Stage = {
     ...{ service, redis, postgres },
+    flushRedis: () => deleteKeys(redisUrl, postgres.schema),
     killReceiver: async () => {
-      // The first one lives on: its heap is looked at.
+      // The first one lives on, because its heap is measured.
       const place = 1 + Math.floor(Math.random() * (RECEIVERS - 1));
       await receivers[place]?.kill();
-      await startReceiver(place);
+      receivers[place] = await start('receiver', place);
     },
     shiftClocks: async (byMs) => {
-      await Promise.all(everyone.map((member) => member.ask({ kind: 'shift', byMs }, 'shifted')));
+      await Promise.all(everyone.map((member) => member.ask('shift', byMs)));
     },
   };
   try {
-    await Promise.all(Array.from({ length: RECEIVERS }, (_, place) => startReceiver(place)));
-    const poller = await start('./poller.ts', 'poller');
+    for (let place = 0; place < RECEIVERS; place += 1) receivers.push(await start('receiver', place));
+    const poller = await start('poller', RECEIVERS);
     const startedAt = steadyNow();
-    const watch = watchLimiter(redis.url, pulse, join(directory, 'limiter.log'));
-    const lateness = monitorEventLoopDelay({ resolution: TIMER_MS });
-    lateness.enable();
     const endsAt = startedAt + minutes * 60_000;
-    const [outages, heap] = await Promise.all([
-      letThingsFail(victims, endsAt),
-      watchHeap(poller, receivers[0], startedAt, endsAt),
+    lastCallAt = startedAt;
+    const [outages, heaps] = await Promise.all([
+      letThingsFail(stage, endsAt),
+      measureHeaps([poller, ...receivers.slice(0, 1)], startedAt, endsAt),
       letEventsHappen(service, endsAt),
     ]);
     const seconds = (steadyNow() - startedAt) / 1_000;
-    lateness.disable();
-    watch.stop();
-    const breakdowns = await comeToRest(service, poller);
-    const alive = everyone.filter(isAlive);
-    const endings = await Promise.all(alive.map(async (member) => ({ member, end: await member.finish() })));
-    const reports = endings.flatMap(({ end }) => end?.calls ?? []);
+    const unrested = await comeToRest(service, poller);
+    const alive = everyone.filter(({ isAlive }) => isAlive);
+    const endings = await Promise.all(alive.map((member) => member.finish()));
+    const breakdowns = [...unrested, ...everyone.flatMap(({ breakdown }) => breakdown ?? [])];
+    const reports = endings.flatMap((ending) => ending.calls ?? []);
+    const rejections = reports.flatMap(({ rejected }) => Object.entries(rejected));
     return {
-      startedAt,
-      latenessMs: {
-        median: lateMs(lateness.percentile(50)),
-        p99: lateMs(lateness.percentile(99)),
-        longest: lateMs(lateness.max),
+      ...{ seconds, calls, outages, heaps, breakdowns, longestGapSeconds: longestGapMs / 1_000 },
+      ...{
+        events: service.happened.length,
+        refused: service.refused,
+        counts: service.counts,
+        flushes: service.flushes,
       },
-      seconds,
-      events: service.happened.size,
-      requests: service.requests,
-      webhooks: service.webhooks,
-      refused: service.refused,
-      longestUplinkMs: service.longestUplinkMs,
-      ...(await auditAll(service, postgres, everyone, outages)),
-      calls: {
-        rejected: Object.fromEntries(added(reports.map(({ rejected }) => rejected))),
-        longestCallMs: Math.max(...reports.map(({ longestCallMs }) => longestCallMs)),
-        givenUp: sum(reports.map(({ givenUp }) => givenUp)),
-      },
-      outages,
-      heap,
-      endings: endings.map(({ member: { name }, end }) => ({
+      ...(await auditAll(service, postgres, everyone)),
+      rejected: [...new Set(rejections.map(([name]) => name))].map((name) => ({
         name,
-        timers: end?.leftovers.timers ?? Number.NaN,
-        sockets: end?.leftovers.sockets ?? Number.NaN,
-        endedByItself: end?.endedByItself ?? false,
+        times: sum(rejections.map(([each, times]) => (each === name ? times : 0))),
       })),
-      breakdowns: [...breakdowns, ...everyone.flatMap(({ brokeDown }) => brokeDown ?? [])],
-      pulse,
+      longestCallSeconds: Math.max(...reports.map(({ longestCallMs }) => longestCallMs)) / 1_000,
+      givenUp: sum(reports.map(({ givenUp }) => givenUp)),
+      notEnded: endings.filter(({ hasEnded }) => !hasEnded).length,
     };
   } finally {
-    await Promise.all(everyone.filter(isAlive).map((member) => member.kill()));
+    await Promise.all(everyone.filter(({ isAlive }) => isAlive).map((member) => member.kill()));
     await service.close();
-    await Promise.all([redis.remove(), postgres.remove()]);
+    await redis.close();
+    await deleteKeys(redisUrl, postgres.schema);
+    await postgres.remove();
   }
 }
 
-/** What became of every event at every inbox, and in the polls. */
-async function auditAll(
-  service: SoakService,
-  postgres: SoakPostgres,
-  everyone: readonly Member[],
-  outages: readonly Outage[],
-) {
-  const withoutRedis = FAULTS.flatMap(({ name, isWithoutRedis }) => (isWithoutRedis ? name : []));
-  const absences = outages.filter(({ name }) => withoutRedis.includes(name));
-  const journals = everyone.map(({ journal, killedAt }) => ({ file: journal, killedAt }));
-  const handled = readHandlings(journals, 'handled');
+/** What became of every event at each inbox, and in the polls. */
+async function auditAll(service: Service, postgres: Stage['postgres'], everyone: readonly Member[]) {
+  const journals = readJournals(everyone.map(({ journal, killedAt }) => ({ file: journal, killedAt })));
   const effects = new Map<string, Handling[]>();
-  for (const { key, at } of await postgres.effects())
-    effects.set(key, [...(effects.get(key) ?? []), { at, wasCut: false }]);
-  const keyed = (prefix: string) =>
-    new Map([...service.happened].map(([key, at]) => [`${prefix}tracking/events:${key}`, at]));
+  for (const key of await postgres.readEffects())
+    effects.set(key, [...(effects.get(key) ?? []), { at: 0, wasCut: false }]);
+  const told = (prefix: string) => service.happened.map((key) => `${prefix}tracking/events:${key}`);
+  const polled = [...service.onlyPolled, ...service.happened].map((key) => `polled ${key}`);
   return {
     inboxes: {
-      redis: audit(keyed('redis '), handled, service.forgottenAt, absences),
-      postgres: audit(keyed('postgres '), handled, [], []),
-      transactional: audit(keyed(''), effects, [], []),
-    },
-    polling: audit(
-      new Map([...service.onlyPolled, ...service.happened]),
-      readHandlings(journals, 'polled'),
-      [],
-      [],
-    ),
+      redis: audit(told('handled redis '), journals, service.flushes),
+      postgres: audit(told('handled postgres '), journals, []),
+      transactional: audit(told(''), effects, []),
+    } satisfies Record<(typeof INBOXES)[number], unknown>,
+    polling: audit(polled, journals, []),
   };
 }
 
-async function letThingsFail(victims: Victims, endsAt: number): Promise<Outage[]> {
+async function letThingsFail(stage: Stage, endsAt: number): Promise<Outage[]> {
   const outages: Outage[] = [];
   await sleep(FAULT_EVERY_MS);
+  const faults = Object.entries(FAULTS);
   for (let turn = 0; steadyNow() + FAULT_EVERY_MS < endsAt; turn += 1) {
-    const fault = FAULTS[turn % FAULTS.length];
-    if (fault === undefined) break;
+    const [name, fault] = faults[turn % faults.length] ?? [];
+    if (name === undefined || fault === undefined) break;
     const from = steadyNow();
-    await fault.happen(victims);
+    await fault(stage);
     const until = steadyNow();
+    outages.push({ name, from, until });
+    console.error(`${name}: ${((until - from) / 1_000).toFixed(1)} s`);
     await sleep(Math.max(RECOVERY_MS, from + FAULT_EVERY_MS - until));
-    const next = steadyNow();
-    outages.push({ name: fault.name, from, until, next });
-    console.error(`${fault.name}: ${((until - from) / 1_000).toFixed(1)} s`);
   }
   return outages;
 }
 
-/** Looks five times, at the end for the last time. */
-async function watchHeap(poller: Member, receiver: Member | undefined, startedAt: number, endsAt: number) {
-  const samples: HeapSample[] = [];
-  for (let percentOfTime = 20; percentOfTime <= 100; percentOfTime += 20) {
-    await sleep(Math.max(0, startedAt + ((endsAt - startedAt) * percentOfTime) / 100 - steadyNow()));
-    const [ofPoller, ofReceiver] = await Promise.all(
-      [poller, receiver].map((member) => member?.ask({ kind: 'heap' }, 'heap')),
-    );
-    // One that is gone is told of as a process that broke down.
-    if (ofPoller && ofReceiver)
-      samples.push({ percentOfTime, client: ofPoller.use, receiver: ofReceiver.use });
+/** Measures at 20% of the time, when caches are full and code is compiled, and at the end. */
+async function measureHeaps(members: readonly Member[], startedAt: number, endsAt: number) {
+  const samples: number[][] = [];
+  for (const share of [0.2, 1]) {
+    await sleep(Math.max(0, startedAt + (endsAt - startedAt) * share - steadyNow()));
+    const bytes = await Promise.all(members.map((member) => member.ask('heap')));
+    samples.push(bytes.map((each) => each ?? Number.NaN));
   }
-  return samples;
+  return members.map((_, index) => ({
+    before: samples[0]?.[index] ?? Number.NaN,
+    after: samples[1]?.[index] ?? Number.NaN,
+  }));
 }
 
-async function letEventsHappen(service: SoakService, endsAt: number): Promise<void> {
+async function letEventsHappen(service: Service, endsAt: number): Promise<void> {
   for (let turn = 1; steadyNow() < endsAt; turn += 1) {
     service.happen();
-    if (turn % TELLS_AGAIN_EVERY === 0) await service.tellAgain();
+    if (turn % RESENDS_EVERY === 0) await service.resend();
     await sleep(HAPPENS_EVERY_MS);
   }
 }
 
-/** Waits until every webhook is accepted, and every tracker polled after the last event; gives what did not happen. */
-async function comeToRest(service: SoakService, poller: Member): Promise<string[]> {
-  const polled = sleep(LAST_ANSWERS_MS).then(() => poller.ask({ kind: 'drain' }, 'drained'));
-  const [isSent, isPolled] = await Promise.all([inTime(service.stopSending()), inTime(polled)]);
+/** Waits until every webhook is accepted and every tracker polled again; returns what did not happen. */
+async function comeToRest(service: Service, poller: Member): Promise<string[]> {
+  const late = sleep(REST_MS, 'late', { ref: false });
+  const [sent, polled] = await Promise.all([
+    Promise.race([service.stopSending(), late]),
+    Promise.race([poller.ask('drain'), late]),
+  ]);
   return [
-    ...(isSent ? [] : ['webhooks were left that no receiver accepted']),
-    ...(isPolled ? [] : ['trackers were left that were not polled again']),
+    ...(sent === 'late' ? ['no receiver accepted the last webhooks'] : []),
+    ...(polled === 'late' ? ['not every tracker was polled again'] : []),
   ];
-}
-
-async function inTime(work: Promise<unknown>): Promise<boolean> {
-  const over = new AbortController();
-  const late = sleep(REST_MS, false, { signal: over.signal }).catch(() => true);
-  const isInTime = await Promise.race([work.then(() => true), late]);
-  over.abort();
-  return isInTime;
-}
-
-function isAlive({ killedAt, brokeDown }: Member): boolean {
-  return killedAt === undefined && brokeDown === undefined;
-}
-
-function lateMs(nanoseconds: number): number {
-  return Math.max(0, nanoseconds / 1e6 - TIMER_MS);
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-function added(counts: readonly Readonly<Record<string, number>>[]): Map<string, number> {
-  const total = new Map<string, number>();
-  for (const each of counts)
-    for (const [name, times] of Object.entries(each)) total.set(name, (total.get(name) ?? 0) + times);
-  return total;
 }
