@@ -72,8 +72,7 @@ function judge(run: SoakResult) {
       isKept: all.every(({ unexcused }) => unexcused === 0),
     },
     {
-      promise:
-        'excused: a kill before the commit; in Redis also a FLUSHALL',
+      promise: 'excused: a kill before the commit; in Redis also a FLUSHALL',
       found: `Redis store ${kill} and ${flush}; PostgreSQL store ${postgres.excused.kill}; transactional inbox ${transactional.excused.kill}`,
       isKept: transactional.excused.kill === 0,
     },
