@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { createClient } from 'redis';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Snippet, snippets } from '../readme/support/documents.ts';
+import { matchesPattern, type Snippet, snippets } from '../readme/support/documents.ts';
 import { recipeFiles } from '../readme/support/recipes.ts';
 import { runProgram } from '../readme/support/stage.ts';
 import { complaintsAbout } from '../readme/support/type-check.ts';
@@ -34,16 +34,10 @@ vi.mock('redis', async (importOriginal) => {
   return { ...redis, createClient: createRemembered };
 });
 
-/** Compares what was printed with what a comment promises, in which `…` stands for anything, also for several lines. */
-function matches(output: string, promised: string): boolean {
-  const parts = promised.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('[^]*?')}$`).test(output);
-}
-
 async function check(snippet: Snippet, environment?: Readonly<Record<string, string>>): Promise<void> {
   const { output, statuses, leftListening, leftTimers } = await runProgram(snippet, environment);
   const promised = snippet.output ?? '';
-  expect(matches(output, promised), `Expected the output\n${promised}\ngot\n${output}`).toBe(true);
+  expect(matchesPattern(output, promised), `Expected the output\n${promised}\ngot\n${output}`).toBe(true);
   expect(statuses.every((status) => status === 200)).toBe(true);
   expect(statuses.length > 0).toBe(snippet.staged.includes('webhooks'));
   expect({ leftListening, leftTimers }).toEqual({ leftListening: 0, leftTimers: 0 });

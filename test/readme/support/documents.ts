@@ -66,6 +66,12 @@ export function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
+/** Compares a text with a pattern in which `…` stands for anything, also for several lines. */
+export function matchesPattern(text: string, pattern: string): boolean {
+  const parts = pattern.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('[^]*?')}$`).test(text);
+}
+
 /** A block of TypeScript with its place. */
 export interface Snippet extends Block {
   /** For example `README.md:41`. */
