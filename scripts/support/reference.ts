@@ -4,21 +4,21 @@ import { type Application, Comment, CommentTag, Converter, type DocumentReflecti
 const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
   ['Client', /^(?:client|options|http\/.+|trackers\/trackers)\.ts$/],
   ['Polling and bulk import', /^trackers\//],
-  ['Errors', /^(?:errors|api-errors|schemas\/api-error|common\/validation)\.ts$/],
-  ['Limits', /^(?:limiter\/|redis\/(?!dedupe-store)|common\/timing)/],
-  ['Hooks and logs', /^logging\.ts$/],
-  ['Receiving webhooks', /^webhooks\/(?:handler|inbox|callbacks|options|node-adapter|report|request)\.ts$/],
+  ['Errors', /^(?:errors|schemas\/api-error|common\/validation)\.ts$/],
+  ['Limits', /^(?:limiter\/|redis\/(?!dedupe-store))/],
+  ['Hooks and logs', /^observability\//],
+  ['Receiving webhooks', /^webhooks\/(?!parse|dedupe-store|memory-store)/],
   [
     'Stores of handled events',
     /^(?:webhooks\/(?:dedupe|memory)-store|redis\/dedupe-store|postgres\/.+)\.ts$/,
   ],
-  ['Reading and ordering events', /^webhooks\/(?:parse|flaws|events)\.ts$/],
+  ['Reading and ordering events', /^(?:events\/|webhooks\/parse)/],
   ['Webhook sender', /^testing\/webhooks\//],
   ['Builders and store checks', /^testing\/(?:builders|dedupe-store-contract)\.ts$/],
   ['Fake service', /^testing\//],
   ['Spans and metrics', /^opentelemetry\//],
   ['Records', /^schemas\//],
-  ['Endpoints and version', /^(?:endpoints|config\/.+)\.ts$/],
+  ['Endpoints and version', /^(?:endpoints|version)\.ts$/],
 ];
 /** What all else is a part of. */
 const PARTS = ['Guides', 'Recipes', 'Imports'];
