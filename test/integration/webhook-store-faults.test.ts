@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { bundled } from '../../scripts/support/bundled.ts';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { PostgresDedupeStore, TransactionalInbox } from '../../src/postgres/index.ts';
 import { RedisDedupeStore } from '../../src/redis/index.ts';
 import { type DedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
+import { ownKeys } from './redis-clients.ts';
 import { describeWithPostgres, describeWithRedis } from './services.ts';
 
 const silent = () => {};
@@ -80,35 +78,6 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
     expect(handled).toEqual(Array.from({ length: 600 }, () => 1));
   });
 
-  test('a process killed in the middle of a shared commit → its events are handled once more, no others, none lost', async () => {
-    const program = await bundled('test/integration/receivers/doomed-receiver.ts');
-    const doomed = spawn(process.execPath, [program, url, table, name, '20']);
-    onTestFinished(() => void doomed.kill('SIGKILL'));
-    let printed = '';
-    doomed.stdout.on('data', (chunk) => {
-      printed += chunk;
-    });
-    await vi.waitFor(() => expect(printed.match(/handling/g)).toHaveLength(20), 20_000);
-    const lock = await admin.connect();
-    await lock.query('BEGIN');
-    await lock.query(`SELECT FROM ${table} WHERE key = 'tracking/events:doomed-10:a' FOR UPDATE`);
-    doomed.stdin.write('go\n');
-    const waiting = `SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`;
-    await vi.waitFor(async () => expect((await lock.query(waiting, [name])).rows).toHaveLength(1), 20_000);
-    doomed.kill('SIGKILL');
-    await once(doomed, 'exit');
-    await lock.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) AS waiting`, [name]);
-    await lock.query('ROLLBACK');
-    lock.release();
-
-    const live = inboxOn(new PostgresDedupeStore({ pool, table }), 300);
-    const bodies = Array.from({ length: 20 }, (_, index) => push(`doomed-${index}`, 'a'));
-    const again = await deliver((body, handler) => live.process(body, handler), bodies);
-    // The first of the commits had left alone, and was done; the next one carried all others.
-    expect(again).toEqual(Array.from({ length: 19 }, () => 1));
-    expect(await deliver((body, handler) => live.process(body, handler), bodies)).toEqual([]);
-  }, 60_000);
-
   test('200 webhooks at once on a pool of 2 → all done, each event handled once', async () => {
     const small = open(2);
     const inbox = inboxOn(new PostgresDedupeStore({ pool: small, table }));
@@ -151,19 +120,9 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
 });
 
 await describeWithRedis('webhooks while Redis fails', (url) => {
-  let redis: Redis;
-  let admin: Redis;
-  const keyPrefix = `test:${randomUUID()}:`;
-  beforeAll(() => {
-    redis = new Redis(url, { connectionName: keyPrefix });
-    admin = new Redis(url);
-  });
-  afterAll(async () => {
-    const keys = await admin.keys(`${keyPrefix}*`);
-    if (keys.length > 0) await admin.unlink(...keys);
-    redis.disconnect();
-    admin.disconnect();
-  });
+  const { admin, keyPrefix } = ownKeys(url);
+  const redis = new Redis(url, { connectionName: keyPrefix, lazyConnect: true });
+  afterAll(() => redis.disconnect());
 
   test.each(['CLIENT KILL', 'SCRIPT FLUSH'])(
     '%s in the middle of runs → every event handled once',

@@ -1,50 +1,16 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { Redis } from 'ioredis';
-import { createClient, createClientPool } from 'redis';
 import { expect, onTestFinished, test } from 'vitest';
 import { bundled } from '../../../scripts/support/bundled.ts';
-import type { RedisClient } from '../../../src/redis/index.ts';
+import { REDIS_CLIENTS } from '../redis-clients.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, take } from './fleets.ts';
 
 await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
   const { admin, keyPrefix, makeFleet } = fleetsOn(url);
 
-  const connectors: readonly [string, () => Promise<{ redis: RedisClient; close(): unknown }>][] = [
-    [
-      'a client of redis',
-      async () => {
-        const redis = await createClient({ url }).connect();
-        return { redis, close: () => redis.close() };
-      },
-    ],
-    [
-      'a client of redis that gives buffers',
-      async () => {
-        const redis = await createClient({ url }).connect();
-        return { redis: redis.withTypeMapping({ 36: Buffer, 58: String }), close: () => redis.close() };
-      },
-    ],
-    [
-      'a pool of redis',
-      async () => {
-        const redis = createClientPool({ url }, { maximum: 4 });
-        await redis.connect();
-        return { redis, close: () => redis.close() };
-      },
-    ],
-    [
-      'a client of ioredis',
-      async () => {
-        const redis = new Redis(url);
-        return { redis, close: () => redis.quit() };
-      },
-    ],
-  ];
-
-  test.each(connectors)('%s → shares tokens with the others', async (_title, connect) => {
-    const { redis, close } = await connect();
+  test.each(REDIS_CLIENTS)('%s → shares tokens with the others', async (_title, connect) => {
+    const { redis, close } = await connect(url);
     onTestFinished(async () => void (await close()));
     const { join, toAcquire, keys } = makeFleet();
     const [a, b] = [join(), join({ redis })];

@@ -3,7 +3,6 @@ import { Cluster, Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RedisLimiter } from '../../../src/redis/index.ts';
-import { formatKeys } from '../../../src/redis/limiter-script.ts';
 import { silent } from './fleets.ts';
 import { hasRedisServer, type OwnRedis, startOwnRedis } from './own-redis.ts';
 
@@ -27,14 +26,6 @@ describe.skipIf(!isInstalled)('RedisLimiter on a cluster of Redis', () => {
     admin.disconnect();
   });
   afterAll(() => cluster.stop());
-
-  test('the keys of a bucket → all in one slot', async () => {
-    const admin = new Redis(node);
-    onTestFinished(() => admin.disconnect());
-    const keys = formatKeys('tracking-client:limiter:', bucket);
-    const slots = await Promise.all(keys.map((key) => admin.call('CLUSTER', 'KEYSLOT', key)));
-    expect(new Set(slots).size).toBe(1);
-  });
 
   test('a cluster of ioredis and one of redis → share tokens', async () => {
     const ioredis = new Cluster([node]);

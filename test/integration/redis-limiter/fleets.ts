@@ -1,22 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
-import { afterAll } from 'vitest';
 import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
 import { formatKeys } from '../../../src/redis/limiter-script.ts';
+import { ownKeys } from '../redis-clients.ts';
 
 export const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Limiters on one real Redis under keys of their own, which go when the suite is over. */
 export function fleetsOn(url: string) {
-  const keyPrefix = `test:${randomUUID()}:`;
-  const admin = new Redis(url, { lazyConnect: true });
-  afterAll(async () => {
-    for await (const keys of admin.scanStream({ match: `${keyPrefix}*`, count: 1_000 })) {
-      if (keys.length > 0) await admin.del(...keys);
-    }
-    admin.disconnect();
-  });
+  const { admin, keyPrefix } = ownKeys(url);
 
   /** Processes of one account, each with a limiter of its own, on a bucket that no other test uses. */
   function makeFleet(options: Partial<RedisLimiterOptions> = {}) {
