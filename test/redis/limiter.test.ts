@@ -4,8 +4,13 @@ import { RedisLimiter, type RedisLimiterOptions } from '../../src/redis/index.ts
 import { formatKeys } from '../../src/redis/limiter-script.ts';
 import { bucket } from '../limiter/make-limiter.ts';
 import { settled } from '../support/settled.ts';
-import { makeRedisLimiter } from './limiter/make-redis-limiter.ts';
-import { grantAll, grantNone, neverReply, ScriptedRedis } from './limiter/scripted-redis.ts';
+import {
+  grantAll,
+  grantNone,
+  makeRedisLimiter,
+  neverReply,
+  ScriptedRedis,
+} from './limiter/make-redis-limiter.ts';
 
 test('spansProcesses → true, so that the client asks for the name of the account', () => {
   expect(makeRedisLimiter().limiter.spansProcesses).toBe(true);

@@ -1,8 +1,93 @@
 import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
+import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
 import { bucket, type Call, useVirtualTime } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
-import { ScriptedRedis } from './scripted-redis.ts';
+
+/** What a limiter told and wanted with one command, in the order of the script's arguments. */
+export interface Command {
+  readonly limit: number;
+  readonly maxLimit: number;
+  /** 0 if it is no news. */
+  readonly announcedLimit: number;
+  readonly pauseMs: number;
+  readonly recovers: number;
+  readonly shareLeft: number;
+  readonly reserve: number;
+  readonly interactive: number;
+  readonly wanted: number;
+  readonly firstNumber: number;
+  /** Pairs of a token's number and in how many milliseconds it is back. */
+  readonly tokens: readonly (readonly [number: number, backInMs: number])[];
+}
+
+/** What the script is made to reply; everything may be left out. */
+export interface ScriptReply {
+  readonly limit?: number;
+  readonly free?: number;
+  readonly pauseLeftMs?: number;
+  /** Default: 0, no call waits. */
+  readonly askInMs?: number;
+  /** In how many milliseconds each new token may be used. */
+  readonly starts?: readonly number[];
+}
+
+type Reply = (command: Command, keys: readonly string[]) => ScriptReply | Promise<ScriptReply> | Error;
+
+/** A client whose replies a test decides; it knows no Lua. */
+export class ScriptedRedis implements NodeRedisClient {
+  readonly commands: Command[] = [];
+  readonly keys: (readonly string[])[] = [];
+  reply: Reply = grantAll;
+
+  eval(): Promise<unknown> {
+    return Promise.reject(new Error('Expected the script to be known'));
+  }
+
+  async evalSha(_sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown> {
+    const command = parseCommand(options.arguments);
+    this.commands.push(command);
+    this.keys.push(options.keys);
+    const reply = await this.reply(command, options.keys);
+    if (reply instanceof Error) throw reply;
+    const { limit = 10, free = 0, pauseLeftMs = 0, askInMs = 0, starts = [] } = reply;
+    // Never more than was asked for, as the script has it.
+    return [limit, free, pauseLeftMs, askInMs, ...starts.slice(0, command.wanted)];
+  }
+}
+
+function parseCommand([, ...input]: readonly string[]): Command {
+  const numbers = input.map(Number);
+  const at = (index: number) => numbers[index] ?? Number.NaN;
+  const tokens: [number, number][] = [];
+  for (let index = 10; index < numbers.length; index += 2) tokens.push([at(index), at(index + 1)]);
+  return {
+    limit: at(0),
+    maxLimit: at(1),
+    announcedLimit: at(2),
+    pauseMs: at(3),
+    recovers: at(4),
+    shareLeft: at(5),
+    reserve: at(6),
+    interactive: at(7),
+    wanted: at(8),
+    firstNumber: at(9),
+    tokens,
+  };
+}
+
+/** Gives every call that asks a token at once. */
+export function grantAll({ wanted }: Command): ScriptReply {
+  return { starts: Array.from({ length: wanted }, () => 0) };
+}
+
+/** Lets every call wait for 900 ms. */
+export function grantNone({ wanted }: Command): ScriptReply {
+  return wanted > 0 ? { askInMs: 900 } : {};
+}
+
+export const refuseConnection = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');
+export const neverReply = () => new Promise<never>(() => {});
 
 /** From a failed command until every token that Redis gave out is surely back. */
 export const QUIET_MS = 200 + 100 + 500 + 1_010;

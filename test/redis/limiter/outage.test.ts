@@ -3,8 +3,14 @@ import { ConnectionError } from '../../../src/errors.ts';
 import type { RedisLimiterOptions } from '../../../src/redis/index.ts';
 import { bucket, countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
-import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
-import { grantAll, grantNone, neverReply, refuseConnection } from './scripted-redis.ts';
+import {
+  grantAll,
+  grantNone,
+  makeRedisLimiter,
+  neverReply,
+  QUIET_MS,
+  refuseConnection,
+} from './make-redis-limiter.ts';
 
 describe('the log', () => {
   test('an outage that several calls and endpoints find → one line when Redis goes, one when it is back', async () => {
@@ -77,21 +83,24 @@ describe('without Redis, onUnavailable local', () => {
   test.each([
     ['refuses connections', refuseConnection],
     ['never replies', neverReply],
-  ])('Redis %s → calls go on with the share of this process', async (_title, reply) => {
-    const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
-    redis.reply = reply;
-    const calls = Array.from({ length: 6 }, () => acquire());
-    await clock.advance(QUIET_MS - 1);
-    expect(countGranted(calls)).toBe(0);
-    await clock.advance(30);
-    expect(countGranted(calls)).toBe(2);
-    for (const { permit } of calls) {
-      permit?.send();
-      permit?.report({ status: 200, announcedLimit: 10 });
-    }
-    await clock.advance(1_030);
-    expect(countGranted(calls)).toBe(4);
-  });
+  ])(
+    'Redis %s → calls go on with the share of this process, also of a lower limit',
+    async (_title, reply) => {
+      const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
+      redis.reply = reply;
+      const calls = Array.from({ length: 6 }, () => acquire());
+      await clock.advance(QUIET_MS - 1);
+      expect(countGranted(calls)).toBe(0);
+      await clock.advance(30);
+      expect(countGranted(calls)).toBe(2);
+      for (const { permit } of calls) {
+        permit?.send();
+        permit?.report({ status: 200, announcedLimit: 4 });
+      }
+      await clock.advance(1_030);
+      expect(countGranted(calls)).toBe(2 + 1);
+    },
+  );
 
   test.each([1, 20, 21, 200, 2_000])(
     'Redis is silent, commandTimeoutMs %i → the whole share every second',
@@ -111,33 +120,16 @@ describe('without Redis, onUnavailable local', () => {
     },
   );
 
-  test('a limit below the number of processes → still one request at a time', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
+  test.each([
+    ['a limit below the number of processes → still one request at a time', 4, 3, 'interactive', 1],
+    ['a share of ten with background calls only → one token stays free', 1, 10, 'background', 9],
+    ['an odd limit and two processes → half of it, rounded down', 2, 9, 'interactive', 4],
+  ] as const)('%s', async (_title, processes, limit, priority, granted) => {
+    const { acquire, redis, clock } = makeRedisLimiter({ processes });
     redis.reply = refuseConnection;
-    const calls = [acquire({ limit: 3 }), acquire({ limit: 3 })];
+    const calls = Array.from({ length: 20 }, () => acquire({ limit, priority }));
     await clock.advance(QUIET_MS + 30);
-    expect(countGranted(calls)).toBe(1);
-  });
-
-  test('a share of ten with background calls only → one token stays free', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = refuseConnection;
-    const calls = Array.from({ length: 20 }, () => acquire({ priority: 'background' }));
-    await clock.advance(QUIET_MS + 30);
-    expect(countGranted(calls)).toBe(9);
-  });
-
-  test('a lower limit is announced → a share of it', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter({ processes: 2 });
-    redis.reply = refuseConnection;
-    const calls = Array.from({ length: 20 }, () => acquire());
-    await clock.advance(QUIET_MS + 30);
-    for (const { permit } of calls) {
-      permit?.send();
-      permit?.report({ status: 200, announcedLimit: 4 });
-    }
-    await clock.advance(1_030);
-    expect(countGranted(calls)).toBe(5 + 2);
+    expect(countGranted(calls)).toBe(granted);
   });
 
   test('tried every 250 ms as long as a call waits, without telling or asking anything', async () => {
@@ -151,17 +143,6 @@ describe('without Redis, onUnavailable local', () => {
     await clock.advance(10_000);
     expect(redis.commands).toHaveLength(5);
     expect(clock.timerCount).toBe(0);
-  });
-
-  test('Redis is back before the share opens → calls get their tokens from Redis', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = refuseConnection;
-    const call = acquire();
-    await clock.advance(1_000);
-    redis.reply = grantAll;
-    await clock.advance(250);
-    expect(call.state).toBe('granted');
-    expect(redis.commands.at(-1)).toMatchObject({ recovers: 1, wanted: 1 });
   });
 
   test('tokens of the share are out when Redis is back → Redis hears of them, and what the share has left', async () => {

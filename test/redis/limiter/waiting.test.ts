@@ -3,8 +3,7 @@ import { QueueFullError } from '../../../src/errors.ts';
 import { LongPauseError } from '../../../src/limiter/limiter.ts';
 import { bucket } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
-import { makeRedisLimiter, QUIET_MS } from './make-redis-limiter.ts';
-import { grantAll, grantNone, neverReply, refuseConnection } from './scripted-redis.ts';
+import { grantNone, makeRedisLimiter, neverReply, QUIET_MS, refuseConnection } from './make-redis-limiter.ts';
 
 describe('giving up', () => {
   test('a signal that has aborted → rejects with its reason, Redis is not asked', async () => {
@@ -50,13 +49,6 @@ describe('maxQueue', () => {
     expect(redis.commands).toHaveLength(1);
   });
 
-  test('maxQueue 0 and a free token → granted', async () => {
-    const { acquire } = makeRedisLimiter({ maxQueue: 0 });
-    const call = acquire();
-    await settled();
-    expect(call.state).toBe('granted');
-  });
-
   test.each([
     ['refuses connections', refuseConnection],
     ['is silent', neverReply],
@@ -83,17 +75,6 @@ describe('maxQueue', () => {
     expect(calls.map(({ state }) => state)).toEqual(['granted', 'granted', 'rejected']);
     expect(calls[2]?.error).toBeInstanceOf(QueueFullError);
   });
-
-  test('maxQueue 0, onUnavailable reject, Redis is back → granted', async () => {
-    const { acquire, redis } = makeRedisLimiter({ maxQueue: 0, onUnavailable: 'reject' });
-    redis.reply = refuseConnection;
-    acquire();
-    await settled();
-    redis.reply = grantAll;
-    const call = acquire();
-    await settled();
-    expect(call.state).toBe('granted');
-  });
 });
 
 describe('timers', () => {
@@ -102,16 +83,6 @@ describe('timers', () => {
     (await sent()).report({ status: 200 });
     await clock.advance(300);
     expect(clock.timerCount).toBe(0);
-  });
-
-  test('ten calls wait for each of two endpoints → one timer each', async () => {
-    const { acquire, redis, clock } = makeRedisLimiter();
-    redis.reply = grantNone;
-    for (const endpoint of ['trackers.get', 'trackers.create']) {
-      for (let call = 0; call < 10; call += 1) acquire({ bucket: { ...bucket, endpoint } });
-    }
-    await settled();
-    expect(clock.timerCount).toBe(2);
   });
 });
 
@@ -146,28 +117,6 @@ describe('a pause longer than maxPauseMs', () => {
     await clock.advance(120_000);
     expect(redis.commands.map(({ wanted }) => wanted)).toEqual([1, 0]);
   });
-
-  test('calls that wait for any pause, or for one as long → go on waiting', async () => {
-    const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const permit = await sent();
-    redis.reply = grantNone;
-    const calls = [acquire(), acquire({ maxPauseMs: 61_000 }), acquire({ maxPauseMs: 0 })];
-    await settled();
-    permit.report({ status: 429, retryAfterMs: 61_000 });
-    await clock.advance(10_000);
-    expect(calls.map(({ state }) => state)).toEqual(['waiting', 'waiting', 'rejected']);
-  });
-
-  test('without Redis → waiting calls reject as well', async () => {
-    const { sent, acquire, redis, clock } = makeRedisLimiter();
-    const permit = await sent();
-    redis.reply = refuseConnection;
-    const call = acquire({ maxPauseMs: 60_000 });
-    await clock.advance(500);
-    permit.report({ status: 429, retryAfterMs: 61_000 });
-    await settled();
-    expect(call.error).toBeInstanceOf(LongPauseError);
-  });
 });
 
 describe('the end of a pause', () => {
@@ -177,14 +126,6 @@ describe('the end of a pause', () => {
     acquire();
     await settled();
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 2_000);
-  });
-
-  test('a shorter pause later → the longer one stands', async () => {
-    const { sent, limiter, clock } = makeRedisLimiter();
-    const [first, second] = [await sent(), await sent()];
-    first?.report({ status: 429, retryAfterMs: 10_000 });
-    second?.report({ status: 429, retryAfterMs: 1_000 });
-    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 10_000);
   });
 
   test('a token that starts right at the end → used', async () => {
