@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TrackingClient } from '../../src/index.ts';
 import { makeClient, rejectionOf } from '../support/make-client.ts';
-import { bulkService, inputsOf } from './bulk-service.ts';
 import {
   BROKEN,
   NOT_FOUND,
@@ -44,14 +43,6 @@ describe('the stack of an error names the line that called the method', () => {
     expect(stackOf(error instanceof Error ? error.cause : undefined)).toContain('callFromHere');
   });
 
-  test('poll, the record is gone', async () => {
-    const { client } = polledService((_, id) => (id === 'trackers' ? NOT_FOUND : NOT_READY));
-    const reading = read(callFromHere(client, ({ trackers }) => trackers.poll('t', POLL)));
-    await pass(2000);
-    expect(reading.end?.error).toMatchObject({ name: 'NotFoundError' });
-    expect(stackOf(reading.end?.error)).toContain('callFromHere');
-  });
-
   test.each([
     ['a tracker that is not found', () => NOT_FOUND, ['t'], 'NotFoundError'],
     ['an id that cannot be one', () => results([]), ['..'], 'RequestValidationError'],
@@ -60,19 +51,6 @@ describe('the stack of an error names the line that called the method', () => {
     const reading = read(callFromHere(client, ({ trackers }) => trackers.pollMany(ids, POLL)));
     await pass(1000);
     expect(reading.items[0]?.error).toMatchObject({ name });
-    expect(stackOf(reading.items[0]?.error)).toContain('callFromHere');
-  });
-
-  test('pollMany, a caller function that throws → the error around it', async () => {
-    const { client } = polledService(() => results([]));
-    const until = () => {
-      throw new Error('mine');
-    };
-    const reading = read(
-      callFromHere(client, ({ trackers }) => trackers.pollMany(['t'], { ...POLL, until })),
-    );
-    await pass(1000);
-    expect(reading.items[0]?.error).toMatchObject({ name: 'TrackingError', cause: { message: 'mine' } });
     expect(stackOf(reading.items[0]?.error)).toContain('callFromHere');
   });
 
@@ -105,24 +83,6 @@ describe('the stack of an error names the line that called the method', () => {
     const error = await rejectionOf(trackers.next());
     expect(error).toMatchObject({ name: 'NotFoundError' });
     expect(stackOf(error)).toContain('callFromHere');
-  });
-
-  test('listAll, wrong options', async () => {
-    const { client } = makeClient({ body: { data: { trackers: [] } } });
-    for (const options of [{ retry: 7 }, null]) {
-      // @ts-expect-error: a program without types gives anything.
-      const trackers = callFromHere(client, (caller) => caller.trackers.listAll(options));
-      const error = await rejectionOf(Promise.resolve().then(() => trackers.next()));
-      expect(error).toMatchObject({ name: 'ConfigurationError' });
-      expect(stackOf(error)).toContain('callFromHere');
-    }
-  });
-
-  test('createMany, wrong options', () => {
-    const { client } = bulkService();
-    const call = () =>
-      callFromHere(client, ({ trackers }) => trackers.createMany(inputsOf(1), { chunkSize: 0 }));
-    expect(call).toThrow(expect.objectContaining({ stack: expect.stringContaining('callFromHere') }));
   });
 });
 

@@ -16,21 +16,6 @@ describe('a source that throws in the middle', () => {
     expect(error).toEqual(new Error('line 151 is no row'));
     expect(run.summary()).toMatchObject({ total: 150, created: 150 });
   });
-
-  test('an error before the first input → the error, and nothing is sent', async () => {
-    const { client, sent } = bulkService();
-    const { outcomes, error } = await collect(client.trackers.createMany(broken(0)));
-    expect(outcomes).toEqual([]);
-    expect(error).toEqual(new Error('line 151 is no row'));
-    expect(sent).toEqual([]);
-  });
-
-  test('an error after full chunks → the error comes after their outcomes', async () => {
-    const { client } = bulkService();
-    const { outcomes, error } = await collect(client.trackers.createMany(broken(200)));
-    expect(outcomes).toHaveLength(200);
-    expect(error).toBeInstanceOf(Error);
-  });
 });
 
 describe('an abort', () => {

@@ -43,12 +43,6 @@ describe('a response with odd items', () => {
     expect(outcomes[0]).not.toHaveProperty('errors');
   });
 
-  test('an empty list of errors → none', async () => {
-    const { client } = bulkService(() => answerOf({ ...itemOf(first, 'error'), errors: [] }));
-    const { outcomes } = await collect(client.trackers.createMany([first]));
-    expect(outcomes[0]).toEqual({ index: 0, input: first, status: 'error' });
-  });
-
   test('an error without a code, for the whole request → its status says what it was', async () => {
     const body = { status: 'error', data: null, error: { message: 'no' } };
     const { client } = bulkService(() => ({ status: 400, body }));
@@ -154,17 +148,6 @@ describe('a chunk that fails', () => {
     expect(outcomes[1]).toMatchObject({ status: 'error', errors: [{ code }] });
     expect(sent.flat()).not.toContainEqual(outcomes[1]?.input);
   });
-
-  test('429, then a success, with retries on → created', async () => {
-    useVirtualTime();
-    const { client } = bulkService(
-      (inputs, request) =>
-        request === 1 ? { status: 429, headers: { 'retry-after': '0' }, body: '' } : created(inputs),
-      { retry: undefined },
-    );
-    const { outcomes } = await collectInVirtualTime(client.trackers.createMany(inputsOf(2)));
-    expect(countsOf(outcomes)).toEqual({ created: 2 });
-  });
 });
 
 describe('a request that may have been carried out', () => {
@@ -232,18 +215,6 @@ describe('a request that may have been carried out', () => {
     const { outcomes } = await collecting;
     expect(sent).toHaveLength(1);
     expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'aborted' }] });
-  });
-
-  test('the hooks of the client → are called as ever', async () => {
-    const onRequest = vi.fn();
-    const onRetry = vi.fn();
-    const { client } = bulkService(
-      (inputs, request) => (request === 1 ? refusedConnection : created(inputs)),
-      { retry: undefined, hooks: { onRequest, onRetry } },
-    );
-    await collectInVirtualTime(client.trackers.createMany(inputsOf(1)));
-    expect(onRequest).toHaveBeenCalledTimes(2);
-    expect(onRetry).toHaveBeenCalledOnce();
   });
 
   test('no retries set → a request is repeated 20 times', async () => {

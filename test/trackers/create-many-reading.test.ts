@@ -70,19 +70,6 @@ describe('how fast inputs are read', () => {
     expect(sent).toHaveLength(1);
     expect(returned).toHaveBeenCalledOnce();
   });
-
-  test('an async source → is read like any other', async () => {
-    const { client, sent } = bulkService();
-    async function* inputs() {
-      for (const input of inputsOf(5)) {
-        await settled();
-        yield input;
-      }
-    }
-    const { outcomes } = await collect(client.trackers.createMany(inputs(), { chunkSize: 2 }));
-    expect(sent.map((chunk) => chunk.length)).toEqual([2, 2, 1]);
-    expect(countsOf(outcomes)).toEqual({ created: 5 });
-  });
 });
 
 describe('summary and progress', () => {
@@ -110,15 +97,6 @@ describe('summary and progress', () => {
       [200, 200],
       [250, 250],
     ]);
-  });
-
-  test('onProgress with invalid inputs only → is told after every chunk, too', async () => {
-    const { client } = bulkService();
-    const told: number[] = [];
-    const inputs = Array.from({ length: 5 }, () => ({ trackingNumber: 'x' }));
-    const onProgress = ({ invalid }: BulkSummary) => told.push(invalid);
-    await collect(client.trackers.createMany(inputs, { chunkSize: 2, onProgress }));
-    expect(told).toEqual([2, 4, 5]);
   });
 
   test.each<[string, () => void]>([

@@ -29,16 +29,6 @@ describe('chunks', () => {
     );
   });
 
-  test('outcomes → hold the tracker that was created for their own input', async () => {
-    const { client } = bulkService();
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(3)));
-    expect(outcomes.map(({ tracker }) => tracker?.trackerId)).toEqual([
-      'id-of-LP00000000X',
-      'id-of-LP00000001X',
-      'id-of-LP00000002X',
-    ]);
-  });
-
   test('chunkSize 2 → two inputs a request', async () => {
     const { client, sent } = bulkService();
     await collect(client.trackers.createMany(inputsOf(5), { chunkSize: 2 }));
@@ -149,29 +139,6 @@ describe('items', () => {
     const { outcomes, error } = await collect(client.trackers.createMany(inputsOf(250)));
     expect(error).toBeUndefined();
     expect(countsOf(outcomes)).toEqual({ error: 250 });
-  });
-
-  test('items in another order → matched by what they say', async () => {
-    const { client } = bulkService((inputs) => bulkAnswer(inputs.map((input) => itemOf(input)).reverse()));
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(100)));
-    const wrong = outcomes.filter(
-      ({ input, tracker }) => tracker?.trackingNumber !== input.trackingNumber.toUpperCase(),
-    );
-    expect(wrong).toEqual([]);
-  });
-
-  test('fewer items than were sent, in another order → the rest are unknown', async () => {
-    const { client } = bulkService((inputs) =>
-      bulkAnswer(
-        inputs
-          .slice(1)
-          .reverse()
-          .map((input) => itemOf(input)),
-      ),
-    );
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(3)));
-    expect(outcomes.map(({ status }) => status)).toEqual(['unknown', 'created', 'created']);
-    expect(outcomes[0]?.errors?.[0]?.code).toBe('not_in_response');
   });
 
   test('a status that is new to us → unknown, with the tracker', async () => {

@@ -66,30 +66,6 @@ describe('the end', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('maxDurationMs while the reader is busy → nothing more is sent', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxDurationMs: 2500 }), 4000);
-    await pass(10_000);
-    expect(reading.end).toEqual({});
-    expect(startsOf()).toEqual([1000]);
-  });
-
-  test('maxDurationMs, left sooner → its timer is gone too', async () => {
-    const { client } = polledService(() => results([]), 10);
-    const polls = client.trackers.poll('tracker-1', { initialDelayMs: 0, maxDurationMs: 60_000_000 });
-    const first = polls.next();
-    await pass(10);
-    await first;
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('maxDurationMs longer than a timer can hold → polling goes on', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxDurationMs: 2 ** 40 }));
-    await pass(3000);
-    expect(startsOf()).toHaveLength(3);
-  });
-
   test('break → no timer is left, and nothing is sent after it', async () => {
     const { client, startsOf } = polledService(() => results([]));
     const run = async () => {

@@ -58,15 +58,6 @@ describe('errors', () => {
     expect(reading.end).toBeUndefined();
   });
 
-  test('an answer without results between errors → starts the count anew', async () => {
-    const { client } = polledService((poll) => (poll === 2 ? { body: { data: { trackings: [] } } } : BROKEN));
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxConsecutiveErrors: 2 }));
-    await pass(3999);
-    expect(reading.end).toBeUndefined();
-    await pass(1);
-    expect(reading.end?.error).toMatchObject({ name: 'TrackingError' });
-  });
-
   test('maxConsecutiveErrors 1 → the first error ends it', async () => {
     const { client } = polledService(() => BROKEN);
     const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxConsecutiveErrors: 1 }));

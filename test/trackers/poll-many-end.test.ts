@@ -83,20 +83,6 @@ describe('where ids come from', () => {
     expect(polls).toHaveLength(sent);
     expect(reading.items).toHaveLength(sent);
   });
-
-  test('left while more ids are awaited → their source is told', async () => {
-    const { client } = polledService(() => results([]));
-    const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
-    const ids = {
-      [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}), return: returned }),
-    };
-    const stream = client.trackers.pollMany(ids);
-    const pending = stream.next();
-    await pass(0);
-    await stream.return();
-    expect(await pending).toEqual({ done: true, value: undefined });
-    expect(returned).toHaveBeenCalledOnce();
-  });
 });
 
 describe('the end', () => {
@@ -108,18 +94,6 @@ describe('the end', () => {
     expect(reading.end).toEqual({});
     expect(stream.size).toBe(0);
     expect(reading.items).toHaveLength(6);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('maxDurationMs → ends the whole stream then, with the requests under way', async () => {
-    const { client, polls } = polledService(
-      () => results([]),
-      (poll) => (poll === 2 ? 60_000 : 0),
-    );
-    const reading = read(client.trackers.pollMany(idsOf(2), { intervalMs: 1000, maxDurationMs: 2500 }));
-    await pass(2500);
-    expect(reading.end).toEqual({});
-    expect(polls).toHaveLength(4);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -148,42 +122,6 @@ describe('the end', () => {
     expect(reading.end).toEqual({});
   });
 
-  test.each([
-    ['during a wait', 500],
-    ['during requests', 1200],
-  ])('an abort %s → rejects with the reason, without a timer', async (_, atMs) => {
-    const { client, polls } = polledService(() => results([]), 400);
-    const controller = new AbortController();
-    const reason = new Error('enough');
-    const reading = read(client.trackers.pollMany(idsOf(3), { intervalMs: 1000, signal: controller.signal }));
-    await pass(atMs);
-    const sent = polls.length;
-    controller.abort(reason);
-    await pass(0);
-    expect(reading.end?.error).toBe(reason);
-    expect(vi.getTimerCount()).toBe(0);
-    await pass(10_000);
-    expect(polls).toHaveLength(sent);
-  });
-
-  test('break → no timer is left, and nothing is sent after it', async () => {
-    const { client, polls } = polledService(
-      () => results([]),
-      (_, id) => (id === 'tracker-0' ? 0 : 400),
-    );
-    const run = async () => {
-      const stream = client.trackers.pollMany(idsOf(3), { intervalMs: 1000, maxPerSecond: 100 });
-      for await (const _ of stream) break;
-    };
-    const done = run();
-    await pass(1050);
-    await done;
-    const sent = polls.length;
-    expect(vi.getTimerCount()).toBe(0);
-    await pass(10_000);
-    expect(polls).toHaveLength(sent);
-  });
-
   test('left in the middle → no tracker is polled any more', async () => {
     const { client } = polledService(() => results([]));
     const stream = client.trackers.pollMany(idsOf(2), { initialDelayMs: 0 });
@@ -192,19 +130,5 @@ describe('the end', () => {
     await stream.return();
     expect(stream.size).toBe(0);
     expect(stream.delete('tracker-0')).toBe(false);
-  });
-
-  test('a timer that can not be taken back, as when fake ones replace it → does nothing when it fires', async () => {
-    const { client, polls } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
-    read(stream);
-    await pass(500);
-    const { clearTimeout } = globalThis;
-    // No spy: over fake timers it would outlive them.
-    globalThis.clearTimeout = () => {};
-    await stream.return();
-    globalThis.clearTimeout = clearTimeout;
-    await pass(1000);
-    expect(polls).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { PollManyUpdate } from '../../src/index.ts';
-import { BROKEN, idsIn, idsOf, NOT_FOUND, pass, polledService, read, results } from './polled-service.ts';
+import { idsIn, idsOf, NOT_FOUND, pass, polledService, read, results } from './polled-service.ts';
 
 describe('when polls happen', () => {
   test('many ids, no options → nothing before 15 minutes, then each once every 15 minutes, in their order', async () => {
@@ -57,15 +56,6 @@ describe('when polls happen', () => {
     for (const id of idsOf(10)) expect(startsOf(id)).toHaveLength(1);
   });
 
-  test('more trackers than the interval has room for → each is polled as often as the others', async () => {
-    const { client, startsOf } = polledService(() => results([]), 100);
-    read(client.trackers.pollMany(idsOf(50), { intervalMs: 1000, concurrency: 2 }));
-    await pass(26_000);
-    const counts = idsOf(50).map((id) => startsOf(id).length);
-    expect(Math.min(...counts)).toBeGreaterThanOrEqual(10);
-    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
-  });
-
   test('a reader that stops reading → no more polls than concurrency, and no timer', async () => {
     const { client, polls } = polledService(() => results([]));
     const stream = client.trackers.pollMany(idsOf(20), { intervalMs: 1000, concurrency: 3 });
@@ -75,24 +65,6 @@ describe('when polls happen', () => {
     await pass(60_000);
     expect(polls).toHaveLength(3);
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('a reader that pauses for five intervals → one poll for each tracker when it is back, no burst', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const pauseMs = ({ poll, id }: PollManyUpdate) => (poll === 1 && id === 'tracker-1' ? 5300 : 0);
-    read(client.trackers.pollMany(idsOf(2), { intervalMs: 1000 }), pauseMs);
-    await pass(8000);
-    expect(startsOf('tracker-0')).toEqual([1000, 6300, 7300]);
-    expect(startsOf('tracker-1')).toEqual([1000, 6300, 7300]);
-  });
-
-  test('a function interval → each tracker has its own', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const intervalMs = ({ id }: { id: string }) => (id === 'tracker-0' ? 1000 : 3000);
-    read(client.trackers.pollMany(idsOf(2), { intervalMs }));
-    await pass(6000);
-    expect(startsOf('tracker-0')).toHaveLength(6);
-    expect(startsOf('tracker-1')).toEqual([3000, 6000]);
   });
 });
 
@@ -130,23 +102,6 @@ describe('what updates hold', () => {
       'tracker-2',
     ]);
     expect(startsOf('tracker-1')).toHaveLength(1);
-  });
-
-  test('five errors in a row of one tracker → yields the error with its cause', async () => {
-    const { client } = polledService((_, id) => (id === 'tracker-1' ? BROKEN : results([])));
-    const reading = read(client.trackers.pollMany(idsOf(2), { intervalMs: 1000 }));
-    await pass(6000);
-    const failures = reading.items.filter(({ error }) => error);
-    expect(failures).toEqual([
-      {
-        id: 'tracker-1',
-        error: expect.objectContaining({
-          message: expect.stringContaining('5 times in a row'),
-          cause: expect.objectContaining({ name: 'ServerError' }),
-        }),
-      },
-    ]);
-    expect(reading.items.filter(({ id }) => id === 'tracker-0')).toHaveLength(6);
   });
 
   test("an id that can't be one → yields its error, and nothing is sent for it", async () => {

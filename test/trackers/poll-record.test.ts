@@ -142,29 +142,6 @@ describe('a tracker without results', () => {
     const gaps = requests.slice(1).map(({ atMs }, index) => atMs - (requests[index]?.atMs ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(499);
   });
-
-  test('pollMany → each tracker ends by its own record', async () => {
-    const { client } = serviceOf(
-      () => EMPTY,
-      () => record(false),
-    );
-    const polls = client.trackers.pollMany(idsOf(3), POLL);
-    const reading = read(polls);
-    await pass(2000);
-    expect(reading.items.filter(({ stopped }) => stopped)).toHaveLength(3);
-    expect(polls.size).toBe(0);
-  });
-
-  test('results of a stopped tracker → the update has their tracker', async () => {
-    const { client, kinds } = serviceOf(
-      () => results(['a'], false),
-      () => record(true),
-    );
-    const reading = read(client.trackers.poll('t', POLL));
-    await pass(1000);
-    expect(reading.items).toMatchObject([{ stopped: true, tracker: { isTracked: false } }]);
-    expect(kinds()).toEqual(['results']);
-  });
 });
 
 describe('waitUntilStopped of a tracker that never gets results', () => {
@@ -183,16 +160,5 @@ describe('waitUntilStopped of a tracker that never gets results', () => {
     });
     await pass(2000);
     await outcome;
-  });
-
-  test('still tracked → waits on', async () => {
-    const { client } = serviceOf(
-      () => EMPTY,
-      () => record(true),
-    );
-    const settled = vi.fn();
-    client.trackers.waitUntilStopped('t', POLL).then(settled, settled);
-    await pass(60_000);
-    expect(settled).not.toHaveBeenCalled();
   });
 });

@@ -55,18 +55,6 @@ describe('when polls happen', () => {
     expect(startsOf()).toEqual([1000, 6300, 7300, 8300]);
   });
 
-  test('a process that sleeps for five intervals → one late poll, and a whole interval to the next', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const now = performance.now.bind(performance);
-    let sleptMs = 0;
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + sleptMs);
-    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
-    await pass(1500);
-    sleptMs = 5300;
-    await pass(2500);
-    expect(startsOf()).toEqual([1000, 7300, 8300, 9300]);
-  });
-
   test('a function interval → is asked before the first poll and after every one', async () => {
     const asked: PollContext[] = [];
     const { client, startsOf } = polledService((poll) => results(poll === 1 ? ['a'] : ['a', 'b']));
@@ -90,16 +78,6 @@ describe('when polls happen', () => {
       ['tracker-1', 2],
     ]);
   });
-
-  test('timers are faked, the monotonic clock is not → polls go on at the interval', async () => {
-    const { client, polls } = polledService(() => results([]));
-    vi.spyOn(performance, 'now').mockReturnValue(5);
-    read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
-    for (const expected of [1, 2, 3, 4]) {
-      await pass(1000);
-      expect(polls).toHaveLength(expected);
-    }
-  });
 });
 
 describe('what updates hold', () => {
@@ -117,15 +95,6 @@ describe('what updates hold', () => {
     ]);
   });
 
-  test('events that vanish and return → are new once', async () => {
-    const answers = [['b', 'a'], ['c'], [], ['c', 'b', 'a']];
-    const { client } = polledService((poll) => results(answers[poll - 1] ?? []));
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
-    await pass(4000);
-    const newIds = reading.items.map(({ newEvents }) => newEvents.map(({ eventId }) => eventId));
-    expect(newIds).toEqual([['b', 'a'], ['c'], [], []]);
-  });
-
   test.each([
     ['parcel_not_found', NOT_READY],
     ['an empty list', EMPTY],
@@ -136,13 +105,6 @@ describe('what updates hold', () => {
     expect(reading.items[0]).toEqual({ tracking: undefined, newEvents: [], poll: 1, stopped: false });
     expect(reading.items).toHaveLength(7);
     expect(reading.items[6]?.newEvents).toEqual([{ eventId: 'a' }]);
-  });
-
-  test('results that go away and come back → their events are not new again', async () => {
-    const { client } = polledService((poll) => (poll === 2 ? NOT_READY : results(['a'])));
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
-    await pass(3000);
-    expect(reading.items.map(({ newEvents }) => newEvents.length)).toEqual([1, 0, 0]);
   });
 
   test("searchBy 'clientTrackerId' → every poll asks by it", async () => {
@@ -167,17 +129,6 @@ describe('what updates hold', () => {
       [{ status: 'b' }],
       [],
     ]);
-  });
-
-  test('two events of one id in a response → the first one is new', async () => {
-    const events = [
-      { eventId: 'a', status: 'first' },
-      { eventId: 'a', status: 'second' },
-    ];
-    const { client } = polledService(() => ({ body: { data: { trackings: [{ events }] } } }));
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
-    await pass(1000);
-    expect(reading.items[0]?.newEvents).toEqual([{ eventId: 'a', status: 'first' }]);
   });
 
   test('any responses in any order → every event is new exactly once', async () => {

@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { ResponseValidationError } from '../../src/errors.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { TRACKER, TRACKING } from '../support/calls.ts';
 import { makeClient, rejectionOf } from '../support/make-client.ts';
 
 const input = { trackingNumber: 'LA680658838NL' };
-const page = (...ids: string[]) => ({
-  data: { trackers: ids.map((trackerId) => ({ ...TRACKER, trackerId })) },
-});
 
 describe('envelopes', () => {
   test.each([
@@ -28,45 +24,6 @@ describe('envelopes', () => {
     const { client } = makeClient({ body });
     expect(await client.trackers.results('t')).toEqual(TRACKING);
     expect(await client.trackers.track(input)).toEqual(TRACKING);
-  });
-
-  test.each([
-    ['shown', { data: { trackings: [TRACKING, TRACKING] } }],
-    ['bare', { data: [TRACKING, TRACKING] }],
-  ])('the %s form of results by number → all trackings', async (_form, body) => {
-    const { client } = makeClient({ body });
-    expect(await client.trackers.resultsByTrackingNumber('LA680658838NL')).toEqual([TRACKING, TRACKING]);
-  });
-
-  test.each([
-    ['shown', page('a', 'b')],
-    ['bare', { data: page('a', 'b').data.trackers }],
-  ])('the %s form of a list → the trackers', async (_form, body) => {
-    const { client } = makeClient({ body });
-    expect((await client.trackers.list()).trackers.map((tracker) => tracker.trackerId)).toEqual(['a', 'b']);
-  });
-
-  test('only what the specification shows of a tracking → parsed, no events', async () => {
-    const { client } = makeClient({ body: { data: { shipment: {} } } });
-    expect(await client.trackers.results('t')).toEqual({ shipment: {}, events: [] });
-  });
-
-  test.each([
-    { data: {} },
-    { data: { tracking: TRACKING } },
-    { data: { trackings: [null] } },
-    { data: { trackings: [5] } },
-  ])('results of another shape (%j) → ResponseValidationError', async (body) => {
-    const { client } = makeClient({ body });
-    expect(await rejectionOf(client.trackers.results('t'))).toBeInstanceOf(ResponseValidationError);
-  });
-
-  test('track without results yet → ResultsNotReadyError', async () => {
-    const { client } = makeClient({ status: 201, body: { data: { trackings: [] } } });
-    expect(await rejectionOf(client.trackers.track(input))).toMatchObject({
-      name: 'ResultsNotReadyError',
-      status: 201,
-    });
   });
 });
 
@@ -97,16 +54,6 @@ describe('resend', () => {
       expect(requests).toHaveLength(1);
     },
   );
-
-  test.each([
-    ['no body', { status: 201 }],
-    ['text', { status: 202, body: 'Accepted', headers: { 'content-type': 'text/plain' } }],
-    ['broken JSON', { status: 200, body: '{' }],
-  ])('%s → resolves without a total', async (_what, answer) => {
-    const { client, requests } = makeClient(answer);
-    expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
-    expect(requests).toHaveLength(1);
-  });
 });
 
 describe('input', () => {
@@ -120,16 +67,6 @@ describe('input', () => {
     });
     expect(requests).toHaveLength(0);
   });
-
-  test.each(['create', 'track'] as const)(
-    '%s with a date that is surely outdated → the code of the service, without a call',
-    async (method) => {
-      const { client, requests } = makeClient({ status: 500 });
-      const error = await rejectionOf(client.trackers[method]({ ...input, shippingDate: '2020-01-01' }));
-      expect(error).toMatchObject({ name: 'RequestValidationError', code: 'shipping_date_outdated' });
-      expect(requests).toHaveLength(0);
-    },
-  );
 
   test('a field that no rule knows → sent as given', async () => {
     const { client, requests } = makeClient({ body: { data: TRACKER } });
@@ -170,15 +107,6 @@ describe('input', () => {
     expect(requests).toHaveLength(0);
   });
 
-  test('a bulk with an item that is no object → RequestValidationError that names it', async () => {
-    const { client } = makeClient({ status: 500 });
-    // What a caller without types may pass.
-    const items = [input, null] as unknown as TrackerInput[];
-    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({
-      message: 'Expected `items[1]` to be an object, got null',
-    });
-  });
-
   test('a bulk with one bad item → RequestValidationError that names it, nothing is sent', async () => {
     const { client, requests } = makeClient({ status: 500 });
     expect(await rejectionOf(client.trackers.createBulk([input, { trackingNumber: 'x' }]))).toMatchObject({
@@ -192,13 +120,5 @@ describe('input', () => {
     const { client, requests } = makeClient({ body: { status: 'success' } });
     await client.trackers.createBulk([input, input]);
     expect(JSON.parse(requests[0]?.body ?? '')).toEqual([input, input]);
-  });
-
-  test('an empty patch → RequestValidationError, nothing is sent', async () => {
-    const { client, requests } = makeClient({ status: 500 });
-    expect(await rejectionOf(client.trackers.update('t', {}))).toMatchObject({
-      message: 'Expected `patch` to have at least one field, got none',
-    });
-    expect(requests).toHaveLength(0);
   });
 });
