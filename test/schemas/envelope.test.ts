@@ -9,121 +9,65 @@ import {
   wholeBody,
 } from '../../src/schemas/envelope.ts';
 
-describe('inData', () => {
-  const unwrap = inData('tracker');
+const TRACKER = { trackerId: 't' };
+const list = inData('trackers');
+const record = recordInData('tracker', 'trackerId');
+const first = firstInData('trackings', ['shipment', 'events']);
 
-  test('data.tracker → the tracker', () => {
-    expect(unwrap({ data: { tracker: { trackerId: 't' } } })).toEqual({ payload: { trackerId: 't' } });
+describe('bodies with a payload', () => {
+  test.each([
+    ['inData, the named field', list, { data: { trackers: [1] } }, [1]],
+    ['inData, the bare form', list, { data: [1, 2] }, [1, 2]],
+    ['inData, an object of another kind', list, { data: TRACKER }, TRACKER],
+    ['inData, a named field that is null', list, { data: { trackers: null } }, null],
+    ['recordInData, the named field', record, { data: { tracker: TRACKER } }, TRACKER],
+    ['recordInData, the bare form', record, { data: TRACKER }, TRACKER],
+    ['recordInData, the record as the whole body', record, TRACKER, TRACKER],
+    ['recordInData, an id beside null as data', record, { data: null, trackerId: 't' }, null],
+    ['firstInData, the named field', first, { data: { trackings: [{ events: [] }, 1] } }, { events: [] }],
+    ['firstInData, an array', first, { data: [{ events: [] }] }, { events: [] }],
+    ['firstInData, the bare form', first, { data: { shipment: {} } }, { shipment: {} }],
+    ['firstInData, an empty list', first, { data: { trackings: [] } }, NO_RESULTS_YET],
+    ['firstInData, an empty array', first, { data: [] }, NO_RESULTS_YET],
+    ['wholeBody, null', wholeBody, null, null],
+    ['wholeBody, an object', wholeBody, { data: 1 }, { data: 1 }],
+    ['bulkBody, a status', bulkBody, { status: 'error' }, { status: 'error' }],
+    ['bulkBody, a list', bulkBody, { data: [] }, { data: [] }],
+    [
+      'resendSummary, a summary',
+      resendSummary,
+      { data: { summary: { totalResent: 2 } } },
+      { totalResent: 2 },
+    ],
+  ])('%s → the payload', (_name, unwrap, body, payload) => {
+    expect(unwrap(body)).toEqual({ payload });
   });
 
-  test('the bare form → data itself', () => {
-    expect(unwrap({ data: { trackerId: 't' } })).toEqual({ payload: { trackerId: 't' } });
-  });
-
-  test('data that is an array → the array', () => {
-    expect(unwrap({ data: [1, 2] })).toEqual({ payload: [1, 2] });
-  });
-
-  test('a named field that is null → null, not the bare form', () => {
-    expect(unwrap({ data: { tracker: null } })).toEqual({ payload: null });
-  });
-
-  test.each([null, undefined, {}, [], 'text', 5, { errors: [] }])('%j → a mismatch', (body) => {
-    expect(unwrap(body)).toEqual({ mismatch: 'an object with `data`' });
-  });
-
-  test('a field inherited from the prototype → not taken for data', () => {
-    expect(unwrap(Object.create({ data: {} }))).toEqual({ mismatch: 'an object with `data`' });
+  test.each([
+    ...[null, undefined, {}, [], 'Created', { data: null }, { data: [] }],
+    ...[{ data: 'ok' }, { data: {} }, { data: { summary: null } }, { data: { summary: 'done' } }],
+  ])('a resend without a summary (%j) → an empty one', (body) => {
+    expect(resendSummary(body)).toEqual({ payload: {} });
   });
 });
 
-describe('firstInData', () => {
-  const unwrap = firstInData('trackings', ['shipment', 'events']);
-
-  test('data.trackings → the first one', () => {
-    expect(unwrap({ data: { trackings: [{ events: [] }, { events: [1] }] } })).toEqual({
-      payload: { events: [] },
-    });
-  });
-
-  test('an array as data → the first one', () => {
-    expect(unwrap({ data: [{ events: [] }] })).toEqual({ payload: { events: [] } });
-  });
-
-  test('the bare form → data itself', () => {
-    expect(unwrap({ data: { shipment: {} } })).toEqual({ payload: { shipment: {} } });
-  });
-
-  test.each([{ data: { trackings: [] } }, { data: [] }])('%j → no results yet', (body) => {
-    expect(unwrap(body)).toEqual({ payload: NO_RESULTS_YET });
-  });
+describe('bodies of another kind', () => {
+  test.each([null, undefined, {}, [], 'text', 5, { errors: [] }, Object.create({ data: {} })])(
+    '%j without `data` of its own → a mismatch',
+    (body) => {
+      for (const unwrap of [list, record, first])
+        expect(unwrap(body)).toEqual({ mismatch: 'an object with `data`' });
+    },
+  );
 
   test.each([{ data: {} }, { data: { tracking: { events: [] } } }])(
     'an object with none of the fields of a result (%j) → a mismatch',
     (body) => {
-      expect(unwrap(body)).toEqual({ mismatch: '`data.trackings`, or `data` with `shipment` or `events`' });
+      expect(first(body)).toEqual({ mismatch: '`data.trackings`, or `data` with `shipment` or `events`' });
     },
   );
 
-  test.each([null, {}, [], 'text'])('%j → a mismatch', (body) => {
-    expect(unwrap(body)).toEqual({ mismatch: 'an object with `data`' });
-  });
-});
-
-describe('wholeBody', () => {
-  test.each([null, [], { data: 1 }])('%j → the body as it is', (body) => {
-    expect(wholeBody(body)).toEqual({ payload: body });
-  });
-});
-
-describe('bulkBody', () => {
-  test.each([{ status: 'error' }, { data: [] }])('%j → the body as it is', (body) => {
-    expect(bulkBody(body)).toEqual({ payload: body });
-  });
-
-  test.each([null, [], {}, { status: 5, data: {} }])('%j → a mismatch', (body) => {
+  test.each([null, [], {}, { status: 5, data: {} }])('bulkBody, %j → a mismatch', (body) => {
     expect(bulkBody(body)).toEqual({ mismatch: 'an object with `status` or a list in `data`' });
   });
-});
-
-describe('recordInData', () => {
-  const unwrap = recordInData('tracker', 'trackerId');
-
-  test.each([{ data: { tracker: { trackerId: 't' } } }, { data: { trackerId: 't' } }, { trackerId: 't' }])(
-    '%j → the tracker',
-    (body) => {
-      expect(unwrap(body)).toEqual({ payload: { trackerId: 't' } });
-    },
-  );
-
-  test('a body with an id beside null as data → null', () => {
-    expect(unwrap({ data: null, trackerId: 't' })).toEqual({ payload: null });
-  });
-
-  test.each([null, [], 'text', {}, { courierCode: 'us-post' }, { errors: [] }])(
-    'a body of another kind (%j) → a mismatch',
-    (body) => {
-      expect(unwrap(body)).toEqual({ mismatch: 'an object with `data`' });
-    },
-  );
-});
-
-describe('resendSummary', () => {
-  test('data.summary → the summary', () => {
-    expect(resendSummary({ data: { summary: { totalResent: 2 } } })).toEqual({ payload: { totalResent: 2 } });
-  });
-
-  test.each([{ data: {} }, { data: null }, { data: [] }, { data: 'ok' }, { data: { summary: null } }])(
-    'no summary (%j) → an empty one',
-    (body) => {
-      expect(resendSummary(body)).toEqual({ payload: {} });
-    },
-  );
-
-  test.each([null, undefined, {}, [], 'Created', { data: { summary: 'done' } }])(
-    '%j → an empty one',
-    (body) => {
-      expect(resendSummary(body)).toEqual({ payload: {} });
-    },
-  );
 });

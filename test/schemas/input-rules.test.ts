@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { trackerInputSchema, trackerUpdateSchema } from '../../src/schemas/tracker.ts';
 import { issuesOf, messagesOf } from '../support/parse.ts';
@@ -29,10 +28,6 @@ describe('text fields', () => {
     expect(messages({ destinationPostCode: '' })).toEqual([
       'Expected `destinationPostCode` to have 1 to 32 characters, got an empty string',
     ]);
-  });
-
-  test('a destinationPostCode of one character → accepted', () => {
-    expect(messages({ destinationPostCode: '1' })).toEqual([]);
   });
 
   test.each([
@@ -76,13 +71,6 @@ describe('text fields', () => {
       isSubscribed: false,
     });
   });
-
-  test.each(['courierName', 'trackingUrl', 'orderNumber', 'title'])(
-    '%s of any length → accepted',
-    (field) => {
-      expect(messages({ [field]: 'x'.repeat(5_000) })).toEqual([]);
-    },
-  );
 });
 
 describe('country codes', () => {
@@ -156,10 +144,6 @@ describe('recipient', () => {
     ]);
   });
 
-  test('a name of 100 characters → accepted', () => {
-    expect(messages({ recipient: { name: 'x'.repeat(100) } })).toEqual([]);
-  });
-
   test('a name of 100 characters that take two code units each → accepted', () => {
     expect(messages({ recipient: { name: '📦'.repeat(100) } })).toEqual([]);
   });
@@ -218,36 +202,5 @@ describe('the input as a whole', () => {
   test('a field that no rule knows → kept', () => {
     const input = { trackingNumber, parcelColour: 'red', settings: { mode: 3 }, recipient: { phone: '1' } };
     expect(trackerInputSchema.parse(input)).toEqual(input);
-  });
-
-  test('every valid input → sent unchanged', () => {
-    const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
-    const country = fc.string({ unit: fc.constantFrom(...'ABCxyz'), minLength: 2, maxLength: 3 });
-    const code = fc.string({ unit: fc.constantFrom(...'abc-'), minLength: 1, maxLength: 10 });
-    const valid = fc.record({
-      trackingNumber: fc.stringMatching(/^[A-Z]{2}[0-9]{9}[A-Z]{2}$/),
-      courierCode: optional(fc.oneof(code, fc.array(code, { maxLength: 3 }))),
-      clientTrackerId: optional(fc.string({ maxLength: 100 })),
-      shipmentReference: optional(fc.string({ maxLength: 100 })),
-      originCountryCode: optional(country),
-      destinationCountryCode: optional(country),
-      destinationPostCode: optional(fc.string({ minLength: 1, maxLength: 32 })),
-      courierName: optional(fc.string()),
-      trackingUrl: optional(fc.string()),
-      recipient: optional(
-        fc.record({
-          email: optional(fc.constantFrom('a@b', 'first.last+tag@mail.example.test')),
-          name: optional(fc.string({ maxLength: 100 })),
-        }),
-      ),
-      settings: optional(fc.record({ restrictTrackingToCourierCode: fc.oneof(fc.boolean(), code) })),
-    });
-    fc.assert(
-      fc.property(valid, (input) => {
-        const before = JSON.stringify(input);
-        expect(trackerInputSchema.parse(input)).toEqual(input);
-        expect(JSON.stringify(input)).toBe(before);
-      }),
-    );
   });
 });

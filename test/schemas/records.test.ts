@@ -23,67 +23,19 @@ import {
   webhookHistorySchema,
   webhookTrackerSchema,
 } from '../../src/schemas/webhook.ts';
-import { BULK, COURIER, EVENT, HISTORY, TRACKER, TRACKING } from '../support/calls.ts';
+import {
+  BARE_COURIER,
+  BULK_SUCCESS,
+  EVENT,
+  HISTORY,
+  PROOF_ITEM,
+  SHIPMENT,
+  STATISTICS,
+  TRACKER,
+  TRACKING,
+} from '../contract/support/samples.ts';
 
-const DELIVERY = {
-  estimatedDeliveryDate: '2026-01-02',
-  courierEstimatedDeliveryDate: { from: '2026-01-02', to: null },
-  service: 'express',
-  signedBy: 'A',
-};
-const SHIPMENT = {
-  shipmentId: 's',
-  statusCode: 'delivery_delivered',
-  statusCategory: 'delivery',
-  statusMilestone: 'delivered',
-  originCountryCode: 'CN',
-  destinationCountryCode: 'FR',
-  trackingNumbers: [{ tn: 'LA680658838NL' }],
-  recipient: { name: 'A', address: null, postCode: '1', city: 'B', subdivision: null },
-  delivery: DELIVERY,
-};
-const STATISTICS = {
-  timestamps: {
-    infoReceivedDatetime: '2021-03-01',
-    inTransitDatetime: '2021-03-02T10:00:00',
-    outForDeliveryDatetime: null,
-    failedAttemptDatetime: null,
-    availableForPickupDatetime: null,
-    exceptionDatetime: null,
-    deliveredDatetime: '2021-03-04T10:00:00Z',
-  },
-};
-const FULL_TRACKER = {
-  ...TRACKER,
-  clientTrackerId: 'order-1',
-  shipmentReference: 'ref',
-  courierCode: ['us-post'],
-  isSubscribed: true,
-  createdAt: '2021-03-04T17:12:57.000Z',
-};
-const FULL_EVENT = {
-  ...EVENT,
-  trackingNumber: 'LA680658838NL',
-  eventTrackingNumber: 'LA680658838NL',
-  status: 'Delivered',
-  location: 'Beijing',
-  sourceCode: 'cn-post',
-  courierCode: 'cn-post',
-  statusCode: 'delivery_delivered',
-  statusCategory: 'delivery',
-  statusMilestone: 'delivered',
-  datetime: '2021-03-04T17:12:57',
-  utcOffset: '+08:00',
-  hasNoTime: false,
-};
-const FULL_COURIER = {
-  ...COURIER,
-  website: 'https://example.test',
-  isPost: true,
-  countryCode: 'US',
-  requiredFields: ['destinationPostCode'],
-  isDeprecated: false,
-};
+const FULL_EVENT = { ...EVENT, datetime: '2021-03-04T17:12:57', utcOffset: '+08:00', hasNoTime: false };
 
 const ERROR = { code: 'validation_error', message: 'm' };
 const BULK_ITEM = {
@@ -104,53 +56,36 @@ const BULK_ITEM = {
     recipient: { email: 'a@example.test', name: 'A' },
     settings: { restrictTrackingToCourierCode: ['us-post'] },
   },
-  tracker: FULL_TRACKER,
+  tracker: TRACKER,
   errors: [ERROR],
 };
 const FULL_BULK = {
-  ...BULK,
+  ...BULK_SUCCESS,
   data: [BULK_ITEM, { itemStatus: 'error', inputData: { courierCode: 'us-post' } }],
   error: ERROR,
 };
-const FULL_HISTORY = {
-  metadata: {
-    ...HISTORY.metadata,
-    trackingNumber: 'LA680658838NL',
-    clientTrackerId: 'order-1',
-    webhookUrl: 'https://example.test',
-    lastSuccessfulPushAt: '2021-03-04T17:13:00.000Z',
-    lastFailedPushAt: '2021-03-03T17:13:00.000Z',
-  },
-  webhooks: HISTORY.webhooks.map((push) => ({
-    ...push,
-    requestBody: 'b',
-    responseBody: 'b',
-    responseHeaders: {},
-  })),
-};
 
 const RECORDS: [name: string, schema: z.ZodObject, full: Record<string, unknown>, required: string[]][] = [
-  ['tracker', trackerSchema, FULL_TRACKER, ['trackerId', 'trackingNumber', 'isTracked']],
+  ['tracker', trackerSchema, TRACKER, ['trackerId', 'trackingNumber', 'isTracked']],
   ['event', eventSchema, FULL_EVENT, ['eventId']],
   ['event of a push', webhookEventSchema, FULL_EVENT, []],
   ['shipment', shipmentSchema, SHIPMENT, []],
-  ['delivery', shipmentDeliverySchema, DELIVERY, []],
+  ['delivery', shipmentDeliverySchema, SHIPMENT.delivery, []],
   ['recipient', recipientSchema, SHIPMENT.recipient, []],
   ['statistics', statisticsSchema, STATISTICS, []],
-  ['courier', courierSchema, FULL_COURIER, ['courierCode']],
-  ['tracking', trackingSchema, { ...TRACKING, statistics: STATISTICS }, []],
+  ['courier', courierSchema, BARE_COURIER, ['courierCode']],
+  ['tracking', trackingSchema, TRACKING, []],
   ['bulk result', bulkResultSchema, FULL_BULK, ['status']],
   ['bulk item', bulkItemSchema, BULK_ITEM, []],
   ['error', apiErrorItemSchema, ERROR, ['code']],
-  ['webhook history', webhookHistorySchema, FULL_HISTORY, ['webhooks']],
+  ['webhook history', webhookHistorySchema, HISTORY, ['webhooks']],
 ];
 
 const PUSH = {
   metadata: { generatedAt: '2021-03-04T17:13:00.000Z', messageId: 'm1', topic: 'tracking/events' },
   tracker: { trackerId: 'tracker-1' },
 };
-const PROOF = { type: 'signature', text: 'A', downloadUrl: 'https://example.test/proof.pdf' };
-/** What is pushed, without the `kind` that is ours to add. */
+/** Messages as they are sent, without the `kind` that the parser adds. */
 const DELIVERIES: [name: string, schema: z.ZodObject, kind: string, sent: Record<string, unknown>][] = [
   [
     'push of events',
@@ -158,17 +93,20 @@ const DELIVERIES: [name: string, schema: z.ZodObject, kind: string, sent: Record
     'events',
     { ...PUSH, shipment: SHIPMENT, events: [FULL_EVENT], statistics: STATISTICS },
   ],
-  [
-    'proof of delivery',
-    proofOfDeliverySchema,
-    'proofOfDelivery',
-    { ...PUSH, data: { status: 'found', courier: 'us-post', content: PROOF } },
-  ],
+  ['proof of delivery', proofOfDeliverySchema, 'proofOfDelivery', PROOF_ITEM],
   ['push of another topic', otherMessageSchema, 'other', { metadata: PUSH.metadata }],
 ];
 
-/** Fields that nothing is known of, so that any value will do. */
-const UNDOCUMENTED = ['datetime', 'utcOffset', 'hasNoTime', 'courier', 'requestBody', 'responseBody'];
+/** Fields without a documented type. */
+const UNDOCUMENTED = [
+  'datetime',
+  'utcOffset',
+  'hasNoTime',
+  'courier',
+  'requestBody',
+  'responseBody',
+  'content-type',
+];
 
 function pathsIn(value: unknown): string[][] {
   if (typeof value !== 'object' || value === null) return [];
@@ -177,7 +115,7 @@ function pathsIn(value: unknown): string[][] {
     .flatMap(([key, inner]) => [[key], ...pathsIn(inner).map((path) => [key, ...path])]);
 }
 
-/** A copy with a value of another kind at the path. */
+/** Copies a value with one of another kind at the path. */
 function spoilt(value: unknown, [key, ...rest]: readonly string[]): unknown {
   if (key === undefined) return typeof value === 'object' && value !== null ? 7 : {};
   if (Array.isArray(value))
@@ -186,7 +124,7 @@ function spoilt(value: unknown, [key, ...rest]: readonly string[]): unknown {
   return { ...holder, [key]: spoilt(holder[key], rest) };
 }
 
-/** The paths at which a value of another kind goes unnoticed. */
+/** Lists the paths at which a value of another kind goes unnoticed. */
 function uncheckedPaths(schema: z.ZodType, full: object): string[] {
   return pathsIn(full)
     .filter((path) => schema.safeParse(spoilt(full, path)).success)
@@ -272,11 +210,6 @@ describe('add-on fields', () => {
   test('aiPredictiveDeliveryDate absent → stays absent', () => {
     expect(shipmentDeliverySchema.parse({})).not.toHaveProperty('aiPredictiveDeliveryDate');
   });
-
-  test('aiPredictiveDeliveryDate present → kept', () => {
-    const delivery = { aiPredictiveDeliveryDate: '2026-01-02' };
-    expect(shipmentDeliverySchema.parse(delivery)).toEqual(delivery);
-  });
 });
 
 describe('values that stay as they are', () => {
@@ -290,10 +223,6 @@ describe('values that stay as they are', () => {
     expect(eventSchema.parse({ eventId: 'e', occurrenceDatetime }).occurrenceDatetime).toBe(
       occurrenceDatetime,
     );
-  });
-
-  test('an event id that is no UUID → kept', () => {
-    expect(eventSchema.parse({ eventId: 'not-a-uuid-0' }).eventId).toBe('not-a-uuid-0');
   });
 
   test.each(['us-post', ['us-post', 'fr-post'], []])('courierCode %j → kept in its form', (courierCode) => {
@@ -334,31 +263,6 @@ describe('resend result', () => {
     { totalResent: {} },
   ])('%j → no total, and no reason to repeat', (summary) => {
     expect(resendResultSchema.parse(summary).totalResent).toBeUndefined();
-  });
-});
-
-describe('bulk result', () => {
-  test('an error item without a tracker → parsed', () => {
-    const body = {
-      status: 'partial',
-      summary: { totalInputs: 2, totalCreated: 1, totalExisting: 0, totalErrors: 1 },
-      data: [
-        { itemStatus: 'created', inputData: {}, tracker: TRACKER },
-        { itemStatus: 'error', inputData: {}, errors: [{ code: 'validation_error', message: 'm' }] },
-      ],
-      error: null,
-    };
-    expect(bulkResultSchema.parse(body)).toEqual(body);
-  });
-
-  test('a whole failure without summary and data → parsed', () => {
-    const body = {
-      status: 'error',
-      summary: null,
-      data: null,
-      error: { code: 'quota_limit_reached', message: 'm' },
-    };
-    expect(bulkResultSchema.parse(body)).toEqual(body);
   });
 });
 
