@@ -7,10 +7,15 @@ import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { type EventsMessage, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../schemas/webhook.ts';
 import { resolveOptions, seedOption } from './options.ts';
-import { createCouriers, toPublicCourier } from './service/couriers.ts';
 import { seededRandom } from './service/seeded.ts';
 import { FakeState } from './service/state.ts';
-import { buildTrackerRecord, buildTrackingRecord, buildWebhookTracker } from './service/trackers.ts';
+import {
+  buildTrackerRecord,
+  buildTrackingRecord,
+  buildWebhookTracker,
+  createCouriers,
+  toPublicCourier,
+} from './service/trackers.ts';
 import { buildProof, buildResults, type EventInput, ShipmentState } from './shipments/shipment.ts';
 
 /** Options of every builder. */

@@ -8,14 +8,14 @@ import {
   resolveOptions,
   speedOption,
 } from './options.ts';
-import type { FakeCourier } from './service/couriers.ts';
 import type { Failure, PlannedFailure } from './service/failures.ts';
 import type { FakeRequest, Outcome } from './service/http.ts';
 import { serve } from './service/serve.ts';
 import { FakeState } from './service/state.ts';
+import type { FakeCourier } from './service/trackers.ts';
 import { buildTrackerRecord } from './service/trackers.ts';
 import { FakeShipment, type ShipmentKey } from './shipments/fake-shipment.ts';
-import { PLAY_NAMES, type PlayName } from './shipments/scenarios.ts';
+import { PLAY_NAMES, type PlayName } from './shipments/shipment.ts';
 import { createFetch, type FakeServer, type FetchLike, type ListenOptions, listen } from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
 

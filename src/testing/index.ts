@@ -17,8 +17,7 @@ export { createFakeTrackingService, type FakeTrackingService } from './fake-trac
 export type { FakePlans, FakeTrackingServiceOptions, RecordedRequest } from './options.ts';
 export type { Failure } from './service/failures.ts';
 export type { FakeShipment } from './shipments/fake-shipment.ts';
-export type { PlayName } from './shipments/scenarios.ts';
-export type { EventInput } from './shipments/shipment.ts';
+export type { EventInput, PlayName } from './shipments/shipment.ts';
 export type { FakeServer } from './transports.ts';
 export type { QueuedPush, WebhookQueue } from './webhooks/queue.ts';
 export {

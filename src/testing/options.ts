@@ -14,8 +14,8 @@ import {
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import type { FailureKind } from './service/failures.ts';
-import type { LimitWindow } from './service/rate-limits.ts';
-import { PLAY_NAMES, type PlayName } from './shipments/scenarios.ts';
+import type { LimitWindow } from './service/http.ts';
+import { PLAY_NAMES, type PlayName } from './shipments/shipment.ts';
 
 /** RFC 2606 reserves `.test`, so a request that escapes the fake reaches no host. */
 const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';

@@ -10,8 +10,14 @@ import {
 import { ENDPOINT_NAMES, type EndpointName } from '../../endpoints.ts';
 import type { KnownErrorCode } from '../../schemas/api-error.ts';
 import type { OpenEnum } from '../../schemas/record.ts';
-import { type FakeResponse, type Outcome, toErrorResponse } from './http.ts';
-import { buildLimitHeaders, type RateLimits, toTooManyRequests } from './rate-limits.ts';
+import {
+  buildLimitHeaders,
+  type FakeResponse,
+  type Outcome,
+  type RateLimits,
+  toErrorResponse,
+  toTooManyRequests,
+} from './http.ts';
 
 const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
 /**

@@ -3,11 +3,18 @@ import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
 import type { TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import { buildResults } from '../shipments/shipment.ts';
-import { canRespond, canRespondAtOnce, toPublicCourier } from './couriers.ts';
 import { rejection, ServiceError } from './http.ts';
 import { parseJson, validate, validateAt, validateTrackerInput } from './input.ts';
 import type { FakeState } from './state.ts';
-import { buildTrackerRecord, buildTrackingRecord, type TrackerState, toHints } from './trackers.ts';
+import {
+  buildTrackerRecord,
+  buildTrackingRecord,
+  canRespond,
+  canRespondAtOnce,
+  type TrackerState,
+  toHints,
+  toPublicCourier,
+} from './trackers.ts';
 
 /** A request of an endpoint, not yet checked against the rules of the endpoint. */
 interface Call {

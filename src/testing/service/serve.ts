@@ -16,8 +16,8 @@ import {
   ServiceError,
   toErrorResponse,
   toJsonResponse,
+  toTooManyRequests,
 } from './http.ts';
-import { toTooManyRequests } from './rate-limits.ts';
 import type { FakeState } from './state.ts';
 
 /** A request in the log; its status is filled in when the response is ready. */

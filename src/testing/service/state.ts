@@ -5,17 +5,25 @@ import { DAY_MS, type TrackerRequest, type TrackerUpdateRequest } from '../../sc
 import type { Shipment } from '../../schemas/tracking.ts';
 import { type EventsMessage, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { RecordedRequest, ResolvedOptions } from '../options.ts';
-import { formatTime, type PlayName, scenarios } from '../shipments/scenarios.ts';
-import { buildProof, buildResults, type EventInput, KnownParcel } from '../shipments/shipment.ts';
+import {
+  buildProof,
+  buildResults,
+  type EventInput,
+  formatTime,
+  KnownParcel,
+  type PlayName,
+  scenarios,
+} from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
-import { canRespond, createCouriers, type FakeCourier } from './couriers.ts';
 import { Failures } from './failures.ts';
-import { rejection, ServiceError } from './http.ts';
+import { RateLimits, rejection, ServiceError } from './http.ts';
 import { validateTrackerInput } from './input.ts';
-import { RateLimits } from './rate-limits.ts';
 import { SeededIds } from './seeded.ts';
 import {
   buildWebhookTracker,
+  canRespond,
+  createCouriers,
+  type FakeCourier,
   isTracked,
   mayDiscover,
   SHIPMENT_FIELDS,

@@ -16,22 +16,31 @@ import {
 import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { seedOption, speedOption, switchWithOptions } from '../options.ts';
+import { jsonOrText } from '../service/http.ts';
 import { seededRandom } from '../service/seeded.ts';
 import type { QueuedPush } from './queue.ts';
-import {
-  getRetryAfterMs,
-  getScheduledWaitMs,
-  type SendResult,
-  sendToReceiver,
-  type WebhookTarget,
-} from './receiver.ts';
 
 /** The service gives up after as many attempts (public contract). */
 const MAX_ATTEMPTS = 20;
 /** Compresses the six days to about two seconds. */
 const DEFAULT_SPEED = 250_000;
-/** The service waits about as long for an answer (public contract). */
+/** The service waits about as long for a response (public contract). */
 const TIMEOUT_MS = 15_000;
+const FIRST_WAIT_MS = 15_000;
+const MAX_WAIT_MS = 18 * 3_600_000;
+/** Stands in the URL of the request when the receiver is a function. */
+const FUNCTION_URL = 'http://webhook.test/';
+
+/** Where webhooks go: a URL, or a function with the shape of a Fetch API handler. */
+export type WebhookTarget = string | URL | ((request: Request) => Response | Promise<Response>);
+
+/** How a request to the receiver ended. */
+export interface SendResult {
+  /** The receiver's status; `null` when it threw, could not be reached or took too long. */
+  readonly status: number | null;
+  /** True for any 2xx whose JSON does not say `success: false`. */
+  readonly succeeded: boolean;
+}
 
 /** Options of `createWebhookSender`. */
 export interface WebhookSenderOptions {
@@ -43,7 +52,7 @@ export interface WebhookSenderOptions {
   readonly secret?: string;
   /** How many times more than once each request is sent. Default 0. */
   readonly duplicates?: number;
-  /** True to send in an order that only the seed decides. Default false: in order. */
+  /** True to send in a random order that the seed decides. Default false: in order. */
   readonly shuffle?: boolean;
   /** Decides the order of `shuffle`. Default 1. */
   readonly seed?: string | number;
@@ -62,11 +71,9 @@ export interface WebhookSenderOptions {
   readonly itemsPerRequest?: number;
   /** `flat` sends `{ trackerId, clientTrackerId, events }`, one item a request, and proofs of delivery enveloped. Default `enveloped`. */
   readonly shape?: 'enveloped' | 'flat';
-  /** `clientTrackerId` leaves out the `trackerId` where there is one: receivers match by either. Default `both`. */
-  readonly identifyBy?: 'both' | 'clientTrackerId';
   /** Milliseconds until an unanswered request counts as failed. Default 15000. */
   readonly timeoutMs?: number;
-  /** Told of each request when it is over, and of what it held. An error of it goes to the console. */
+  /** Called after each request with its result and its pushes. An error that it throws goes to the console. */
   readonly onSent?: (sent: SentWebhook, pushes: readonly QueuedPush[]) => void;
 }
 
@@ -78,7 +85,7 @@ export interface SentWebhook extends SendResult {
   readonly attempt: number;
 }
 
-/** What became of one emptying of the queue. */
+/** The result of emptying the queue once. */
 export interface WebhookSenderReport {
   /** Items that were taken off the queue. */
   readonly items: number;
@@ -95,19 +102,19 @@ export interface WebhookSender {
   /**
    * Sends everything that waits now, and what comes meanwhile.
    *
-   * @returns what became of it, when nothing is left
+   * @returns the result, when nothing is left
    */
   flush(): Promise<WebhookSenderReport>;
   /**
    * Asks with `HEAD` whether the receiver is there, as older documentation has it.
    *
-   * @returns true when it answers with 200
+   * @returns true when it responds with 200
    */
   probe(): Promise<boolean>;
   /**
    * Sends whatever is queued from now on.
    *
-   * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: told after each look that sent something; an error of it goes to the console
+   * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: called after each look that sent something; an error that it throws goes to the console
    * @returns stops it, and resolves when the last request is over, repeats included
    */
   start(options?: {
@@ -141,10 +148,70 @@ const senderOptions = z.strictObject({
   until2xx: switchWithOptions('until2xx', repeatOptions).prefault(false),
   itemsPerRequest: countOption(1).default(1),
   shape: choiceOption(['enveloped', 'flat']).default('enveloped'),
-  identifyBy: choiceOption(['both', 'clientTrackerId']).default('both'),
   timeoutMs: delayOption.default(TIMEOUT_MS),
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);
+
+interface SendOutcome extends SendResult {
+  readonly responseBody: unknown;
+  readonly responseHeaders: Readonly<Record<string, string>>;
+}
+
+interface Receiver {
+  readonly target: WebhookTarget;
+  readonly secret: string | undefined;
+  readonly timeoutMs: number;
+}
+
+async function send({ target, secret }: Receiver, signal: AbortSignal, body?: string) {
+  const request = new Request(typeof target === 'function' ? FUNCTION_URL : target, {
+    method: body === undefined ? 'HEAD' : 'POST',
+    headers: {
+      ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    body: body ?? null,
+    signal,
+  });
+  const response = await (typeof target === 'function' ? target(request) : globalThis.fetch(request));
+  const text = await response.text();
+  const responseBody = text === '' ? null : jsonOrText(text);
+  const saysFailure = Object(responseBody).success === false;
+  return {
+    status: response.status,
+    succeeded: response.ok && !saysFailure,
+    responseBody,
+    responseHeaders: Object.fromEntries(response.headers),
+  };
+}
+
+/** Returns how long the service waits after an attempt. Doubled up to the maximum, 19 waits take 5.9 of the contract's six days. */
+function getScheduledWaitMs(attempt: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
+}
+
+/** Reads `Retry-After` in seconds or as a date (RFC 9110); 0 without it. */
+function getRetryAfterMs({ 'retry-after': value = '' }: SendOutcome['responseHeaders']): number {
+  const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
+}
+
+/** Sends one request to the receiver, a probe where there is no body; never rejects. */
+async function sendToReceiver(receiver: Receiver, body?: string): Promise<SendOutcome> {
+  const noResponse = { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
+  const controller = new AbortController();
+  const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
+  // A receiver that is a function may never look at the signal.
+  const tooLate = new Promise<SendOutcome>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve(noResponse));
+  });
+  const result = send(receiver, controller.signal, body).catch(() => noResponse);
+  try {
+    return await Promise.race([result, tooLate]);
+  } finally {
+    globalThis.clearTimeout(timer);
+  }
+}
 
 interface Job {
   readonly pushes: readonly QueuedPush[];
@@ -156,27 +223,22 @@ function newReport() {
   return { items: 0, accepted: 0, lost: 0, sent };
 }
 
-type BodyRules = Pick<z.output<typeof senderOptions>, 'shape' | 'identifyBy'>;
-
-/** The body of some pushes; a proof of delivery stays enveloped, for the flat shape does not have it. */
-function buildBody(pushes: readonly QueuedPush[], { shape, identifyBy }: BodyRules): object {
-  const items = pushes.map(({ item }) => {
-    if (identifyBy === 'both' || !item.tracker.clientTrackerId) return item;
-    return { ...item, tracker: { ...item.tracker, trackerId: undefined } };
-  });
+/** Builds the body of some pushes. A proof of delivery stays enveloped, because the flat shape has none. */
+function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['shape']): object {
+  const items = pushes.map(({ item }) => item);
   const [item] = items;
   if (shape !== 'flat' || item === undefined || !('events' in item)) return { trackings: items };
   const { trackerId, clientTrackerId } = item.tracker;
   return { trackerId, clientTrackerId, events: item.events };
 }
 
-/** The same jobs in an order that only the random numbers decide. */
+/** Shuffles jobs; only the random numbers decide the order. */
 function shuffle(jobs: readonly Job[], random: () => number): Job[] {
   const placed = jobs.map((job) => ({ job, place: random() }));
   return placed.sort((a, b) => a.place - b.place).map(({ job }) => job);
 }
 
-/** Calls an observer. One that fails, at once or later, must neither end the process nor stop the sender. */
+/** Calls an observer. Its errors, thrown or rejected, must neither end the process nor stop the sender. */
 function tell(observer: () => unknown): void {
   (async () => observer())().catch((error) => {
     resolveLogger().error(`A callback of the webhook sender failed: ${formatError(error)}`, { err: error });
@@ -196,17 +258,19 @@ function tell(observer: () => unknown): void {
  * const report = await sender.flush(); // { items: 1, accepted: 1, lost: 0, sent: [three requests] }
  */
 export function createWebhookSender(options: WebhookSenderOptions): WebhookSender {
-  const given = checkOptions(senderOptions, options);
-  const { target, fake, until2xx } = given;
-  const receiver = { target, secret: given.secret, timeoutMs: given.timeoutMs };
+  const { target, secret, timeoutMs, fake, until2xx, shape, duplicates, ...rest } = checkOptions(
+    senderOptions,
+    options,
+  );
+  const receiver = { target, secret, timeoutMs };
   const url = typeof target === 'function' ? null : String(target);
   const maxAttempts = until2xx.isOn ? until2xx.maxAttempts : 1;
-  const itemsPerRequest = given.shape === 'flat' ? 1 : given.itemsPerRequest;
-  const random = seededRandom(given.seed);
-  let freeLanes = given.concurrency;
+  const itemsPerRequest = shape === 'flat' ? 1 : rest.itemsPerRequest;
+  const random = seededRandom(rest.seed);
+  let freeLanes = rest.concurrency;
   const waiting = new Set<() => void>();
 
-  /** Runs a request when fewer than `concurrency` are under way; first come, first served. */
+  /** Runs a request when fewer than `concurrency` are under way, in the order of calls. */
   async function inLane<Result>(run: () => Promise<Result>): Promise<Result> {
     if (freeLanes > 0) freeLanes -= 1;
     else await new Promise<void>((resolve) => waiting.add(resolve));
@@ -219,43 +283,43 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  async function attemptOf({ pushes, body }: Job, attempt: number, sent: SentWebhook[]) {
+  async function attemptJob({ pushes, body }: Job, attempt: number, sent: SentWebhook[]) {
     const outcome = await sendToReceiver(receiver, JSON.stringify(body));
     const { status, succeeded } = outcome;
     const messageIds = pushes.flatMap(({ item }) => item.metadata?.messageId ?? []);
     const request = { messageIds, attempt, status, succeeded };
     sent.push(request);
     fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
-    tell(() => given.onSent?.(request, pushes));
+    tell(() => rest.onSent?.(request, pushes));
     return outcome;
   }
 
   /** Sends a request until it is accepted or given up; others go on while it waits. */
   async function isAccepted(job: Job, sent: SentWebhook[]): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
-      const { succeeded, responseHeaders } = await inLane(() => attemptOf(job, attempt, sent));
+      const { succeeded, responseHeaders } = await inLane(() => attemptJob(job, attempt, sent));
       if (succeeded || attempt === maxAttempts) return succeeded;
-      const ownWaitMs = until2xx.delayMs ?? getScheduledWaitMs(attempt) / until2xx.speed;
-      const askedWaitMs = getRetryAfterMs(responseHeaders) / until2xx.speed;
-      await sleep(Math.min(Math.max(ownWaitMs, askedWaitMs), MAX_TIMER_MS));
+      const scheduledMs = until2xx.delayMs ?? getScheduledWaitMs(attempt) / until2xx.speed;
+      const retryAfterMs = getRetryAfterMs(responseHeaders) / until2xx.speed;
+      await sleep(Math.min(Math.max(scheduledMs, retryAfterMs), MAX_TIMER_MS));
     }
   }
 
-  /** Sends what waits now, and adds to the report what became of it; false when nothing waits. */
+  /** Sends what waits now, and adds the results to the report; false when nothing waits. */
   async function sendWaiting(report: ReturnType<typeof newReport>): Promise<boolean> {
-    // Looked up each time: a reset of the fake makes a new queue.
+    // Looked up each time, because a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += itemsPerRequest) {
       const group = pushes.slice(start, start + itemsPerRequest);
-      const job = { pushes: group, body: buildBody(group, given) };
-      for (let copy = 0; copy <= given.duplicates; copy += 1) jobs.push(job);
+      const job = { pushes: group, body: buildBody(group, shape) };
+      for (let copy = 0; copy <= duplicates; copy += 1) jobs.push(job);
     }
     const accepted = new Set<QueuedPush>();
     const send = async (job: Job) => {
       if (await isAccepted(job, report.sent)) for (const push of job.pushes) accepted.add(push);
     };
-    await Promise.all((given.shuffle ? shuffle(jobs, random) : jobs).map(send));
+    await Promise.all((rest.shuffle ? shuffle(jobs, random) : jobs).map(send));
     report.items += pushes.length;
     report.accepted += accepted.size;
     report.lost += pushes.length - accepted.size;
@@ -271,10 +335,10 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
-      // Looks overlap: what waits for its repeat does not hold up what comes after it.
+      // Looks overlap, so that a push that waits for its repeat does not hold up later ones.
       const looks = new Set<Promise<void>>();
       const look = async () => {
-        // Not until nothing is left: under a steady stream that report would never end.
+        // One look only, because under a steady stream a flush would never end.
         const report = newReport();
         await sendWaiting(report);
         if (report.sent.length > 0) tell(() => onReport?.(report));

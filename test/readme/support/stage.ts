@@ -11,7 +11,7 @@ import {
   type FakeTrackingService,
 } from 'tracking-client/testing';
 import { vi } from 'vitest';
-import type { WebhookTarget } from '../../../src/testing/webhooks/receiver.ts';
+import type { WebhookTarget } from '../../../src/testing/webhooks/sender.ts';
 import type { Snippet } from './documents.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
