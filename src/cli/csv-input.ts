@@ -30,7 +30,7 @@ export interface CsvInput {
   close(): Promise<void>;
 }
 
-/** How to read a file. `delimiter` defaults to the one that the first line has most often. */
+/** Options for reading a file. `delimiter` defaults to the one that the first line has most often. */
 interface CsvOptions {
   readonly encoding: string;
   readonly delimiter?: string | undefined;

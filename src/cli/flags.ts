@@ -3,7 +3,7 @@ import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } fr
 import { CommandError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** What the program gives to each subcommand. */
+/** The program's part in each subcommand. */
 export interface Context {
   readonly terminal: Terminal;
   /** Prints the warnings of a client. */

@@ -7,7 +7,7 @@ export type Colours = ReturnType<typeof pc.createColors>;
 
 type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'rows' | 'columns'>>;
 
-/** Where a command prints, and what ends it. */
+/** Prints the output of a command, and tells when the command has to end. */
 export class Terminal {
   /** Gets the result; it may be a pipe. */
   readonly stdout: OutputStream;

@@ -46,7 +46,7 @@ interface Row {
   event?: TrackingEvent | undefined;
   /** Undefined once watching has ended. */
   nextPollAtMs: number | undefined;
-  /** Why watching has ended early; undefined when tracking has stopped. */
+  /** The reason when watching has ended early. */
   failure?: string;
 }
 

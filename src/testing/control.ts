@@ -1,4 +1,4 @@
-// A test in another process or language does over HTTP what a test in this process does with methods.
+// Lets tests in other processes and languages call the verbs of a fake over HTTP.
 import * as z from 'zod';
 import { checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
@@ -31,7 +31,7 @@ const PREFIX = '/__fake/';
 const anything = z.unknown().optional();
 const stopBody = z.strictObject({ trackingNumber: anything, trackerId: anything });
 const eventBody = stopBody.extend({ event: z.unknown().prefault({}) });
-// Events keep unknown fields, so a misspelt one would be stored without a word.
+// Events keep unknown fields, so without this a misspelt field would be stored.
 const eventFields = z.strictObject(
   Object.fromEntries(Object.keys(eventSchema.shape).map((name) => [name, anything])),
 );
@@ -43,7 +43,7 @@ function findShipment(fake: Controlled, { trackingNumber, trackerId }: z.output<
   return fake.shipment(trackerId === undefined ? String(trackingNumber) : { trackerId: String(trackerId) });
 }
 
-/** What each path below the prefix does; the result becomes `data`. */
+/** The action of each path below the prefix; its result becomes `data`. */
 const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => object>> = {
   events: (fake, body) => {
     const { event, ...of } = checkOptions(eventBody, body, 'body');
@@ -57,7 +57,7 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
     return { isTracked: findShipment(fake, of).stopTracking().isTracked };
   },
   failures: (fake, body) => {
-    // Not proved here: `fail` checks endpoint and failure itself.
+    // Safe although unproved: `fail` checks endpoint and failure itself.
     const { endpoint = '*', ...failure } = Object(body) as Failure & { endpoint?: EndpointName | '*' };
     return { remaining: fake.fail(endpoint, failure).remaining };
   },

@@ -5,7 +5,7 @@ import type { DedupeStore } from '../webhooks/dedupe-store.ts';
 
 /** Options of {@link dedupeStoreContract}. */
 export interface DedupeStoreContractOptions {
-  /** Gives the store to check, once a case; it may be the same one and hold other keys, for each case makes up its own. */
+  /** Returns the store to check, called once for each case; it may be a shared store, because each case uses keys of its own. */
   readonly createStore: () => DedupeStore | Promise<DedupeStore>;
   /** Lets milliseconds pass for the store. Default: real time; give the advance of a fake clock to wait no time at all. */
   readonly wait?: ((ms: number) => void | Promise<void>) | undefined;
@@ -85,7 +85,7 @@ class Scenario {
 }
 
 function expectSame(actual: string, expected: string): void {
-  if (actual !== expected) throw new Error(`Expected the store to answer "${expected}", got "${actual}"`);
+  if (actual !== expected) throw new Error(`Expected the store to respond "${expected}", got "${actual}"`);
 }
 
 /** The same labels in another order for every claimant, so that a store that locks key by key meets itself halfway. */
@@ -105,10 +105,10 @@ async function expectIndependent(scenario: Scenario, [done = '', ...others]: rea
   expectSame(response, `${repeated('acquired 1', others.length)}, done`);
 }
 
-/** What every store must do: steps, keys that look alike and are independent, or a function. */
+/** The cases: a text holds steps, a list holds keys that look alike but are independent, a function checks by itself. */
 const CASES: Readonly<Record<string, string | readonly string[] | ((scenario: Scenario) => Promise<void>)>> =
   {
-    // Who may work on a key, and for how long.
+    // A claim gives one token a key for a time.
     'a key never seen → acquired, first attempt': 'alice claims a: acquired 1',
     'a key leased by another token → busy': 'alice claims a; bob claims a: busy',
     'a busy key → retryAfterMs is what is left of the lease': async (scenario) => {
@@ -129,7 +129,7 @@ const CASES: Readonly<Record<string, string | readonly string[] | ((scenario: Sc
       'alice claims a briefly; leases end; bob claims a; alice claims a: busy',
     'leases that end one after the other → attempts go on counting':
       'alice claims a briefly; leases end; bob claims a briefly; leases end; carol claims a: acquired 3',
-    // What releasing keys does, and to whom.
+    // A release frees keys for everybody, and counts as an attempt.
     'a released key → acquired at once, next attempt':
       'alice claims a; alice releases a; bob claims a: acquired 2',
     'a released key claimed by the same token → a new attempt':
@@ -142,7 +142,7 @@ const CASES: Readonly<Record<string, string | readonly string[] | ((scenario: Sc
     'a release of a key never claimed → nothing remembered': 'alice releases a; alice claims a: acquired 1',
     'a release of some keys → the others stay leased':
       'alice claims a b c; alice releases a c; bob claims a b c: acquired 2, busy, acquired 2',
-    // What is remembered as handled.
+    // A commit makes a key done for good.
     'a committed key → done for every token':
       'alice claims a; alice commits a; alice claims a: done; bob claims a: done',
     'a committed key after its lease would have ended → still done':
@@ -185,7 +185,7 @@ const CASES: Readonly<Record<string, string | readonly string[] | ((scenario: Sc
       expectSame(await scenario.claim('bob', ['é', '包裹']), 'done, busy');
     },
     'keys with control characters, as JSON allows → independent': ['a\u0000b', 'ab', 'a\u0000', 'a\nb'],
-    // JSON allows half a pair (`"\\ud800"`), and most drivers send every one as the same replacement character.
+    // JSON allows half a pair (`"\\ud800"`), and most drivers send each half as the same replacement character.
     'keys with different halves of a surrogate pair → independent': [
       'a\ud800',
       'a\ud801',
@@ -227,8 +227,8 @@ const CASES: Readonly<Record<string, string | readonly string[] | ((scenario: Sc
   };
 
 /**
- * What every `DedupeStore` must do so that webhooks are neither lost nor handled twice, as tests for vitest, jest, node:test or any
- * other runner. The cases do not depend on each other and may run in any order. They do not check that a store forgets.
+ * Lists what every `DedupeStore` must do so that webhooks are neither lost nor handled twice, as tests for any test runner.
+ * The cases do not depend on each other and may run in any order. They do not check that a store forgets.
  *
  * @param options - see `DedupeStoreContractOptions`; `createStore` is required
  * @returns the cases; give each to your runner's `test`

@@ -36,7 +36,7 @@ export interface FakeTrackingServiceOptions {
   readonly now?: () => number;
   /** Requests per second by endpoint, default as in the table; `false` counts nothing and sends no limit headers. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
-  /** How requests are counted: `fixed` windows that start each second (default), or `sliding` over the last second. */
+  /** Window in which requests are counted: `fixed`, starting each second (default), or `sliding`, the last second. */
   readonly limitWindow?: LimitWindow;
   /** The account's keys, 1 to 20. Default: any key is accepted. */
   readonly apiKeys?: readonly string[];
@@ -88,7 +88,7 @@ export interface RecordedRequest {
   readonly status: number | null;
   /** The kind of the planned failure that happened, unless it was a status alone. */
   readonly failure: FailureKind | undefined;
-  /** Why it was rejected, the first reason of several; `undefined` where the response names none. */
+  /** The first error of the response; `undefined` when it names none. */
   readonly error: ApiErrorItem | undefined;
 }
 

@@ -86,7 +86,7 @@ export interface ListenOptions {
 export interface FakeServer extends AsyncDisposable {
   /** Base URL to give to a client, e.g. `http://127.0.0.1:4010/public/v1`. */
   readonly url: string;
-  /** Where it listens. */
+  /** The port it listens on. */
   readonly port: number;
   /** Stops listening and ends all open connections. */
   close(): Promise<void>;

@@ -97,23 +97,6 @@ describe('tracking-client fake', () => {
     });
   });
 
-  it('a bad flag → one line on stderr, exit code 2', async () => {
-    const command = start('--speed', '0');
-    expect(await command.exitCode).toBe(2);
-    expect(command.output).toEqual({
-      stdout: '',
-      stderr: 'tracking-client: Expected `--speed` to be a number of at least 1, got "0"\n',
-    });
-  });
-
-  it('--help → every flag, exit code 0', async () => {
-    const command = start('--help');
-    expect(await command.exitCode).toBe(0);
-    const flags =
-      'port host play speed fail latency limit quota per-call webhook-url webhook-secret duplicates shuffle api-key seed';
-    for (const flag of flags.split(' ')) expect(command.output.stdout).toContain(`--${flag}`);
-  });
-
   it('failures, a limit, a quota and latency → what programs in other languages meet, each line with its reason', async () => {
     const command = start(
       ...['--port', '0', '--fail', 'trackers.create:409', '--quota', '1', '--limit', 'trackers.list:1'],

@@ -1,6 +1,3 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createFakeTrackingService, createWebhookSender } from 'tracking-client/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type BundledCommand, bundleCommand, printed } from './command.ts';
@@ -21,30 +18,13 @@ describe('tracking-client', () => {
     const watch = cli.start(['watch', NUMBER, '--interval', '1s'], environment);
     expect(await watch.exitCode).toBe(0);
     expect(watch.output.stderr).toBe('');
+    expect(watch.output.stdout).not.toContain('\u001b');
     const lines = watch.output.stdout.trimEnd().split('\n');
     expect(lines.filter((line) => / [○●] /.test(line))).toHaveLength(6);
     expect(lines.at(-1)).toBe(`${NUMBER}  delivered, and no longer tracked`);
     const track = cli.start(['track', NUMBER], environment);
     expect(await track.exitCode).toBe(0);
     expect(track.output.stdout).toMatch(/^RR123456785CN {2}delivered\n( {2}[○●] .*\n){6}$/);
-  });
-
-  it('import of a file with a bad row → the good ones are created, exit code 1, nothing coloured in a pipe', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'tracking-client-command-'));
-    const service = createFakeTrackingService();
-    await using server = await service.listen();
-    await writeFile(join(folder, 'rows.csv'), `tracking number\n${NUMBER}\nx\n`);
-    const environment = { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'hush-hush', CI: 'true' };
-    const command = cli.start(['import', join(folder, 'rows.csv')], environment);
-    expect(await command.exitCode).toBe(1);
-    expect(service.trackers).toMatchObject([{ trackingNumber: NUMBER }]);
-    const name = (await readdir(folder)).find((file) => file.includes('.failures-')) ?? 'none';
-    expect(await readFile(join(folder, name), 'utf8')).toMatch(
-      /^tracking number,line,status,reason\nx,3,invalid,/,
-    );
-    const all = command.output.stdout + command.output.stderr;
-    expect([all.includes('\u001b'), all.includes('hush')]).toEqual([false, false]);
-    await rm(folder, { recursive: true });
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)(

@@ -63,7 +63,7 @@ describe('dedupeStoreContract', () => {
   test('a failing case → the error tells what was expected and what came', async () => {
     const contract = dedupeStoreContract({ createStore: () => new ModelStore(() => 0, 'never busy') });
     const failing = contract.find(({ name }) => name === 'a key leased by another token → busy');
-    await expect(failing?.run()).rejects.toThrow('Expected the store to answer "busy", got "acquired 2"');
+    await expect(failing?.run()).rejects.toThrow('Expected the store to respond "busy", got "acquired 2"');
   });
 
   test('a store that rejects → the case rejects with its error', async () => {

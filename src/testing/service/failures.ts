@@ -51,7 +51,7 @@ interface StatusFailure {
 
 /** One of the other ways to fail. */
 interface KindFailure {
-  /** How it goes wrong. */
+  /** The way to fail. */
   readonly kind: FailureKind;
   /** HTTP status of the kinds that respond. Default: theirs. */
   readonly status?: number;
@@ -59,10 +59,10 @@ interface KindFailure {
   readonly times?: number;
 }
 
-/** What goes wrong, and how often. */
+/** A failure to inject, and how often it happens. */
 export type Failure = StatusFailure | KindFailure;
 
-/** What a failure needs of the service. */
+/** The parts of the service that a failure needs. */
 interface Limited {
   readonly limits: RateLimits | undefined;
   now(): number;

@@ -26,7 +26,7 @@ export interface FakeResponse {
 }
 
 /**
- * What the transport has to do.
+ * The outcome of a request, for a transport to carry out.
  * - `response`: send the response
  * - `stall`: send the headers and half of the body, then nothing
  * - `reset`: break the connection
@@ -126,7 +126,7 @@ export function findRoute(method: string, pathname: string, basePath?: string) {
 
 const WINDOW_MS = 1000;
 
-/** How the service counts: windows that start each second, or the second before each request. */
+/** `fixed`: windows that start each second; `sliding`: the second before each request. */
 export type LimitWindow = 'fixed' | 'sliding';
 
 /** Counts requests per endpoint in windows of one second. */

@@ -32,12 +32,12 @@ import {
   toPayload,
 } from './trackers.ts';
 
-/** Our choice: the service only says "a long time without events". */
+/** Our choice, because the service only says "a long time without events". */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 /** Leaves time for a proof of delivery. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
-/** What a webhook says besides its metadata and its tracker. */
+/** The parts of a webhook besides metadata and tracker. */
 type PushContent = Pick<EventsMessage, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
 
 /**

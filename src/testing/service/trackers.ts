@@ -16,7 +16,7 @@ function normalizeCountry(code: string | undefined): string | null {
   return code === undefined ? null : (toAlpha2(code) ?? null);
 }
 
-/** Normalizes what a request says of couriers and places, so that two requests can be compared. */
+/** Normalizes couriers and places of a request, so that two requests can be compared. */
 export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   return {
     courierCodes: normalizeCouriers(input.courierCode),
@@ -27,7 +27,7 @@ export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   };
 }
 
-/** What helps to find a shipment. */
+/** The fields that help to find a shipment. */
 export type Hints = ReturnType<typeof toHints>;
 
 /** A courier of the fake. */
@@ -105,7 +105,7 @@ export interface TrackerState extends TrackerPayload {
   readonly discover: (event: TrackingEvent) => TrackingEvent;
   /** False once archived. */
   isSubscribed: boolean;
-  /** When tracking stops, or has stopped. */
+  /** Time in milliseconds at which tracking stops, or has stopped. */
   trackedUntilMs: number;
   /** True once the service asked couriers for it; before, there are no results. */
   isFetched: boolean;

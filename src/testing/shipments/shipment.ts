@@ -4,7 +4,7 @@ import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracki
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 import type { SeededIds } from '../service/seeded.ts';
 
-/** What a test says of an event; the rest is filled in. */
+/** The fields of an event that a test sets; the others are filled in. */
 export type EventInput = Partial<TrackingEvent>;
 
 type StatusDefaults = readonly [StatusCode | null, StatusCategory | null, status: string];
@@ -67,7 +67,7 @@ export class ShipmentState {
   }
 }
 
-/** What couriers know of a tracking number; each tracker of it discovers a shipment of its own from this. */
+/** The events that couriers know of a tracking number; each tracker of the number discovers its own shipment from them. */
 export class KnownParcel extends ShipmentState {
   /** True once a test or a scenario decides what happens, so that the scenario of the options leaves it alone. */
   hasScenario = false;
@@ -107,7 +107,7 @@ export class KnownParcel extends ShipmentState {
   }
 }
 
-/** Where a shipment comes from and goes to, as its tracker says. */
+/** Origin and destination, which the tracker of a shipment knows. */
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
 /** Builds the shipment as of its newest event; add-ons are absent unless a test set them. */
@@ -166,7 +166,7 @@ export function buildProof({ trackingNumber, events }: ShipmentState): ProofOfDe
 
 const HOUR_MS = 3_600_000;
 
-/** How the time of a step is written; real couriers mix all of these. Offsets are east of UTC. */
+/** The format of a step's time; real couriers mix all of these. Offsets are east of UTC. */
 type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
 
 interface ScenarioStep {

@@ -13,9 +13,9 @@ export interface PushAttempt {
   readonly succeeded: boolean;
   /** The URL of the receiver; `null` when it is a function. */
   readonly url: string | null;
-  /** What was sent. */
+  /** The body that was sent. */
   readonly requestBody: unknown;
-  /** What the receiver responded: parsed when it was JSON, else the text; `null` when there was none. */
+  /** Body of the response: parsed when it is JSON, else the text; `null` when there is none. */
   readonly responseBody: unknown;
   /** Headers of the response; names in lower case. */
   readonly responseHeaders: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface PushAttempt {
 export interface QueuedPush {
   /** Whose tracker it is about. */
   readonly trackerId: string;
-  /** What is sent. */
+  /** The item to send. */
   readonly item: PushItem;
   /** True when a resend queued it, not a new event. */
   readonly isReplay: boolean;

@@ -31,10 +31,10 @@ const MAX_WAIT_MS = 18 * 3_600_000;
 /** Stands in the URL of the request when the receiver is a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
-/** Where webhooks go: a URL, or a function with the shape of a Fetch API handler. */
+/** The receiver of webhooks: a URL, or a function with the shape of a Fetch API handler. */
 export type WebhookTarget = string | URL | ((request: Request) => Response | Promise<Response>);
 
-/** How a request to the receiver ended. */
+/** The result of a request to the receiver. */
 export interface SendResult {
   /** The receiver's status; `null` when it threw, could not be reached or took too long. */
   readonly status: number | null;
