@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
+import type { TrackingClientOptions } from '../src/options.ts';
 import { TRACKER } from './support/calls.ts';
 import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
 import { settled } from './support/settled.ts';
@@ -37,28 +38,115 @@ async function get(script: Step | Step[], hooks: Hooks, options = {}) {
   return await settleInVirtualTime(() => client.trackers.get('secret-id').catch((error: unknown) => error));
 }
 
-describe('a call that succeeds', () => {
-  test('onRequest → endpoint, method, path template, attempt', async () => {
+const RESET = networkFailure('ECONNRESET');
+const slowDown = (seconds: string) => ({ status: 429, headers: { 'retry-after': seconds } });
+
+/** Which hooks a call tells, in order, each with its attempt. */
+async function tell(script: Step | Step[], options: TrackingClientOptions): Promise<string> {
+  const told: string[] = [];
+  const note = (name: HookName) => (info: CallInfo | AttemptInfo) => {
+    told.push('attempt' in info ? `${name} ${info.attempt}` : name);
+  };
+  await get(script, Object.fromEntries(HOOKS.map((name) => [name, note(name)])), options);
+  return told.join(', ').replaceAll(/on([A-Z])/g, (_, letter) => letter.toLowerCase());
+}
+
+describe('the course of a call', () => {
+  test.each<[what: string, script: Step | Step[], options: TrackingClientOptions, told: string]>([
+    ['a success', GOT, {}, 'start, request 1, response 1, done'],
+    [
+      'a 503 and a success',
+      [{ status: 503 }, GOT],
+      {},
+      'start, request 1, response 1, retry 1, request 2, response 2, done',
+    ],
+    [
+      'a 429 and a success',
+      [slowDown('0.01'), GOT],
+      {},
+      'start, request 1, response 1, rateLimit 1, retry 1, request 2, response 2, done',
+    ],
+    [
+      'no response and a success',
+      [RESET, GOT],
+      {},
+      'start, request 1, error 1, retry 1, request 2, response 2, done',
+    ],
+    [
+      'a 429 that is not repeated',
+      slowDown('7'),
+      { retry: false },
+      'start, request 1, response 1, rateLimit 1, done',
+    ],
+    ['no response, not repeated', RESET, { retry: false }, 'start, request 1, error 1, done'],
+    ['a 404', { status: 404 }, {}, 'start, request 1, response 1, done'],
+    [
+      'a failure of the last attempt',
+      { status: 503 },
+      { retry: { retries: 1 } },
+      'start, request 1, response 1, retry 1, request 2, response 2, done',
+    ],
+    [
+      'a wait for which there is no time',
+      { status: 503, headers: { 'retry-after': '30' } },
+      { totalTimeoutMs: 5_000 },
+      'start, request 1, response 1, done',
+    ],
+    [
+      'a key that cannot be had',
+      GOT,
+      { apiKey: () => Promise.reject(new Error('vault is sealed')) },
+      'start, done',
+    ],
+  ])('%s → %3$s', async (_what, script, options, told) => {
+    expect(await tell(script, options)).toBe(told);
+  });
+});
+
+describe('what the hooks are told', () => {
+  const REQUEST = { ...ATTEMPT, attempt: 1, tokensLeft: undefined };
+  const DONE = { ...CALL, queuedMs: 0, durationMs: expect.any(Number) };
+
+  test('a success after a 503 → call, attempt, status, duration, request id, error and counts', async () => {
     const hooks = spies();
-    await get(GOT, hooks);
-    expect(hooks.onRequest).toHaveBeenCalledExactlyOnceWith({
+    await get([{ status: 503 }, GOT], hooks);
+    const error = expect.objectContaining({ name: 'ServerError', status: 503 });
+    expect(hooks.onStart).toHaveBeenCalledExactlyOnceWith(CALL);
+    expect(hooks.onRequest.mock.calls).toEqual([[REQUEST], [{ ...REQUEST, attempt: 2 }]]);
+    expect(hooks.onRetry).toHaveBeenCalledExactlyOnceWith({
       ...ATTEMPT,
       attempt: 1,
-      tokensLeft: undefined,
+      error,
+      retryAfterMs: undefined,
     });
+    expect(hooks.onResponse.mock.calls).toEqual([
+      [{ ...REQUEST, status: 503, durationMs: expect.any(Number), requestId: undefined }],
+      [{ ...REQUEST, attempt: 2, status: 200, durationMs: expect.any(Number), requestId: 'req-1' }],
+    ]);
+    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith({ ...DONE, error: undefined, attempts: 2 });
   });
 
-  test('onResponse → the same, and status, duration and request id', async () => {
+  test('a 429 → the delay', async () => {
     const hooks = spies();
-    await get(GOT, hooks);
-    expect(hooks.onResponse).toHaveBeenCalledExactlyOnceWith({
-      ...ATTEMPT,
-      attempt: 1,
-      tokensLeft: undefined,
-      status: 200,
+    await get([slowDown('0.01'), GOT], hooks);
+    expect(hooks.onRateLimit).toHaveBeenCalledExactlyOnceWith({ ...ATTEMPT, attempt: 1, delayMs: 10 });
+    expect(hooks.onRetry).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({
+        retryAfterMs: 10,
+        error: expect.objectContaining({ name: 'RateLimitError' }),
+      }),
+    );
+  });
+
+  test('no response → the error of the call, in onError and onDone', async () => {
+    const hooks = spies();
+    const error = await get(RESET, hooks, { retry: false });
+    expect(hooks.onError).toHaveBeenCalledExactlyOnceWith({
+      ...REQUEST,
+      error,
       durationMs: expect.any(Number),
-      requestId: 'req-1',
     });
+    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith({ ...DONE, error, attempts: 1 });
   });
 
   test('with a limiter → the tokens that are left', async () => {
@@ -67,136 +155,15 @@ describe('a call that succeeds', () => {
     expect(hooks.onRequest).toHaveBeenCalledWith(expect.objectContaining({ tokensLeft: 9 }));
     expect(hooks.onResponse).toHaveBeenCalledWith(expect.objectContaining({ tokensLeft: 9 }));
   });
-
-  test('onRetry and onRateLimit → not called', async () => {
-    const hooks = spies();
-    await get(GOT, hooks);
-    expect(hooks.onRetry).not.toHaveBeenCalled();
-    expect(hooks.onRateLimit).not.toHaveBeenCalled();
-  });
 });
 
-describe('a call that is tried again', () => {
-  test('after a 503 → onRetry tells error and attempt; nothing was asked for', async () => {
-    const hooks = spies();
-    await get([{ status: 503 }, GOT], hooks);
-    expect(hooks.onRetry).toHaveBeenCalledExactlyOnceWith({
-      ...ATTEMPT,
-      attempt: 1,
-      error: expect.objectContaining({ name: 'ServerError', status: 503 }),
-      retryAfterMs: undefined,
-    });
-    expect(hooks.onRequest.mock.calls.map(([info]) => info.attempt)).toEqual([1, 2]);
-    expect(hooks.onResponse.mock.calls.map(([info]) => info.status)).toEqual([503, 200]);
-  });
-
-  test('after a 429 → onRateLimit and onRetry, with the delay', async () => {
-    const hooks = spies();
-    await get([{ status: 429, headers: { 'retry-after': '0.01' } }, GOT], hooks);
-    expect(hooks.onRateLimit).toHaveBeenCalledExactlyOnceWith({ ...ATTEMPT, attempt: 1, delayMs: 10 });
-    expect(hooks.onRetry).toHaveBeenCalledExactlyOnceWith(
-      expect.objectContaining({
-        attempt: 1,
-        retryAfterMs: 10,
-        error: expect.objectContaining({ name: 'RateLimitError' }),
-      }),
-    );
-  });
-
-  test('a 429 that is not tried again → onRateLimit only', async () => {
-    const hooks = spies();
-    await get({ status: 429, headers: { 'retry-after': '7' } }, hooks, { retry: false });
-    expect(hooks.onRateLimit).toHaveBeenCalledExactlyOnceWith({ ...ATTEMPT, attempt: 1, delayMs: 7_000 });
-    expect(hooks.onRetry).not.toHaveBeenCalled();
-  });
-
-  test('after a 503 → no onRateLimit', async () => {
-    const hooks = spies();
-    await get([{ status: 503 }, GOT], hooks);
-    expect(hooks.onRateLimit).not.toHaveBeenCalled();
-  });
-
-  test('the last failure → no onRetry', async () => {
-    const hooks = spies();
-    await get({ status: 503 }, hooks, { retry: { retries: 1 } });
-    expect(hooks.onResponse).toHaveBeenCalledTimes(2);
-    expect(hooks.onRetry).toHaveBeenCalledOnce();
-  });
-
-  test('an abort by onResponse of a failure → no onRetry', async () => {
+describe('a call that is aborted', () => {
+  test('by onResponse of a failure → no onRetry', async () => {
     const controller = new AbortController();
     const hooks = { ...spies(), onResponse: () => controller.abort('enough') };
     const { client } = makeClient({ status: 503 }, { hooks });
     expect(await rejectionOf(client.trackers.get('t', { signal: controller.signal }))).toBe('enough');
     expect(hooks.onRetry).not.toHaveBeenCalled();
-  });
-
-  test('a failure that is not tried again → no onRetry', async () => {
-    const hooks = spies();
-    await get({ status: 404 }, hooks);
-    expect(hooks.onRetry).not.toHaveBeenCalled();
-    expect(hooks.onResponse).toHaveBeenCalledOnce();
-  });
-
-  test('a wait for which there is no time → no onRetry', async () => {
-    const hooks = spies();
-    const answer = { status: 503, headers: { 'retry-after': '30' } };
-    expect(await get(answer, hooks, { totalTimeoutMs: 5_000 })).toMatchObject({ name: 'TimeoutError' });
-    expect(hooks.onRetry).not.toHaveBeenCalled();
-  });
-});
-
-describe('the beginning and the end of a call', () => {
-  test('a success → onStart before anything else, onDone with the counts and no error', async () => {
-    const hooks = spies();
-    await get([{ status: 503 }, GOT], hooks);
-    expect(hooks.onStart).toHaveBeenCalledExactlyOnceWith(CALL);
-    expect(hooks.onStart).toHaveBeenCalledBefore(hooks.onRequest);
-    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith({
-      ...CALL,
-      error: undefined,
-      attempts: 2,
-      queuedMs: 0,
-      durationMs: expect.any(Number),
-    });
-  });
-
-  test('a 404 → onResponse, then onDone with the error of the call; no onError', async () => {
-    const hooks = spies();
-    const error = await get({ status: 404 }, hooks);
-    expect(hooks.onResponse).toHaveBeenCalledOnce();
-    expect(hooks.onError).not.toHaveBeenCalled();
-    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error, attempts: 1 }));
-  });
-
-  test('no response at all → onError instead of onResponse, and the same error in onDone', async () => {
-    const hooks = spies();
-    const error = await get(networkFailure('ECONNRESET'), hooks, { retry: false });
-    expect(hooks.onRequest).toHaveBeenCalledOnce();
-    expect(hooks.onResponse).not.toHaveBeenCalled();
-    expect(hooks.onError).toHaveBeenCalledExactlyOnceWith({
-      ...ATTEMPT,
-      attempt: 1,
-      tokensLeft: undefined,
-      error,
-      durationMs: expect.any(Number),
-    });
-    expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error, attempts: 1 }));
-  });
-
-  test('no response, and then one → onError, onRetry, and onResponse of the second attempt', async () => {
-    const told: string[] = [];
-    const note = (name: string) => (info: CallInfo | AttemptInfo) =>
-      told.push('attempt' in info ? `${name} ${info.attempt}` : name);
-    await get([networkFailure('ECONNRESET'), GOT], {
-      onStart: note('start'),
-      onRequest: note('request'),
-      onResponse: note('response'),
-      onError: note('error'),
-      onRetry: note('retry'),
-      onDone: note('done'),
-    });
-    expect(told).toEqual(['start', 'request 1', 'error 1', 'retry 1', 'request 2', 'response 2', 'done']);
   });
 
   test('an abort while it is under way → onError and onDone with its reason', async () => {
@@ -219,14 +186,6 @@ describe('the beginning and the end of a call', () => {
     expect(requests).toHaveLength(0);
     expect(hooks.onError).toHaveBeenCalledOnce();
     expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ attempts: 0 }));
-  });
-
-  test('a key that cannot be had → no onError: no request was begun', async () => {
-    const hooks = spies();
-    const apiKey = () => Promise.reject(new Error('vault is sealed'));
-    await get(GOT, hooks, { apiKey });
-    expect(hooks.onError).not.toHaveBeenCalled();
-    expect(hooks.onDone).toHaveBeenCalledOnce();
   });
 
   test('a key that comes when the call is over → no onRequest', async () => {
