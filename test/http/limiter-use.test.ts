@@ -177,7 +177,6 @@ describe('the account that the limiter is asked for', () => {
 
   test.each([
     ['a function as key', { apiKey: key }, {}, 'same'],
-    ['an `account`', { account: 'x' }, { timeoutMs: 5 }, 'same'],
     ['a function as key, another function', { apiKey: key }, { apiKey: () => 'b' }, 'another'],
     ['an `account`, another key', { account: 'x' }, { apiKey: 'b' }, 'same'],
     ['an `account`, another one', { account: 'x' }, { account: 'y' }, 'another'],
@@ -267,12 +266,6 @@ describe('a pause of the built-in limiter', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('longer than maxRetryAfterMs → another endpoint is sent as ever', async () => {
-    const { client } = limited([LONG_PAUSE, { body: { data: { trackers: [] } } }]);
-    await rejectionOf(client.couriers.list());
-    await expect(client.trackers.list()).resolves.toMatchObject({ trackers: [] });
-  });
-
   test('nearly over → the next call waits for its end and is sent', async () => {
     const { client, requests } = limited([LONG_PAUSE, OK]);
     await rejectionOf(client.couriers.list());
@@ -307,18 +300,6 @@ describe('a pause of the built-in limiter', () => {
       cause: { name: 'RateLimitError' },
     });
     expect(requests).toHaveLength(1);
-  });
-});
-
-describe('a limit of the caller', () => {
-  test.each([
-    ['more', '10', 5],
-    ['less', '2', 2],
-  ])('the service announces %s → the lower of the two', async (_what, announced, limit) => {
-    const rateLimit = { limits: { 'couriers.list': 5 } };
-    const { client } = makeClient({ ...OK, headers: { 'ratelimit-limit': announced } }, { rateLimit });
-    await client.couriers.list();
-    expect(client.rateLimits()['couriers.list'].limit).toBe(limit);
   });
 });
 
