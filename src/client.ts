@@ -62,7 +62,7 @@ export class TrackingClient {
   }
 
   /**
-   * The state of every endpoint's bucket at this moment.
+   * Reads the state of every endpoint's bucket at this moment.
    *
    * @returns a snapshot for each endpoint, by its name
    */
@@ -78,7 +78,7 @@ export class TrackingClient {
   }
 
   /**
-   * A client with other options that shares this one's limiter, so both stay within one allowance.
+   * Creates a client with other options that shares this one's limiter, so both stay within one allowance.
    *
    * @param options - what differs from this client's options
    * @returns another client
@@ -88,7 +88,7 @@ export class TrackingClient {
    */
   withOptions(options: TrackingClientOptions): TrackingClient {
     checkIsObject('options', options);
-    // An option that is undefined does not differ.
+    // An option that is undefined is inherited.
     const changes = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     const { rateLimit = {}, ...inherited } = this.#options;
     const isUnlimited =
@@ -98,7 +98,7 @@ export class TrackingClient {
       // Another key may belong to another account.
       ...(options.apiKey === undefined && { account: this.#context.config.account }),
       limiter: isUnlimited ? undefined : this.#context.config.limiter,
-      // The limiter that is shared has been set up already, so only the limits are left to inherit.
+      // The shared limiter is set up already, so only the limits are inherited.
       rateLimit: isUnlimited ? false : { limits: rateLimit === false ? undefined : rateLimit.limits },
       ...changes,
     });

@@ -29,7 +29,7 @@ import {
 import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**
- * What may be sent again after a failure.
+ * Which failed requests may be sent again.
  * - `safe`: repeating changes nothing, or the service reuses what exists
  * - `bulk`: the service may have carried out some items, so an ambiguous failure is repeated only with `retryAmbiguous`
  * - `unsafe`: each request is paid for or pushes webhooks again, so only what the service refused is repeated
@@ -49,9 +49,9 @@ export interface Endpoint {
   readonly limitPerSecond: number;
   /** How long one attempt may take. */
   readonly timeoutClass: TimeoutClass;
-  /** What may be sent again after a failure. */
+  /** Which failed requests may be sent again. */
   readonly retryClass: RetryClass;
-  /** What is checked before sending. */
+  /** The parts of the request that are checked before sending. */
   readonly request: {
     /** Values of the `{name}`s of the path. */
     readonly params?: z.ZodType<Record<string, string>>;
@@ -66,9 +66,9 @@ export interface Endpoint {
     readonly unwrap: Unwrap;
     /** Checks the payload; its output is the result. */
     readonly schema: z.ZodType;
-    /** Statuses outside 2xx whose body is still a result when it has the endpoint's own envelope. */
+    /** Statuses outside 2xx whose body is a result if it has the endpoint's own envelope (docs/service.md 7.2). */
     readonly resultStatuses?: readonly number[];
-    /** True where the status says it all: any 2xx is a success, whatever its body. */
+    /** True if any 2xx is a success, whatever its body. */
     readonly isStatusEnough?: boolean;
   };
   /** One line for the documentation. */

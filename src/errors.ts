@@ -1,5 +1,3 @@
-// Specification: service.md 2.1, 6; public contract
-
 import type { ValidationIssue } from './common/validation.ts';
 import {
   type ApiErrorItem,
@@ -55,7 +53,7 @@ export class TrackingError extends Error {
   }
 
   /**
-   * What a log may hold.
+   * Gives the facts that a log may hold.
    *
    * @returns name, message and the error's own facts; never the cause or a header
    */
@@ -64,7 +62,7 @@ export class TrackingError extends Error {
   }
 }
 
-/** A message with every issue of a bulk request would fill a screen. */
+/** The message names only the first issues, because those of a bulk request would fill a screen. */
 const MAX_ISSUES_SHOWN = 3;
 
 /** The input broke a rule; nothing was sent. */
@@ -87,7 +85,7 @@ export class RequestValidationError extends TrackingError {
   }
 }
 
-/** The service answered with success and a body that is not what it promises; or, with any status, with too long a body. */
+/** The body of a success is not what the service documents; or the body of any response is too long. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
   /** The first 20 rules that the body breaks. The message says whether it breaks more. */
@@ -200,7 +198,7 @@ export interface ApiErrorDetails {
   readonly retryAfterMs: number | undefined;
 }
 
-/** The service answered, and not with a success; the code decides the class, and the status where it does not. */
+/** The service responded without success. The code decides the class, and the status if the code does not. */
 export class ApiError extends TrackingError implements ApiErrorDetails {
   static override readonly kind: string = 'ApiError';
   readonly status: number;
@@ -236,7 +234,7 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
   }
 }
 
-/** The code that an error goes by: what a later version of the service adds must not hide what is known. */
+/** Chooses the code of an error: a code that was added later must not hide a known one. */
 export function decidingCode(errors: readonly ApiErrorItem[]): ErrorCode | undefined {
   const known = errors.find(({ code }) => isKnownErrorCode(code) || code.startsWith('auth_'));
   return (known ?? errors[0])?.code;
@@ -277,7 +275,7 @@ export class NoActiveSubscriptionError extends ApiError {
 export class QuotaExceededError extends ApiError {
   static override readonly kind: string = 'QuotaExceededError';
 }
-/** The service answered 429 more often than the retries allow, or asked for a longer wait than `maxRetryAfterMs`. */
+/** The service responded with 429 more often than the retries allow, or asked for a longer wait than `maxRetryAfterMs`. */
 export class RateLimitError extends ApiError {
   static override readonly kind: string = 'RateLimitError';
 }
@@ -311,7 +309,7 @@ export class ResultsNotReadyError extends ApiError {
 
 type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
 
-/** The class of every known code; undefined where the status says more than the code. */
+/** The class of every known code (docs/service.md 7.6); undefined if the status says more than the code. */
 const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
   validation_error: InvalidRequestError,
   missing_mandatory_field: InvalidRequestError,
@@ -342,7 +340,7 @@ const CLASS_BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
   429: RateLimitError,
 };
 
-/** The class of a response: its code decides, and the status where the code does not. */
+/** Chooses the class of an error: its code decides, and the status if the code does not. */
 export function chooseErrorClass(status: number, code: ErrorCode | undefined): ApiErrorClass {
   const byStatus = status >= 500 ? ServerError : (CLASS_BY_STATUS[status] ?? ApiError);
   if (code === undefined) return byStatus;

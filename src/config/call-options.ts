@@ -61,21 +61,21 @@ export const CALL_SHAPE = {
   priority: choiceOption(['interactive', 'background']).optional(),
 } satisfies OptionShape<RequestOptions>;
 
-/** The checks of what `BulkRequestOptions` adds. */
+/** The checks of the options that `BulkRequestOptions` adds. */
 export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
   Omit<BulkRequestOptions, keyof RequestOptions>
 >;
 
-/** Options of a call; those of some endpoints have more. */
+/** The checks of a call's options; some endpoints have more options. */
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
-/** Names that stand among the options and have their checks elsewhere. */
+/** Allows options that are checked elsewhere. */
 function allowNames(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
 }
 
 function createSchema({ request, retryClass }: Endpoint): CallSchema {
-  // The query of an endpoint stands among the options of its method.
+  // Methods take the query of their endpoint among their options.
   const query = request.query === undefined ? [] : Object.keys(Object(request.query).shape);
   const bulk = retryClass === 'bulk' ? BULK_SHAPE : {};
   return z.strictObject({ ...allowNames(query), ...CALL_SHAPE, ...bulk });
@@ -86,7 +86,7 @@ const SCHEMAS: ReadonlyMap<string, CallSchema> = new Map([
   ['request', z.strictObject(CALL_SHAPE)],
 ]);
 
-/** The options of one call, checked and completed; without `timeoutMs` that of the endpoint's timeout class counts. */
+/** The options of one call, checked and completed. Without `timeoutMs` the timeout class of the endpoint decides. */
 export interface CallOptions extends Omit<RequestOptions, 'retry'> {
   readonly retry: RetryPolicy;
   readonly priority: Priority;
@@ -96,7 +96,7 @@ export interface CallOptions extends Omit<RequestOptions, 'retry'> {
 /**
  * Checks the options of one call, and fills in those of the client.
  *
- * @param method - which method was called, since each knows its own options
+ * @param method - the method that was called; each knows its own options
  * @throws ConfigurationError naming the option that makes no sense
  */
 export function resolveCallOptions(

@@ -47,7 +47,7 @@ export interface Config {
   readonly maxResponseBytes: number;
 }
 
-/** In a Cloudflare Worker nothing that one request began may wait for another request. */
+/** True in a Cloudflare Worker, where a timer ends with the request that made it. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
@@ -91,7 +91,7 @@ const clientOptions = z.strictObject({
 } satisfies OptionShape<TrackingClientOptions>);
 
 /**
- * Turns the options of a client into values, once a client.
+ * Turns the options of a client into values, once for each client.
  *
  * @throws ConfigurationError naming the option that is missing or makes no sense
  */
@@ -130,7 +130,7 @@ function resolveLimiter(
   limiter: Limiter | undefined,
   rateLimit: TrackingClientOptions['rateLimit'],
 ): Limiter | undefined {
-  // In workerd a timer ends with the request that made it, so nothing may wait for another request there.
+  // In workerd nothing may wait for another request, because its timers end with that request.
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
   if (limiter === undefined)
     return isOff ? undefined : new TokenBucketLimiter({ maxQueue: rateLimit?.maxQueue });
@@ -169,13 +169,13 @@ function buildUserAgent(): string {
 function checkKey(value: unknown): string {
   const key = typeof value === 'string' ? value.trim() : '';
   if (key === '') refuseOption('apiKey', 'a non-empty string (pass it, or set TRACKING_API_KEY)', value);
-  // Only the kind is told, because the value must never reach a message.
+  // The message names only the kind, because it must never show the key.
   if (!/^[\x20-\x7e]+$/.test(key) || /["'`\\]/.test(key))
     refuseOption('apiKey', 'visible ASCII characters without quotes and backslashes', value);
   return key;
 }
 
-/** Checks a constant key at once; a function is asked before every attempt. */
+/** Checks a constant key at once. A function is called before every attempt. */
 function resolveKey(apiKey: unknown): Config['apiKey'] {
   if (typeof apiKey !== 'function') return checkKey(apiKey);
   return async () => {
@@ -193,8 +193,8 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
 }
 
 /**
- * Names the account for the limiter: as the caller does, else by a hash of the key. Behind a function any key may stand, so
- * each such client is an account of its own.
+ * Names the account for the limiter: the option `account`, else a hash of the key. A function may return any key, so each client
+ * with one is an account of its own.
  */
 function resolveAccount(
   account: string | undefined,

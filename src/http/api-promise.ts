@@ -1,7 +1,7 @@
 import type { ValidationIssue } from '../common/validation.ts';
 import { isTrackingError } from '../errors.ts';
 
-/** What one response's headers say about the allowance. */
+/** The allowance that the headers of one response announce. */
 export interface RateLimitInfo {
   /** Requests allowed in a window of one second, when announced as a positive integer. */
   readonly limit: number | undefined;
@@ -13,13 +13,13 @@ export interface RateLimitInfo {
 
 /** A result together with what came with it. */
 export interface WithResponse<T> {
-  /** What awaiting the call alone gives. */
+  /** The value that awaiting the call itself gives. */
   readonly data: T;
   /** The response; its body can still be read. */
   readonly response: Response;
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
-  /** What the response's headers say about the allowance. */
+  /** The allowance that the headers announce. */
   readonly rateLimit: RateLimitInfo;
   /** How many requests were sent for this call. */
   readonly attempts: number;
@@ -32,7 +32,7 @@ export interface CallOutcome<T> {
   readonly data: T;
   /** The first 20 fields that break the schema of the response. */
   readonly mismatched: readonly ValidationIssue[];
-  /** True where an earlier attempt of this call may have been carried out, too. */
+  /** True if the service may have carried out an earlier attempt of this call, too. */
   readonly mayHaveBeenCarriedOutBefore?: boolean;
   /** Built on demand, because most callers want the data only. */
   readonly details: () => WithResponse<T>;
@@ -42,7 +42,7 @@ export interface CallOutcome<T> {
 export class CallFailure {
   /** The error that the call rejects with. */
   readonly error: unknown;
-  /** True where an attempt left, and nothing says that the service did not carry its request out. */
+  /** True if a request left, and the service may have carried it out. */
   readonly mayHaveBeenCarriedOut: boolean;
 
   constructor(error: unknown, mayHaveBeenCarriedOut: boolean) {
@@ -51,12 +51,12 @@ export class CallFailure {
   }
 }
 
-/** Where a method was called. V8 formats `stack` only when somebody reads it, so capturing costs little. */
+/** The place where a method was called. V8 formats `stack` only when somebody reads it, so capturing costs little. */
 export interface CallSite {
   readonly stack?: string;
 }
 
-/** Captures where `method`, a function that is under way, was called. */
+/** Captures the place where `method`, which is running, was called. */
 export function captureCallSite(method: (...parameters: never[]) => unknown): CallSite {
   const callSite: CallSite = {};
   Error.captureStackTrace(callSite, method);
@@ -64,8 +64,8 @@ export function captureCallSite(method: (...parameters: never[]) => unknown): Ca
 }
 
 /**
- * Gives an error of ours the stack of the method's call: without this it would end in timers and libraries, and no line of
- * the program that made the call would be in it. A signal's own reason stays as it is.
+ * Gives an error of this package the stack of the method's call. Its own stack ends in timers and libraries and shows no line
+ * of the caller's program. The reason of a signal stays as it is.
  */
 export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void {
   if (!isTrackingError(error)) return;
@@ -87,7 +87,7 @@ export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void 
  * const { data, requestId, attempts } = await client.trackers.get(id).withResponse();
  */
 export class ApiPromise<T> extends Promise<T> {
-  /** Makes `then`, `catch` and `finally` return plain promises: no response belongs to a value that they change. */
+  /** `then`, `catch` and `finally` return plain promises, because no response belongs to a value that they change. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
@@ -129,7 +129,7 @@ export class ApiPromise<T> extends Promise<T> {
   /**
    * Applies a change to the data of this call.
    *
-   * @param change - what to make of the data
+   * @param change - computes the new data
    * @returns the same call, with the changed data
    */
   map<Next>(change: (data: T) => Next): ApiPromise<Next> {
@@ -146,7 +146,7 @@ export class ApiPromise<T> extends Promise<T> {
   }
 }
 
-// Outside of the class, as in client.ts: stack traces would show `_ApiPromise`.
+// Outside of the class, because a bundler renames a class that names itself, and stack traces would show `_ApiPromise`.
 function createApiPromise<T>(outcome: Promise<CallOutcome<T>>): ApiPromise<T> {
   return new ApiPromise(outcome);
 }

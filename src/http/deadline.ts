@@ -10,17 +10,17 @@ const ACTIVITIES: Record<TimeoutPhase, string> = {
 };
 
 /**
- * The time of one call.
+ * The time limit of one call.
  *
  * Its signal joins the caller's signal with `totalTimeoutMs`. The limiter, p-retry and every attempt get that one signal,
- * and its reason is what the call rejects with.
+ * and the call rejects with its reason.
  */
 export class Deadline {
-  /** What the call is doing; a `TimeoutError` names it. */
+  /** The current phase of the call, which a `TimeoutError` names. */
   phase: TimeoutPhase = 'queue';
-  /** The failure that the next attempt follows: the cause of a timeout that comes before that attempt is sent. */
+  /** The last failure that is repeated. A timeout before the next request leaves has it as its cause. */
   lastFailure: TrackingError | undefined;
-  /** Undefined where nothing can end the call early. */
+  /** Undefined if nothing can end the call early. */
   readonly signal: AbortSignal | undefined;
   readonly #title: string;
   readonly #totalTimeoutMs: number | undefined;
@@ -50,7 +50,7 @@ export class Deadline {
     this.#timer = setTimeout(() => this.expire(), totalTimeoutMs);
   }
 
-  /** The rest of `totalTimeoutMs`, in milliseconds; Infinity where there is none. */
+  /** The rest of `totalTimeoutMs`, in milliseconds; Infinity without one. */
   get remainingMs(): number {
     return this.#endsAt - systemClock.now();
   }
@@ -77,8 +77,8 @@ export class Deadline {
   /**
    * Runs one attempt with a signal of its own, which ends with the call or after `timeoutMs`.
    *
-   * It rejects at that moment, even where the attempt ignores its signal: a key function, a `fetch` or a body of the
-   * caller's may never end.
+   * It rejects at that moment even if the attempt ignores its signal, because a key function, a `fetch` or a body of the
+   * caller may never end.
    */
   withTimeout<T>(timeoutMs: number, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {

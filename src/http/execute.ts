@@ -34,7 +34,7 @@ const MAX_BACKOFF_MS = 8_000;
 export interface CallContext {
   readonly config: Config;
   readonly ky: KyInstance;
-  /** The options of a call that names none. */
+  /** The options of a call that is made without any. */
   readonly defaultOptions: CallOptions;
 }
 
@@ -56,9 +56,9 @@ export function callEndpoint<Name extends EndpointName>(
 }
 
 /**
- * Prepares a call and starts it; what the preparation throws is the rejection.
+ * Prepares a call and starts it. If the preparation throws, the promise rejects with that error.
  *
- * @param callSite - where the method was called; default: where the caller of this function was
+ * @param callSite - where the method was called. Default: where the function that calls this one was called
  */
 export function startCall<T>(
   context: CallContext,
@@ -76,7 +76,7 @@ export function startCall<T>(
   }
 }
 
-/** Why and when the next attempt follows. */
+/** The reason and the earliest time of the next attempt. */
 interface Retry {
   readonly error: TrackingError;
   readonly retryAfterMs: number | undefined;
@@ -102,7 +102,7 @@ export async function execute<T>(
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
   const report = new CallReport(config, request);
-  /** Set by an attempt that failed and is repeated. */
+  /** Set by an attempt that failed and is repeated, so that p-retry and the hook act on one decision. */
   let retry: Retry | undefined;
   let sentAttempts = 0;
   let isPerhapsDone = false;
@@ -122,7 +122,7 @@ export async function execute<T>(
           headers: options.headers,
           signal,
           onSend: () => {
-            // A key function may give its key when the call is over, and the hook may end the call.
+            // A key function may return after the call is over, and the hook may end the call.
             signal.throwIfAborted();
             report.noteRequest(permit?.tokensLeft);
             signal.throwIfAborted();
@@ -137,10 +137,10 @@ export async function execute<T>(
             if (!signal.aborted) deadline.phase = 'body';
           },
         });
-        // The end of an attempt is reported once: as a failure, if it was over before its body was read.
+        // If the attempt was over before its body was read, it is reported as a failure, and not as a response, too.
         signal.throwIfAborted();
         report.noteResponse(response);
-        // Inside of the time limit, because a caller's asynchronous schema may never settle.
+        // Within the time limit, because a caller's asynchronous schema may never settle.
         const read = await readOutcome(config, request, response, attemptNumber);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
@@ -174,7 +174,7 @@ export async function execute<T>(
     report.finish(sentAttempts);
     return outcome;
   } catch (failure) {
-    // Asked of the signal, because p-retry turns a reason that is no Error into a TypeError.
+    // Read from the signal, because p-retry turns a reason that is no Error into a TypeError.
     const error = deadline.signal?.aborted ? deadline.signal.reason : failure;
     report.finish(sentAttempts, error);
     throw new CallFailure(error, isPerhapsDone);
@@ -186,7 +186,7 @@ export async function execute<T>(
 /**
  * Plans the attempt that follows a failure.
  *
- * @throws TimeoutError at once where the call would run out of time before that attempt
+ * @throws TimeoutError at once if the call would run out of time before that attempt
  */
 function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError): Retry {
   const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined;
@@ -218,7 +218,7 @@ async function takePermit(
       maxPauseMs: Math.min(maxRetryAfterMs, deadline.remainingMs),
     });
   } catch (error) {
-    // The request that was sent failed for a reason that says more than a queue that is full by now.
+    // The failure of the previous attempt says more than a full queue.
     if (error instanceof QueueFullError && deadline.lastFailure) throw new AbortError(deadline.lastFailure);
     if (!(error instanceof LongPauseError)) throw error;
     const { pausedForMs } = error;
@@ -238,7 +238,7 @@ async function takePermit(
   }
 }
 
-/** Tells the hooks and the log what happens to one call, and decides nothing. */
+/** Reports one call to the hooks and the log; it decides nothing. */
 class CallReport {
   readonly #config: Config;
   readonly #title: string;
@@ -270,7 +270,7 @@ class CallReport {
     this.#response = undefined;
   }
 
-  /** Also called where a call gives up in the queue. */
+  /** Also called if the call gives up in the queue. */
   leaveQueue(): void {
     this.#queuedMs = systemClock.now() - this.#attemptStartedAt;
     this.#totalQueuedMs += this.#queuedMs;
@@ -325,13 +325,13 @@ class CallReport {
     this.#log('warn', text, { ...describeError(error), delayMs: retryAfterMs });
   }
 
-  /** @param error - undefined where the call succeeded */
+  /** @param error - undefined if the call succeeded */
   finish(attempts: number, error?: unknown): void {
     const durationMs = systemClock.now() - this.#startedAt;
     const queuedMs = this.#totalQueuedMs;
     this.#config.hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
     if (error !== undefined) {
-      // Without a retry the rejection says it all. An abort is the caller's own doing.
+      // A call that was not retried only rejects, and the caller knows of an abort.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
       const reason = isTrackingError(error) ? error.message : `${this.#title} was ended`;
       const text = `${reason}; gave up after attempt ${this.#attempt}`;
@@ -357,7 +357,7 @@ class CallReport {
 
   #log(level: 'debug' | 'info' | 'warn', text: string, more?: LogFields): void {
     const { logger } = this.#config;
-    // Two such lines belong to every call, so nothing is built for them in vain.
+    // Every call has two such lines, so their fields are built only if they are logged.
     if (level === 'debug' && logger.level !== 'debug') return;
     logger[level](text, this.#buildFields(more));
   }

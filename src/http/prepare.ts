@@ -39,7 +39,7 @@ export interface PreparedRequest<T> {
   readonly response: ResponseRules<T>;
 }
 
-/** How a response is read: as a row of the table says, or by the schema of a caller, who gets the body as it is without one. */
+/** The rules for reading a response: those of the table, or the schema of a caller. Without one the caller gets the body as it is. */
 export type ResponseRules<T> =
   | (Omit<Endpoint['response'], 'schema'> & { readonly schema: z.ZodType<T> })
   | { readonly ownSchema: StandardSchema<T> | undefined };
@@ -145,7 +145,7 @@ const RAW_LIMIT_PER_SECOND = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const PATH_RULE = expected('to be a path that starts with one "/" and has no query');
 
-/** False for what is read by iterating, such as a Map: it has no fields, and would be sent as an empty query. */
+/** Refuses iterables such as a Map: they have no fields, so they would be sent as an empty query. */
 function isQuery(query: unknown): boolean {
   if (typeof query !== 'object' || query === null || Symbol.iterator in query) return false;
   return Object.values(query).every(
@@ -178,7 +178,7 @@ const schemaOption = option<StandardSchema>(
   isStandardSchema,
 ).optional();
 
-/** The row whose path a raw path matches, so that both share one bucket. */
+/** Finds the endpoint whose path a raw path matches, so that both share one bucket. */
 function findRow(method: string, path: string): EndpointName | undefined {
   return ROUTES.find((route) => route.method === method && route.pattern.test(path))?.endpoint;
 }
@@ -186,7 +186,7 @@ function findRow(method: string, path: string): EndpointName | undefined {
 /**
  * Checks a raw request and builds it.
  *
- * @throws RequestValidationError for a request that breaks a rule; ConfigurationError for a `schema` that is none
+ * @throws RequestValidationError for a request that breaks a rule; ConfigurationError for a `schema` that is no Standard Schema
  */
 export function prepareRawRequest<Schema extends StandardSchema>(
   config: Config,

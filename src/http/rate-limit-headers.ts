@@ -5,10 +5,10 @@ import type { RateLimitInfo } from './api-promise.ts';
 /** The part of a response that these functions read. */
 type ResponseHead = Pick<Response, 'status' | 'headers'>;
 
-/** From here on `X-RateLimit-Reset` is a Unix timestamp: no delay lasts three years. */
+/** From this value on `X-RateLimit-Reset` is a Unix timestamp, because no delay lasts three years. */
 const MIN_TIMESTAMP_SECONDS = 100_000_000;
 
-/** What a response tells the limiter. */
+/** Reads the headers and the status that the limiter learns from. */
 export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback {
   const { status, headers } = response;
   const { limit, remaining, resetMs } = readRateLimit(headers);
@@ -16,7 +16,7 @@ export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback
   return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };
 }
 
-/** What the headers of a response say about the allowance; the standard header of each pair wins. */
+/** Reads the announced allowance. The standard header of each pair wins (docs/service.md 6). */
 export function readRateLimit(headers: Headers): RateLimitInfo {
   const limit = readInteger(headers, 'limit');
   return {
@@ -27,7 +27,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
 }
 
 /**
- * How long the service asks to wait, in milliseconds. A 429 always asks for something: `Retry-After` as seconds or date,
+ * Reads how long the service asks to wait, in milliseconds. A 429 always asks for something: `Retry-After` as seconds or date,
  * `RateLimit-Reset`, `X-RateLimit-Reset`, else one window. Other responses ask with `Retry-After` only.
  *
  * Dates are compared with the `Date` header, never with this machine's clock, which may be wrong.

@@ -33,7 +33,7 @@ export interface RawResponse {
   readonly key: string;
 }
 
-/** A response beside the request it belongs to. */
+/** A response and its request. */
 interface Exchange<T = unknown> {
   readonly request: PreparedRequest<T>;
   readonly response: RawResponse;
@@ -45,7 +45,7 @@ const MAX_HEADER_TEXT_LENGTH = 200;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 
 /**
- * Reads what a call resolves to.
+ * Turns a response into the result of its call.
  *
  * @throws ApiError for a response that is no success; ResponseValidationError for a success that cannot be read
  */
@@ -76,7 +76,7 @@ export async function readOutcome<T>(
   };
 }
 
-/** The request id as logs and errors may show it. */
+/** Reads the request id with the key masked, as logs and errors may show it. */
 export function readRequestId({ headers, key }: RawResponse): string | undefined {
   const requestId = headers.get('x-request-id');
   return requestId === null ? undefined : formatHeaderText(requestId, key);
@@ -103,7 +103,7 @@ function readPayload(exchange: Exchange, rules: ResponseRules<unknown>): unknown
     throw createBodyError(exchange, text, parsed.problem);
   }
   if (isOwn) return parsed.json;
-  // The result of a bulk request can report errors, so it is masked as they are.
+  // The result of a bulk request can report errors that echo the key.
   const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
   if ('mismatch' in unwrapped) {
     const problem = `${kindOf(parsed.json)} where ${unwrapped.mismatch} was due`;
@@ -145,7 +145,7 @@ function parseLoosely(text: string): unknown {
   }
 }
 
-/** Checks a payload against the schema of its endpoint, as the option `invalidResponse` says. */
+/** Checks a payload against the schema of its endpoint, as strictly as `invalidResponse` says. */
 function applySchema<T>(
   config: Config,
   exchange: Exchange<T>,
@@ -200,7 +200,7 @@ function createBodyError(exchange: Exchange, body: unknown, problem: string): Re
   return new ResponseValidationError(message, { ...maskFacts(exchange, body), issues });
 }
 
-/** A response without results is a success that reports no error, whatever else its body holds. */
+/** Creates the error of a success without results, which reports no errors of its own. */
 function createNotReadyError(exchange: Exchange, body: unknown): ResultsNotReadyError {
   const details = { ...createDetails(exchange, body), errors: [], retryAfterMs: undefined };
   return new ResultsNotReadyError(`${exchange.request.title} has no results yet; ask again later`, details);
@@ -215,7 +215,7 @@ function maskFacts({ response }: Exchange, body: unknown) {
   return { status: response.status, requestId: readRequestId(response), body: maskBody(response, body) };
 }
 
-/** Masks the key in a body. One that cannot hold it, plain or spelled by escapes, is not copied: it may have 64 MiB. */
+/** Masks the key in a body. A body that cannot hold it, plain or in escapes, is not copied, because it may have 64 MiB. */
 function maskBody({ text, key }: RawResponse, body: unknown): unknown {
   return text.includes(key) || /\\[u/]/.test(text) ? maskValue(body, key) : body;
 }
@@ -233,7 +233,7 @@ function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {
   };
 }
 
-/** A `Response` whose body can be read, although the pipeline has read it already. */
+/** Builds a `Response` whose body can be read again. */
 function rebuildResponse({ status, statusText, headers, text }: RawResponse, url: string): Response {
   const isBodyless = status === 204 || status === 205;
   // A reason phrase may hold bytes that `Response` refuses.
@@ -269,12 +269,12 @@ function stringify(body: unknown): string {
   try {
     return JSON.stringify(body) ?? '';
   } catch {
-    // A body nested deeper than the stack is not worth quoting.
+    // The body is nested deeper than the call stack allows.
     return '';
   }
 }
 
-/** Quotes a masked body as one short line; of a gateway's page only the size. */
+/** Quotes a masked body as one short line. A gateway's page is named by its size only. */
 function excerpt(body: unknown): string {
   const text = typeof body === 'string' ? body : stringify(body);
   return /^\s*</.test(text)
@@ -289,7 +289,7 @@ function describe({ status, errors, body, requestId }: ApiErrorDetails, title: s
     deciding === undefined
       ? excerpt(body)
       : toPrintableLine([deciding.code, deciding.message].filter(Boolean).join(': '), MAX_EXCERPT_LENGTH);
-  // The service names a code with every 404 of its own, so one without comes from another server.
+  // Every 404 of the service has a code, so a 404 without one comes from another server.
   const hint = status === 404 && errors.length === 0 ? '; is the base URL right?' : '';
   const request = requestId === undefined ? '' : ` (request ${requestId})`;
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
@@ -299,7 +299,7 @@ function describe({ status, errors, body, requestId }: ApiErrorDetails, title: s
  * Creates the error of a response: its code decides the class, and the status where the code does not.
  *
  * @param title - method and URL of the request
- * @param message - default: what the response said
+ * @param message - default: the errors of the response, or its body
  */
 export function createApiError(
   details: ApiErrorDetails,

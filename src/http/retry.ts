@@ -14,7 +14,7 @@ export interface RetryRules {
   readonly maxRetryAfterMs: number;
 }
 
-/** Whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
+/** Tells whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
 export function isRetryable(error: unknown, rules: RetryRules): error is TrackingError {
   const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
   if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
@@ -32,13 +32,13 @@ export function isRateLimited(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
 }
 
-/** True where nobody knows whether the service carried the request out, and a repeat may go better. */
+/** True if nobody knows whether the service carried the request out, and a repeat may succeed. */
 function isAmbiguous(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.status === 408;
   return error instanceof TimeoutError || error instanceof ConnectionError;
 }
 
-/** Whether the service may have carried out a request that left and then failed. */
+/** Tells whether the service may have carried out a request that left and then failed. */
 export function mayHaveBeenCarriedOut(error: unknown): boolean {
   if (error instanceof ApiError) return error.status < 300 || error.status >= 500 || error.status === 408;
   return !(error instanceof ConnectionError && error.neverSent);

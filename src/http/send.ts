@@ -5,7 +5,7 @@ import { ConnectionError, ResponseValidationError } from '../errors.ts';
 import type { PreparedRequest } from './prepare.ts';
 import { type RawResponse, readRequestId } from './response.ts';
 
-/** Makes the one `ky` of a client. */
+/** Creates the `ky` instance of a client. */
 export function createKy({ baseUrl, headers }: Config): KyInstance {
   return ky.create({
     prefixUrl: baseUrl,
@@ -26,7 +26,7 @@ interface AttemptOptions {
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** Ends the attempt; its reason is the rejection. */
   readonly signal: AbortSignal;
-  /** Called right before the request leaves; what it throws stops it. */
+  /** Called right before the request leaves; if it throws, nothing is sent. */
   readonly onSend: () => void;
   /** Called when status and headers have arrived. */
   readonly onHeaders: (response: Response) => void;
@@ -54,7 +54,7 @@ export async function sendRequest(
     const response = await client(request.target.slice(1), {
       method,
       ...(body !== undefined && { body }),
-      // Left out where there are none, because ky would copy the client's once more.
+      // Left out if there are none, because ky would copy the client's once more.
       ...(headers && { headers }),
       // Looked up now, so that mocks installed later work. The signal goes to `fetch` itself: ky would derive three others
       // from it, and a `fetch` that reads only its second argument would see none.
@@ -123,7 +123,7 @@ async function readBody(response: Response, maxBytes: number): Promise<string | 
     body?.cancel().catch(() => {});
     return undefined;
   }
-  // Counting costs time that a response of known length need not pay; a stub's body may be no stream.
+  // Counting costs time, and a response of known length needs none. The body of a stub may be no stream.
   if (declaredBytes !== null || typeof body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > maxBytes ? undefined : text;
@@ -141,7 +141,7 @@ async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): 
     if (done) return text + decoder.decode();
     bytes += value.byteLength;
     if (bytes > maxBytes) {
-      // Not awaited, because a stream may never confirm it.
+      // Not awaited, because a stream may never confirm that it was cancelled.
       reader.cancel().catch(() => {});
       return undefined;
     }
@@ -161,10 +161,10 @@ const NEVER_CONNECTED_CODES = new Set([
   'FailedToOpenSocket',
 ]);
 
-/** System calls that come before the first byte. */
+/** System calls that happen before the first byte is sent. */
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
-/** Deno has no codes, but its own sentence names the step. A URL holds no space, so it cannot imitate that sentence. */
+/** Deno has no codes, but its message names the step. A URL holds no space, so it cannot imitate that message. */
 const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client error \(Connect\)/;
 
 const MAX_REASON_LENGTH = 200;
@@ -192,8 +192,8 @@ function formatRootCause(error: unknown): string {
 /**
  * True when a failure of `fetch` proves that no byte of the request has left, so that even a paid call may be repeated.
  *
- * Codes are proof, words are not: a proxy's error text can speak of a refused connection. An error with another code
- * beside it proves nothing, because a wrapper that repeats by itself makes such errors.
+ * Only codes prove it: a proxy's error text can speak of a refused connection, too. If another error of the chain has another
+ * code, nothing is proved, because wrappers that retry by themselves make such errors.
  */
 function wasNeverSent(error: unknown): boolean {
   const causes = listCauses(error);

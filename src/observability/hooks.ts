@@ -78,7 +78,7 @@ export interface RateLimitedInfo extends AttemptInfo {
   readonly delayMs: number;
 }
 
-/** A response differs from what is documented, and is used all the same (`invalidResponse`). */
+/** A response breaks its schema and is used all the same (`invalidResponse`). */
 export interface MismatchInfo extends AttemptInfo {
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
@@ -111,9 +111,9 @@ export interface Hooks {
   onError?: ((info: ErrorInfo) => void) | undefined;
   /** A failed attempt will be followed by another one. */
   onRetry?: ((info: RetryInfo) => void) | undefined;
-  /** The service answered 429, and the endpoint pauses. */
+  /** The service responded with 429, and the endpoint pauses. */
   onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
-  /** A response differs from what is documented; what nothing depends on was kept as it came. */
+  /** A response breaks its schema and is used all the same (`invalidResponse`). */
   onMismatch?: ((info: MismatchInfo) => void) | undefined;
   /** A call is over, with its last failure if it has failed; called right before its promise settles. */
   onDone?: ((info: DoneInfo) => void) | undefined;

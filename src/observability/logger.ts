@@ -24,7 +24,7 @@ export interface Logger {
   error(message: string, fields?: LogFields): void;
 }
 
-/** From all lines to none. */
+/** The levels, from all lines to none. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 /** The least urgent lines that are logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -38,7 +38,7 @@ type LogLine = (message: string, fields?: LogFields) => void;
 /** A logger as this package calls it: it drops lines below its level, and never breaks its caller. */
 export interface LogAdapter extends Readonly<Record<Method, LogLine>> {
   readonly level: LogLevel;
-  /** Logs a line as a warning the first time that its key comes, and as `debug` from then on. */
+  /** Logs the first line with a key as a warning, and later ones as `debug`. */
   warnOnce(key: string, message: string, fields?: LogFields): void;
 }
 
@@ -57,7 +57,7 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
   const createMethod = (method: Method): LogLine => {
     const isLogged = LOG_LEVELS.indexOf(method) >= LOG_LEVELS.indexOf(lowest);
     if (!isLogged) return () => {};
-    // A broken logger must not cost the caller a response.
+    // A logger that fails must not break the call.
     return (message, fields) => {
       const line = `[tracking-client] ${message}`;
       const printPlainLine = () =>
@@ -65,7 +65,7 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
           () => print(method, line, undefined),
           () => {},
         );
-      // Fields that cannot be written, such as a bigint or a circle in JSON, must not cost the line.
+      // If the fields cannot be written, such as a bigint as JSON, the line is logged without them.
       const onFailure = fields === undefined ? () => {} : printPlainLine;
       callGuarded(() => print(method, line, fields), onFailure);
     };
@@ -86,7 +86,11 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
   return { level: lowest, debug, info, warn, error, warnOnce };
 }
 
-/** How a logger wants its lines; refuses one that lacks a method. */
+/**
+ * Creates the function that hands a line to a logger in the form that this logger wants.
+ *
+ * @throws ConfigurationError for a logger that lacks a method
+ */
 function createPrinter(logger: Logger) {
   // `Object` also makes an object of null, which callers without types may pass.
   const methods: Record<string, unknown> = Object(logger);
@@ -117,8 +121,8 @@ function createPrinter(logger: Logger) {
 }
 
 /**
- * Prints one line. Fields stand as JSON at its end, because the console would spread them over several lines; those of a call
- * are left out, because its text says what a reader needs. An error is printed with its stack.
+ * Prints one line, with the fields as JSON at its end, because the console would spread them over several lines. The fields of
+ * a call are left out, because its text says what a reader needs. An error is printed with its stack.
  */
 function printToConsole(method: Method, line: string, { err, ...fields }: LogFields): void {
   const isComplete = 'callId' in fields || Object.keys(fields).length === 0;
@@ -140,7 +144,7 @@ function describeError(value: unknown): unknown {
   return { name, message, ...('code' in value && { code: value.code }), stack };
 }
 
-/** The message of an error for a log line; of anything else its kind. */
+/** Formats an error for a log line: its message, or the kind of a value that is no error. */
 export function formatError(error: unknown): string {
   return isError(error) ? error.message : kindOf(error);
 }
