@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
+import { createWebhookHandler } from '../../src/webhooks/index.ts';
 import { HOSTS, type Host, MIB } from './webhook-hosts.ts';
-import { makeClient, payloadOf, SECRET } from './webhook-loopback.ts';
+import { makeClient, payloadOf, SECRET, type Sent } from './webhook-loopback.ts';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -13,7 +13,8 @@ async function receiver({ start }: Host, handle: (eventId: unknown) => unknown =
   const handled: unknown[] = [];
   const webhooks = createWebhookHandler({
     secret: SECRET,
-    inbox: new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} }),
+    onError: () => {},
+    onRefused: () => {},
     onEvent: async (event) => {
       await handle(event.eventId);
       handled.push(event.eventId);
@@ -29,91 +30,65 @@ async function receiver({ start }: Host, handle: (eventId: unknown) => unknown =
 }
 
 describe.each(HOSTS)('$name', (host) => {
-  test('a webhook with a declared length → 200, handled', async () => {
+  test('a webhook with a declared length → 200 with JSON, handled', async () => {
     const { send, handled } = await receiver(host);
     const body = payloadOf('e1');
-    const answer = await send({
+    const response = await send({
       chunks: [body],
       headers: { 'content-length': String(Buffer.byteLength(body)) },
     });
-    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { success: true, outcome: 'done' }]);
-    expect(answer.headers['content-type']).toMatch(/^application\/json/);
+    expect([response.status, JSON.parse(response.text)]).toEqual([200, { success: true, outcome: 'done' }]);
+    expect(response.headers['content-type']).toMatch(/^application\/json/);
     expect(handled).toEqual(['e1']);
   });
 
   test('a webhook in chunks that split characters → 200, handled', async () => {
     const { send, handled } = await receiver(host);
     const bytes = Buffer.from(payloadOf('é1'));
-    const chunks = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, index) =>
-      bytes.subarray(index * 7, index * 7 + 7),
-    );
+    const count = Math.ceil(bytes.length / 7);
+    const chunks = Array.from({ length: count }, (_, index) => bytes.subarray(index * 7, index * 7 + 7));
     expect((await send({ chunks })).status).toBe(200);
     expect(handled).toEqual(['é1']);
   });
 
-  test('the same webhook twice → 200 both times, handled once', async () => {
-    const { send, handled } = await receiver(host);
-    expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
-    expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
-    expect(handled).toEqual(['e1']);
-  });
-
-  test('a handler that fails once → 500, then 200 for the redelivery', async () => {
+  test('a callback that fails once → 500, then 200 for each redelivery, handled once', async () => {
     let calls = 0;
     const { send, handled } = await receiver(host, () => {
       calls += 1;
       if (calls === 1) throw new Error('no database');
     });
-    expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(500);
-    expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
-    expect(handled).toEqual(['e1']);
-  });
-
-  test('an unknown field nested 20,000 levels deep → 200, handled', async () => {
-    const { send, handled } = await receiver(host);
-    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
-    const body = `{"trackerId":"t1","events":[{"eventId":"e1"}],"deep":${deep}}`;
-    expect((await send({ chunks: [body] })).status).toBe(200);
+    const statuses: number[] = [];
+    for (let round = 0; round < 3; round += 1)
+      statuses.push((await send({ chunks: [payloadOf('e1')] })).status);
+    expect(statuses).toEqual([500, 200, 200]);
     expect(handled).toEqual(['e1']);
   });
 
   test('HEAD → 200, empty', async () => {
     const { send } = await receiver(host);
-    const answer = await send({ method: 'HEAD', headers: { authorization: '' } });
-    expect([answer.status, answer.text]).toEqual([200, '']);
+    const response = await send({ method: 'HEAD', headers: { authorization: '' } });
+    expect([response.status, response.text]).toEqual([200, '']);
   });
 
-  test('PUT → 405 with Allow, and the connection serves the next request', async () => {
-    const { send } = await receiver(host);
-    const answer = await send({ method: 'PUT', chunks: [payloadOf('e1')] });
-    expect([answer.status, answer.headers.allow]).toEqual([405, 'HEAD, POST']);
-    expect((await send({ chunks: [payloadOf('e1')] })).status).toBe(200);
-  });
-
-  test('a wrong bearer and a long body → 401, and the next request is served', async () => {
+  // Begins with JSON, because a host that parses would else refuse it as malformed.
+  const long = Buffer.alloc(10 * MIB + 1, ' ');
+  long.write(payloadOf('e1'));
+  test.each<[string, Sent, number]>([
+    ['malformed JSON', { chunks: ['{"trackings":['] }, 400],
+    ['PUT', { method: 'PUT', chunks: [payloadOf('e1')] }, 405],
+    [
+      'a wrong bearer and a long body',
+      { headers: { authorization: 'Bearer wrong' }, chunks: [long.subarray(0, 2 * MIB)] },
+      401,
+    ],
+    [
+      '10 MiB + 1 byte, with its true length',
+      { chunks: [long], headers: { 'content-length': String(long.length) } },
+      413,
+    ],
+  ])('%s → refused, and the connection serves the next request', async (_title, sent, status) => {
     const { send, handled } = await receiver(host);
-    const answer = await send({
-      headers: { authorization: 'Bearer wrong' },
-      chunks: [payloadOf('e1'), Buffer.alloc(2 * MIB, ' ')],
-    });
-    expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
-    expect((await send({ chunks: [payloadOf('e2')] })).status).toBe(200);
-    expect(handled).toEqual(['e2']);
-  });
-
-  test('malformed JSON → 400', async () => {
-    const { send } = await receiver(host);
-    expect((await send({ chunks: ['{"trackings":['] })).status).toBe(400);
-  });
-
-  test('10 MiB + 1 byte, with its true length → 413, and the next request is served', async () => {
-    const { send, handled } = await receiver(host);
-    const body = Buffer.concat([Buffer.from(payloadOf('e1')), Buffer.alloc(10 * MIB, ' ')]).subarray(
-      0,
-      10 * MIB + 1,
-    );
-    const answer = await send({ chunks: [body], headers: { 'content-length': String(body.length) } });
-    expect(answer.status).toBe(413);
+    expect((await send(sent)).status).toBe(status);
     expect((await send({ chunks: [payloadOf('e2')] })).status).toBe(200);
     expect(handled).toEqual(['e2']);
   });
@@ -121,47 +96,28 @@ describe.each(HOSTS)('$name', (host) => {
 
 // A host that parses holds the whole body before it calls us, so its own rules come first there.
 describe.each(HOSTS.filter(({ parses }) => !parses))('$name, which leaves the body to us', (host) => {
+  const text = payloadOf('e1');
+  const invalid = Buffer.from(text);
+  invalid[invalid.indexOf(0xc3)] = 0xff;
+
+  test.each<[string, Sent, number]>([
+    ['a byte order mark', { chunks: [`\uFEFF${text}`] }, 200],
+    ['invalid UTF-8', { chunks: [invalid] }, 400],
+    ['an empty body', {}, 400],
+    ['gzip', { headers: { 'content-encoding': 'gzip' }, chunks: [gzipSync(text)] }, 415],
+    ['content type text/plain', { headers: { 'content-type': 'text/plain' }, chunks: [text] }, 415],
+  ])('%s → the status is ours', async (_title, sent, status) => {
+    const { send, handled } = await receiver(host);
+    expect((await send(sent)).status).toBe(status);
+    expect(handled).toEqual(status === 200 ? ['e1'] : []);
+  });
+
   test('10 MiB + 1 byte in chunks → 413, and the next request is served', async () => {
     const { send, handled } = await receiver(host);
-    const chunks = [payloadOf('e1'), ...Array.from({ length: 11 }, () => Buffer.alloc(MIB, ' '))];
+    const chunks = [text, ...Array.from({ length: 11 }, () => Buffer.alloc(MIB, ' '))];
     expect((await send({ chunks })).status).toBe(413);
     // Hono closes a connection whose body was read in part.
     expect((await send({ chunks: [payloadOf('e2')], fresh: true })).status).toBe(200);
     expect(handled).toEqual(['e2']);
-  });
-
-  test('a byte order mark → 200, handled', async () => {
-    const { send, handled } = await receiver(host);
-    expect((await send({ chunks: [`\uFEFF${payloadOf('e1')}`] })).status).toBe(200);
-    expect(handled).toEqual(['e1']);
-  });
-
-  test('invalid UTF-8 → 400', async () => {
-    const { send } = await receiver(host);
-    const bytes = Buffer.from(payloadOf('e1'));
-    bytes[bytes.indexOf(0xc3)] = 0xff;
-    expect((await send({ chunks: [bytes] })).status).toBe(400);
-  });
-
-  test('gzip → 415', async () => {
-    const { send, handled } = await receiver(host);
-    const answer = await send({
-      headers: { 'content-encoding': 'gzip' },
-      chunks: [gzipSync(payloadOf('e1'))],
-    });
-    expect(answer.status).toBe(415);
-    expect(handled).toEqual([]);
-  });
-
-  test('content type text/plain → 415', async () => {
-    const { send } = await receiver(host);
-    expect(
-      (await send({ headers: { 'content-type': 'text/plain' }, chunks: [payloadOf('e1')] })).status,
-    ).toBe(415);
-  });
-
-  test('an empty body → 400', async () => {
-    const { send } = await receiver(host);
-    expect((await send({})).status).toBe(400);
   });
 });

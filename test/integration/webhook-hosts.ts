@@ -27,46 +27,31 @@ export const HOSTS: readonly Host[] = [
   {
     name: 'Express 5',
     parses: false,
-    start: (webhooks) => listening(createServer(express().all('/webhooks', toNodeHandler(webhooks)))),
+    start: (webhooks) => listenExpress(webhooks),
   },
   {
     name: 'Express 5 after express.json()',
     parses: true,
-    start: (webhooks) => {
-      const app = express();
-      app.use(express.json({ limit: '20mb' }));
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listening(createServer(app));
-    },
+    start: (webhooks) => listenExpress(webhooks, express.json({ limit: '20mb' })),
   },
   {
     name: 'Express 5 after express.raw()',
     parses: true,
-    start: (webhooks) => {
-      const app = express();
-      app.use(express.raw({ limit: '20mb', type: () => true }));
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listening(createServer(app));
-    },
+    start: (webhooks) => listenExpress(webhooks, express.raw({ limit: '20mb', type: () => true })),
   },
   {
     name: 'Fastify 5',
     parses: true,
-    start: async (webhooks) => {
-      const app = fastify({ bodyLimit: 20 * MIB });
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listeningFastify(app);
-    },
+    start: (webhooks) => listenFastify(webhooks, fastify({ bodyLimit: 20 * MIB })),
   },
   {
     name: 'Fastify 5 without its body parsers',
     parses: false,
-    start: async (webhooks) => {
+    start: (webhooks) => {
       const app = fastify();
       app.removeAllContentTypeParsers();
       app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-      app.all('/webhooks', toNodeHandler(webhooks));
-      return listeningFastify(app);
+      return listenFastify(webhooks, app);
     },
   },
   {
@@ -83,8 +68,14 @@ export const HOSTS: readonly Host[] = [
   },
 ];
 
-/** Where a Fastify application listens. */
-async function listeningFastify(app: ReturnType<typeof fastify>): Promise<Running> {
+function listenExpress(webhooks: WebhookHandler, ...parsers: express.RequestHandler[]): Promise<Running> {
+  const app = express();
+  for (const parser of parsers) app.use(parser);
+  return listening(createServer(app.all('/webhooks', toNodeHandler(webhooks))));
+}
+
+async function listenFastify(webhooks: WebhookHandler, app: ReturnType<typeof fastify>): Promise<Running> {
+  app.all('/webhooks', toNodeHandler(webhooks));
   await app.listen({ port: 0, host: '127.0.0.1' });
   // Sound: a server that listens on TCP has an address of this form.
   const { port } = app.server.address() as AddressInfo;
