@@ -53,14 +53,6 @@ describe('events', () => {
     expect(await effects()).toEqual(['a', 'b']);
   });
 
-  test('a redelivery with one new event → only that one is handled', async () => {
-    const inbox = makeInbox();
-    await inbox.process(push('a', 'b'), writing());
-    const report = await inbox.process(push('a', 'b', 'c'), writing());
-    expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 2 });
-    expect(await effects()).toEqual(['a', 'b', 'c']);
-  });
-
   test('the same webhook five times at once → each event takes effect once', async () => {
     const inbox = makeInbox();
     const reports = await Promise.all(
@@ -280,17 +272,6 @@ describe('other callbacks', () => {
     expect(await effects()).toEqual(['a']);
   });
 
-  test('onEvents fails, and comes again behind a new event → told the highest attempt of both', async () => {
-    const inbox = makeInbox();
-    await inbox.process(push('b'), { onEvents: () => Promise.reject(new Error('failed')) });
-    const onEvents = vi.fn();
-    await inbox.process(push('a', 'b'), { onEvents });
-    expect(onEvents).toHaveBeenCalledExactlyOnceWith(
-      expect.anything(),
-      expect.objectContaining({ attempt: 2 }),
-    );
-  });
-
   test('a proof of delivery twice → handled once', async () => {
     const inbox = makeInbox();
     const onProofOfDelivery = vi.fn();
@@ -306,24 +287,6 @@ describe('other callbacks', () => {
     await inbox.process(proof, { onProofOfDelivery });
     await inbox.process(proof, { onProofOfDelivery });
     expect(onProofOfDelivery).toHaveBeenCalledOnce();
-  });
-
-  test('an unknown topic → onOther', async () => {
-    const onOther = vi.fn();
-    const unknown = { trackings: [{ metadata: { topic: 'tracking/weather' } }] };
-    const report = await makeInbox().process(unknown, { onOther });
-    expect(onOther).toHaveBeenCalledOnce();
-    expect(report).toMatchObject({ outcome: 'done', others: 1 });
-  });
-
-  test('a broken item among good ones → the good are handled, the rest is rejected', async () => {
-    const payload = { trackings: [{ tracker: { trackerId: 't1' }, events: [{ eventId: 'a' }] }, 42] };
-    expect(await makeInbox().process(payload, writing())).toMatchObject({
-      outcome: 'rejected',
-      handled: 1,
-      rejected: [{ index: 1 }],
-    });
-    expect(await effects()).toEqual(['a']);
   });
 });
 
@@ -345,12 +308,6 @@ describe('together with a PostgresDedupeStore on the same table', () => {
     expect(await effects()).toEqual(['b']);
     const [claim] = await store.claim([key], { token: 'a third one', leaseMs: 1_000 });
     expect(claim).toMatchObject({ status: 'busy' });
-  });
-
-  test('an event handled here → done for the store', async () => {
-    await makeInbox().process(push('a'), writing());
-    const store = new PostgresDedupeStore({ pool: database() });
-    expect(await store.claim([key], { token: 'another', leaseMs: 1_000 })).toEqual([{ status: 'done' }]);
   });
 });
 
@@ -445,3 +402,128 @@ test('a pool without transactions → ConfigurationError', () => {
   // @ts-expect-error: what a caller without types may pass
   expect(() => new TransactionalInbox({ pool })).toThrow(ConfigurationError);
 });
+
+/** A pool of one connection, as `pg` lends it. */
+function lendingPool() {
+  const connection = {
+    async query(text: string, values?: unknown[]) {
+      if (values === undefined) return (await database().exec(text)).at(-1) ?? { rows: [] };
+      return database().query(text, values);
+    },
+    release() {},
+  };
+  return { query: connection.query, connect: async () => connection };
+}
+
+test('a callback that ends its transaction by COMMIT → the other events are handled, now or on a redelivery', async () => {
+  const inbox = new TransactionalInbox({ pool: lendingPool(), onError: silent });
+  const seen: unknown[] = [];
+  let isFirst = true;
+  const handler = async ({ eventId }: { eventId?: unknown }, { transaction }: Writable) => {
+    seen.push(eventId);
+    if (isFirst) {
+      isFirst = false;
+      await transaction.query('COMMIT');
+    }
+  };
+  const reports = [];
+  for (let index = 0; index < 3; index += 1)
+    reports.push((await inbox.process(push('a', 'b', 'c'), handler)).outcome);
+  expect(seen).toEqual(expect.arrayContaining(['a', 'b', 'c']));
+});
+
+test('a runner that does the work again when the commit fails → what it handled the second time lasts', async () => {
+  let tries = 0;
+  const pool: TransactionRunner = {
+    query: (text, values) => database().query(text, values),
+    async transaction(work) {
+      for (;;) {
+        try {
+          return await database().transaction(async (given) => {
+            const result = await work(given);
+            if (tries++ === 0)
+              throw Object.assign(new Error('could not serialize access'), { code: '40001' });
+            return result;
+          });
+        } catch (error) {
+          if (tries > 1) throw error;
+        }
+      }
+    },
+  };
+  const inbox = new TransactionalInbox({ pool, onError: silent });
+  await inbox.process(push('a', 'b'), writing());
+  expect(await effects()).toEqual(['a', 'b']);
+});
+
+test('a callback that ends its transaction by COMMIT and then fails → its event is tried again, attempt 2', async () => {
+  const inbox = new TransactionalInbox({ pool: lendingPool(), onError: silent });
+  const attempts: number[] = [];
+  const onEvent = async (_event: unknown, { transaction, attempt }: Writable & { attempt: number }) => {
+    attempts.push(attempt);
+    if (attempt > 1) return;
+    await transaction.query('COMMIT');
+    throw new Error('failed after all');
+  };
+  expect(await inbox.process(push('a'), onEvent)).toMatchObject({ outcome: 'failed' });
+  expect(await inbox.process(push('a'), onEvent)).toMatchObject({ outcome: 'done', handled: 1 });
+  expect(attempts).toEqual([1, 2]);
+});
+
+test('the second of three events fails after a COMMIT of its own → all three are handled in the end', async () => {
+  const inbox = new TransactionalInbox({ pool: lendingPool(), onError: silent });
+  const handled = new Set<unknown>();
+  let isFirst = true;
+  const onEvent = async ({ eventId }: { eventId?: unknown }, { transaction }: Writable) => {
+    if (eventId === 'b' && isFirst) {
+      isFirst = false;
+      await transaction.query('COMMIT');
+      throw new Error('failed after all');
+    }
+    handled.add(eventId);
+  };
+  const report = await inbox.process(push('a', 'b', 'c'), onEvent);
+  expect(report.outcome).toBe('done');
+  expect([...handled].sort()).toEqual(['a', 'b', 'c']);
+});
+
+test('an event that was dead-lettered in a transaction that a later one ends → dead-lettered after all', async () => {
+  const letters: unknown[] = [];
+  const inbox = new TransactionalInbox({
+    pool: lendingPool(),
+    onError: silent,
+    maxAttempts: 1,
+    onDeadLetter: (_event, { key }) => void letters.push(key),
+  });
+  const report = await inbox.process(push('a', 'b'), async ({ eventId }, { transaction }) => {
+    if (eventId === 'a') throw new Error('a failed');
+    await transaction.query('ROLLBACK');
+  });
+  expect(report).toMatchObject({ deadLettered: 2 });
+});
+
+test.each(['BEGIN; SAVEPOINT tracking_webhook', 'RELEASE SAVEPOINT tracking_webhook; COMMIT'])(
+  'last attempt, connection breaks at %s → not dead-lettered: no callback failed',
+  async (breaking) => {
+    let isBroken = false;
+    const connection = {
+      query: async (text: string, values: unknown[] = []) => {
+        if (text === breaking && !isBroken) {
+          isBroken = true;
+          throw new Error('Connection terminated unexpectedly');
+        }
+        if (text.startsWith('WITH setting'))
+          return { rows: (values[0] as string[]).map((key) => ({ key, attempts: 1 })) };
+        return { rows: [] };
+      },
+      release() {},
+    };
+    const onDeadLetter = vi.fn();
+    const handler = vi.fn();
+    const pool = { query: connection.query, connect: async () => connection };
+    const inbox = new TransactionalInbox({ pool, onError: () => {}, maxAttempts: 1, onDeadLetter });
+    const report = await inbox.process({ trackerId: 't1', events: [{ eventId: 'a' }] }, handler);
+    expect(onDeadLetter).not.toHaveBeenCalled();
+    expect(report.outcome).toBe('unavailable');
+  },
+);

@@ -238,14 +238,6 @@ test('a key that another process holds for too long → the other events are han
   expect(handler).toHaveBeenCalledTimes(2);
 });
 
-test('a lease of a store on one of the keys → the other events are handled once', async () => {
-  const pool = answering({ take: () => KEYS.slice(1).map((key) => ({ key, attempts: 1 })) });
-  const handler = vi.fn();
-  const report = await new TransactionalInbox({ pool, onError: silent }).process(PUSH, handler);
-  expect(report).toMatchObject({ outcome: 'busy', handled: 2, busy: KEYS.slice(0, 1) });
-  expect(handler).toHaveBeenCalledTimes(2);
-});
-
 describe('a commit that fails for a deferred constraint', () => {
   /** A database that refuses to commit the event b. */
   function refusing() {
@@ -337,12 +329,6 @@ describe('a callback that outlives callbackTimeoutMs, which ends the transaction
     return { report: await processing, taken: taken() };
   }
 
-  test('on the last attempt → onDeadLetter is called in a transaction that takes the event again', async () => {
-    const { report, taken } = await lastAttempt(silent);
-    expect(report).toMatchObject({ outcome: 'done', deadLettered: 1 });
-    expect(taken).toEqual([KEYS.slice(0, 1), KEYS.slice(0, 1)]);
-  });
-
   test('on the last attempt, and onDeadLetter fails → failed with that error', async () => {
     const error = new Error('no queue');
     const { report } = await lastAttempt(() => Promise.reject(error));
@@ -375,32 +361,6 @@ test.each([
   } finally {
     vi.useRealTimers();
   }
-});
-
-test('another error while claiming → unavailable', async () => {
-  const pool = answering({ take: failing('40001') });
-  const report = await new TransactionalInbox({ pool, onError: silent }).process(PUSH, silent);
-  expect(report).toMatchObject({ outcome: 'unavailable', unavailable: KEYS });
-});
-
-test('a row that changed between two statements, neither ours nor done → busy, never done', async () => {
-  const pool = answering({ look: () => [{ key: KEYS[0], done: false, retry_after_ms: null }] });
-  const report = await new TransactionalInbox({ pool, onError: silent }).process(PUSH, silent);
-  expect(report).toMatchObject({ outcome: 'busy', busy: KEYS, handled: 0 });
-});
-
-test('a commit whose answer is lost → unavailable, so that the redelivery finds out', async () => {
-  const pool = answering({
-    look: (keys) => (Array.isArray(keys) && keys.length === 1 ? [{ key: keys[0], done: true }] : []),
-    take: (keys) => (Array.isArray(keys) ? keys.map((key) => ({ key, attempts: 1 })) : []),
-  });
-  const { transaction } = pool;
-  pool.transaction = async (work) => {
-    await transaction(work);
-    throw new Error('connection lost');
-  };
-  const report = await new TransactionalInbox({ pool, onError: silent }).process(PUSH, silent);
-  expect(report).toMatchObject({ outcome: 'unavailable', handled: 0, unavailable: KEYS, failures: [] });
 });
 
 test('onEvents, and a rival that finished one of its events since we looked → called with the other one only', async () => {
