@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { codeOf, makeFake, OTHER_NUMBER, type WireResponse } from './make-fake.ts';
+import { makeFake, OTHER_NUMBER, refusal, type WireResponse } from './make-fake.ts';
 
 /** The status alone tells a tracker that is reused from a new one. */
 const TOLD_APART = { existingStatus: 200 } as const;
+const REUSED = [200, undefined];
+const NEW = [201, undefined];
+const CONFLICT = [400, 'tracker_conflict'];
 
 /** A value and another one for each of the nine fields of service.md 2.4. */
 const FIELDS: [string, object, object][] = [
@@ -20,132 +23,72 @@ const FIELDS: [string, object, object][] = [
   ],
   ['courierCode', { courierCode: ['us-post'] }, { courierCode: ['fr-post'] }],
 ];
+const MINE = { clientTrackerId: 'mine' };
 
 describe.each([['create'], ['track']] as const)('%s', (verb) => {
-  const trackerOf = ({ body }: WireResponse) => body.data.tracker ?? body.data.trackings[0].tracker;
+  const readTracker = ({ body }: WireResponse) => body.data.tracker ?? body.data.trackings[0].tracker;
 
-  it.each(FIELDS)('the same number and %s → reused with 200', async (_, value) => {
+  it.each(FIELDS)('the same %s → reused; another one, or none → a new tracker', async (_, value, another) => {
     const fake = makeFake(TOLD_APART);
-    const first = await fake.create(value);
-    const second = await fake[verb](value);
-    expect(second.status).toBe(200);
-    expect(trackerOf(second)).toMatchObject({ trackerId: first.body.data.tracker.trackerId });
+    const trackerId = await fake.createId(value);
+    const same = await fake[verb](value);
+    expect([refusal(same), readTracker(same).trackerId]).toEqual([REUSED, trackerId]);
+    expect(refusal(await fake[verb](another))).toEqual(NEW);
+    expect(refusal(await fake[verb]())).toEqual(NEW);
+    expect(fake.fake.trackers).toHaveLength(3);
   });
 
-  it.each(FIELDS)('another %s → a new tracker with 201', async (_, value, other) => {
-    const fake = makeFake(TOLD_APART);
-    await fake.create(value);
-    expect((await fake[verb](other)).status).toBe(201);
-    expect(fake.fake.trackers).toHaveLength(2);
-  });
-
-  it.each(FIELDS)('no %s where the tracker has one → a new tracker', async (_, value) => {
-    const fake = makeFake(TOLD_APART);
-    await fake.create(value);
-    expect((await fake[verb]()).status).toBe(201);
-  });
-
-  it('a client tracker id in use with the same payload → reused', async () => {
-    const fake = makeFake(TOLD_APART);
-    await fake.create({ clientTrackerId: 'mine' });
-    expect((await fake[verb]({ clientTrackerId: 'mine' })).status).toBe(200);
-  });
-
-  it('a client tracker id in use with another payload → 400 tracker_conflict', async () => {
-    const fake = makeFake(TOLD_APART);
-    await fake.create({ clientTrackerId: 'mine' });
-    const response = await fake[verb]({ clientTrackerId: 'mine', shipmentReference: 'other' });
-    expect([response.status, codeOf(response)]).toEqual([400, 'tracker_conflict']);
-  });
-
-  it('a client tracker id in use for another number → 400 tracker_conflict', async () => {
-    const fake = makeFake(TOLD_APART);
-    await fake.create({ clientTrackerId: 'mine' });
-    const response = await fake[verb]({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
-    expect(codeOf(response)).toBe('tracker_conflict');
-  });
-
-  it('a client tracker id of an archived tracker → free for a new tracker', async () => {
-    const fake = makeFake(TOLD_APART);
-    const id = await fake.createId({ clientTrackerId: 'mine' });
-    await fake.call('PATCH', `/trackers/${id}`, { isSubscribed: false });
-    expect((await fake[verb]({ clientTrackerId: 'mine', shipmentReference: 'other' })).status).toBe(201);
-  });
-
-  it('a new client tracker id for a known number → a new tracker: the search goes by that id', async () => {
-    const fake = makeFake(TOLD_APART);
-    await fake.create();
-    expect((await fake[verb]({ clientTrackerId: 'mine' })).status).toBe(201);
-  });
-
-  it('no client tracker id for a number that has one → reused: the search goes by number', async () => {
-    const fake = makeFake(TOLD_APART);
-    await fake.create({ clientTrackerId: 'mine' });
-    expect((await fake[verb]()).status).toBe(200);
-  });
-
-  it('an archived tracker that matches → not reused', async () => {
-    const fake = makeFake(TOLD_APART);
-    const id = await fake.createId();
-    await fake.call('PATCH', `/trackers/${id}`, { isSubscribed: false });
-    expect((await fake[verb]()).status).toBe(201);
-  });
-
-  it.each([
+  it.each<[string, object, object, unknown]>([
+    ['a client tracker id in use, the same payload', MINE, MINE, REUSED],
+    ['a client tracker id in use, another payload', MINE, { ...MINE, shipmentReference: 'x' }, CONFLICT],
+    [
+      'a client tracker id in use for another number',
+      MINE,
+      { ...MINE, trackingNumber: OTHER_NUMBER },
+      CONFLICT,
+    ],
+    ['a new client tracker id for a known number, as the search goes by that id', {}, MINE, NEW],
+    ['no client tracker id for a number that has one, as the search goes by number', MINE, {}, REUSED],
     [
       'the same day at another time',
       { shippingDate: '2026-03-01T08:00:00Z' },
       { shippingDate: '2026-03-01' },
+      REUSED,
     ],
-    ['the same country in alpha-3', { originCountryCode: 'CHN' }, { originCountryCode: 'cn' }],
-    ['the couriers in another order', { courierCode: ['a', 'b'] }, { courierCode: ['b', 'a'] }],
-    ['one courier as a string', { courierCode: 'a' }, { courierCode: ['a'] }],
-    ['an empty list of couriers for none', { courierCode: [] }, {}],
-  ])('%s → reused', async (_, value, same) => {
+    ['the same country in alpha-3', { originCountryCode: 'CHN' }, { originCountryCode: 'cn' }, REUSED],
+    ['the couriers in another order', { courierCode: ['a', 'b'] }, { courierCode: ['b', 'a'] }, REUSED],
+    ['one courier as a string', { courierCode: 'a' }, { courierCode: ['a'] }, REUSED],
+    ['an empty list of couriers for none', { courierCode: [] }, {}, REUSED],
+  ])('%s → %#', async (_, first, second, outcome) => {
     const fake = makeFake(TOLD_APART);
-    await fake.create(value);
-    expect((await fake[verb](same)).status).toBe(200);
+    await fake.create(first);
+    expect(refusal(await fake[verb](second))).toEqual(outcome);
+  });
+
+  it.each<[string, object]>([
+    ['the same payload', MINE],
+    ['its client tracker id with another payload', { ...MINE, shipmentReference: 'x' }],
+    ['its number', {}],
+  ])('an archived tracker and %s → a new tracker', async (_, input) => {
+    const fake = makeFake(TOLD_APART);
+    await fake.call('PATCH', `/trackers/${await fake.createId(MINE)}`, { isSubscribed: false });
+    expect(refusal(await fake[verb](input))).toEqual(NEW);
   });
 });
 
-describe('overlapping couriers', () => {
-  const first = { courierCode: ['us-post', 'fr-post'] };
+describe('couriers that overlap without matching', () => {
   const overlapping = { courierCode: ['us-post'] };
 
-  it('track with couriers that overlap without matching → 400 tracker_conflict', async () => {
-    const { create, track } = makeFake();
-    await create(first);
-    const response = await track(overlapping);
-    expect([response.status, codeOf(response)]).toEqual([400, 'tracker_conflict']);
-  });
-
-  it('create with couriers that overlap → a new tracker', async () => {
-    const { create } = makeFake();
-    await create(first);
-    expect((await create(overlapping)).status).toBe(201);
-  });
-
-  it.each([
-    ['shippingDate', { shippingDate: '2026-03-01' }],
-    ['destinationCountryCode', { destinationCountryCode: 'US' }],
-  ])(
-    'track with overlapping couriers and a %s that tells them apart → a new tracker',
-    async (_, difference) => {
-      const { create, track } = makeFake();
-      await create(first);
-      expect((await track({ ...overlapping, ...difference })).status).toBe(201);
-    },
-  );
-
-  it('track with overlapping couriers for another number → a new tracker', async () => {
-    const { create, track } = makeFake();
-    await create(first);
-    expect((await track({ ...overlapping, trackingNumber: OTHER_NUMBER })).status).toBe(201);
-  });
-
-  it('track with couriers that have nothing in common → a new tracker', async () => {
-    const { create, track } = makeFake();
-    await create(first);
-    expect((await track({ courierCode: 'cn-post' })).status).toBe(201);
+  it.each<[string, 'create' | 'track', object, unknown]>([
+    ['track', 'track', overlapping, CONFLICT],
+    ['create', 'create', overlapping, NEW],
+    ['track with another day', 'track', { ...overlapping, shippingDate: '2026-03-01' }, NEW],
+    ['track with another destination', 'track', { ...overlapping, destinationCountryCode: 'US' }, NEW],
+    ['track of another number', 'track', { ...overlapping, trackingNumber: OTHER_NUMBER }, NEW],
+    ['track with nothing in common', 'track', { courierCode: 'cn-post' }, NEW],
+  ])('%s → %#', async (_, verb, input, outcome) => {
+    const fake = makeFake();
+    await fake.create({ courierCode: ['us-post', 'fr-post'] });
+    expect(refusal(await fake[verb](input))).toEqual(outcome);
   });
 });
