@@ -1,4 +1,3 @@
-import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
 import { stripVTControlCharacters } from 'node:util';
 import type { Command } from 'commander';
 import {
@@ -198,10 +197,9 @@ export class Watch {
 
   #clear(): void {
     if (this.#drawnLines === 0) return;
-    // At Ctrl-C, a terminal prints `^C` and leaves the cursor behind it.
-    cursorTo(this.#terminal.stdout, 0);
-    moveCursor(this.#terminal.stdout, 0, -this.#drawnLines);
-    clearScreenDown(this.#terminal.stdout);
+    // The cursor goes to the first column, up to the first line of the table, and clears the rest of the screen. At Ctrl-C,
+    // it stands behind the `^C` that a terminal prints.
+    this.#terminal.stdout.write(`\r\u001b[${this.#drawnLines}A\u001b[0J`);
     this.#drawnLines = 0;
   }
 

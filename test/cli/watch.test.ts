@@ -133,7 +133,7 @@ describe('watch', () => {
     fake.shipment(ONE).addEvent({ occurrenceDatetime: '2026-03-04', status: 'Posted' });
     const exitCode = run(ONE, OTHER);
     await vi.advanceTimersByTimeAsync(70_000);
-    const frames = () => output.stdout.split('\u001b[1G\u001b[4A\u001b[0J');
+    const frames = () => output.stdout.split('\r\u001b[4A\u001b[0J');
     expect(frames().at(-1)?.split('\n')).toEqual([
       expect.stringMatching(/^Number {9}Status {10}Last event +Next poll$/),
       expect.stringMatching(/^RR123456785CN {2}in_transit {6}4 Mar Posted +in 1:2\d$/),

@@ -75,15 +75,6 @@ describe('fake.listen', () => {
     expect((await fetch(`http://127.0.0.1:${server.port}/v1/couriers`, { headers })).status).toBe(404);
   });
 
-  it('a method that fetch refuses → 405 all the same', async () => {
-    const { server } = await start();
-    const text = await raw(
-      server.port,
-      'TRACE /public/v1/couriers HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-    );
-    expect(text).toContain('HTTP/1.1 405');
-  });
-
   it('a caller that leaves in the middle of its body → the server goes on', async () => {
     const { server } = await start();
     const socket = connect(server.port, '127.0.0.1');
@@ -93,17 +84,3 @@ describe('fake.listen', () => {
     expect((await fetch(`${server.url}/couriers`, { headers })).status).toBe(200);
   });
 });
-
-/** Sends bytes as they are and reads the answer to its end. */
-function raw(port: number, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(text));
-    let answer = '';
-    socket.setEncoding('utf8');
-    socket.on('data', (chunk: string) => {
-      answer += chunk;
-    });
-    socket.on('end', () => resolve(answer));
-    socket.on('error', reject);
-  });
-}
