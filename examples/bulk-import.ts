@@ -1,7 +1,7 @@
-// Shows a bulk import: 5,000 lines of CSV become trackers, read only as fast as they are sent, with a progress bar, a
-// summary by status, and the failed rows in a CSV that can be fed in again. Without TRACKING_BASE_URL it runs against
-// an embedded fake service that allows 3 requests a second, refuses some rows and loses one answer; that takes 17 seconds. What to copy stands in
-// to-copy/import-csv.ts; here it is staged. Run: npx tsx examples/bulk-import.ts [rows.csv]
+// Imports 5,000 lines of CSV as trackers: reads them only as fast as they are sent, shows a progress bar and a summary by
+// status, and writes the failed rows to a CSV that can be imported again. Without TRACKING_BASE_URL an embedded fake service
+// allows 3 requests a second, refuses some rows and loses one response; that takes 17 seconds. Copy to-copy/import-csv.ts into
+// your app. Run: npx tsx examples/bulk-import.ts [rows.csv]
 import { createReadStream } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -53,7 +53,7 @@ const MEANINGS: Readonly<Record<BulkOutcome['status'], string>> = {
   created: 'new trackers',
   existing: 'the same payload existed already',
   invalid: 'broke a rule, never sent',
-  unknown: 'sent, and the answer was lost; safe to feed in again',
+  unknown: 'sent, and the response was lost; safe to feed in again',
   error: 'refused by the service',
 };
 

@@ -1,7 +1,6 @@
-// Shows a live timeline in the terminal: a tracker is created, its results are polled, and every new event is printed
-// once, until the service stops tracking. Without TRACKING_BASE_URL an embedded fake service plays a shipment of three
-// days in a few seconds. What to copy stands in to-copy/follow-shipment.ts; here it is staged.
-// Run: npx tsx examples/poll-shipment.ts [tracking number]
+// Prints a live timeline in the terminal: creates a tracker, polls its results, and prints every new event once, until the
+// service stops tracking. Without TRACKING_BASE_URL an embedded fake service plays three days in a few seconds. Copy
+// to-copy/follow-shipment.ts into your app. Run: npx tsx examples/poll-shipment.ts [tracking number]
 import pc from 'picocolors';
 import { type PollUpdate, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';

@@ -1,6 +1,6 @@
-// Shows the whole job on real loopback HTTP, without a key or a network: create and track shipments, import a thousand of
-// them, receive duplicated and shuffled webhooks, poll one shipment to its end, and handle what a first integration meets.
-// A tour to watch; what to copy stands in to-copy/ and in docs/recipes/. Run: npm run demo
+// Shows the whole job on loopback HTTP, without a key or a network: create and track shipments, import a thousand of them,
+// receive duplicated and shuffled webhooks, poll one shipment to its end, and handle the failures of a first integration.
+// Copy from to-copy/ and docs/recipes/. Run: npm run demo
 import pc from 'picocolors';
 import {
   type BulkOutcome,

@@ -1,6 +1,6 @@
-// Shows an Express 5 webhook endpoint that handles every event once, though a fake service, on real loopback HTTP and
-// without a key, sends each webhook three times, shuffled, while the database is down for the first few of them. What to
-// copy into an app stands in to-copy/express-webhooks.ts; here it is staged. Run: npx tsx examples/webhook-express.ts
+// Receives webhooks with Express 5 on loopback HTTP, without a key, and handles every event once: a fake service sends each
+// webhook three times, shuffled, and the database is down for the first few. Copy to-copy/express-webhooks.ts into your app.
+// Run: npx tsx examples/webhook-express.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pc from 'picocolors';
@@ -38,12 +38,12 @@ fake
 
 const sender = createWebhookSender({ target, secret, fake, duplicates: 2, shuffle: true, until2xx: true });
 console.log(`\nThe service asks whether we are there: ${(await sender.probe()) ? 'yes' : 'no'}`);
-console.log('It sends each webhook three times, and again until we answer 2xx:');
+console.log('It sends each webhook three times, and again until we respond with 2xx:');
 const report = await sender.flush();
 
 console.log(`\n${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost`);
 console.log(
-  `answers: ${report.sent.map(({ status }) => (status === 200 ? pc.green('200') : pc.yellow(`${status}`))).join(' ')}`,
+  `responses: ${report.sent.map(({ status }) => (status === 200 ? pc.green('200') : pc.yellow(`${status}`))).join(' ')}`,
 );
 for (const [trackingNumber, { status }] of parcels) console.log(`${trackingNumber} is now: ${status}`);
 

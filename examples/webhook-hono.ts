@@ -1,6 +1,6 @@
-// Shows a Hono webhook endpoint on real loopback HTTP, without a key: one callback per delivery with its new events in
-// order, a proof of delivery, a webhook nobody knows yet, an event that keeps failing, and what each is answered with. What
-// to copy into an app stands in to-copy/hono-webhooks.ts; here it is staged. Run: npx tsx examples/webhook-hono.ts
+// Receives webhooks with Hono on loopback HTTP, without a key: one callback for each message with its new events in order, a
+// proof of delivery, an unknown topic, an event that keeps failing, and the response to each. Copy to-copy/hono-webhooks.ts
+// into your app. Run: npx tsx examples/webhook-hono.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';

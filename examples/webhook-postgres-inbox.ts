@@ -1,7 +1,7 @@
-// Shows webhooks whose events take effect exactly once: the inbox row and the application's own writes share a transaction, so even
-// a counter comes out right when webhooks arrive four times at once and the handler breaks after it has written. Runs on a
-// PostgreSQL inside this process, without a key; set DATABASE_URL to run on your own, in a schema that is dropped at the end. What to
-// copy into an app stands in to-copy/postgres-webhooks.ts; here it is staged. Run: npx tsx examples/webhook-postgres-inbox.ts
+// Receives webhooks whose events take effect exactly once: the inbox row and the app's own writes share a transaction, so even
+// a counter is right when webhooks arrive four times at once and the callback fails after it has written. Runs on a PostgreSQL
+// inside this process, without a key; with DATABASE_URL on your own, in a schema that is dropped at the end. Copy
+// to-copy/postgres-webhooks.ts into your app. Run: npx tsx examples/webhook-postgres-inbox.ts
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import pc from 'picocolors';
@@ -51,7 +51,9 @@ for (const trackingNumber of numbers) {
     .deliver();
 }
 
-console.log('Every webhook is sent four times, shuffled, eight at once, and again until we answer 2xx:');
+console.log(
+  'Every webhook is sent four times, shuffled, eight at once, and again until we respond with 2xx:',
+);
 const sender = createWebhookSender({
   target: webhooks,
   secret,

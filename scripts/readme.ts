@@ -8,7 +8,7 @@ import { endpointTable, optionTables } from './readme/options.ts';
 /** The documents with generated parts. */
 export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md'];
 
-/** What is generated, by the name in the two marks around it. */
+/** The generated parts, by the name in the two marks around each. */
 export const PARTS: typeof FIGURES = { endpoints: endpointTable, options: optionTables, ...FIGURES };
 
 /** A document with its generated parts written anew; throws when a mark names a part that is gone. */

@@ -11,7 +11,7 @@ export interface WorkerTask {
   readonly trackingNumbers: readonly string[];
 }
 
-/** What a worker tells the supervisor. */
+/** Messages from a worker to the supervisor. */
 export type WorkerMessage =
   | { readonly kind: 'listening'; readonly url: string }
   | { readonly kind: 'created'; readonly trackingNumbers: readonly string[] }

@@ -102,9 +102,9 @@ await stopSending();
 await sender.flush();
 let handled = 0;
 for (const worker of workers) {
-  const answer = nextMessage(worker, 'handled');
+  const message = nextMessage(worker, 'handled');
   worker.send('finish' satisfies SupervisorMessage);
-  handled += (await answer).events;
+  handled += (await message).events;
 }
 console.log(
   `\n${delivered} events were delivered: ${pc.green(`${handled} handled`)}, ${delivered - handled} duplicates refused.`,

@@ -21,7 +21,7 @@ function commandsOf(text: string): string[] {
     .filter((command) => /^(npm|npx) /.test(command));
 }
 
-/** What is wrong with a command; undefined when it can be run as it stands. */
+/** Says why a command cannot be run as it stands; undefined when it can. */
 function complaintAbout(command: string): string | undefined {
   const [program, name = '', ...rest] = command.split(/\s+/);
   if (program === 'npm') {

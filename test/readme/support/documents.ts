@@ -27,7 +27,7 @@ export interface Block {
   readonly code: string;
   /** The line of the document that its first line is. */
   readonly line: number;
-  /** What stands in a mark above it, `<!-- staged: … -->`: what a test has to provide before it can run. */
+  /** The text of the mark above it, `<!-- staged: … -->`: a test provides this before it runs the block. */
   readonly staged: string;
 }
 
@@ -78,7 +78,7 @@ export interface Snippet extends Block {
   readonly place: string;
   /** What runs it: itself, or a test runner. */
   readonly runner: 'none' | 'vitest' | 'node:test';
-  /** What a program's last comment says that it prints; undefined when it says nothing. */
+  /** The output that a program's last comment promises; undefined without one. */
   readonly output: string | undefined;
 }
 
