@@ -9,6 +9,10 @@ it.each(DOCUMENTS)('%s → says what the sources and the results say; else run `
   expect(text).toBe(writtenAnew(text));
 });
 
+it('the options → stay short: an editor shows whole comments', () => {
+  expect(Buffer.byteLength(readDocument('docs/options.md'))).toBeLessThanOrEqual(18 * 1024);
+});
+
 it.each([
   ['an endpoint that is allowed more often', '/trackers/bulk` | 3 |', '/trackers/bulk` | 30 |'],
   ['an option with another default', '| 4; 20 for', '| 5; 20 for'],
