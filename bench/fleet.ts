@@ -3,13 +3,12 @@
  * it, and shows what happens when a process dies, Redis goes away, or a clock is wrong. It needs a Redis: `REDIS_URL`, else
  * the one of this machine.
  *
- * `npm run bench:fleet` runs all cases three times and writes `results/fleet.json`. `-- --quick` runs them once,
- * `-- --only <text>` keeps the cases whose name holds the text, and `-- --alone` leaves the other limiters out; with one of
- * these it only prints.
+ * `npm run bench:fleet` runs all cases three times and writes `results/fleet.json`. `-- --quick` runs them once, and
+ * `-- --only <text>` keeps the cases whose name holds the text; both only print.
  */
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
-import { cases, type MeasuredCase } from './fleet/cases.ts';
+import { cases } from './fleet/cases.ts';
 import { CONTENDERS, type Contender } from './fleet/peers.ts';
 import { type FleetRun, runFleetCase } from './fleet/run.ts';
 import { describeRun, writeResult } from './report.ts';
@@ -19,15 +18,11 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
-    alone: { type: 'boolean', default: false },
   },
 });
-const isComplete = !values.quick && !values.alone && values.only === '';
 const rounds = values.quick ? 1 : 3;
 const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
-const chosen = cases
-  .filter(({ name }) => name.includes(values.only))
-  .map((each): MeasuredCase => (values.alone ? { ...each, contenders: ['RedisLimiter'] } : each));
+const chosen = cases.filter(({ name }) => name.includes(values.only));
 const runs = new Map<string, FleetRun[]>(chosen.map(({ name }) => [name, []]));
 
 for (let round = 1; round <= rounds; round += 1) {
@@ -51,7 +46,7 @@ console.log(
     markdownTable(['Case', ...CONTENDERS, 'Target of RedisLimiter'], rows),
   ].join('\n\n'),
 );
-if (isComplete)
+if (!values.quick && values.only === '')
   writeResult('fleet.json', {
     measuredOn,
     cases: chosen.map(({ name }) => ({ name, runs: runs.get(name) ?? [] })),

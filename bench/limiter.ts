@@ -1,59 +1,41 @@
 /**
  * Compares the limiter of this client with others, on a loopback service that enforces its limit in a process of its own.
  *
- * `npm run bench:limiter` runs everything three times and writes `results/limiter.json`, the chart `results/limiter.svg` and
- * a table of `README.md`. `-- --quick` makes fewer calls, runs once and only prints; `-- --only <text>` keeps the cases
- * whose name holds the text, and only prints as well.
+ * `npm run bench:limiter` runs everything three times and writes `results/limiter.json`. `-- --quick` makes fewer calls, runs
+ * once and only prints; `-- --only <text>` keeps the cases whose name holds the text, and only prints as well.
  */
-import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
-import { type Case, CHART_CASE, cases } from './limiter/cases.ts';
-import { drawChart } from './limiter/chart.ts';
+import { type Case, cases } from './limiter/cases.ts';
 import { type Run, runCase } from './limiter/drive.ts';
-import { measurePriority, type PriorityRun } from './limiter/priority.ts';
-import { describeRun, writeReadmeFigures, writeResult } from './report.ts';
-import { max, median, sum } from './statistics.ts';
+import { describeRun, writeResult } from './report.ts';
+import { median, sum } from './statistics.ts';
 
 /** Two cores serve two cases without delaying either: a case makes at most 50 requests a second. */
 const CASES_AT_ONCE = 2;
 
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } },
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
 });
-const isComplete = !values.quick && values.only === undefined;
 const rounds = values.quick ? 1 : 3;
-const backgroundCalls = values.quick ? 60 : 300;
 const chosen = cases
-  .filter(({ name }) => name.includes(values.only ?? ''))
+  .filter(({ name }) => name.includes(values.only))
   .map((each) => (values.quick ? shorten(each) : each));
 
 const runs = new Map<string, Run[][]>(chosen.map(({ name }) => [name, []]));
-const priorityRuns: PriorityRun[] = [];
 for (let round = 1; round <= rounds; round += 1) {
   for (let index = 0; index < chosen.length; index += CASES_AT_ONCE) {
     const together = chosen.slice(index, index + CASES_AT_ONCE);
     console.error(`Round ${round} of ${rounds}: ${together.map(({ name }) => name).join('; ')}`);
     await Promise.all(together.map(async (each) => runs.get(each.name)?.push(await runCase(each))));
   }
-  if (values.only === undefined) priorityRuns.push(await measurePriority(backgroundCalls));
 }
 
 const measuredOn = describeRun('p-throttle', 'bottleneck');
 const reports = chosen.map((each) => summarize(each, runs.get(each.name) ?? []));
 console.log(`${measuredOn}\n\nCells: responses of 429 / seconds / percent of the limit.\n`);
 console.log(comparisonTable());
-if (values.only === undefined) {
-  const figures = `${priorityTable()}\n\nMeasured on ${measuredOn}.`;
-  console.log(`\n${figures}`);
-  if (isComplete) {
-    const [firstRun = []] = runs.get(CHART_CASE) ?? [];
-    const chart = drawChart(`200 requests, ${CHART_CASE}`, firstRun);
-    writeFileSync(new URL('./results/limiter.svg', import.meta.url), chart);
-    writeResult('limiter.json', { measuredOn, cases: reports });
-    writeReadmeFigures('limiter', figures);
-  }
-}
+if (!values.quick && values.only === '') writeResult('limiter.json', { measuredOn, cases: reports });
 
 function shorten(each: Case): Case {
   const { limitChange } = each.server;
@@ -95,21 +77,4 @@ function comparisonTable(): string {
     return [name, ...cells, `${words}: ${isReached ? 'reached' : 'MISSED'}`];
   });
   return markdownTable(['Case', ...names, 'Target of this client'], rows);
-}
-
-function priorityTable(): string {
-  const waits = priorityRuns.map(({ waitedMs }) => waitedMs);
-  const head = [
-    `${backgroundCalls} background calls at 10/s`,
-    '429s',
-    'One interactive call waited',
-    'Background',
-  ];
-  const row = [
-    'one token stays free',
-    `${max(priorityRuns.map(({ refused }) => refused))}`,
-    `${median(waits).toFixed(0)} ms in the median, ${max(waits).toFixed(0)} ms at most`,
-    `${median(priorityRuns.map(({ backgroundPercent }) => backgroundPercent)).toFixed(0)}%`,
-  ];
-  return markdownTable(head, [row]);
 }

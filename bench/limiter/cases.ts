@@ -12,9 +12,6 @@ export interface Case {
 
 const JITTER_MS = 80;
 
-/** The case whose first run is drawn. */
-export const CHART_CASE = '10/s sliding, jitter 80 ms';
-
 const windows = [10, 3].flatMap((limit) =>
   (['fixed', 'sliding'] as const).flatMap((mode) =>
     [0, JITTER_MS].map(
@@ -45,11 +42,6 @@ export const cases: readonly Case[] = [
   {
     name: '10/s sliding counter, jitter 80 ms',
     server: { mode: 'counter', limit: 10, jitterMs: JITTER_MS },
-    calls: 200,
-  },
-  {
-    name: '10/s token bucket, jitter 80 ms',
-    server: { mode: 'bucket', limit: 10, jitterMs: JITTER_MS },
     calls: 200,
   },
   {

@@ -1,5 +1,5 @@
-/** `fixed` window, `sliding` log, `counter`: sliding counter over two fixed windows, token `bucket`. */
-export type CountingMode = 'fixed' | 'sliding' | 'counter' | 'bucket';
+/** `fixed` window, `sliding` log, or `counter`: sliding counter over two fixed windows. */
+export type CountingMode = 'fixed' | 'sliding' | 'counter';
 
 const WINDOW_MS = 1_000;
 
@@ -81,29 +81,7 @@ class SlidingLog extends Counter {
   }
 }
 
-/** A bucket of `limit` tokens that fills evenly. */
-class FillingBucket extends Counter {
-  #tokens = this.limit;
-  #filledAt = 0;
-
-  remaining(now: number): number {
-    const gained = ((now - this.#filledAt) / WINDOW_MS) * this.limit;
-    this.#tokens = Math.min(this.limit, this.#tokens + gained);
-    this.#filledAt = now;
-    return Math.floor(this.#tokens);
-  }
-
-  resetMs(now: number): number {
-    this.remaining(now);
-    return Math.max(0, ((1 - this.#tokens) / this.limit) * WINDOW_MS);
-  }
-
-  protected count(): void {
-    this.#tokens -= 1;
-  }
-}
-
-const COUNTERS = { fixed: FixedWindow, sliding: SlidingLog, counter: SlidingCounter, bucket: FillingBucket };
+const COUNTERS = { fixed: FixedWindow, sliding: SlidingLog, counter: SlidingCounter };
 
 export function makeCounter(mode: CountingMode, limit: number): Counter {
   return new COUNTERS[mode](limit);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Case } from './cases.ts';
 import { contenders } from './contenders.ts';
-import { forkEnforcingServer, type LogEntry, readLog } from './enforcing-server.ts';
+import { forkEnforcingServer, readLog } from './enforcing-server.ts';
 
 /** One contender's run of one case. */
 export interface Run {
@@ -14,7 +14,6 @@ export interface Run {
   readonly sharePercent: number;
   /** Calls that were never accepted. */
   readonly lost: number;
-  readonly log: readonly LogEntry[];
 }
 
 /** Contenders begin one after the other, so that their bursts do not meet in one event loop. */
@@ -41,7 +40,6 @@ export async function runCase({ server: options, calls }: Case): Promise<Run[]> 
           seconds,
           sharePercent: (100 * calls) / (options.limit * seconds),
           lost: results.filter(({ status }) => status === 'rejected').length,
-          log,
         };
       }),
     );
