@@ -5,7 +5,7 @@ const src = fileURLToPath(new URL('./src', import.meta.url));
 
 export default defineConfig({
   resolve: {
-    // The package's own names, as in tsconfig.json, so tests and examples read like a user's code.
+    // The package's own names, as in tsconfig.json, so that tests and examples read like a user's code.
     alias: [
       { find: /^tracking-client\/testing\/msw$/, replacement: `${src}/testing/msw.ts` },
       { find: /^tracking-client\/(\w+)$/, replacement: `${src}/$1/index.ts` },
@@ -14,7 +14,7 @@ export default defineConfig({
   },
   test: {
     sequence: { shuffle: true },
-    // By default one core is left out, which is half of two.
+    // The default leaves one core out, which is half of two.
     maxWorkers: '100%',
     projects: [
       {
@@ -22,6 +22,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           isolate: false,
+          // `npm test` runs them at a low priority, beside tests that wait for servers.
+          testTimeout: 20_000,
           include: ['test/**/*.test.ts'],
           exclude: ['test/integration/**', 'test/consumers/**', 'test/contract/**'],
         },
@@ -31,6 +33,7 @@ export default defineConfig({
         test: {
           name: 'contract',
           isolate: false,
+          testTimeout: 20_000,
           include: ['test/contract/**/*.test.ts'],
         },
       },

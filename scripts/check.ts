@@ -1,4 +1,4 @@
-// The whole check: format, lint, types, docs, build, package lint, and every test. Prints one line a step and ends with the
+// The whole check: format, lint, types, docs, build, package lint, and every test. Prints one line for each step and ends with the
 // count of all checks. Each step that is no test suite counts as one check.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,31 +12,25 @@ interface Step {
   readonly command: string;
   /** A project of Vitest, whose tests are counted one by one. */
   readonly project?: string;
-  /** Whether it makes do with the time that others leave. */
+  /** True if every other process goes first. */
   readonly isLowPriority?: boolean;
 }
 
-/** First, for a build leaves files of its own in the root for a moment, which no one should look at. */
-const lintSteps: readonly Step[] = [
-  { name: 'format and lint', command: 'biome ci --error-on-warnings .' },
-  { name: 'circular imports', command: 'biome lint --only=suspicious/noImportCycles .' },
-];
-/** What the tests with servers need; beside them run those of units, which have no eye on the clock. */
-const packageSteps: readonly Step[] = [
-  { name: 'build', command: 'npm run build' },
-  { name: 'publint', command: 'publint --strict' },
-  { name: 'attw', command: 'attw --pack . --format ascii' },
-];
-const unitSteps: readonly Step[] = [
-  { name: 'unit tests', command: 'vitest run', project: 'unit' },
-  { name: 'contract tests', command: 'vitest run', project: 'contract' },
-];
-/** They often wait, for real time and for servers, and must not be held up; beside them runs what can be. */
+/** First, because a build leaves files of its own in the root for a moment. Circular imports are among the rules of Biome. */
+const lintSteps: readonly Step[] = [{ name: 'format and lint', command: 'biome ci --error-on-warnings .' }];
+const buildSteps: readonly Step[] = [{ name: 'build', command: 'npm run build' }];
+/** They mostly wait, for servers and real time, and nothing may hold them up: all that runs beside them has a low priority. */
 const serverSteps: readonly Step[] = [
   { name: 'integration tests', command: 'vitest run', project: 'integration' },
 ];
-const sourceSteps: readonly Step[] = [
+const packageSteps: readonly Step[] = [
+  { name: 'publint', command: 'publint --strict', isLowPriority: true },
+  { name: 'attw', command: 'attw --pack . --format ascii', isLowPriority: true },
   { name: 'docs', command: 'tsx scripts/docs.ts --check', isLowPriority: true },
+];
+const sourceSteps: readonly Step[] = [
+  { name: 'unit tests', command: 'vitest run', project: 'unit', isLowPriority: true },
+  { name: 'contract tests', command: 'vitest run', project: 'contract', isLowPriority: true },
   // Compiles everything, and fails for an error in any file.
   { name: 'types', command: 'vitest run', project: 'types', isLowPriority: true },
 ];
@@ -53,7 +47,7 @@ const reportSchema = z.object({
   numTodoTests: z.number(),
 });
 
-/** What a suite counted. One that ran nothing, or failed outside a test, must not look green. */
+/** Reads how many tests of a suite passed. A suite that ran nothing, or failed outside a test, must not look green. */
 async function countTests(
   report: string,
   isGood: boolean,
@@ -105,8 +99,8 @@ async function take(steps: readonly Step[]): Promise<void> {
 
 try {
   await take(lintSteps);
-  await Promise.all([take(packageSteps), take(unitSteps)]);
-  await Promise.all([take(serverSteps), ...sourceSteps.map((step) => take([step]))]);
+  const built = take(buildSteps).then(() => Promise.all([take(serverSteps), take(packageSteps)]));
+  await Promise.all([built, take(sourceSteps)]);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }

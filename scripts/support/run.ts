@@ -5,7 +5,7 @@ import { delimiter } from 'node:path';
 /** A command that ended, well or not. */
 export interface Ran {
   readonly isGood: boolean;
-  /** What it wrote to both streams. */
+  /** Everything it wrote to both streams. */
   readonly output: string;
   /** The last line of its standard output. */
   readonly said: string;
@@ -14,11 +14,11 @@ export interface Ran {
 export interface RunOptions {
   /** Working folder. */
   readonly cwd: string;
-  /** Searched for programs before all others, as for another Node. */
+  /** Folder that is searched for programs first, for example that of another Node. */
   readonly binFolder?: string | undefined;
-  /** The command is ended after this time. Default 300,000. */
+  /** The command is ended after this time, in milliseconds. Default 300,000. */
   readonly timeoutMs?: number;
-  /** Whether all others that want the processor go first. Default false. */
+  /** True if every other process goes first. Default false. */
   readonly isLowPriority?: boolean | undefined;
 }
 
@@ -33,18 +33,18 @@ export function run(command: string, args: readonly string[], options: RunOption
       args,
       { cwd, env, timeout, maxBuffer: Infinity },
       (error, stdout, stderr) => {
-        const reason = error?.killed ? `Ended, for it took longer than ${timeout} ms\n` : '';
+        const reason = error?.killed ? `Ended because it took longer than ${timeout} ms\n` : '';
         const output = `${stdout}${stderr}${reason}` || (error?.message ?? '');
         resolve({ isGood: error === null, output, said: stdout.trim().split('\n').at(-1) ?? '' });
       },
     );
     child.stdin?.end();
-    // Inherited by the processes that it starts. Without an id it did not start, which it tells by itself.
+    // The processes that it starts inherit this. Without an id it did not start, and its error says so.
     if (isLowPriority && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   });
 }
 
-/** As `run`, for what all the rest depends on. */
+/** Runs a command on which everything after it depends, and throws if it fails. */
 export async function mustRun(
   command: string,
   args: readonly string[],
