@@ -1,5 +1,5 @@
-// Makes a release ready: looks whether the version is told everywhere, audits what is installed, runs every check there is,
-// and packs, with a bill of materials beside the tarball. Publishing the tarball stays a decision of a person.
+// Prepares a release: checks that the version is the same everywhere, audits the dependencies, runs every check and packs,
+// with a bill of materials beside the tarball. A person decides about publishing it.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import manifest from '../package.json' with { type: 'json' };
@@ -45,7 +45,7 @@ const materials = tarball.replace('.tgz', '.cdx.json');
 writeFileSync(materials, billOfMaterials());
 console.log(`\nReady: npm publish ${tarball}, whose bill of materials is ${materials}`);
 
-/** What an install of the package brings along, in the format CycloneDX. */
+/** Lists everything that an install of the package brings along, in the CycloneDX format. */
 function billOfMaterials(): string {
   const printed = execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--omit=dev'], {
     encoding: 'utf8',

@@ -16,7 +16,7 @@ const appSchema = z.object({
   /** Every app says which Node it needs, as `>=22.12`. */
   engines: z.object({ node: z.string().regex(/^>=\d+/) }),
   recipe: z.string().optional(),
-  /** Where a package that it brings along runs, as a browser; default: everywhere. */
+  /** Systems on which its own dependencies run, for example a browser. Default: all. */
   os: z.array(z.string()).optional(),
   cpu: z.array(z.string()).optional(),
 });

@@ -69,7 +69,7 @@ const { values: options, positionals } = parseArgs({
 /** Lines of a file are drawn in blocks of this length. A change is tried if all of its lines were drawn. */
 const BLOCK_LINES = 12;
 
-/** Whether a block of lines is in the sample. For a seed these are always the same, whatever becomes of other files. */
+/** Tells whether a block of lines is in the sample. A seed always draws the same blocks, even if other files change. */
 function isDrawn(file: string, firstLine: number): boolean {
   const hash = createHash('sha256').update(`${options.seed} ${file} ${firstLine}`).digest();
   return (100 * hash.readUInt32BE()) / 2 ** 32 < Number(options.sample);

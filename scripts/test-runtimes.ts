@@ -1,6 +1,6 @@
 // Runs the programs under test/runtimes against the packed package on every runtime, each installed from npm, and prints
-// what was run. Names of runtimes as arguments run only these. Ends with the count of programs; a runtime that is not to be
-// had is one skipped, and with `--all` a failure. With `--print` the same as a table of Markdown, too.
+// the results. Names of runtimes as arguments run only these. Ends with the count of programs; a runtime that cannot be
+// installed counts as skipped, or with `--all` as a failure. `--print` adds a table in Markdown.
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ const APP = fileURLToPath(new URL('../test/runtimes', import.meta.url));
 /** A program that does not end by itself has failed. */
 const PROGRAM_TIMEOUT_MS = 60_000;
 
-/** The name of each npm package, its versions, and what stands between the program and the file to run. */
+/** Name and version of each npm package, and the arguments before the file to run. */
 const RUNTIMES: Readonly<Record<string, readonly [string, string, ...string[]]>> = {
   node20: ['node', '20'],
   node22: ['node', '22'],

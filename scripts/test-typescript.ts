@@ -9,7 +9,7 @@ import { run } from './support/run.ts';
 
 const APPS = fileURLToPath(new URL('../test/typescript', import.meta.url));
 
-/** Installs what a line needs, and puts every source down twice: as a module and as CommonJS. Returns its modes. */
+/** Installs the libraries of a line and copies every source twice, as a module and as CommonJS. Returns its modes. */
 async function prepare(line: string, folder: string): Promise<readonly string[]> {
   await cp(join(APPS, line), folder, { recursive: true });
   await cp(join(APPS, 'modes'), join(folder, 'modes'), { recursive: true });

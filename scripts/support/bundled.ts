@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = join(ROOT, '.tmp', 'programs');
 
 /**
- * Makes one JavaScript file of a program of this repository, for what starts it many times: to load `tsx` and to compile costs
+ * Bundles a program of this repository into one JavaScript file, because it is started many times: loading `tsx` and compiling costs
  * each process more than half a second of processor time. Libraries stay imports.
  *
  * @param program - path from the root of the repository, or an absolute one

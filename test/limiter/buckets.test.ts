@@ -5,7 +5,7 @@ import { bucket, type Call, makeLimiter } from './make-limiter.ts';
 
 type Acquire = (overrides: Partial<AcquireOptions>) => Call;
 
-/** So many other accounts, used once each, that the limiter looks for buckets to forget. */
+/** Uses so many other accounts once each that the limiter looks for buckets to forget. */
 async function crowd(acquire: Acquire): Promise<void> {
   for (let account = 0; account < 256; account += 1) {
     const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });

@@ -7,7 +7,7 @@ import { bucket, useVirtualTime } from './make-limiter.ts';
 const WINDOW_MS = 1_000;
 const MAX_UPLINK_MS = 500;
 
-/** What happens to one call, decided beforehand. */
+/** One call: when it comes, is sent, counted, answered or aborted. */
 interface Plan {
   readonly arrivesAfterMs: number;
   readonly priority: 'interactive' | 'background';

@@ -30,7 +30,7 @@ type ShipmentDelivery = NonNullable<Shipment['delivery']>;
 
 /** The string keys of a type; `string` when it has an index signature. */
 type Keys<T> = Extract<keyof T, string>;
-/** What the fields of a schema give, without the name of the record. */
+/** The output of a schema's fields, without the name of the record. */
 type ShapeOf<Shape extends z.ZodRawShape> = z.output<z.ZodObject<Shape, z.core.$strip>>;
 /** True for a type without an index signature. */
 type IsClosed<T> = string extends Keys<T> ? false : true;

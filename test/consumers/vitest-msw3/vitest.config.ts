@@ -1,4 +1,4 @@
 import { defineConfig } from 'vitest/config';
 
-// As for a package that is linked or mocked in parts: vitest loads its files by itself, and not Node.
+// Vitest loads the files of the package, and not Node, as it does for a package that is linked or partly mocked.
 export default defineConfig({ test: { server: { deps: { inline: ['tracking-client'] } } } });

@@ -1,4 +1,4 @@
-// What an app exports without writing its type, where it emits declarations: every type must have a name that it can import.
+// An app that emits declarations exports these without writing their types, so every type needs a name that it can import.
 import { TokenBucketLimiter, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import {

@@ -4,7 +4,7 @@ import { RedisLimiter } from 'tracking-client/redis';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler, MemoryDedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 
-/** What a server does with the package: a call, an error by its class, and a webhook. */
+/** Uses the package as a server does: a call, an error by its class, and a webhook. */
 export async function run() {
   const fake = createFakeTrackingService();
   const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });

@@ -17,7 +17,7 @@ export async function ship({ id, trackingNumber, country }: Order): Promise<stri
   return tracker.trackerId;
 }
 
-/** What the page of an order says. */
+/** The status text on the page of an order. */
 export async function statusText(orderId: string): Promise<string> {
   try {
     const { shipment, events } = await tracking.trackers.results(orderId, { searchBy: 'clientTrackerId' });
@@ -29,7 +29,7 @@ export async function statusText(orderId: string): Promise<string> {
   }
 }
 
-/** What the clerk sees when shipping failed. */
+/** The advice that the clerk sees when shipping failed. */
 export function advice(error: unknown): string {
   if (error instanceof QuotaExceededError) return 'Buy more trackers.';
   if (isTrackingError(error, 'tracker_conflict')) return 'The order number is taken.';

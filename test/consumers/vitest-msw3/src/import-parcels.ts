@@ -7,7 +7,7 @@ const client = new TrackingClient({
 
 export interface ImportResult {
   readonly trackerIds: ReadonlyMap<string, string>;
-  /** What went wrong, by tracking number. */
+  /** The errors, by tracking number. */
   readonly problems: ReadonlyMap<string, string>;
 }
 
