@@ -43,7 +43,7 @@ interface ClaimRequest {
  *
  * Calls that are made while a statement is under way share the next one. A statement locks rows in the order of their keys, so
  * receivers cannot deadlock. Create the table with `createTable()`, or with `inboxTableSql()` in a migration of your own, and
- * call `purge()` now and then. Its methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
+ * call `purge()` now and then. Methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
  *
  * @example
  * const store = new PostgresDedupeStore({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
@@ -109,7 +109,7 @@ export class PostgresDedupeStore implements DedupeStore {
     return withTimeLimit(send, this.#commandTimeoutMs);
   }
 
-  /** PostgreSQL takes a key once a statement: the first who asks for it may get it, and others are told that it is busy. */
+  /** A statement may hold each key once, so the first request for a key is sent and later ones find it busy. */
   async #sendClaims(requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);
@@ -124,8 +124,8 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   async #sendCommits(requests: readonly CommitRequest[]): Promise<readonly undefined[]> {
-    const retainMsOfKey = new Map(requests.map(({ key, retainMs }) => [key, retainMs]));
-    await this.#table.run(this.#pool, 'commit', [...retainMsOfKey.keys()], [...retainMsOfKey.values()]);
+    const retainMsByKey = new Map(requests.map(({ key, retainMs }) => [key, retainMs]));
+    await this.#table.run(this.#pool, 'commit', [...retainMsByKey.keys()], [...retainMsByKey.values()]);
     return [];
   }
 }

@@ -54,6 +54,12 @@ describe('inTransaction with a pool', () => {
     expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', 'give back']);
   });
 
+  test('a pool that lends nothing → rejects with its error', async () => {
+    const pool = new RecordingPool();
+    pool.connect = () => Promise.reject(new Error('too many clients'));
+    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('too many clients');
+  });
+
   test('a rollback that fails → connection closed, the error of the work', async () => {
     const pool = new RecordingPool('INSERT', 'ROLLBACK');
     await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('INSERT failed');

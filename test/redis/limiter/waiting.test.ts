@@ -128,6 +128,14 @@ describe('the end of a pause', () => {
     expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 2_000);
   });
 
+  test('a shorter pause later → the longer one stands', async () => {
+    const { sent, limiter, clock } = makeRedisLimiter();
+    const [first, second] = [await sent(), await sent()];
+    first.report({ status: 429, retryAfterMs: 10_000 });
+    second.report({ status: 429, retryAfterMs: 1_000 });
+    expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + 10_000);
+  });
+
   test('a token that starts right at the end → used', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => ({ pauseLeftMs: 75, starts: [75] });
