@@ -1,26 +1,7 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { TrackingClient } from '../../src/client.ts';
-import type { TrackingClientOptions } from '../../src/options.ts';
+import { describe, expect, test } from 'vitest';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
-import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
 import type { BulkOutcome } from '../../src/trackers/bulk-results.ts';
-
-/** A client and a fake service that enforces its limits, with real HTTP between them. */
-async function makeService(
-  fakeOptions: FakeTrackingServiceOptions = {},
-  clientOptions: TrackingClientOptions = {},
-) {
-  const fake = createFakeTrackingService(fakeOptions);
-  const server = await fake.listen();
-  onTestFinished(() => server.close());
-  const client = new TrackingClient({
-    baseUrl: server.url,
-    apiKey: fake.apiKey,
-    logLevel: 'silent',
-    ...clientOptions,
-  });
-  return { fake, client };
-}
+import { makeService } from './make-service.ts';
 
 function inputsOf(count: number): TrackerInput[] {
   return Array.from({ length: count }, (_, index) => ({

@@ -1,37 +1,27 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { TrackingClient } from '../../src/client.ts';
+import { describe, expect, test } from 'vitest';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import { createFakeTrackingService, type FakeTrackingServiceOptions } from '../../src/testing/index.ts';
+import type { FakeTrackingServiceOptions } from '../../src/testing/index.ts';
 import type { PollManyUpdate } from '../../src/trackers/poll-many.ts';
+import { makeService } from './make-service.ts';
 
-/** A client and a fake service that enforces its limits, with real HTTP between them. */
-async function makeService(
+/** Adds a shorthand to the service, whose results are there at once. */
+async function makePolledService(
   fakeOptions: FakeTrackingServiceOptions = {},
   clientOptions: TrackingClientOptions = {},
 ) {
-  const fake = createFakeTrackingService({ resultsDelayMs: 0, ...fakeOptions });
-  const server = await fake.listen();
-  onTestFinished(() => server.close());
-  const client = new TrackingClient({
-    baseUrl: server.url,
-    apiKey: fake.apiKey,
-    logLevel: 'silent',
-    ...clientOptions,
-  });
+  const { fake, client } = await makeService({ resultsDelayMs: 0, ...fakeOptions }, clientOptions);
   const create = (trackingNumber: string, clientTrackerId?: string) =>
-    client.trackers.create(
-      clientTrackerId === undefined ? { trackingNumber } : { trackingNumber, clientTrackerId },
-    );
+    client.trackers.create({ trackingNumber, ...(clientTrackerId && { clientTrackerId }) });
   return { fake, client, create };
 }
 
 const number = 'RR123456785CN';
-/** As fast as polling goes. */
+/** The shortest interval that polling allows. */
 const fast = { initialDelayMs: 0, intervalMs: 1000 };
 
 describe('poll over HTTP', () => {
   test('a shipment that is played to its end → every event once, then the stream ends', async () => {
-    const { fake, client, create } = await makeService();
+    const { fake, client, create } = await makePolledService();
     const { trackerId } = await create(number);
     fake.play(number, 'delivered', { speed: 100_000 });
     const ids: string[] = [];
@@ -52,7 +42,7 @@ describe('poll over HTTP', () => {
   test.each(['parcel_not_found', 'empty'] as const)(
     'no results yet, told as %s → updates until there are',
     async (noResults) => {
-      const { fake, client, create } = await makeService({ noResults });
+      const { fake, client, create } = await makePolledService({ noResults });
       const { trackerId } = await create(number, 'order/1');
       const polls = client.trackers.poll('order/1', { ...fast, searchBy: 'clientTrackerId' });
       expect((await polls.next()).value).toMatchObject({ tracking: undefined, newEvents: [], poll: 1 });
@@ -67,7 +57,7 @@ describe('poll over HTTP', () => {
   );
 
   test('a connection that breaks once → the poll after it brings what happened', async () => {
-    const { fake, client, create } = await makeService({}, { retry: false });
+    const { fake, client, create } = await makePolledService({}, { retry: false });
     const { trackerId } = await create(number);
     fake.shipment(number).addEvent({ status: 'here' });
     fake.fail('trackers.results', { kind: 'reset' });
@@ -76,7 +66,7 @@ describe('poll over HTTP', () => {
   });
 
   test('no such tracker → rejects at once', async () => {
-    const { client } = await makeService();
+    const { client } = await makePolledService();
     await expect(client.trackers.waitUntilStopped('nobody', fast)).rejects.toMatchObject({
       name: 'NotFoundError',
       code: 'tracker_not_found',
@@ -86,7 +76,7 @@ describe('poll over HTTP', () => {
 
 describe('pollMany over HTTP', () => {
   test('40 trackers, some stopped, one unknown, at a limit of 10 a second → all told, none refused', async () => {
-    const { fake, client, create } = await makeService({ limitWindow: 'sliding' });
+    const { fake, client, create } = await makePolledService({ limitWindow: 'sliding' });
     const numbers = Array.from({ length: 39 }, (_, index) => `LP0000000${String(index).padStart(2, '0')}CN`);
     const outcomes = client.trackers.createMany(numbers.map((trackingNumber) => ({ trackingNumber })));
     const ids: string[] = ['nobody'];
