@@ -1,10 +1,6 @@
 import type { ValidationIssue } from './common/validation.ts';
-import {
-  type ApiErrorItem,
-  type ErrorCode,
-  isKnownErrorCode,
-  type KnownErrorCode,
-} from './schemas/api-error.ts';
+// Types only, so that a program that asks for errors alone loads no zod.
+import type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 import type { Tracker } from './schemas/tracker.ts';
 
 /** Shared by every copy of this package in a process, so errors of the ESM and the CommonJS build know each other. */
@@ -329,6 +325,11 @@ const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
   auth_invalid_header: AuthenticationError,
   auth_invalid_api_key: AuthenticationError,
 };
+
+/** Tells whether this version knows a code. */
+export function isKnownErrorCode(code: string): code is KnownErrorCode {
+  return Object.hasOwn(CLASS_BY_CODE, code);
+}
 
 const CLASS_BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
   400: InvalidRequestError,

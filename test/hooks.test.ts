@@ -18,7 +18,16 @@ const CALL = {
 };
 const ATTEMPT = { ...CALL, queuedMs: 0 };
 
-const HOOKS = ['onStart', 'onRequest', 'onResponse', 'onError', 'onRetry', 'onRateLimit', 'onDone'] as const;
+const HOOKS = [
+  'onStart',
+  'onRequest',
+  'onResponse',
+  'onError',
+  'onRetry',
+  'onRateLimit',
+  'onMismatch',
+  'onDone',
+] as const;
 type HookName = (typeof HOOKS)[number];
 
 function spies() {
@@ -29,6 +38,7 @@ function spies() {
     onError: vi.fn(),
     onRetry: vi.fn(),
     onRateLimit: vi.fn(),
+    onMismatch: vi.fn(),
     onDone: vi.fn(),
   };
 }
@@ -158,6 +168,18 @@ describe('what the hooks are told', () => {
 });
 
 describe('a call that is aborted', () => {
+  test('with a failure of another call, which would be repeated → no onRetry', async () => {
+    const hooks = spies();
+    const reason = await get(RESET, {}, { retry: false });
+    const { client } = makeClient(() => new Promise(() => {}), { hooks });
+    const controller = new AbortController();
+    const call = rejectionOf(client.trackers.get('t', { signal: controller.signal }));
+    await vi.waitFor(() => expect(hooks.onRequest).toHaveBeenCalled());
+    controller.abort(reason);
+    expect(await call).toBe(reason);
+    expect(hooks.onRetry).not.toHaveBeenCalled();
+  });
+
   test('by onResponse of a failure → no onRetry', async () => {
     const controller = new AbortController();
     const hooks = { ...spies(), onResponse: () => controller.abort('enough') };

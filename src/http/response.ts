@@ -13,10 +13,11 @@ import {
   type ApiErrorDetails,
   chooseErrorClass,
   decidingCode,
+  isKnownErrorCode,
   ResponseValidationError,
   ResultsNotReadyError,
 } from '../errors.ts';
-import { type ApiErrorItem, isKnownErrorCode } from '../schemas/api-error.ts';
+import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
 import { checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import type { CallOutcome, WithResponse } from './api-promise.ts';

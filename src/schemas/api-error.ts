@@ -24,11 +24,6 @@ export const KNOWN_ERROR_CODES = [
 /** One of the error codes known today. */
 export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
-/** Tells whether a code is known today. */
-export function isKnownErrorCode(code: string): code is KnownErrorCode {
-  return KNOWN_ERROR_CODES.some((known) => known === code);
-}
-
 // An unknown code is classed by its status (docs/service.md 7.6).
 const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 /** An error code; one that the service adds later is a plain string. */
