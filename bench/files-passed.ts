@@ -1,15 +1,15 @@
-// Which files of `src` one warm call and one warm webhook pass, from the method to the socket and back: V8 counts every
-// function that runs. Prints them, and how many functions of each ran.
+// Prints the files of `src` that one warm call and one warm webhook pass, from the method to the socket and back, with the
+// number of functions that ran in each. V8 counts them.
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 import { TrackingClient } from '../src/index.ts';
 import { createWebhookHandler, MemoryDedupeStore } from '../src/webhooks/index.ts';
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
-/** Runs before the one that counts: schemas are compiled by then. */
+/** After so many runs, schemas are compiled. */
 const WARM_UP_RUNS = 100;
 
-/** The files that `run` passes, with the number of functions that ran in each. */
+/** Finds the files that `run` passes, with the number of functions that ran in each. */
 async function filesPassed(
   run: (index: number) => Promise<unknown>,
 ): Promise<[file: string, functions: number][]> {
@@ -18,7 +18,7 @@ async function filesPassed(
   session.connect();
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  // Coverage starts counting here, so what was passed while the modules loaded is not in it.
+  // This starts the count again, so functions that ran while the modules loaded are left out.
   await session.post('Profiler.takePreciseCoverage');
   await run(WARM_UP_RUNS);
   const { result } = await session.post('Profiler.takePreciseCoverage');
@@ -34,7 +34,7 @@ async function filesPassed(
       ([url, functions]) => functions > 0 && url.startsWith('file:') && fileURLToPath(url).startsWith(SRC),
     )
     .map(([url, functions]): [string, number] => [fileURLToPath(url).slice(SRC.length), functions])
-    .sort(([one], [other]) => (one < other ? -1 : 1));
+    .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 function print(title: string, files: readonly [string, number][]): void {

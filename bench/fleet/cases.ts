@@ -22,7 +22,7 @@ const nothingLost: MeasuredCase['target'] = {
 };
 
 const FOUR = { mode: 'sliding', processes: 4, calls: 200 } as const;
-/** What others do in these cases was decided by the cases above them. */
+/** The cases above already show how the others do. */
 const ALONE = { ...FOUR, contenders: ['RedisLimiter'] } as const;
 
 export const cases: readonly MeasuredCase[] = [
@@ -49,7 +49,7 @@ export const cases: readonly MeasuredCase[] = [
   },
   {
     ...ALONE,
-    name: 'Redis away for 3 s (no answers), sliding',
+    name: 'Redis away for 3 s (no replies), sliding',
     outage: { kind: 'silent', afterSeconds: 5, seconds: 3 },
     target: nothingLost,
   },

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** How Redis is away: nobody listens, or connections stand and nothing comes. */
+/** `refused`: nobody listens. `silent`: connections stand, and no reply comes. */
 export type OutageKind = 'refused' | 'silent';
 
-/** A TCP proxy before Redis that can take it away from those who connect through it, and from nobody else. */
+/** A TCP proxy in front of Redis. It can take Redis away from its own clients and from nobody else. */
 export class OutageProxy {
   readonly url: string;
   readonly #target: URL;

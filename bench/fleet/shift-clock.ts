@@ -3,7 +3,8 @@ export function shiftWallClock(byMs: number): void {
   const RealDate = Date;
   const now = () => RealDate.now() + byMs;
   globalThis.Date = new Proxy(RealDate, {
-    construct: (target, given: unknown[]) => Reflect.construct(target, given.length === 0 ? [now()] : given),
+    construct: (target, values: unknown[]) =>
+      Reflect.construct(target, values.length === 0 ? [now()] : values),
     apply: () => new RealDate(now()).toString(),
     get: (target, key) => (key === 'now' ? now : Reflect.get(target, key)),
   });

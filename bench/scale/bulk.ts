@@ -17,7 +17,7 @@ const HEAP_SAMPLES = 10;
  */
 function createBulkService(latencyMs: number) {
   const accepted: number[] = [];
-  const counts = { refused: 0, answered: 0 };
+  const counts = { refused: 0, responded: 0 };
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);
     const now = performance.now();
@@ -33,7 +33,7 @@ function createBulkService(latencyMs: number) {
     }
     // The client sends an array of inputs as JSON.
     const inputs = (await request.json()) as TrackerInput[];
-    counts.answered += inputs.length;
+    counts.responded += inputs.length;
     const data = inputs.map((inputData) => ({
       itemStatus: 'created',
       inputData,
@@ -59,7 +59,7 @@ export async function measureBulk(clock: VirtualClock, count: number, latencyMs:
   let maxAhead = 0;
   function* generateInputs(): Generator<TrackerInput> {
     for (let taken = 0; taken < count; taken += 1) {
-      maxAhead = Math.max(maxAhead, taken + 1 - counts.answered);
+      maxAhead = Math.max(maxAhead, taken + 1 - counts.responded);
       yield { trackingNumber: `LP${String(taken).padStart(9, '0')}CN`, clientTrackerId: `order-${taken}` };
     }
   }
