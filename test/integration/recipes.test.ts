@@ -343,6 +343,26 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
     expect(lines.sort()).toHaveLength(6);
     expect(lines).toContain(`a mail about ${NUMBER} Delivered`);
   });
+
+  it('pg-boss.md: a webhook before its queue exists → 500, so that the sender repeats it', async () => {
+    await serving();
+    const pool = await makeSchema();
+    const { inboxTableSql } = await import('tracking-client/postgres');
+    await pool.query(inboxTableSql('webhook_inbox'));
+    const { eventWebhooks } = await imported<{
+      eventWebhooks(pool: pg.Pool, boss: { send(): Promise<null> }): Webhooks;
+    }>('pg-boss', 'src/events.ts');
+    const webhooks = eventWebhooks(pool, { send: async () => null }); // as pg-boss does
+    const lines = captured();
+    const { status } = await webhooks(
+      new Request('http://shop.test/webhooks', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+        body: '{"trackerId":"t1","events":[{"eventId":"e1"}]}',
+      }),
+    );
+    expect([status, lines.join()]).toEqual([500, expect.stringContaining('no queue')]);
+  });
 });
 
 await describeWithRedis('recipes with Redis', (url) => {
