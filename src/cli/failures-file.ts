@@ -9,18 +9,13 @@ import { plain } from './text.ts';
 /** Only its owner may read it, as it holds names and addresses. */
 const MODE = 0o600;
 
-/** A file of failures has the columns of the imported file, and then these. */
+/** Stand after the columns of the imported file. */
 const FAILURE_COLUMNS: readonly string[] = ['line', 'status', 'reason'];
 
 /** Removes the columns that an earlier import added. */
 export function removeFailureColumns(columns: readonly string[]): readonly string[] {
   const hasThem = columns.slice(-FAILURE_COLUMNS.length).join() === FAILURE_COLUMNS.join();
   return hasThem ? columns.slice(0, -FAILURE_COLUMNS.length) : columns;
-}
-
-/** Formats why there is no tracker, in the service's words. */
-function formatErrors({ errors = [] }: BulkOutcome): string {
-  return plain(errors.map(({ code, message }) => (message ? `${code}: ${message}` : code)).join('; '));
 }
 
 /**
@@ -37,9 +32,7 @@ export class FailuresFile {
   readonly path: string;
   readonly #handle: FileHandle;
   readonly #input: CsvInput;
-  /** The columns of the imported file, without those of an earlier file of failures. */
   readonly #columns: readonly string[];
-  /** False for a file that existed before this run. */
   readonly #isNew: boolean;
   /** Counts the rows of each reason; keeps the first message and its line. */
   readonly reasons = new Map<string, { text: string; line: number; count: number }>();
@@ -87,7 +80,10 @@ export class FailuresFile {
   /** Appends a row; rejects when the disk is full. */
   async add(outcome: BulkOutcome, { line, cells }: Row): Promise<void> {
     const { delimiter, needsBom } = this.#input;
-    const reason = formatErrors(outcome);
+    const errors = outcome.errors ?? [];
+    const reason = plain(
+      errors.map(({ code, message }) => (message ? `${code}: ${message}` : code)).join('; '),
+    );
     const key = findReasonKey(outcome);
     const known = this.reasons.get(key) ?? { text: reason, line, count: 0 };
     this.reasons.set(key, { ...known, count: known.count + 1 });

@@ -19,14 +19,7 @@ import {
   secretOption,
   wholeNumber,
 } from './flags.ts';
-import {
-  type Colours,
-  CommandError,
-  EXIT,
-  explainListenFailure,
-  type Terminal,
-  untilAborted,
-} from './terminal.ts';
+import { type Colours, explainListenFailure, type Terminal, untilAborted } from './terminal.ts';
 import { formatClock, plain } from './text.ts';
 
 type Play = PlayName | 'none';
@@ -59,19 +52,18 @@ const FAILURE_KINDS: readonly FailureKind[] = [
   'html',
   'commitThenDrop',
 ];
-const MAX_API_KEYS = 20;
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
-/** How many requests and pushes are remembered, so that a run of days stays small. */
+/** A run of days stays small. */
 const HISTORY_LIMIT = 1000;
 /** The six days of the service's attempts take half a minute, which is enough for a receiver that restarts. */
 const RETRY_SPEED = 16_000;
 const MAX_ATTEMPTS = 20;
 const CONCURRENT_PUSHES = 4;
-/** How long a push may still take to end after Ctrl-C. */
+/** A push may still take this long to end after Ctrl-C. */
 const STOP_GRACE_MS = 1000;
 
-export function addFake(program: Command, { terminal, end }: Context): void {
+export function addFake(program: Command, { terminal }: Context): void {
   const command = program.command('fake').description('serve a fake service, to try all of this');
   addListenFlags(command, 4010)
     .option('--play <name>', PLAYS.join(', '), repeatable(parsePlay))
@@ -85,7 +77,7 @@ export function addFake(program: Command, { terminal, end }: Context): void {
     .addOption(secretOption('--webhook-secret <s>', 'sent with them'))
     .option('--duplicates <n>', 'send each push this many times more', wholeNumber('duplicates', 100), 0)
     .option('--shuffle', 'send waiting pushes in another order')
-    .option('--api-key <key>', `accept this key only; up to ${MAX_API_KEYS} times`, parseApiKeys)
+    .option('--api-key <key>', 'accept this key only; up to 20 times', repeatable(parseApiKey))
     .option('--seed <text>', 'decides every id', '1')
     .addHelpText(
       'after',
@@ -93,15 +85,11 @@ export function addFake(program: Command, { terminal, end }: Context): void {
 Plays take turns; "delivered" is the default, in 77 seconds with --speed 3600.
 Kinds of failures: ${FAILURE_KINDS.join(', ')}.`,
     )
-    .action(async (flags: FakeFlags) => {
-      end(await serveFake(flags, terminal));
-    });
+    .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
 
-function parseApiKeys(text: string, earlier: readonly string[] = []): readonly string[] {
-  const keys = [...earlier, parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key')];
-  if (keys.length <= MAX_API_KEYS) return keys;
-  throw new CommandError(`Expected \`--api-key\` at most ${MAX_API_KEYS} times, got ${keys.length}`);
+function parseApiKey(text: string): string {
+  return parseSecret('api-key', text) ?? rejectFlag('api-key', 'a key');
 }
 
 function parsePlay(text: string): Play {
@@ -119,7 +107,6 @@ function parseWebhookUrl(text: string): string {
   return rejectFlag('webhook-url', 'an http or https URL without a user name');
 }
 
-/** Parses the endpoint at the start of a flag; `all` means every endpoint. */
 function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
   const client = new TrackingClient({ baseUrl: 'https://tracking.test', apiKey: 'any' });
   // Sound: `rateLimits` has one key for each endpoint, and no other.
@@ -141,10 +128,11 @@ function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>>
 function parseFailure(text: string) {
   const parts = text.split(':');
   const [endpoint = '', what = '', count = '1', ...rest] = parts.length === 1 ? ['all', text] : parts;
-  const rule = `[ENDPOINT:]WHAT[:TIMES], where WHAT is a status from 400 to 599 or ${FAILURE_KINDS.join(', ')}`;
   const kind = FAILURE_KINDS.find((name) => name === what);
-  if (rest.length > 0 || (kind === undefined && !/^[45]\d\d$/.test(what)))
-    return rejectFlag('fail', rule, text);
+  if (rest.length > 0 || (kind === undefined && !/^[45]\d\d$/.test(what))) {
+    const kinds = FAILURE_KINDS.join(', ');
+    rejectFlag('fail', `[ENDPOINT:]WHAT[:TIMES], where WHAT is a status from 400 to 599 or ${kinds}`, text);
+  }
   const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
   const times = count === 'all' ? Number.POSITIVE_INFINITY : wholeNumber('fail', MAX_COUNT)(count);
   const failure = kind === undefined ? { status: Number(what), times } : { kind, times };
@@ -152,7 +140,7 @@ function parseFailure(text: string) {
 }
 
 /** Serves a fake tracking service over HTTP until Ctrl-C. */
-async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<number> {
+async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<void> {
   const { host, port, apiKey, play = ['delivered'], speed, seed, quota, limit = [], webhookUrl } = flags;
   const { colours } = terminal;
   const fake = createFakeTrackingService({
@@ -190,10 +178,8 @@ async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<number> 
   await server.close();
   await Promise.race([stopSender(), sleep(STOP_GRACE_MS)]);
   terminal.print('Stopped.');
-  return EXIT.done;
 }
 
-/** Formats the settings that a person needs to use the fake, ready to copy. */
 export function formatGreeting(url: string, flags: FakeFlags, colours: Colours): string {
   const { apiKey = [], webhookUrl, webhookSecret, speed } = flags;
   const plays = (flags.play ?? ['delivered']).filter((name) => name !== 'none');
@@ -221,7 +207,6 @@ function formatStatus(status: number | null, isGood: boolean, colours: Colours):
   return (status < 500 ? colours.yellow : colours.red)(String(status));
 }
 
-/** Formats a log line; `what` is padded to the longest method of an endpoint. */
 function formatLine(atMs: number, what: string, text: string, end: string, colours: Colours): string {
   return `${formatClock(atMs, colours)} ${colours.bold(what.padEnd(6))} ${text} ${colours.dim('→')} ${end}`;
 }
@@ -233,7 +218,6 @@ function describeBody(body: unknown): string | undefined {
   return typeof number === 'string' && /^[\w\-/.]{1,50}$/.test(number) ? number : undefined;
 }
 
-/** Formats a request as a line; a rejected one says why. */
 export function formatRequest(request: RecordedRequest, colours: Colours): string {
   const { method, path, query, body, receivedAtMs, status, failure, error } = request;
   const search = new URLSearchParams(query).toString();
@@ -252,7 +236,6 @@ function describePush({ item }: QueuedPush): string {
   return item.events.length > 1 ? `${text} (${item.events.length} events)` : text;
 }
 
-/** Formats a webhook as a line; a refused one says which attempt it was. */
 export function formatPush(
   { status, succeeded, attempt }: SentWebhook,
   pushes: readonly QueuedPush[],

@@ -3,7 +3,6 @@ import { ConfigurationError, type Logger, type TrackerInput, TrackingClient } fr
 import { CommandError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** The program's part in each subcommand. */
 export interface Context {
   readonly terminal: Terminal;
   /** Prints the warnings of a client. */
@@ -12,7 +11,6 @@ export interface Context {
   readonly end: (exitCode: number) => void;
 }
 
-/** The flags of every command that calls the service. */
 export interface ServiceFlags {
   readonly baseUrl?: string;
   readonly apiKey?: string;
@@ -20,7 +18,6 @@ export interface ServiceFlags {
   readonly json?: boolean;
 }
 
-/** Adds the flags of a command that calls the service. */
 export function addServiceFlags(command: Command): Command {
   return command
     .option('--json', 'print JSON, one value a line')
@@ -36,20 +33,17 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
   if (!baseUrl)
     throw new CommandError(`Set TRACKING_BASE_URL to the service's URL, or give --base-url. ${advice}`);
   if (!apiKey) throw new CommandError(`Set TRACKING_API_KEY to your API key. ${advice}`);
-  const isAllowed = /^(1|true|yes)$/i.test(process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '');
-  const allowInsecureHttp = flags.allowInsecureHttp ?? isAllowed;
+  const variable = process.env['TRACKING_ALLOW_INSECURE_HTTP'] ?? '';
+  const allowInsecureHttp = flags.allowInsecureHttp ?? /^(1|true|yes)$/i.test(variable);
   try {
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
   } catch (error) {
-    if (error instanceof ConfigurationError) throw new CommandError(nameFlags(error.message));
-    throw error;
+    if (!(error instanceof ConfigurationError)) throw error;
+    // The user knows flags, so `baseUrl` becomes `--base-url`.
+    const toFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const names = /`(baseUrl|apiKey|allowInsecureHttp)`/g;
+    throw new CommandError(error.message.replace(names, (_, name) => `\`--${toFlag(name)}\``));
   }
-}
-
-/** Names the client's options as the flags that set them: `baseUrl` is `--base-url`. */
-function nameFlags(message: string): string {
-  const toFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  return message.replace(/`(baseUrl|apiKey|allowInsecureHttp)`/g, (_, name) => `\`--${toFlag(name)}\``);
 }
 
 /** Creates a client's logger that shows each message as one line. */
@@ -70,7 +64,6 @@ export interface ShipmentFlags extends ServiceFlags {
   readonly postCode?: string;
 }
 
-/** Adds the flags of a command about a tracking number. */
 export function addShipmentFlags(command: Command): Command {
   command
     .option('--courier <code>', 'courier code; up to three times', repeatable(String))
@@ -102,7 +95,6 @@ export function repeatable<Value>(parse: (text: string) => Value) {
   return (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)];
 }
 
-/** Creates the parser of a flag that is a whole number. */
 export function wholeNumber(flag: string, max: number) {
   return (text: string): number => {
     if (/^\d{1,7}$/.test(text) && Number(text) <= max) return Number(text);
@@ -116,7 +108,6 @@ export function parseSecret(flag: string, text: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(text) ? text : rejectFlag(flag, 'visible ASCII characters without spaces');
 }
 
-/** Creates the flag for the secret of webhooks. */
 export function secretOption(flags: string, description: string): Option {
   const option = new Option(flags, description).env('TRACKING_WEBHOOK_SECRET');
   return option.argParser((text) => parseSecret(option.name(), text));
@@ -127,7 +118,6 @@ function parseHost(text: string): string {
   return /^[\w.:-]+$/.test(text) ? text : rejectFlag('host', 'an address or a host name', text);
 }
 
-/** Adds the flags of a command that listens. */
 export function addListenFlags(command: Command, port: number): Command {
   return command
     .option('-p, --port <number>', 'port; 0 for any free one', wholeNumber('port', 65_535), port)

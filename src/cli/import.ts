@@ -15,9 +15,7 @@ import { CommandError, EXIT, formatReason, OutputError, type Terminal } from './
 import { plain } from './text.ts';
 
 interface ImportFlags extends ServiceFlags {
-  /** File for the rows that fail. Default: beside the file, with the time of the run in its name. */
   readonly failures?: string;
-  /** True to replace a file of failures that exists. */
   readonly overwrite?: boolean;
   readonly delimiter?: string;
   readonly encoding?: string;
@@ -30,9 +28,7 @@ const FIELDS: readonly string[] = [
   'recipientName',
 ];
 const FIELD_BY_NAME = new Map(FIELDS.map((name) => [normalizeName(name), name]));
-/** The longest list of names that a message shows. */
 const MAX_NAMES_LENGTH = 200;
-/** How many reasons the summary shows. */
 const MAX_REASONS = 5;
 
 const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string])[] = [
@@ -63,7 +59,6 @@ ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
   });
 }
 
-/** Parses the character between two fields. */
 function parseDelimiter(text: string): string {
   const delimiter = text === 'tab' ? '\t' : text;
   if (delimiter.length === 1 && !/["\r\n]/.test(delimiter)) return delimiter;
@@ -113,10 +108,8 @@ function resolveFields(columns: readonly string[], fileName: string): readonly (
   if (twice !== undefined)
     throw new CommandError(`Expected each column of ${fileName} once, got ${plain(twice)} twice`);
   if (!fields.includes('trackingNumber')) {
-    const got = plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH);
-    throw new CommandError(
-      `Expected ${fileName} to have a column trackingNumber in its first line, got ${got}`,
-    );
+    const rule = `Expected ${fileName} to have a column trackingNumber in its first line`;
+    throw new CommandError(`${rule}, got ${plain(columns.join(', ')).slice(0, MAX_NAMES_LENGTH)}`);
   }
   return fields;
 }
@@ -130,32 +123,23 @@ function buildRowInput(cells: readonly string[], fields: readonly (string | unde
   const {
     trackingNumber = '',
     courierCode,
-    recipientEmail,
-    recipientName,
+    recipientEmail: email,
+    recipientName: name,
     ...texts
   } = Object.fromEntries(named);
-  const recipient = {
-    ...(recipientEmail !== undefined && { email: recipientEmail }),
-    ...(recipientName !== undefined && { name: recipientName }),
-  };
-  return {
-    ...texts,
-    trackingNumber,
-    ...(courierCode !== undefined && { courierCode: courierCode.split(/[\s;|]+/) }),
-    ...(Object.keys(recipient).length > 0 && { recipient }),
-  };
+  const recipient = email === undefined && name === undefined ? undefined : { email, name };
+  return { ...texts, trackingNumber, courierCode: courierCode?.split(/[\s;|]+/), recipient };
 }
 
-/** Returns a path beside the file, or in the current folder for a pipe. */
+/** Returns a path beside the file, or in the current folder for a pipe. Its milliseconds let a stopped run start again at once. */
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
-  // Swedish dates are ISO 8601, in local time.
   const now = new Date();
-  const digits = now.toLocaleString('sv').replace(/\D/g, '');
-  // A run that is stopped and started again at once must not meet its own file.
+  // Swedish dates are ISO 8601, in local time.
+  const time = now.toLocaleString('sv').replace(/[-:]/g, '').replace(' ', '-');
   const milliseconds = String(now.getMilliseconds()).padStart(3, '0');
   const isNamed = identity.isFile() && !isStandardInput(path);
   const stem = isNamed ? join(dirname(path), basename(path, extname(path))) : 'import';
-  return `${stem}.failures-${digits.slice(0, 8)}-${digits.slice(8)}-${milliseconds}.csv`;
+  return `${stem}.failures-${time}-${milliseconds}.csv`;
 }
 
 /** Sends the rows of one file, and prints a summary. */
@@ -168,7 +152,6 @@ async function importRows(
   terminal: Terminal,
 ): Promise<number> {
   const { signal } = terminal;
-  /** Rows whose outcome is not known yet, by their place in the file. */
   const rows = new Map<number, Row>();
   const inputs = async function* () {
     let index = 0;
@@ -178,7 +161,7 @@ async function importRows(
       yield buildRowInput(row.cells, fields);
     }
   };
-  const bar = createProgressBar(terminal);
+  const bar = terminal.stderr.isTTY ? createProgressBar(terminal.stderr) : undefined;
   bar?.start(input.total, 0, { created: 0 });
   const run = client.trackers.createMany(inputs(), {
     signal,
@@ -237,16 +220,13 @@ function formatSummary(
   return lines;
 }
 
-function describeOutcome({ input, status, tracker, errors }: BulkOutcome, line: number) {
+function describeOutcome({ input, status, tracker, errors = [] }: BulkOutcome, line: number) {
   const { trackingNumber } = input;
-  return { line, status, trackingNumber, trackerId: tracker?.trackerId ?? null, errors: errors ?? [] };
+  return { line, status, trackingNumber, trackerId: tracker?.trackerId ?? null, errors };
 }
 
-function createProgressBar({ stderr }: Terminal): cliProgress.SingleBar | undefined {
-  if (!stderr.isTTY) return undefined;
+function createProgressBar(stream: NodeJS.WritableStream): cliProgress.SingleBar {
   const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
-  return new cliProgress.SingleBar(
-    { format, stream: stderr, clearOnComplete: true },
-    cliProgress.Presets.shades_classic,
-  );
+  const options = { format, stream, clearOnComplete: true };
+  return new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Tracker, TrackingClient } from 'tracking-client';
+import type { Courier, Tracker } from 'tracking-client';
 import { addServiceFlags, type Context, createClient, type ServiceFlags, wholeNumber } from './flags.ts';
 import { EXIT, type Terminal } from './terminal.ts';
 import { formatTable, formatTime, plain } from './text.ts';
@@ -14,42 +14,34 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 const MAX_PAGE_SIZE = 500;
 
-export function addList(program: Command, { terminal, logger, end }: Context): void {
+/** Adds `list`, which prints the trackers of the account. */
+export function addList(program: Command, { terminal, logger }: Context): void {
   const command = program
     .command('list')
     .description('list the trackers of the account, newest first')
     .option('--tracked', 'only those that are still tracked')
     .option('--limit <number>', 'how many at most (default: 100)', wholeNumber('limit', MAX_LIMIT));
   addServiceFlags(command).action(async (flags: ListFlags) => {
-    end(await printTrackers(createClient(flags, logger), flags, terminal));
+    const { limit = DEFAULT_LIMIT, tracked = false, json } = flags;
+    const found: Tracker[] = [];
+    let count = 0;
+    let hasMore = false;
+    // A filter may skip any number of trackers, so it reads the largest pages.
+    const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
+    const { trackers } = createClient(flags, logger);
+    for await (const tracker of trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal })) {
+      if (tracked && !tracker.isTracked) continue;
+      hasMore = count >= limit;
+      if (hasMore) break;
+      count += 1;
+      if (json) terminal.printJson(tracker);
+      else found.push(tracker);
+    }
+    if (found.length > 0) terminal.print(formatTrackers(found, terminal));
+    if (count === 0)
+      terminal.warn(tracked ? 'The service tracks none of your trackers' : 'There are no trackers');
+    if (hasMore) terminal.warn(`The newest ${limit}; --limit shows more`);
   });
-}
-
-/** Prints the trackers of the account, newest first. */
-async function printTrackers(
-  client: TrackingClient,
-  { limit = DEFAULT_LIMIT, tracked = false, json }: ListFlags,
-  terminal: Terminal,
-): Promise<number> {
-  const found: Tracker[] = [];
-  let count = 0;
-  let hasMore = false;
-  // A filter may skip any number of trackers, so it reads the largest pages.
-  const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
-  const all = client.trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal });
-  for await (const tracker of all) {
-    if (tracked && !tracker.isTracked) continue;
-    hasMore = count >= limit;
-    if (hasMore) break;
-    count += 1;
-    if (json) terminal.printJson(tracker);
-    else found.push(tracker);
-  }
-  if (found.length > 0) terminal.print(formatTrackers(found, terminal));
-  if (count === 0)
-    terminal.warn(tracked ? 'The service tracks none of your trackers' : 'There are no trackers');
-  if (hasMore) terminal.warn(`The newest ${limit}; --limit shows more`);
-  return EXIT.done;
 }
 
 function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): string {
@@ -63,8 +55,30 @@ function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): st
   ]);
   const head = ['Number', 'State', 'Created', 'Id', 'Client id'];
   const width = rows.some((cells) => cells.at(-1) !== '') ? head.length : head.length - 1;
-  return formatTable(
-    head.slice(0, width),
-    rows.map((cells) => cells.slice(0, width)),
-  );
+  const cut = (cells: readonly string[]) => cells.slice(0, width);
+  return formatTable(cut(head), rows.map(cut));
+}
+
+/** Adds `couriers`, which prints the couriers whose code, name or country contains a text. */
+export function addCouriers(program: Command, { terminal, logger, end }: Context): void {
+  const command = program
+    .command('couriers [text]')
+    .description('list couriers: all, or those that contain a text');
+  addServiceFlags(command).action(async (text: string | undefined, flags: ServiceFlags) => {
+    const wanted = (text ?? '').toLowerCase();
+    const couriers = await createClient(flags, logger).couriers.list({ signal: terminal.signal });
+    const found = couriers.filter(({ courierCode, courierName, countryCode }) =>
+      [courierCode, courierName, countryCode].some((value) => value?.toLowerCase().includes(wanted)),
+    );
+    if (found.length === 0) {
+      terminal.warn(`No courier has ${JSON.stringify(plain(text ?? ''))} in its code, name or country`);
+      end(EXIT.noResults);
+    } else if (flags.json) for (const courier of found) terminal.printJson(courier);
+    else terminal.print(formatTable(['Code', 'Name', 'Country', 'Needs'], found.map(formatCourier)));
+  });
+}
+
+function formatCourier({ courierCode, courierName, countryCode, requiredFields, isDeprecated }: Courier) {
+  const needs = [...(requiredFields ?? []), ...(isDeprecated ? ['(deprecated)'] : [])].join(', ');
+  return [courierCode, courierName ?? '', countryCode ?? '', needs].map(plain);
 }

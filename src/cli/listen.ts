@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import { createWebhookHandler, toNodeHandler, type WebhookTracker } from 'tracking-client/webhooks';
 import { addListenFlags, type Context, secretOption } from './flags.ts';
-import { EXIT, explainListenFailure, formatReason, type Terminal, untilAborted } from './terminal.ts';
+import { explainListenFailure, formatReason, type Terminal, untilAborted } from './terminal.ts';
 import { formatClock, formatEvent, formatMilestone, plain } from './text.ts';
 
 interface ListenFlags {
@@ -16,19 +16,17 @@ interface ListenFlags {
 /** How long a webhook under way may take to end when the command stops. */
 const STOP_GRACE_MS = 2000;
 
-export function addListen(program: Command, { terminal, end }: Context): void {
+export function addListen(program: Command, { terminal }: Context): void {
   const command = program.command('listen').description('receive webhooks and print them');
   addListenFlags(command, 3000)
     .addOption(secretOption('--secret <secret>', 'better set as a variable'))
     .option('--json', 'print JSON, one value a line')
-    .action(async (flags: ListenFlags) => {
-      end(await listen(flags, terminal));
-    });
+    .action((flags: ListenFlags) => listen(flags, terminal));
 }
 
 /** Receives webhooks and prints each event once, until Ctrl-C. */
-async function listen({ host, port, secret, json }: ListenFlags, terminal: Terminal): Promise<number> {
-  const { colours, signal } = terminal;
+async function listen({ host, port, secret, json }: ListenFlags, terminal: Terminal): Promise<void> {
+  const { colours } = terminal;
   const time = () => formatClock(Date.now(), colours);
   const show = ({ trackingNumber, trackerId }: WebhookTracker, text: string, value: object) => {
     if (json) return terminal.printJson({ trackingNumber, trackerId, ...value });
@@ -64,13 +62,10 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/webhooks`;
   if (json) terminal.printJson({ listening: url });
   else terminal.print(`Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops it.')}`);
-  if (secret === undefined)
-    terminal.warn(
-      'Without a secret, whoever reaches this URL is believed; TRACKING_WEBHOOK_SECRET sets one.',
-    );
-  await untilAborted(signal);
+  const advice = 'Without a secret, whoever reaches this URL is believed; TRACKING_WEBHOOK_SECRET sets one.';
+  if (secret === undefined) terminal.warn(advice);
+  await untilAborted(terminal.signal);
   await handler.close({ timeoutMs: STOP_GRACE_MS });
   server.close();
   server.closeAllConnections();
-  return EXIT.done;
 }

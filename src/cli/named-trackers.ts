@@ -19,19 +19,15 @@ interface NamedTrackersFlags extends ServiceFlags {
   readonly by: (typeof NAMES)[number];
 }
 
-/** Acts on one tracker; returns a value for programs and a line for people. */
+/** Returns a value for programs and a line for people. */
 type Action = (
   client: TrackingClient,
   id: string,
   options: TrackerRequestOptions,
 ) => Promise<{ readonly value: unknown; readonly text: string }>;
 
-/**
- * Makes a command act on the trackers that its arguments name, one after the other. Each prints one line; one that fails
- * does not stop the others.
- */
-export function addNamedTrackersAction(command: Command, context: Context, act: Action): void {
-  const { terminal, logger, end } = context;
+/** Makes a command act on the trackers that its arguments name, one after the other. A failing one does not stop the others. */
+function addAction(command: Command, { terminal, logger, end }: Context, act: Action): void {
   command.addOption(new Option('--by <name>', 'how trackers are named').choices(NAMES).default('id'));
   addServiceFlags(command).action(async (names: string[], flags: NamedTrackersFlags) => {
     const client = createClient(flags, logger);
@@ -52,6 +48,28 @@ export function addNamedTrackersAction(command: Command, context: Context, act: 
         end(EXIT.failed);
       }
     }
+  });
+}
+
+/** Adds `stop`, which also frees the client ids of the trackers. */
+export function addStop(program: Command, context: Context): void {
+  const command = program.command('stop <trackers...>').description('stop tracking shipments, for good');
+  const { colours } = context.terminal;
+  addAction(command, context, async ({ trackers }, id, options) => {
+    const tracker = await trackers.update(id, { isSubscribed: false }, options);
+    const number = colours.bold(plain(tracker.trackingNumber));
+    return { value: tracker, text: `${number}  no longer tracked  ${colours.dim(plain(tracker.trackerId))}` };
+  });
+}
+
+export function addResend(program: Command, context: Context): void {
+  const command = program.command('resend <trackers...>').description('have webhooks sent again');
+  addAction(command, context, async ({ trackers }, id, options) => {
+    const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
+    const events =
+      totalResent === null ? 'its events' : `${totalResent} event${totalResent === 1 ? '' : 's'}`;
+    const text = `${context.terminal.colours.bold(plain(id))}  ${events} will be sent again`;
+    return { value: { id, totalResent }, text };
   });
 }
 

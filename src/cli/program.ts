@@ -1,13 +1,11 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError, RequestValidationError, TrackingError, VERSION } from 'tracking-client';
-import { addCouriers } from './couriers.ts';
 import { addFake } from './fake.ts';
 import { createLogger } from './flags.ts';
 import { addImport } from './import.ts';
-import { addList } from './list.ts';
+import { addCouriers, addList } from './list.ts';
 import { addListen } from './listen.ts';
-import { addResend } from './resend.ts';
-import { addStop } from './stop.ts';
+import { addResend, addStop } from './named-trackers.ts';
 import { CommandError, EXIT, OutputError, type Terminal } from './terminal.ts';
 import { plain } from './text.ts';
 import { addTrack } from './track.ts';
@@ -16,7 +14,7 @@ import { addWatch } from './watch.ts';
 /** Adds a subcommand each, in the order of the help. */
 const ADDERS = [addTrack, addWatch, addImport, addList, addStop, addResend, addCouriers, addListen, addFake];
 
-/** Creates the command with all of its subcommands; the one that runs calls `end` with its exit code. */
+/** Creates the command; the subcommand that runs calls `end` when its exit code is not 0. */
 export function createProgram(terminal: Terminal, end: (exitCode: number) => void): Command {
   const program = new Command('tracking-client')
     .description('track shipments from a terminal')
@@ -44,16 +42,16 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
 
 /** Runs a command line and returns its exit code; a failure is one line on stderr. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
-  let exitCode: number = EXIT.done;
-  const program = createProgram(terminal, (code) => {
-    exitCode = code;
-  });
   const fail = (message: string, code: number) => {
     terminal.stderr.write(`tracking-client: ${plain(message)}\n`);
     return code;
   };
+  let exitCode: number = EXIT.done;
+  const end = (code: number) => {
+    exitCode = code;
+  };
   try {
-    await program.parseAsync([...args], { from: 'user' });
+    await createProgram(terminal, end).parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {

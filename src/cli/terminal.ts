@@ -2,12 +2,10 @@ import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 import pc from 'picocolors';
 
-/** Functions that colour text, or leave it as it is. */
 export type Colours = ReturnType<typeof pc.createColors>;
 
 type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'rows' | 'columns'>>;
 
-/** Prints the output of a command, and tells when the command has to end. */
 export class Terminal {
   /** Gets the result; it may be a pipe. */
   readonly stdout: OutputStream;
@@ -84,12 +82,10 @@ export function formatReason(error: unknown): string {
   return code === undefined ? error.message : `${reason} (${code})`;
 }
 
-/** Resolves when the command is told to end. */
 export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
-/** Explains why a port could not be listened on. */
 export function explainListenFailure(error: unknown, host: string, port: number): CommandError {
   const reason = `Could not listen on port ${port} of ${host}: ${formatReason(error)}`;
   return new CommandError(`${reason}; choose another with --port`, EXIT.failed);

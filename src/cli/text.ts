@@ -12,10 +12,6 @@ export function plain(text: string): string {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-function twoDigits(count: number): string {
-  return String(count).padStart(2, '0');
-}
-
 /** Formats the time of an event as its local clock showed it: `19 Nov 16:33`, or `19 Nov 2025` in another year. */
 export function formatTime(occurrenceDatetime: string | null | undefined): string {
   const occurrence = parseOccurrenceDatetime(occurrenceDatetime ?? '');
@@ -25,10 +21,10 @@ export function formatTime(occurrenceDatetime: string | null | undefined): strin
   if (year !== new Date().getFullYear()) return `${date} ${year}`;
   if (occurrence.kind === 'date') return date;
   const minutes = Math.floor(occurrence.timeMs / 60_000);
-  return `${date} ${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`;
+  const parts = [Math.floor(minutes / 60), minutes % 60];
+  return `${date} ${parts.map((part) => String(part).padStart(2, '0')).join(':')}`;
 }
 
-/** Formats an instant as a time of day, for a log line. */
 export function formatClock(atMs: number, colours: Colours): string {
   return colours.dim(new Date(atMs).toTimeString().slice(0, 8));
 }
@@ -48,7 +44,6 @@ export function formatEvent(event: Omit<TrackingEvent, 'eventId'>, colours: Colo
   return location ? `${text} ${colours.dim(`· ${plain(location)}`)}` : text;
 }
 
-/** Formats an event as a line of a timeline. */
 export function formatTimelineLine(event: TrackingEvent, colours: Colours): string {
   const { statusMilestone, occurrenceDatetime } = event;
   const mark = statusMilestone === 'delivered' ? colours.green('●') : colours.cyan('○');

@@ -69,6 +69,11 @@ describe('the command', () => {
     });
   });
 
+  it('more API keys than a fake takes → one sentence, exit code 2', async () => {
+    const { exitCode, stderr } = await runLine(`fake${' --api-key k'.repeat(21)}`);
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/^tracking-client: .*1 to 20 keys.*\n$/)]);
+  });
+
   it('no base URL → one sentence, exit code 2', async () => {
     setEnvironment('', 'a-key');
     const { exitCode, stderr } = await runLine('track RR123456785CN');
