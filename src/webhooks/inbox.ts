@@ -7,7 +7,6 @@ import type { WebhookMessage } from '../schemas/webhook.ts';
 import { buildItemError, getField, type ParsedWebhook, parseWebhook } from './parse.ts';
 import {
   checkCallbacks,
-  checkedCallbacks,
   type EventCallback,
   type InboxSettings,
   type ProcessOptions,
@@ -22,7 +21,6 @@ import {
 import {
   applyClaim,
   buildReport,
-  type CallUnderWay,
   callWithTimeout,
   checkClaims,
   getItems,
@@ -37,11 +35,9 @@ import {
   withTimeLimit,
 } from './work.ts';
 
-/** Limit of one call of a store: longer than two statements of 2 s, since a batched call waits for one other statement. */
+/** Longer than two statements of 2 s, since a batched call waits for one other statement. */
 const STORE_TIMEOUT_MS = 4_500;
-/** The pauses before busy keys are claimed again; the last one repeats. */
 const BUSY_PAUSES_MS = [50, 100, 200, 400];
-/** For this long after its first failure a commit is tried again. */
 const COMMIT_TRIES_MS = 10_000;
 const COMMIT_PAUSES_MS = [50, 100, 200, 400, 800, 1_600];
 
@@ -67,16 +63,6 @@ export class WebhookInbox implements WebhookProcessor {
     this.#settings = resolveInboxOptions(options);
   }
 
-  /**
-   * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the others; its events are
-   * released for a redelivery.
-   *
-   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
-   * @param callbacks - a function for every new event, or `WebhookCallbacks`
-   * @param options - see `ProcessOptions`
-   * @returns the report; only after the outcomes `done` and `rejected` is nothing left to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
-   */
   async process(
     payload: unknown,
     callbacks: EventCallback | WebhookCallbacks,
@@ -95,30 +81,21 @@ export class WebhookInbox implements WebhookProcessor {
   }
 }
 
-/** Runs jobs until `giveUpAt` on the clock of `performance.now`, and gives every item its outcome. */
-export type JobRunner<Extra extends object> = (
-  jobs: readonly Job<Extra>[],
-  giveUpAt: number,
-  signal: AbortSignal | undefined,
-) => Promise<void>;
-
 const processOptions = z.strictObject({
-  busyTimeoutMs: delayOption.optional(),
+  busyTimeoutMs: delayOption.default(8_000),
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
-/** Processes a webhook for every kind of inbox. `runJobs` makes sure that each event is handled once. */
+/** Processes a webhook for every kind of inbox; `runJobs` gives every item its outcome, until `giveUpAt` of `performance.now`. */
 export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
   payload: unknown,
   callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
   options: ProcessOptions,
-  runJobs: JobRunner<Extra>,
+  runJobs: (jobs: readonly Job<Extra>[], giveUpAt: number, signal: AbortSignal | undefined) => Promise<void>,
 ): Promise<WebhookReport> {
-  // A webhook handler builds both itself, so they are not checked for every webhook.
-  const isOurs = typeof callbacks === 'object' && checkedCallbacks.has(callbacks);
-  const checked = isOurs ? callbacks : checkCallbacks(callbacks);
-  const { busyTimeoutMs = 8_000, signal } = isOurs ? options : checkOptions(processOptions, options);
+  const checked = checkCallbacks(callbacks);
+  const { busyTimeoutMs, signal } = checkOptions(processOptions, options);
   const giveUpAt = performance.now() + busyTimeoutMs;
   const parsed = parseWebhook(payload);
   reportIssues(settings, parsed);
@@ -135,7 +112,6 @@ export async function processWebhook<Extra extends object>(
   return buildReport(jobs, { ...parsed, ...told, others: others.length });
 }
 
-/** True if the store failed for one of the items. */
 export function isStoreDown(items: readonly WorkItem[]): boolean {
   return items.some(({ state }) => state === 'unavailable');
 }
@@ -149,7 +125,6 @@ function reportIssues({ onError, knownMismatches }: InboxSettings<never>, parsed
   }
 }
 
-/** Calls `onOther`, whose messages are not deduplicated. */
 async function tellOthers(
   { callbackTimeoutMs, onError }: InboxSettings<never>,
   onOther: WebhookCallbacks['onOther'],
@@ -183,7 +158,7 @@ class Round {
   #claimedAt = 0;
   /** Handled items that the store does not know yet. */
   readonly #uncommitted = new Set<WorkItem>();
-  #callUnderWay: CallUnderWay | undefined;
+  #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #renewal: Promise<void> | undefined;
 
@@ -259,8 +234,8 @@ class Round {
 
   async #call(items: readonly WorkItem[], callback: Parameters<typeof callWithTimeout>[1]): Promise<void> {
     try {
-      await callWithTimeout(items, callback, this.#settings.callbackTimeoutMs, this.#signal, (call) => {
-        this.#callUnderWay = call;
+      await callWithTimeout(items, callback, this.#settings.callbackTimeoutMs, this.#signal, (controller) => {
+        this.#callUnderWay = { items, controller };
       });
     } finally {
       this.#callUnderWay = undefined;
@@ -273,7 +248,7 @@ class Round {
     for (const item of items) this.#uncommitted.add(item);
   }
 
-  /** Claims items, and applies the result to those that still pass `takesClaim` when it arrives. */
+  /** Items that got their outcome while the claim was under way no longer pass `takesClaim`, and keep it. */
   async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
@@ -289,7 +264,7 @@ class Round {
     }
   }
 
-  /** Extends the leases of items that are claimed, or handled and not committed. An item that gets its outcome meanwhile keeps it. */
+  /** Handled items stay leased until they are committed. */
   async #renew(): Promise<void> {
     const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
     if (items.length > 0) await this.#claim(items, isClaimed);
@@ -344,7 +319,7 @@ class Round {
     }
   }
 
-  /** Commits the handled items; resolves to false when the store fails. */
+  /** Resolves to false when the store fails. */
   async #commit(): Promise<boolean> {
     const items = [...this.#uncommitted];
     if (items.length === 0) return true;

@@ -20,39 +20,27 @@ const DEFAULT_RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** The context of every callback that handles events. */
 export interface CallbackContext {
-  /** The number of this attempt, from 1, over all receivers and redeliveries. */
+  /** Counts from 1, over all receivers and redeliveries. */
   readonly attempt: number;
-  /** Aborts when the callback took too long, when another receiver took the work over, or on a forced shutdown. */
+  /** Aborts when the callback took too long, another receiver took the work over, or a shutdown is forced. */
   readonly signal: AbortSignal;
 }
 
 /** The second argument of `onEvent`. */
 export interface EventContext extends CallbackContext {
-  /** The message that brought the event: tracker, shipment, and all events of the push. */
+  /** Brought the event, with tracker, shipment, and all events of the push. */
   readonly message: EventsMessage;
   /** The key under which the event is remembered; a good idempotency key for your own writes. */
   readonly key: string;
 }
 
-/** The second argument of `onEvents`. */
-export interface EventsContext extends CallbackContext {
-  /** The keys under which the message's new events are remembered, in the order of its `events`. */
-  readonly keys: readonly string[];
-}
-
-/** The second argument of `onProofOfDelivery`. */
-export interface ProofOfDeliveryContext extends CallbackContext {
-  /** The key under which the proof of delivery is remembered. */
-  readonly key: string;
-}
-
 /** The second argument of `onDeadLetter`. */
 export interface DeadLetterContext extends CallbackContext {
-  /** The message that brought the event. */
+  /** Brought the event, or is the proof of delivery itself. */
   readonly message: EventsMessage | ProofOfDelivery;
   /** The key under which the event is remembered. */
   readonly key: string;
-  /** The error of the last attempt; any value can be thrown. */
+  /** What the last attempt threw. */
   readonly error: unknown;
 }
 
@@ -62,48 +50,50 @@ export type EventCallback<Extra extends object = object> = (
   context: EventContext & Extra,
 ) => unknown;
 
-/**
- * Functions that handle a webhook; each may return a promise. `Extra` is what an inbox adds to the context.
- * Give `onEvent` or `onEvents`, not both.
- */
+/** Takes an event that keeps failing; undefined stands for a proof of delivery. */
+export type DeadLetterCallback<Extra extends object = object> = (
+  event: WebhookEvent | undefined,
+  context: DeadLetterContext & Extra,
+) => unknown;
+
+/** Functions that handle a webhook and may return promises: `onEvent` or `onEvents`, and others. `Extra` is what an inbox adds to the context. */
 export interface WebhookCallbacks<Extra extends object = object> {
   /** Called once for every new event, oldest first. Default: none. */
   readonly onEvent?: EventCallback<Extra> | undefined;
-  /** Called once for every message that has new events, with `events` cut down to these, oldest first. Default: none. */
-  readonly onEvents?: ((message: EventsMessage, context: EventsContext & Extra) => unknown) | undefined;
+  /** Called once for every message with new events; `events` holds only these, oldest first, and `keys` their keys. Default: none. */
+  readonly onEvents?:
+    | ((
+        message: EventsMessage,
+        context: CallbackContext & { readonly keys: readonly string[] } & Extra,
+      ) => unknown)
+    | undefined;
   /** Called once for every new proof of delivery. Default: none. */
   readonly onProofOfDelivery?:
-    | ((proofOfDelivery: ProofOfDelivery, context: ProofOfDeliveryContext & Extra) => unknown)
+    | ((proof: ProofOfDelivery, context: CallbackContext & { readonly key: string } & Extra) => unknown)
     | undefined;
-  /**
-   * Called for messages of unknown topics, messages without events, and messages that no other callback wants. These
-   * are not deduplicated, so expect repeats. Default: none.
-   */
+  /** Called, without deduplication, for messages of unknown topics, without events, or that no other callback wants. Default: none. */
   readonly onOther?: ((message: WebhookMessage) => unknown) | undefined;
 }
-
-/** The operation that an error interrupted. */
-export type InboxOperation =
-  | 'claim'
-  | 'renew'
-  | 'commit'
-  | 'release'
-  | 'parse'
-  | 'callback'
-  | 'deadLetter'
-  | 'other';
 
 /** The second argument of `onError`. */
 export interface InboxErrorContext {
   /** The operation that the error interrupted. */
-  readonly operation: InboxOperation;
+  readonly operation:
+    | 'claim'
+    | 'renew'
+    | 'commit'
+    | 'release'
+    | 'parse'
+    | 'callback'
+    | 'deadLetter'
+    | 'other';
   /** The keys of the events concerned; empty for `parse` and `other`. */
   readonly keys: readonly string[];
 }
 
 /** Options of an inbox on a store; a webhook handler takes them as well. */
 export interface InboxOptions {
-  /** How long an event is leased to one receiver before another may take it, in milliseconds; renewed while work goes on. Default: 60,000. */
+  /** How long one receiver keeps an event before another may take it, in milliseconds; renewed while work goes on. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
   readonly retainMs?: number | undefined;
@@ -116,9 +106,7 @@ export interface InboxOptions {
    * Takes an event that keeps failing; the event is done once the returned promise resolves, and tried again if it rejects.
    * For a proof of delivery the event is undefined, and `context.message` is the proof. Default: none.
    */
-  readonly onDeadLetter?:
-    | ((event: WebhookEvent | undefined, context: DeadLetterContext) => unknown)
-    | undefined;
+  readonly onDeadLetter?: DeadLetterCallback | undefined;
   /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /**
@@ -157,9 +145,9 @@ export type WebhookOutcome = 'failed' | 'unavailable' | 'interrupted' | 'busy' |
 
 /** One callback that failed; its keys were released, so a redelivery tries again. */
 export interface WebhookFailure {
-  /** The keys of the events that the callback was given; empty for `onOther`. */
+  /** The keys of its events; empty for `onOther`. */
   readonly keys: readonly string[];
-  /** The error; any value can be thrown. */
+  /** What the callback threw. */
   readonly error: unknown;
 }
 
@@ -189,15 +177,15 @@ export interface WebhookReport {
   readonly rejected: readonly ItemIssues[];
 }
 
-/** Anything that takes responsibility for webhooks: a `WebhookInbox`, a `TransactionalInbox`, or one of your own. */
+/** Takes responsibility for webhooks: a `WebhookInbox`, a `TransactionalInbox`, or one of your own. */
 export interface WebhookProcessor<Extra extends object = object> {
   /**
-   * Handles the new events of a webhook body.
+   * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the others.
    *
    * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
-   * @returns the report
+   * @returns the report; only `done` and `rejected` leave nothing to redeliver
    * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
    */
   process(
@@ -207,7 +195,6 @@ export interface WebhookProcessor<Extra extends object = object> {
   ): Promise<WebhookReport>;
 }
 
-/** The schemas of callbacks; the compiler checks their parameters. */
 export const CALLBACK_OPTIONS = {
   onEvent: functionOption().optional(),
   onEvents: functionOption().optional(),
@@ -216,14 +203,7 @@ export const CALLBACK_OPTIONS = {
 } satisfies OptionShape<WebhookCallbacks>;
 const callbackOptions = z.strictObject(CALLBACK_OPTIONS);
 
-/** Callbacks that `checkCallbacks` accepted. A webhook handler checks its callbacks once, not for every webhook. */
-export const checkedCallbacks = new WeakSet<object>();
-
-/**
- * Checks callbacks; a function alone is `onEvent`.
- *
- * @throws ConfigurationError when there is none, when one is no function or has an unknown name, or when two exclude each other
- */
+/** Checks callbacks; a function alone is `onEvent`. */
 export function checkCallbacks<Extra extends object>(
   callbacks: EventCallback<Extra> | WebhookCallbacks<Extra>,
 ): WebhookCallbacks<Extra> {
@@ -242,24 +222,7 @@ export function checkCallbacks<Extra extends object>(
   if ((onEvent ?? onEvents ?? onProofOfDelivery ?? onOther) === undefined) {
     throw new ConfigurationError('Expected `onEvent` or another callback for webhooks, got none');
   }
-  const checked = { onEvent, onEvents, onProofOfDelivery, onOther };
-  checkedCallbacks.add(checked);
-  return checked;
-}
-
-/** The options that every kind of inbox has, checked and filled in; `Extra` is what it adds to the context of callbacks. */
-export interface InboxSettings<Extra extends object = object> {
-  readonly retainMs: number;
-  /** Infinity without `onDeadLetter`, because no attempt is then the last one. */
-  readonly maxAttempts: number;
-  readonly onDeadLetter:
-    | ((event: WebhookEvent | undefined, context: DeadLetterContext & Extra) => unknown)
-    | undefined;
-  readonly callbackTimeoutMs: number;
-  /** Never throws. */
-  readonly onError: (error: unknown, operation: InboxOperation, keys: readonly string[]) => void;
-  /** The fields that `onError` was told of. Once the service changes a field, every webhook breaks the schema in the same way. */
-  readonly knownMismatches: Set<string>;
+  return callbacks;
 }
 
 /** Builds the schemas of the options that every kind of inbox has. */
@@ -268,7 +231,7 @@ export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutM
     // A key forgotten before the sender gives up would let a late redelivery be handled again.
     retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
     maxAttempts: countOption(1).optional(),
-    onDeadLetter: functionOption<NonNullable<InboxSettings<Extra>['onDeadLetter']>>().optional(),
+    onDeadLetter: functionOption<DeadLetterCallback<Extra>>().optional(),
     callbackTimeoutMs: timeoutOption.default(defaultCallbackTimeoutMs),
     onError: functionOption<NonNullable<InboxOptions['onError']>>().optional(),
     // Checked by `resolveLogger`.
@@ -276,10 +239,12 @@ export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutM
   };
 }
 
-/** Completes the options that every kind of inbox has. */
+/** The options that every kind of inbox has, checked and filled in; `Extra` is what it adds to the context of callbacks. */
+export type InboxSettings<Extra extends object = object> = ReturnType<typeof resolveCommonOptions<Extra>>;
+
 export function resolveCommonOptions<Extra extends object>(
   options: z.output<z.ZodObject<ReturnType<typeof buildCommonOptions<Extra>>>>,
-): InboxSettings<Extra> {
+) {
   const { maxAttempts = 10, onDeadLetter, retainMs, callbackTimeoutMs } = options;
   if (options.maxAttempts !== undefined && onDeadLetter === undefined) {
     throw new ConfigurationError('Expected `onDeadLetter` beside `maxAttempts`, got none');
@@ -290,8 +255,10 @@ export function resolveCommonOptions<Extra extends object>(
     callbackTimeoutMs,
     onDeadLetter,
     maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : maxAttempts,
-    onError: (error, operation, keys) => callGuarded(() => observer(error, { operation, keys })),
-    knownMismatches: new Set(),
+    onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
+      callGuarded(() => observer(error, { operation, keys })),
+    // The fields that `onError` was told of: once the service changes a field, every webhook breaks the schema in the same way.
+    knownMismatches: new Set<string>(),
   };
 }
 
@@ -301,13 +268,6 @@ function logErrors(logger: Logger | undefined): NonNullable<InboxOptions['onErro
     log.error(`Webhook ${operation} failed: ${formatError(error)}`, { keys, err: error });
 }
 
-/** Options of `WebhookInbox`, checked and filled in. */
-export interface StoreInboxSettings extends InboxSettings {
-  readonly store: DedupeStore;
-  readonly leaseMs: number;
-}
-
-/** The schemas of the options of `WebhookInbox`. */
 export const INBOX_OPTIONS = {
   ...buildCommonOptions<object>(600_000),
   store: option<DedupeStore>(
@@ -318,8 +278,9 @@ export const INBOX_OPTIONS = {
 } satisfies OptionShape<WebhookInboxOptions>;
 const inboxOptions = z.strictObject(INBOX_OPTIONS);
 
-/** Checks the options of `WebhookInbox`, and fills the defaults in. */
-export function resolveInboxOptions(options: WebhookInboxOptions): StoreInboxSettings {
+export type StoreInboxSettings = ReturnType<typeof resolveInboxOptions>;
+
+export function resolveInboxOptions(options: WebhookInboxOptions) {
   const { store, leaseMs, ...common } = checkOptions(inboxOptions, options);
   return { store, leaseMs, ...resolveCommonOptions(common) };
 }

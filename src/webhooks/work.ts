@@ -13,15 +13,12 @@ import type {
   WebhookReport,
 } from './processor.ts';
 
-/**
- * The progress of one item.
- * - `open`: not claimed yet; `busy`: another receiver holds it. Both are claimed in the next round.
- * - `claimed`: leased to us and not handled yet
- * - all others: the outcome
- */
-export type ItemState =
+/** The progress of an item, which ends with its outcome. */
+type ItemState =
+  // Both are claimed in the next round.
   | 'open'
   | 'busy'
+  // Leased to us and not handled yet.
   | 'claimed'
   | 'handled'
   | 'duplicate'
@@ -37,11 +34,9 @@ export interface WorkItem {
   /** Undefined for a proof of delivery. */
   readonly event: WebhookEvent | undefined;
   state: ItemState;
-  /** Counts from 1. */
   attempt: number;
-  /** When the lease of a busy item ends, in milliseconds from the last claim. */
+  /** When the lease of a busy item ends, from the last claim. */
   retryAfterMs: number;
-  /** The error of its callback. */
   error: unknown;
 }
 
@@ -52,53 +47,39 @@ export interface Job<Extra extends object> {
   readonly call: (items: readonly WorkItem[], context: CallbackContext & Extra) => unknown;
 }
 
-/** Returns the keys of items, in their order. */
 export function getKeys(items: readonly WorkItem[]): string[] {
   return items.map(({ key }) => key);
 }
 
-/** Returns the items of jobs, in their order. */
 export function getItems(jobs: readonly Job<never>[]): WorkItem[] {
   return jobs.flatMap(({ items }) => items);
 }
 
-/** Tells whether an item is still to be claimed. */
 export function isOpen({ state }: WorkItem): boolean {
   return state === 'open' || state === 'busy';
 }
 
-/** Tells whether an item is leased to us and not handled yet. */
 export function isClaimed({ state }: WorkItem): boolean {
   return state === 'claimed';
 }
 
-/** Gives items one state. */
 export function setState(items: readonly WorkItem[], state: ItemState): void {
   for (const item of items) item.state = state;
 }
 
-/** Stores the result of a claim in its item. */
 export function applyClaim(item: WorkItem, claim: Claim): void {
-  switch (claim.status) {
-    case 'acquired':
-      item.state = 'claimed';
-      item.attempt = claim.attempt;
-      break;
-    case 'busy':
-      item.state = 'busy';
-      item.retryAfterMs = claim.retryAfterMs;
-      break;
-    case 'done':
-      item.state = 'duplicate';
-      break;
+  if (claim.status === 'acquired') {
+    item.state = 'claimed';
+    item.attempt = claim.attempt;
+  } else if (claim.status === 'busy') {
+    item.state = 'busy';
+    item.retryAfterMs = claim.retryAfterMs;
+  } else {
+    item.state = 'duplicate';
   }
 }
 
-/**
- * Checks what a store returned from `claim`. Types do not bind a store of a user, and a misread claim would lose an event.
- *
- * @throws TrackingError when it is not one claim a key
- */
+/** Checks the reply of a store: types do not bind a store of a user, and a misread claim would lose an event. */
 export function checkClaims(reply: unknown, count: number): readonly Claim[] {
   // A copy without holes, which `every` would skip.
   const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
@@ -183,44 +164,27 @@ function getEvent({ event }: EventItem): WebhookEvent {
   return event;
 }
 
-/** A callback that is running. */
-export interface CallUnderWay {
-  readonly items: readonly WorkItem[];
-  /** Aborts the signal that the callback was given. */
-  readonly controller: AbortController;
-}
-
-/**
- * Runs a callback, and rejects after `timeoutMs`. The signal of the callback aborts with the same error, and whenever `parent` aborts.
- *
- * @param onStart - called before the callback begins
- */
+/** Runs a callback; after `timeoutMs` it rejects and aborts the signal of the callback, which also aborts with `parent`. */
 export async function callWithTimeout(
   items: readonly WorkItem[],
   callback: (context: CallbackContext) => unknown,
   timeoutMs: number,
   parent: AbortSignal | undefined,
-  onStart: (call: CallUnderWay) => void = () => {},
+  onStart: (controller: AbortController) => void = () => {},
 ): Promise<void> {
   const { controller, unsubscribe } = linkedController(parent);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+  // A loop, since the arguments of `Math.max` overflow the stack at 150,000 items.
+  let attempt = 1;
+  for (const item of items) attempt = Math.max(attempt, item.attempt);
+  onStart(controller);
+  const call = async () => callback({ attempt, signal: controller.signal });
+  try {
+    await withTimeLimit(call, timeoutMs, () => {
       const error = new CallbackTimeoutError(timeoutMs);
       controller.abort(error);
-      reject(error);
-    }, timeoutMs);
-    // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
-    timer.unref?.();
-  });
-  try {
-    onStart({ items, controller });
-    // A loop, since the arguments of `Math.max` overflow the stack at 150,000 items.
-    let attempt = 1;
-    for (const item of items) attempt = Math.max(attempt, item.attempt);
-    await Promise.race([callback({ attempt, signal: controller.signal }), timeout]);
+      return error;
+    });
   } finally {
-    clearTimeout(timer);
     unsubscribe();
   }
 }
@@ -244,18 +208,23 @@ export class StoreTimeoutError extends TrackingError {
     this.#call = call;
   }
 
-  /** Runs `callback` if the call still succeeds. */
   onLateSuccess(callback: () => void): void {
     this.#call.then(callback, () => {});
   }
 }
 
-/** Runs a call of a store, and rejects with a `StoreTimeoutError` after `limitMs`. */
-export async function withTimeLimit<Result>(call: () => Promise<Result>, limitMs: number): Promise<Result> {
+/** Rejects when a call, mostly of a store, takes longer than `limitMs`. */
+export async function withTimeLimit<Result>(
+  call: () => Promise<Result>,
+  limitMs: number,
+  buildError: (call: Promise<Result>) => Error = (late) => new StoreTimeoutError(limitMs, late),
+): Promise<Result> {
   const result = call();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StoreTimeoutError(limitMs, result)), limitMs);
+    timer = setTimeout(() => reject(buildError(result)), limitMs);
+    // This timer alone must not keep the process alive. A Worker's timer is a number, without `unref`.
+    timer.unref?.();
   });
   try {
     return await Promise.race([result, limit]);
@@ -266,11 +235,9 @@ export async function withTimeLimit<Result>(call: () => Promise<Result>, limitMs
 
 /** The parts of a report about messages without a key. */
 interface KeylessReport extends Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> {
-  /** True if a shutdown kept messages from `onOther`. */
   readonly isInterrupted: boolean;
 }
 
-/** Builds the report of a webhook once all of its items have their outcome. */
 export function buildReport(jobs: readonly Job<never>[], keyless: KeylessReport): WebhookReport {
   const items = getItems(jobs);
   const select = (state: ItemState) => items.filter((item) => item.state === state);
