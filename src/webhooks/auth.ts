@@ -2,18 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, WebhookAuthenticationError } from '../errors.ts';
 
-/** The account's webhook secret, or several while it is being changed. */
-export type WebhookSecret = string | readonly string[];
-
-/** A secret, or a function that returns it for each webhook, for a secret that changes or is loaded later. */
+type WebhookSecret = string | readonly string[];
 export type WebhookSecretSource = WebhookSecret | (() => WebhookSecret | Promise<WebhookSecret>);
 
-/**
- * Builds the check of the `Authorization` header, which holds one shared secret as a bearer token (docs/service.md 8.4).
- *
- * @returns a function that throws WebhookAuthenticationError unless the header holds one of the secrets
- * @throws ConfigurationError when a secret is invalid, or when there is none and `secret` is not `false`
- */
+/** Builds the check of the `Authorization` header, which holds one shared secret as a bearer token (docs/service.md 8.4). */
 export function buildAuthenticator(
   secret: WebhookSecretSource | false | undefined,
 ): (authorization: string | null) => void | Promise<void> {

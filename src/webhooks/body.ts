@@ -1,6 +1,6 @@
 import { ConfigurationError, WebhookParseError } from '../errors.ts';
 
-/** Checks the headers of a request before its body is read; returns a message when they announce no plain JSON. */
+/** Returns a message when the headers announce a body that is no plain JSON. */
 export function findMediaTypeError(headers: Headers): string | undefined {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';
@@ -9,20 +9,14 @@ export function findMediaTypeError(headers: Headers): string | undefined {
   return 'Expected a body of type `application/json`';
 }
 
-/** Bodies that the host parsed before we saw the request. */
+/** Bodies that the host has parsed already, so that they are not serialized and parsed again. */
 const parsedBodies = new WeakMap<Request, { readonly body: unknown }>();
 
-/** Keeps a body that the host has parsed, so that it is not serialized and parsed again. */
 export function keepParsedBody(request: Request, body: unknown): void {
   parsedBodies.set(request, { body });
 }
 
-/**
- * Reads the body of a request.
- *
- * @returns bytes, or the body as the host parsed it; undefined when it is longer than `maxBytes`
- * @throws WebhookParseError when the body breaks off; ConfigurationError when it was read before
- */
+/** Reads the body as bytes, or takes it as the host parsed it; undefined when it is longer than `maxBytes`. */
 export async function readRequestBody(
   request: Request,
   maxBytes: number,

@@ -2,22 +2,12 @@ import { createHash } from 'node:crypto';
 
 /** The result of a claim of one key. */
 export type Claim =
-  | {
-      /** The key belongs to the claimant until the lease ends. */
-      readonly status: 'acquired';
-      /** The number of this attempt, from 1, over all receivers. */
-      readonly attempt: number;
-    }
-  | {
-      /** The key was handled before. */
-      readonly status: 'done';
-    }
-  | {
-      /** Another receiver works on the key. */
-      readonly status: 'busy';
-      /** When its lease ends, in milliseconds from now. */
-      readonly retryAfterMs: number;
-    };
+  /** The key belongs to the claimant until the lease ends; `attempt` counts from 1, over all receivers. */
+  | { readonly status: 'acquired'; readonly attempt: number }
+  /** The key was handled before. */
+  | { readonly status: 'done' }
+  /** Another receiver works on the key; its lease ends in `retryAfterMs` milliseconds. */
+  | { readonly status: 'busy'; readonly retryAfterMs: number };
 
 /**
  * Remembers which webhook events were handled, for one process or many.
@@ -28,7 +18,7 @@ export interface DedupeStore {
    * Leases keys for a while. Claiming again with the same token renews the lease and does not count as an attempt.
    *
    * @param keys - distinct keys
-   * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease in milliseconds
+   * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease
    * @returns one claim a key, in the same order
    * @throws what the store fails with
    */
@@ -57,24 +47,19 @@ export interface DedupeStore {
 /** Seven days in milliseconds: the sender repeats a push for six days (docs/service.md 8.5). */
 export const OUTLASTS_SENDER_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** The default of `commandTimeoutMs`: the time limit of one call of a store, in milliseconds. */
+/** Time limit of one call of a store. */
 export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
 
 const HASHED = 'sha256:';
 
-/**
- * Returns the key as a store can hold it: itself when it matches `storable`, else its SHA-256. Drivers send every broken
- * surrogate as the same character, which would make two keys one.
- *
- * @param storable - matches the keys that the store holds unchanged
- */
+/** Hashes a key that the store cannot hold: drivers send every broken surrogate as the same character, so two keys would be one. */
 export function storableKey(key: string, storable: RegExp): string {
   // A key that looks hashed is hashed too, because it could be mistaken for the hash of another key.
   if (storable.test(key) && !key.startsWith(HASHED)) return key;
   return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
 }
 
-/** The size up to which calls share a statement, so that it stays quick. A larger call is not split; it goes alone. */
+/** Keeps a shared statement quick. A larger call is not split; it goes alone. */
 const MAX_BATCH_ITEMS = 1_000;
 
 interface WaitingCall<Item, Result> {
@@ -84,11 +69,8 @@ interface WaitingCall<Item, Result> {
 }
 
 /**
- * Lets calls that are made while a statement is under way share the next one. The first call is sent at once, so a call
- * waits for at most one other statement. A shared statement that fails fails for all of its calls.
- *
- * @param send - runs one statement; resolves to one result an item. It must end within a time limit, since all others wait for it
- * @returns a function that resolves to the results of its own items
+ * Lets calls that are made while a statement is under way share the next one, and its failure. `send` resolves to one result an
+ * item, and must have a time limit, since all others wait for it.
  */
 export function batched<Item, Result>(
   send: (items: readonly Item[]) => Promise<readonly Result[]>,

@@ -35,7 +35,7 @@ import {
   type WebhookReport,
 } from './processor.ts';
 
-/** Busy events are waited for until this long before the deadline, so that the response is sent in time. */
+/** Waiting for busy events ends this long before the deadline, so that the response is sent in time. */
 const RESPONSE_MARGIN_MS = 1_000;
 /** A forced shutdown waits this long for the release of undone work. */
 const RELEASE_GRACE_MS = 50;
@@ -47,8 +47,8 @@ export interface WebhookHandlerOptions<Extra extends object = object>
   extends WebhookCallbacks<Extra>,
     InboxOptions {
   /**
-   * The account's webhook secret, a list of several while it is being changed, or a function that returns either for each webhook.
-   * `false` accepts webhooks from anyone. Required: `undefined` is refused, because an environment variable may be missing.
+   * The account's webhook secret, several while it is being changed, or a function that returns either for each webhook; `false`
+   * accepts webhooks from anyone. Required: `undefined` is refused, because an environment variable may be missing.
    */
   readonly secret: WebhookSecretSource | false | undefined;
   /** An inbox with settings of its own: a `TransactionalInbox`, or a `WebhookInbox`. Default: a `WebhookInbox` with `store`. */
@@ -61,10 +61,7 @@ export interface WebhookHandlerOptions<Extra extends object = object>
   readonly deadlineMs?: number | undefined;
   /** Called with the report of each webhook, also after its deadline. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
-  /**
-   * Called for each request that is refused (wrong secret, no JSON, too long) and when an inbox throws. Default: writes to
-   * `logger`, refused requests in one line a minute.
-   */
+  /** Called for each refused request and when an inbox throws. Default: writes to `logger`, refused requests once a minute. */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
 }
 
@@ -74,18 +71,16 @@ export interface WebhookHandler {
   /**
    * Refuses new webhooks with 503, and waits for the work under way.
    *
-   * @param options - `timeoutMs`: how long to wait, in milliseconds; then the `signal` of running callbacks aborts and all other
-   * work is released. Default: without limit
+   * @param options - after `timeoutMs` milliseconds it aborts callbacks and releases all other work. Default: without limit
    * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
 /**
- * Builds the function that receives the service's webhooks. It responds with 2xx only once everything is durably handled, so
- * that the sender repeats the rest.
+ * Builds the function that receives the service's webhooks. It responds with 2xx only once everything is durably handled.
  *
- * @param options - see `WebhookHandlerOptions`; `secret` and a callback are required
+ * @param options - `secret` and a callback are required
  * @returns a handler of web-standard requests; `toNodeHandler` adapts it to `node:http`, Express and Fastify
  * @throws ConfigurationError when an option is missing or makes no sense
  * @example
@@ -107,7 +102,7 @@ export function createWebhookHandler<Extra extends object = object>(
 
 const handlerOptions = z.strictObject({
   ...CALLBACK_OPTIONS,
-  // Optional, because `resolveInboxOptions` fills the defaults in.
+  // `resolveInboxOptions` fills the defaults in.
   ...z.object(INBOX_OPTIONS).partial().shape,
   // Checked by `buildAuthenticator`.
   secret: z.custom<WebhookSecretSource | false>().optional(),
@@ -133,7 +128,6 @@ function rejectSwappedOptions(inbox: unknown, store: unknown): void {
   }
 }
 
-/** Returns the given inbox, or builds one on the given store. */
 function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra>): WebhookProcessor<Extra> {
   const { inbox, store, leaseMs, retainMs, maxAttempts, onDeadLetter, callbackTimeoutMs, onError, logger } =
     options;
@@ -155,7 +149,6 @@ function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra
   return inbox;
 }
 
-/** The options of a handler, checked and filled in. */
 function resolveHandlerOptions<Extra extends object>(options: WebhookHandlerOptions<Extra>) {
   checkIsObject('options', options);
   rejectSwappedOptions(options.inbox, options.store);
@@ -184,7 +177,6 @@ class Receiver<Extra extends object> {
     this.#settings = settings;
   }
 
-  /** Turns the request of one webhook into our response. */
   async receive(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond(this.#isClosing ? 'closing' : 'alive', request);
     if (request.method !== 'POST') return respond('method_not_allowed', request);
@@ -279,27 +271,14 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
   };
 }
 
-/** All responses to a webhook request. */
-type ResponseKind =
-  | WebhookOutcome
-  | 'alive'
-  | 'method_not_allowed'
-  | 'unauthorized'
-  | 'unsupported_media_type'
-  | 'body_too_long'
-  | 'invalid_body'
-  | 'closing'
-  | 'deadline';
-
 interface ResponseRule {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The `Retry-After` header, in seconds; the sender may have its own schedule. */
   readonly retryAfterSeconds?: number;
 }
 
 /** 200 only when everything is done for good, because the sender repeats everything else (docs/service.md 8.5). */
-const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
+const RESPONSES = {
   alive: { status: 200 },
   done: { status: 200 },
   invalid_body: { status: 400 },
@@ -314,11 +293,12 @@ const RESPONSES: Readonly<Record<ResponseKind, ResponseRule>> = {
   closing: { status: 503, retryAfterSeconds: 5 },
   unavailable: { status: 503, retryAfterSeconds: 30 },
   deadline: { status: 503, retryAfterSeconds: 30 },
-};
+} satisfies Record<string, ResponseRule> & Record<WebhookOutcome, ResponseRule>;
+type ResponseKind = keyof typeof RESPONSES;
 
-/** Builds a response. The sender reads the status, and `success` in a JSON body. */
+/** The sender reads the status, and `success` in a JSON body. */
 function respond(kind: ResponseKind, { method }: Request, retryAfterMs?: number): Response {
-  const { retryAfterSeconds, ...init } = RESPONSES[kind];
+  const { retryAfterSeconds, ...init }: ResponseRule = RESPONSES[kind];
   const body = { success: init.status === 200, outcome: kind };
   const response = method === 'HEAD' ? new Response(null, init) : Response.json(body, init);
   const seconds =

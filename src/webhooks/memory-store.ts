@@ -31,7 +31,7 @@ interface OpenKey {
 
 /**
  * Remembers handled events in this process, for tests and for a single receiver that may repeat work after a restart.
- * A full store forgets the least recently used handled key first, and never a leased one.
+ * A full store forgets the least recently used handled key first, and never a leased one: it rejects with a `TrackingError`.
  *
  * @example
  * const webhooks = createWebhookHandler({ secret, store: new MemoryDedupeStore({ maxKeys: 100_000 }), onEvent });
@@ -44,7 +44,7 @@ export class MemoryDedupeStore implements DedupeStore {
   readonly #done = new RecencyMap<number>();
 
   /**
-   * @param options - see `MemoryDedupeStoreOptions`
+   * @param options - `maxKeys` and `now`
    * @throws ConfigurationError when `maxKeys` is not a whole number of at least 1
    */
   constructor(options: MemoryDedupeStoreOptions = {}) {
@@ -58,14 +58,6 @@ export class MemoryDedupeStore implements DedupeStore {
     return this.#open.size + this.#done.size;
   }
 
-  /**
-   * Leases keys for a while, all or none.
-   *
-   * @param keys - distinct keys
-   * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease in milliseconds
-   * @returns one claim a key, in the same order
-   * @throws TrackingError when the store is full of keys that are being worked on
-   */
   async claim(
     keys: readonly string[],
     { token, leaseMs }: { readonly token: string; readonly leaseMs: number },
@@ -81,13 +73,6 @@ export class MemoryDedupeStore implements DedupeStore {
     return claims;
   }
 
-  /**
-   * Marks keys as done, whoever holds them.
-   *
-   * @param keys - distinct keys
-   * @param options - `retainMs`: how long to remember them, in milliseconds
-   * @throws TrackingError when the store is full of keys that are being worked on
-   */
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
     const now = this.#now();
     this.#forgetExpired(now);
@@ -109,7 +94,6 @@ export class MemoryDedupeStore implements DedupeStore {
     }
   }
 
-  /** Returns the result of a claim without making it. */
   #find(key: string, token: string, now: number): Claim {
     const forgetAt = this.#done.get(key);
     if (forgetAt !== undefined) {
@@ -127,10 +111,7 @@ export class MemoryDedupeStore implements DedupeStore {
     return { status: 'acquired', attempt: open.attempts + 1 };
   }
 
-  /**
-   * Forgets as many old keys as the new ones need, but none that these claims found. Nothing changes when there are too few
-   * old keys.
-   */
+  /** Forgets as many old keys as the new ones need, but none that these claims found, and none if there are too few. */
   #makeRoom(keys: readonly string[], claims: readonly Claim[], now: number): void {
     const fresh = keys.filter(
       (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
@@ -149,12 +130,12 @@ export class MemoryDedupeStore implements DedupeStore {
     for (const key of idle) this.#open.delete(key);
   }
 
-  /** Finds up to `count` keys that were released or whose lease has ended. */
   #findIdleKeys(count: number, spared: ReadonlySet<string>, now: number): string[] {
     const idle: string[] = [];
     for (const [key, open] of this.#open) {
       if (idle.length === count) break;
-      if (!spared.has(key) && isIdle(open, now)) idle.push(key);
+      const isIdle = open.token === undefined || open.leaseUntil <= now;
+      if (isIdle && !spared.has(key)) idle.push(key);
     }
     return idle;
   }
@@ -163,10 +144,6 @@ export class MemoryDedupeStore implements DedupeStore {
     this.#done.forgetOldest((forgetAt) => forgetAt * 1000 <= now);
     this.#open.forgetOldest(({ leaseUntil }) => leaseUntil + OUTLASTS_SENDER_MS <= now);
   }
-}
-
-function isIdle(open: OpenKey, now: number): boolean {
-  return open.token === undefined || open.leaseUntil <= now;
 }
 
 /**
@@ -187,26 +164,23 @@ class RecencyMap<Value> {
     return this.#values.get(key);
   }
 
-  /** Stores a value, and makes its key the most recently used one. */
+  /** Also makes the key the most recently used one. */
   set(key: string, value: Value): void {
     this.delete(key);
     this.#values.set(key, value);
   }
 
-  /** Deletes a key, and returns whether it was there. */
   delete(key: string): boolean {
     if (this.#leastRecent?.[0] === key) this.#leastRecent = undefined;
     return this.#values.delete(key);
   }
 
-  /** Returns the least recently used key with its value; undefined when the map is empty. */
   leastRecent(): readonly [key: string, value: Value] | undefined {
     // All keys that the cursor passed were deleted or moved to the end, so it finds one as long as the map holds any.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
   }
 
-  /** Deletes the least recently used entries up to the first that is not old. */
   forgetOldest(isOld: (value: Value) => boolean): void {
     for (let count = 0; count < MAX_FORGOTTEN_AT_ONCE; count += 1) {
       const oldest = this.leastRecent();

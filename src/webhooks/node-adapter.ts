@@ -3,26 +3,19 @@ import { ConfigurationError } from '../errors.ts';
 import { keepParsedBody } from './body.ts';
 
 /** A request of `node:http` or Express; a body parser may have added `body` and `rawBody`. */
-export interface NodeRequest extends IncomingMessage {
-  /** The body, parsed or as it came. */
+interface NodeRequest extends IncomingMessage {
   body?: unknown;
   /** The body as it came; wins over `body`. */
   rawBody?: unknown;
 }
 
-/** The parts of a Fastify request that the adapter needs. */
-export interface FastifyLikeRequest {
-  /** The request of `node:http`. */
+interface FastifyLikeRequest {
   readonly raw: IncomingMessage;
-  /** The body, parsed or as it came. */
   readonly body?: unknown;
-  /** The body as it came; wins over `body`. */
   readonly rawBody?: unknown;
 }
 
-/** The parts of a Fastify reply that the adapter needs. */
-export interface FastifyLikeReply {
-  /** The response of `node:http`. */
+interface FastifyLikeReply {
   readonly raw: ServerResponse;
   /** Leaves the response to the adapter. */
   hijack(): unknown;
@@ -34,16 +27,15 @@ export interface NodeHandler {
   (request: FastifyLikeRequest, reply: FastifyLikeReply): Promise<void>;
 }
 
-/** Methods that the web-standard `Request` rejects. */
+/** The web-standard `Request` rejects these methods. */
 const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
 
 /**
- * Adapts a handler of web-standard requests to `node:http`, Express and Fastify. The body may be unread or already parsed
- * (`express.json()`, Fastify's own parser); a parser's own length limit and its own responses to broken bodies then apply first.
+ * Adapts a handler of web-standard requests to `node:http`, Express and Fastify. If the body is parsed already (`express.json()`,
+ * Fastify's own parser), the parser's length limit and its responses to broken bodies apply first.
  *
  * @param handler - usually from `createWebhookHandler`
- * @returns a listener for `http.createServer`, or a handler for an Express or Fastify route; an error of `handler` goes to
- * `next`, or becomes a 500
+ * @returns a listener or route handler; an error of `handler` goes to `next`, or becomes a 500
  * @example
  * app.all('/webhooks', toNodeHandler(webhooks)); // Express and Fastify
  * createServer(toNodeHandler(webhooks)).listen(3000); // node:http
@@ -158,15 +150,14 @@ class IncomingBody {
     this.#incoming = incoming;
   }
 
-  /** Returns the stream, which reads from the connection only as fast as it is read itself. */
+  /** The stream reads from the connection only as fast as it is read itself. */
   stream(): ReadableStream<Uint8Array> {
     return new ReadableStream(
       {
         pull: (controller) => {
-          this.#stopListening ??= this.#listen(controller);
+          this.#stopListening ??= forwardChunks(this.#incoming, controller);
           this.#incoming.resume();
         },
-        // A cancelled stream is closed and accepts no more chunks.
         cancel: () => this.discard(),
       },
       { highWaterMark: 0 },
@@ -179,28 +170,30 @@ class IncomingBody {
     this.#stopListening();
     this.#incoming.resume();
   }
+}
 
-  /** Forwards chunks to the stream until the returned function is called. */
-  #listen(controller: ReadableStreamDefaultController<Uint8Array>): () => void {
-    const incoming = this.#incoming;
-    const take = (chunk: Uint8Array) => {
-      incoming.pause();
-      controller.enqueue(chunk);
-    };
-    const end = () => controller.close();
-    const breakOff = () => {
-      if (!incoming.readableEnded)
-        controller.error(new Error('The connection closed before the body was complete'));
-    };
-    incoming.on('data', take).once('end', end).once('close', breakOff);
-    // Without a listener the error would be uncaught; `close` follows and informs the reader.
-    incoming.on('error', () => {});
-    // If the request is closed already, none of the events above will come.
-    if (incoming.destroyed) breakOff();
-    return () => {
-      incoming.off('data', take).off('end', end).off('close', breakOff);
-      // Ends a pending read; has no effect on a closed stream.
-      controller.error(new Error('The request was answered before its body was read'));
-    };
-  }
+/** Forwards chunks to a stream until the returned function is called. */
+function forwardChunks(
+  incoming: IncomingMessage,
+  controller: ReadableStreamDefaultController<Uint8Array>,
+): () => void {
+  const take = (chunk: Uint8Array) => {
+    incoming.pause();
+    controller.enqueue(chunk);
+  };
+  const end = () => controller.close();
+  const breakOff = () => {
+    if (incoming.readableEnded) return;
+    controller.error(new Error('The connection closed before the body was complete'));
+  };
+  incoming.on('data', take).once('end', end).once('close', breakOff);
+  // Without a listener the error would be uncaught; `close` follows and informs the reader.
+  incoming.on('error', () => {});
+  // If the request is closed already, none of the events above will come.
+  if (incoming.destroyed) breakOff();
+  return () => {
+    incoming.off('data', take).off('end', end).off('close', breakOff);
+    // Ends a pending read; has no effect on a closed stream.
+    controller.error(new Error('The request was answered before its body was read'));
+  };
 }

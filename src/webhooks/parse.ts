@@ -24,33 +24,27 @@ import {
 
 /** The issues of one item of a webhook. */
 export interface ItemIssues {
-  /** The position of the item in `trackings`; 0 for a body that is one item itself. */
+  /** Its position in `trackings`; 0 in a body of the flat shape. */
   readonly index: number;
-  /** The broken rules, the first 20 of an item; paths start at the item. */
+  /** The first 20 broken rules; paths start at the item. */
   readonly issues: readonly ValidationIssue[];
 }
 
 /** The content of a webhook body. */
 export interface ParsedWebhook {
-  /** The items that can be handled. Of events and proofs of delivery with the same key only the first one is kept. */
+  /** The items that can be handled, without repeats of events and proofs of delivery. */
   readonly messages: WebhookMessage[];
-  /** The number of repeats inside the body that were left out; `WebhookInbox` also finds repeats of other bodies. */
+  /** The number of repeats inside the body; `WebhookInbox` also finds repeats of other bodies. */
   readonly duplicates: number;
-  /**
-   * The first 100 items that are invalid or hold invalid events. An item with valid and invalid events stands here and, with
-   * its valid ones, in `messages`.
-   */
+  /** The first 100 items that are invalid or hold invalid events; the valid events of such an item stand in `messages`. */
   readonly rejected: ItemIssues[];
-  /**
-   * The first 100 of the `messages` with fields that break the schema. No key depends on these fields, so they are kept as they
-   * came, whatever their type says.
-   */
+  /** The first 100 of the `messages` with fields that break the schema; these are kept as they came, whatever their type says. */
   readonly mismatched: ItemIssues[];
 }
 
 /**
- * Reads a webhook body and checks every item by itself; repeats inside the body are left out. The body may have the
- * enveloped shape (`trackings[]`) or the flat one (`trackerId`, `events[]`); unknown fields and topics are kept.
+ * Reads a webhook body of the enveloped shape (`trackings[]`) or the flat one (`trackerId`, `events[]`), and checks every item by
+ * itself; unknown fields and topics are kept.
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
  * @returns the messages, the invalid items, and the fields that break the schema
@@ -69,8 +63,7 @@ export function parseWebhook(body: unknown): ParsedWebhook {
   } else if (!Array.isArray(payload['trackings'])) {
     reader.reject(0, 'trackings', 'an array', payload['trackings']);
   } else {
-    const { trackings } = payload;
-    for (let index = 0; index < trackings.length; index += 1) reader.read(trackings[index], index);
+    for (const [index, item] of payload['trackings'].entries()) reader.read(item, index);
   }
   return reader.finish();
 }
@@ -79,21 +72,19 @@ const BYTE_ORDER_MARK = 0xfeff;
 // Fatal, because replacement characters would make two ids the same. The decoder drops a byte order mark itself.
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses text and bytes as JSON; any other body counts as parsed. */
+/** Any body but text and bytes counts as parsed. */
 function decodeBody(body: unknown): unknown {
   if (typeof body === 'string') {
     return parseJson(body.charCodeAt(0) === BYTE_ORDER_MARK ? body.slice(1) : body);
   }
-  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return parseJson(decodeUtf8(body));
-  return body;
-}
-
-function decodeUtf8(bytes: ArrayBuffer | ArrayBufferView): string {
+  if (!(body instanceof ArrayBuffer || ArrayBuffer.isView(body))) return body;
+  let text: string;
   try {
-    return utf8.decode(bytes);
+    text = utf8.decode(body);
   } catch (error) {
     throw new WebhookParseError('Expected `body` to be UTF-8, got invalid bytes', { cause: error });
   }
+  return parseJson(text);
 }
 
 /** Far more than a webhook holds. Parsing millions of empty objects would block the event loop for seconds. */
@@ -110,10 +101,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Counts opening braces, and stops above `MAX_OBJECTS`. */
 function countObjects(text: string): number {
   let count = 0;
-  if (text.length <= MAX_OBJECTS) return count;
   for (let at = text.indexOf('{'); at !== -1 && count <= MAX_OBJECTS; at = text.indexOf('{', at + 1)) {
     count += 1;
   }
@@ -122,7 +111,7 @@ function countObjects(text: string): number {
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Leaves the events unchecked, because each is checked alone: one bad event must not reject the others. */
+/** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
 /**
@@ -192,8 +181,7 @@ class ItemReader {
 
   #readEvents(sent: readonly unknown[], index: number): WebhookEvent[] {
     const events: WebhookEvent[] = [];
-    for (let position = 0; position < sent.length; position += 1) {
-      const event = sent[position];
+    for (const [position, event] of sent.entries()) {
       if (isJsonObject(event) && isText(event['eventId'])) {
         events.push(this.#checked(webhookEventSchema, event, index, position));
       } else {
@@ -236,7 +224,7 @@ function getTopic(item: JsonObject): string | undefined {
   return typeof topic === 'string' && topic !== '' ? topic : undefined;
 }
 
-/** Gives an item of the flat shape, whose ids stand beside its events, a tracker like the enveloped one (docs/service.md 8.2). */
+/** In the flat shape the ids stand beside the events (docs/service.md 8.2). */
 function withTracker(item: JsonObject): JsonObject {
   const isFlat = Object.hasOwn(item, 'trackerId') || Object.hasOwn(item, 'clientTrackerId');
   if (isJsonObject(item['tracker']) || !isFlat) return item;
@@ -249,7 +237,7 @@ function hasTrackerId({ tracker }: JsonObject): boolean {
   return typeof tracker['trackerId'] === 'string' || typeof tracker['clientTrackerId'] === 'string';
 }
 
-/** Checks an item by its schema, and that it has at least one of two ids, which the schema cannot say. */
+/** Also checks that there is one of two ids, which the schema cannot say. */
 function findItemIssues(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
   const issues = findIssues(schema, item);
   const { tracker } = item;
@@ -263,7 +251,6 @@ function isText(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'string';
 }
 
-/** Lists the issues of a broken value, in our own words. */
 function findIssues(schema: z.ZodType, sent: unknown, position?: number): ValidationIssue[] {
   const at = position === undefined ? [] : ['events', position];
   const inWords = errorMap('tracking');
@@ -276,14 +263,10 @@ function findIssues(schema: z.ZodType, sent: unknown, position?: number): Valida
 
 const MAX_ITEMS_WITH_ISSUES = 100;
 
-/**
- * Collects the first issues of the first items of a body. Every byte of a body can break a rule and an issue takes hundreds of
- * bytes, so that all issues would not fit into memory.
- */
+/** Keeps the first issues of the first items: every byte of a body can break a rule, and all issues would not fit into memory. */
 class IssueList {
   readonly #issuesOfItem = new Map<number, ValidationIssue[]>();
 
-  /** Tells whether there is no room for more issues of an item. */
   isFull(index: number): boolean {
     const issues = this.#issuesOfItem.get(index);
     if (issues !== undefined) return issues.length >= MAX_ISSUES;
@@ -304,7 +287,6 @@ class IssueList {
 
 const MAX_ISSUES_TOLD = 3;
 
-/** Builds the error that reports one item, with its first issues in the message. */
 export function buildItemError(what: string, { index, issues }: ItemIssues): WebhookParseError {
   const messages = issues.slice(0, MAX_ISSUES_TOLD).map(({ message }) => message);
   if (issues.length > MAX_ISSUES_TOLD) messages.push(`and ${issues.length - MAX_ISSUES_TOLD} more`);
