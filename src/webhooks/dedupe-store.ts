@@ -20,7 +20,6 @@ export interface DedupeStore {
    * @param keys - distinct keys
    * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease
    * @returns one claim a key, in the same order
-   * @throws what the store fails with
    */
   claim(
     keys: readonly string[],
@@ -31,7 +30,6 @@ export interface DedupeStore {
    *
    * @param keys - distinct keys
    * @param options - `retainMs`: how long to remember them, in milliseconds
-   * @throws what the store fails with
    */
   commit(keys: readonly string[], options: { readonly retainMs: number }): Promise<void>;
   /**
@@ -39,7 +37,6 @@ export interface DedupeStore {
    *
    * @param keys - distinct keys
    * @param options - `token` identifies the claimant
-   * @throws what the store fails with
    */
   release(keys: readonly string[], options: { readonly token: string }): Promise<void>;
 }

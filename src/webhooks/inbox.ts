@@ -37,9 +37,10 @@ import {
 
 /** Longer than two statements of 2 s, since a batched call waits for one other statement. */
 const STORE_TIMEOUT_MS = 4_500;
-const BUSY_PAUSES_MS = [50, 100, 200, 400];
+const FIRST_PAUSE_MS = 50;
+const MAX_BUSY_PAUSE_MS = 400;
 const COMMIT_TRIES_MS = 10_000;
-const COMMIT_PAUSES_MS = [50, 100, 200, 400, 800, 1_600];
+const MAX_COMMIT_PAUSE_MS = 1_600;
 
 /**
  * Handles every event once, however often it is delivered and to however many receivers. If a callback fails or the
@@ -74,8 +75,9 @@ export class WebhookInbox implements WebhookProcessor {
         const items = getItems(jobs);
         const remainingMs = giveUpAt - performance.now();
         if (remainingMs <= 0 || signal?.aborted || !items.some(isOpen) || isStoreDown(items)) return;
-        const pauseMs = BUSY_PAUSES_MS[index] ?? 400;
-        await sleep(Math.min(pauseMs, remainingMs), signal).catch(() => {});
+        await sleep(Math.min(FIRST_PAUSE_MS * 2 ** index, MAX_BUSY_PAUSE_MS, remainingMs), signal).catch(
+          () => {},
+        );
       }
     });
   }
@@ -314,7 +316,7 @@ class Round {
     for (let index = 0; ; index += 1) {
       const remainingMs = giveUpAt - performance.now();
       if (remainingMs <= 0) return;
-      await sleep(Math.min(COMMIT_PAUSES_MS[index] ?? 1_600, remainingMs));
+      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** index, MAX_COMMIT_PAUSE_MS, remainingMs));
       if (await this.#commit()) return;
     }
   }

@@ -105,9 +105,8 @@ function toWebRequest(incoming: IncomingMessage, parsed: unknown, body: Incoming
 }
 
 function toUrl(incoming: IncomingMessage): URL {
-  const path = incoming.url ?? '/';
   try {
-    return new URL(path, `http://${incoming.headers.host ?? 'localhost'}`);
+    return new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`);
   } catch {
     return new URL('http://localhost/');
   }

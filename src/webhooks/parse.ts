@@ -217,10 +217,8 @@ class ItemReader {
   }
 }
 
-function getTopic(item: JsonObject): string | undefined {
-  const { metadata } = item;
-  if (!isJsonObject(metadata)) return undefined;
-  const { topic } = metadata;
+function getTopic({ metadata }: JsonObject): string | undefined {
+  const topic = isJsonObject(metadata) ? metadata['topic'] : undefined;
   return typeof topic === 'string' && topic !== '' ? topic : undefined;
 }
 
@@ -241,8 +239,8 @@ function hasTrackerId({ tracker }: JsonObject): boolean {
 function findItemIssues(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
   const issues = findIssues(schema, item);
   const { tracker } = item;
-  const hasIds = (ids: JsonObject) => (ids['trackerId'] ?? ids['clientTrackerId'] ?? undefined) !== undefined;
-  if (!isJsonObject(tracker) || hasIds(tracker)) return issues;
+  if (!isJsonObject(tracker) || (tracker['trackerId'] ?? tracker['clientTrackerId'] ?? null) !== null)
+    return issues;
   const message = 'Expected `tracker` to have a `trackerId` or a `clientTrackerId`, got neither';
   return [{ path: ['tracker'], code: 'invalid_type', message }, ...issues];
 }

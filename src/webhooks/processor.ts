@@ -50,7 +50,6 @@ export type EventCallback<Extra extends object = object> = (
   context: EventContext & Extra,
 ) => unknown;
 
-/** Takes an event that keeps failing; undefined stands for a proof of delivery. */
 export type DeadLetterCallback<Extra extends object = object> = (
   event: WebhookEvent | undefined,
   context: DeadLetterContext & Extra,
@@ -97,10 +96,7 @@ export interface InboxOptions {
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
   readonly retainMs?: number | undefined;
-  /**
-   * How many attempts an event gets before it goes to `onDeadLetter`, which is then required. A receiver that leases an event
-   * and ends before its callback runs counts as well. Default: 10 with `onDeadLetter`, without limit otherwise.
-   */
+  /** How many attempts, unfinished ones included, an event gets before `onDeadLetter`. Default: 10 with `onDeadLetter`, else no limit. */
   readonly maxAttempts?: number | undefined;
   /**
    * Takes an event that keeps failing; the event is done once the returned promise resolves, and tried again if it rejects.
@@ -109,10 +105,7 @@ export interface InboxOptions {
   readonly onDeadLetter?: DeadLetterCallback | undefined;
   /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
-  /**
-   * Told of every error that no promise rejects with, of each rejected item of a webhook, and once of each field that breaks
-   * the schema. Default: writes to `logger`.
-   */
+  /** Told of errors that reach no promise, of rejected items, and once of each field that breaks the schema. Default: writes to `logger`. */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** Where lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;

@@ -119,7 +119,7 @@ export function planJobs<Extra extends object>(
       });
     } else if (hasEvents && onEvents !== undefined) {
       jobs.push({
-        items: sortByEvent(createEventItems(message), getEvent),
+        items: sortByEvent(createEventItems(message), ({ event }) => event),
         call: (items, context) =>
           onEvents(
             { ...message, events: items.flatMap(({ event }) => event ?? []) },
@@ -140,7 +140,7 @@ export function planJobs<Extra extends object>(
   }
   // All webhooks visit trackers in the same order. Otherwise two whose callbacks write the same rows would deadlock.
   for (const tracker of [...eventsOfTracker.keys()].sort()) {
-    for (const item of sortByEvent(eventsOfTracker.get(tracker) ?? [], getEvent)) {
+    for (const item of sortByEvent(eventsOfTracker.get(tracker) ?? [], ({ event }) => event)) {
       const { key, message, event } = item;
       jobs.push({ items: [item], call: (_, context) => onEvent?.(event, { ...context, message, key }) });
     }
@@ -158,10 +158,6 @@ const UNCLAIMED = { state: 'open', attempt: 1, retryAfterMs: 0, error: undefined
 function createEventItems(message: EventsMessage): EventItem[] {
   const buildKey = buildEventKeys(message);
   return message.events.map((event) => ({ key: buildKey(event), message, event, ...UNCLAIMED }));
-}
-
-function getEvent({ event }: EventItem): WebhookEvent {
-  return event;
 }
 
 /** Runs a callback; after `timeoutMs` it rejects and aborts the signal of the callback, which also aborts with `parent`. */
@@ -233,12 +229,13 @@ export async function withTimeLimit<Result>(
   }
 }
 
-/** The parts of a report about messages without a key. */
-interface KeylessReport extends Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> {
-  readonly isInterrupted: boolean;
-}
-
-export function buildReport(jobs: readonly Job<never>[], keyless: KeylessReport): WebhookReport {
+/** Adds the outcomes of items to what is known of messages without a key. */
+export function buildReport(
+  jobs: readonly Job<never>[],
+  keyless: Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> & {
+    isInterrupted: boolean;
+  },
+): WebhookReport {
   const items = getItems(jobs);
   const select = (state: ItemState) => items.filter((item) => item.state === state);
   const busy = select('busy');
