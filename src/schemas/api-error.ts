@@ -35,7 +35,6 @@ const apiErrorItemFields = {
   /** For people; it may change. */
   message: nullish(z.string()),
 };
-/** The schema of `ApiErrorItem`. */
 export const apiErrorItemSchema: NamedSchema<typeof apiErrorItemFields, ApiErrorItem> =
   namedRecord(apiErrorItemFields);
 /** One error as the service reports it. */

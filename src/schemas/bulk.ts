@@ -14,11 +14,9 @@ import {
 } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';
 
-/** Most items of a bulk request (docs/service.md 3.9). */
+/** See docs/service.md 3.9. */
 export const MAX_BULK_ITEMS = 100;
-/** Outcomes of a bulk request. */
 export const BULK_STATUSES = ['success', 'partial', 'error'] as const;
-/** Outcomes of one item of a bulk request. */
 export const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
 
 const rightSize = expected(`to have 1 to ${MAX_BULK_ITEMS} items`, kindOf, 'items');
@@ -33,39 +31,20 @@ export const bulkInputSchema = z
 const anyText = nullish(z.string());
 
 const bulkInputDataFields = {
-  /** The number, as it was sent or in upper case. */
   trackingNumber: anyText,
-  /** Your own identifier. */
   clientTrackerId: anyText,
-  /** Free text. */
   shipmentReference: anyText,
-  /** One courier code or several. */
   courierCode: nullish(textOrTexts),
-  /** The courier's name. */
   courierName: anyText,
-  /** ISO 3166-1 code. */
   originCountryCode: anyText,
-  /** ISO 3166-1 code. */
   destinationCountryCode: anyText,
-  /** Post code. */
   destinationPostCode: anyText,
-  /** ISO 8601 date. */
   shippingDate: anyText,
-  /** Where the shipment can be tracked. */
   trackingUrl: anyText,
-  /** Your order's number. */
   orderNumber: anyText,
-  /** A title of your own. */
   title: anyText,
-  /** Who is notified. */
   recipient: nullish(record({ email: anyText, name: anyText })),
-  /** How the service tracks. */
-  settings: nullish(
-    record({
-      /** A boolean, one courier code or several. */
-      restrictTrackingToCourierCode: nullish(booleanOrTexts),
-    }),
-  ),
+  settings: nullish(record({ restrictTrackingToCourierCode: nullish(booleanOrTexts) })),
 };
 const bulkInputDataSchema: NamedSchema<typeof bulkInputDataFields, BulkInputData> =
   namedRecord(bulkInputDataFields);
@@ -73,16 +52,12 @@ const bulkInputDataSchema: NamedSchema<typeof bulkInputDataFields, BulkInputData
 export interface BulkInputData extends RecordOf<typeof bulkInputDataFields> {}
 
 const bulkItemFields = {
-  /** The outcome. */
   itemStatus: nullish(openEnum(ITEM_STATUSES)),
-  /** The input as the service understood it. */
   inputData: nullish(bulkInputDataSchema),
-  /** The tracker, new or existing. */
   tracker: nullish(trackerSchema),
   /** The reasons why there is no tracker. */
   errors: nullish(listOf(apiErrorItemSchema)),
 };
-/** The schema of `BulkItem`. */
 export const bulkItemSchema: NamedSchema<typeof bulkItemFields, BulkItem> = namedRecord(bulkItemFields);
 /** The outcome of one item of a bulk request. */
 export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
@@ -90,16 +65,12 @@ export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
 const bulkResultFields = {
   /** `success`, `partial` (some items failed) or `error` (none was created). */
   status: openEnum(BULK_STATUSES),
-  /** The number of items with each outcome. */
   summary: nullish(
     record({
-      /** All items. */
       totalInputs: nullish(z.number()),
-      /** New trackers. */
       totalCreated: nullish(z.number()),
       /** Trackers that matched the same payload. */
       totalExisting: nullish(z.number()),
-      /** Items that failed. */
       totalErrors: nullish(z.number()),
     }),
   ),

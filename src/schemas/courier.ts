@@ -6,15 +6,10 @@ import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from
 const COURIER_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
 
 const courierFields = {
-  /** The code that requests use for it. */
   courierCode: z.string(),
-  /** Its name for people. */
   courierName: nullish(z.string()),
-  /** Its website. */
   website: nullish(z.string()),
-  /** True for a postal service. */
   isPost: nullish(z.boolean()),
-  /** Its country. */
   countryCode: nullish(z.string()),
   /** Fields of a creation request that this courier needs. */
   requiredFields: nullish(openEnums(COURIER_REQUIRED_FIELDS)),

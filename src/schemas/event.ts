@@ -53,7 +53,6 @@ export type StatusCode = z.output<typeof statusCodeSchema>;
 const eventFields = {
   /** Opaque identifier; use it to find duplicates. */
   eventId: z.string(),
-  /** The tracker's number. */
   trackingNumber: nullish(z.string()),
   /** The number under which the courier reported the event. */
   eventTrackingNumber: nullish(z.string()),
@@ -66,15 +65,12 @@ const eventFields = {
   occurrenceDatetime: nullish(z.string()),
   /** Lower is older; breaks ties between events without a time. */
   order: nullish(z.number()),
-  /** Where it happened, in the courier's own words. */
   location: nullish(z.string()),
   /** The source from which the service has it. */
   sourceCode: nullish(z.string()),
   /** The courier that reported it. */
   courierCode: nullish(z.string()),
-  /** The precise status. */
   statusCode: nullish(statusCodeSchema),
-  /** The family of the status. */
   statusCategory: nullish(statusCategorySchema),
   /** The progress of the shipment at that time. */
   statusMilestone: nullish(statusMilestoneSchema),

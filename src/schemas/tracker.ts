@@ -31,7 +31,7 @@ export function hasDotSegment(path: string): boolean {
     .some((segment) => segment === '.' || segment === '..');
 }
 
-/** The rules of a tracker id or client tracker id, which becomes one segment of a path. */
+/** A tracker id or client tracker id, which becomes one segment of a path. */
 export const trackerIdentifier = z
   .string(expected('to be a string'))
   .refine((id) => id.trim() !== '', expected('to be a non-empty id'))
@@ -42,33 +42,27 @@ export const trackerIdentifier = z
   // A URL cannot carry half of a surrogate pair.
   .refine((id) => !/\p{Surrogate}/u.test(id), expected('to be well-formed Unicode'));
 
-/** Length and character set of tracking numbers (docs/service.md 3.1). */
 const trackingNumberText = text(5, 50).regex(
   /^[A-Za-z0-9\-_/.]*$/,
   expected('to hold only A-Z, a-z, 0-9, "-", "_", "/" and "."'),
 );
 
-/**
- * Tells whether a number is one ascending run of digits, such as `12345` or `1234567890` (docs/service.md 3.1). A longer run
- * may be a real number.
- */
+/** Tells whether a number is a run such as `12345` or `1234567890` (docs/service.md 3.1); a longer run may be a real number. */
 export function isAscendingDigitRun(value: string): boolean {
   return '01234567890'.includes(value);
 }
 
-/** The rules of a tracking number in a request body. */
 export const trackingNumber = trackingNumberText.refine(
   (value) => !isAscendingDigitRun(value),
   expected('to be a real tracking number', () => 'a plain ascending run of digits'),
 );
 
-/** The rules of a tracking number in a path: it may contain `/`, but no `.` or `..` between slashes. */
+/** A tracking number in a path may contain `/`, but no `.` or `..` between slashes. */
 export const trackingNumberIdentifier = trackingNumberText.refine(
   (value) => !hasDotSegment(value),
   expected('to be a tracking number', () => 'a dot segment'),
 );
 
-/** The schema of `SearchBy`. */
 export const searchBySchema = z.enum(
   ['trackerId', 'clientTrackerId'],
   expected('to be "trackerId" or "clientTrackerId"'),
@@ -76,9 +70,8 @@ export const searchBySchema = z.enum(
 /** The kind of id that addresses a tracker: the service's (default) or your own. */
 export type SearchBy = z.output<typeof searchBySchema>;
 
-/** A day in milliseconds. */
 export const DAY_MS = 86_400_000;
-/** Age in days above which the service refuses a `shippingDate` (docs/service.md 3.6). */
+/** The service refuses an older `shippingDate` (docs/service.md 3.6). */
 export const MAX_SHIPPING_AGE_DAYS = 180;
 /** The time zone in which a day ends last. */
 const LAST_ZONE = '-12:00';
@@ -86,7 +79,7 @@ const LAST_ZONE = '-12:00';
 const isoDate = z.iso.date();
 const isoDateTime = z.iso.datetime({ offset: true, local: true });
 
-/** Tells whether a date or date-time is more than 180 days old in every time zone. */
+/** The service's time zone is unknown, so a date counts as too old only when it is so in every zone. */
 function isSurelyOutdated(value: string): boolean {
   const dateTime = value.includes('T') ? value : `${value}T23:59:59.999`;
   const hasZone = /(?:Z|[+-]\d{2}:\d{2})$/.test(dateTime);
@@ -94,7 +87,6 @@ function isSurelyOutdated(value: string): boolean {
   return Date.now() - latestMs > MAX_SHIPPING_AGE_DAYS * DAY_MS;
 }
 
-/** An ISO 8601 date or date-time that is at most 180 days old in some time zone. */
 const shippingDate = z
   .string(expected('to be a string'))
   .refine((value) => isoDate.safeParse(value).success || isoDateTime.safeParse(value).success, {
@@ -106,13 +98,12 @@ const shippingDate = z
     params: { code: 'shipping_date_outdated' },
   });
 
-/** An e-mail address of at most 254 characters. Only its shape is checked; the local part may be quoted (RFC 5321, 4.1.2). */
+/** Only the shape is checked; the local part may be quoted (RFC 5321, 4.1.2). */
 export const email = text(0, 254).regex(
   /^(?:[^\s@"]+|"(?:[^"\\\r\n]|\\[^\r\n])+")@[^\s@]+$/,
   expected('to be an e-mail address'),
 );
 
-/** The fields beside the number that help to find the courier and the shipment. */
 export const courierHints = {
   /** Up to three courier codes; improves the detection of the courier. */
   courierCode: optionalInput(courierCodes),
@@ -134,15 +125,12 @@ const trackerInputFields = {
   ...courierHints,
   /** Your own identifier, at most 100 characters, unique among your active trackers. */
   clientTrackerId: optionalInput(text(0, 100)),
-  /** Free text, at most 100 characters, returned in responses and webhooks. */
+  /** Free text, at most 100 characters. */
   shipmentReference: optionalInput(text(0, 100)),
-  /** The courier's name; takes part in the matching of payloads. */
+  /** Takes part in the matching of payloads, like `trackingUrl`. */
   courierName: optionalInput(anyText),
-  /** Where the shipment can be tracked; takes part in the matching of payloads. */
   trackingUrl: optionalInput(anyText),
-  /** Your order's number. */
   orderNumber: optionalInput(anyText),
-  /** A title of your own. */
   title: optionalInput(anyText),
   /** Who is notified; some couriers report more when they know the name. */
   recipient: optionalInput(
@@ -153,10 +141,9 @@ const trackerInputFields = {
       name: optionalInput(text(0, 100)),
     }),
   ),
-  /** How the service tracks. */
   settings: optionalInput(
     record({
-      /** Track only with the given courier codes, or a boolean; sent as given. */
+      /** Track only with these courier codes, or a boolean; sent as given. */
       restrictTrackingToCourierCode: optionalInput(courierRestriction),
     }),
   ),
@@ -173,7 +160,6 @@ export interface TrackerInput extends z.input<TrackerInputSchema> {
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
   trackingNumber: string;
 }
-/** A creation request as it is sent, without nulls. */
 export type TrackerRequest = z.output<TrackerInputSchema>;
 
 /** The schema of `TrackerUpdate`. */
@@ -189,7 +175,6 @@ export interface TrackerUpdate extends z.input<typeof trackerUpdateSchema> {
   /** `false` archives the tracker and frees its `clientTrackerId`. */
   isSubscribed?: boolean | null | undefined;
 }
-/** A patch as it is sent, without nulls. */
 export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
 
 const trackerFields = {
@@ -201,7 +186,6 @@ const trackerFields = {
   isTracked: z.boolean(),
   /** Your own identifier, if you sent one. */
   clientTrackerId: nullish(z.string()),
-  /** As you sent it. */
   shipmentReference: nullish(z.string()),
   /** The couriers that the service asks. */
   courierCode: nullish(textOrTexts),
@@ -215,7 +199,6 @@ export const trackerSchema: NamedSchema<typeof trackerFields, Tracker> = namedRe
 /** A tracker as the API returns it. */
 export interface Tracker extends RecordOf<typeof trackerFields> {}
 
-/** The page and page size of `trackers.list` when the caller names none. */
 export const DEFAULT_PAGE = 1;
 export const DEFAULT_PAGE_SIZE = 100;
 export const MAX_PAGE_SIZE = 500;
@@ -244,7 +227,6 @@ export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema>
 
 /** One page of trackers. */
 export interface TrackerPage {
-  /** The trackers of the page. */
   readonly trackers: Tracker[];
   /** The number of this page, from 1. */
   readonly page: number;
