@@ -3,7 +3,7 @@ import { isTrackingError } from '../errors.ts';
 
 /** The allowance that the headers of one response announce. */
 export interface RateLimitInfo {
-  /** Requests allowed in a window of one second, when announced as a positive integer. */
+  /** Requests allowed in a window of one second, if announced as a positive integer. */
   readonly limit: number | undefined;
   /** Requests left in the window. */
   readonly remaining: number | undefined;
@@ -11,7 +11,7 @@ export interface RateLimitInfo {
   readonly resetMs: number | undefined;
 }
 
-/** A result together with what came with it. */
+/** A result together with its response. */
 export interface WithResponse<T> {
   /** The value that awaiting the call itself gives. */
   readonly data: T;
@@ -23,14 +23,13 @@ export interface WithResponse<T> {
   readonly rateLimit: RateLimitInfo;
   /** How many requests were sent for this call. */
   readonly attempts: number;
-  /** The first 20 fields of the response that break its schema and were kept as they came. Empty when none does. */
+  /** The first 20 fields that break the schema of the response and were kept as they came. */
   readonly mismatched: readonly ValidationIssue[];
 }
 
 /** The result of a call that succeeded. */
 export interface CallOutcome<T> {
   readonly data: T;
-  /** The first 20 fields that break the schema of the response. */
   readonly mismatched: readonly ValidationIssue[];
   /** True if the service may have carried out an earlier attempt of this call, too. */
   readonly mayHaveBeenCarriedOutBefore?: boolean;
@@ -63,10 +62,7 @@ export function captureCallSite(method: (...parameters: never[]) => unknown): Ca
   return callSite;
 }
 
-/**
- * Gives an error of this package the stack of the method's call. Its own stack ends in timers and libraries and shows no line
- * of the caller's program. The reason of a signal stays as it is.
- */
+/** Gives an error of ours the stack of the method's call, because its own ends in timers and libraries. */
 export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void {
   if (!isTrackingError(error)) return;
   // Without a line break there is no frame: `Error.stackTraceLimit` may be 0.
@@ -79,8 +75,7 @@ export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void 
 }
 
 /**
- * A call that was sent: a promise of its data, and of what came with them. Nobody has to await it; a failure that nobody
- * handles is an unhandled rejection, as with any promise.
+ * A call that was sent: a promise of its data.
  *
  * @example
  * const tracker = await client.trackers.get(id);

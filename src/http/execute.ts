@@ -5,13 +5,16 @@ import { systemClock } from '../common/clock.ts';
 import { formatPath, type ValidationIssue } from '../common/validation.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
-import type { EndpointName } from '../endpoints.ts';
+import type { EndpointName, RetryClass } from '../endpoints.ts';
 import {
   ApiError,
+  ConnectionError,
   isTrackingError,
   QueueFullError,
+  QuotaExceededError,
   RateLimitError,
   ResponseValidationError,
+  TimeoutError,
   type TrackingError,
 } from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
@@ -19,18 +22,20 @@ import type { AttemptInfo, CallInfo, RequestInfo } from '../observability/hooks.
 import type { LogFields } from '../observability/logger.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import { ApiPromise, CallFailure, type CallOutcome, type CallSite, captureCallSite } from './api-promise.ts';
-import { Deadline } from './deadline.ts';
 import { type CallInput, type EndpointResult, type PreparedRequest, prepareRequest } from './prepare.ts';
-import { readRateLimitFeedback, readRetryAfterMs } from './rate-limit-headers.ts';
-import { type RawResponse, readOutcome, readRequestId } from './response.ts';
-import { isRateLimited, isRetryable, mayHaveBeenCarriedOut } from './retry.ts';
-import { createKy, sendRequest } from './send.ts';
+import {
+  type RawResponse,
+  readOutcome,
+  readRateLimitFeedback,
+  readRequestId,
+  readRetryAfterMs,
+} from './response.ts';
+import { createKy, Deadline, sendRequest } from './send.ts';
 
 /** p-retry waits 0.5 to 1 s before the first repeat, and twice as long before each later one. */
 const MIN_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8_000;
 
-/** The parts of the client that every resource needs. */
 export interface CallContext {
   readonly config: Config;
   readonly ky: KyInstance;
@@ -38,13 +43,12 @@ export interface CallContext {
   readonly defaultOptions: CallOptions;
 }
 
-/** Makes the context of a client from its configuration. */
 export function createCallContext(config: Config): CallContext {
   const defaultOptions = resolveCallOptions(config, 'request', {});
   return { config, ky: createKy(config), defaultOptions };
 }
 
-/** Calls one endpoint of the table. Input and options are read now, so later changes to them do no harm. */
+/** Input and options are read now, so later changes to them do no harm. */
 export function callEndpoint<Name extends EndpointName>(
   context: CallContext,
   name: Name,
@@ -55,11 +59,7 @@ export function callEndpoint<Name extends EndpointName>(
   return startCall(context, name, options, () => prepareRequest(context.config, name, input), callSite);
 }
 
-/**
- * Prepares a call and starts it. If the preparation throws, the promise rejects with that error.
- *
- * @param callSite - where the method was called. Default: where the function that calls this one was called
- */
+/** Prepares a call and starts it. If the preparation throws, the promise rejects with that error. */
 export function startCall<T>(
   context: CallContext,
   method: EndpointName | 'request',
@@ -76,11 +76,10 @@ export function startCall<T>(
   }
 }
 
-/** The reason and the earliest time of the next attempt. */
 interface Retry {
   readonly error: TrackingError;
   readonly retryAfterMs: number | undefined;
-  /** The earliest start of the next attempt, on the monotonic clock. */
+  /** On the monotonic clock. */
   readonly resumeAt: number;
 }
 
@@ -199,7 +198,6 @@ function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError
   return { error, retryAfterMs, resumeAt };
 }
 
-/** Takes a permit of the limiter; undefined without one. */
 async function takePermit(
   { baseUrl, account, limiter }: Config,
   request: PreparedRequest<unknown>,
@@ -238,6 +236,42 @@ async function takePermit(
   }
 }
 
+interface RetryRules {
+  readonly retryClass: RetryClass;
+  readonly retryAmbiguous: boolean;
+  readonly maxRetryAfterMs: number;
+}
+
+/** Tells whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
+export function isRetryable(error: unknown, rules: RetryRules): error is TrackingError {
+  const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
+  if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
+  // The service counts a request that it refuses with 429 as not made, so even a paid call may be repeated.
+  if (isRateLimited(error)) return true;
+  // No byte of the request has left.
+  if (error instanceof ConnectionError && error.neverSent) return true;
+  const isSafe = retryClass === 'safe';
+  if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
+  return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
+}
+
+/** True for a 429 that ends with its window. A 429 that reports an empty quota does not. */
+function isRateLimited(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
+}
+
+/** True if nobody knows whether the service carried the request out, and a repeat may succeed. */
+function isAmbiguous(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status >= 500 || error.status === 408;
+  return error instanceof TimeoutError || error instanceof ConnectionError;
+}
+
+/** Tells whether the service may have carried out a request that left and then failed. */
+export function mayHaveBeenCarriedOut(error: unknown): boolean {
+  if (error instanceof ApiError) return error.status < 300 || error.status >= 500 || error.status === 408;
+  return !(error instanceof ConnectionError && error.neverSent);
+}
+
 /** Reports one call to the hooks and the log; it decides nothing. */
 class CallReport {
   readonly #config: Config;
@@ -251,7 +285,6 @@ class CallReport {
   #tokensLeft: number | undefined;
   /** When the request was announced to `onRequest`; undefined once `onResponse` or `onError` has ended it. */
   #openSince: number | undefined;
-  /** From sending to the end of the attempt. */
   #durationMs: number | undefined;
   #response: RawResponse | undefined;
   #wasRetried = false;
@@ -325,7 +358,6 @@ class CallReport {
     this.#log('warn', text, { ...describeError(error), delayMs: retryAfterMs });
   }
 
-  /** @param error - undefined if the call succeeded */
   finish(attempts: number, error?: unknown): void {
     const durationMs = systemClock.now() - this.#startedAt;
     const queuedMs = this.#totalQueuedMs;
@@ -362,7 +394,6 @@ class CallReport {
     logger[level](text, this.#buildFields(more));
   }
 
-  /** The fields that every line of a call has, as far as they are known. */
   #buildFields(more?: LogFields): LogFields {
     const { callId, endpoint, method, path } = this.#call;
     const response = this.#response;
@@ -373,7 +404,6 @@ class CallReport {
   }
 }
 
-/** The fields by which a log is searched for failures. */
 function describeError(error: unknown): LogFields {
   const hasResponse = error instanceof ApiError || error instanceof ResponseValidationError;
   return {

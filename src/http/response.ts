@@ -17,12 +17,12 @@ import {
   ResponseValidationError,
   ResultsNotReadyError,
 } from '../errors.ts';
+import { type RateLimitFeedback, WINDOW_MS } from '../limiter/limiter.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
 import { checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
-import type { CallOutcome, WithResponse } from './api-promise.ts';
+import type { CallOutcome, RateLimitInfo, WithResponse } from './api-promise.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';
-import { readRateLimit, readRetryAfterMs } from './rate-limit-headers.ts';
 
 /** A response that arrived whole. */
 export interface RawResponse {
@@ -34,7 +34,6 @@ export interface RawResponse {
   readonly key: string;
 }
 
-/** A response and its request. */
 interface Exchange<T = unknown> {
   readonly request: PreparedRequest<T>;
   readonly response: RawResponse;
@@ -87,7 +86,6 @@ function formatHeaderText(text: string, key: string): string {
   return toPrintableLine(maskText(text, key), MAX_HEADER_TEXT_LENGTH);
 }
 
-/** Takes the payload out of the body. */
 function readPayload(exchange: Exchange, rules: ResponseRules<unknown>): unknown {
   const { request, response } = exchange;
   const { status, text } = response;
@@ -146,7 +144,6 @@ function parseLoosely(text: string): unknown {
   }
 }
 
-/** Checks a payload against the schema of its endpoint, as strictly as `invalidResponse` says. */
 function applySchema<T>(
   config: Config,
   exchange: Exchange<T>,
@@ -160,7 +157,6 @@ function applySchema<T>(
   return { data: checked.data, mismatched };
 }
 
-/** Checks a body against a schema of the caller's, which is always strict. */
 async function applyOwnSchema<T>(
   exchange: Exchange<T>,
   schema: Extract<ResponseRules<T>, { ownSchema: unknown }>['ownSchema'],
@@ -234,7 +230,6 @@ function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {
   };
 }
 
-/** Builds a `Response` whose body can be read again. */
 function rebuildResponse({ status, statusText, headers, text }: RawResponse, url: string): Response {
   const isBodyless = status === 204 || status === 205;
   // A reason phrase may hold bytes that `Response` refuses.
@@ -243,7 +238,6 @@ function rebuildResponse({ status, statusText, headers, text }: RawResponse, url
   return Object.defineProperty(new Response(isBodyless ? null : text, init), 'url', { value: url });
 }
 
-/** Reads one error with the key masked; a known code is kept even where it contains the key. */
 function readItem(value: unknown, key: string): ApiErrorItem[] {
   if (!isJsonObject(value) || typeof value['code'] !== 'string') return [];
   const { code, message, ...rest } = value;
@@ -296,12 +290,7 @@ function describe({ status, errors, body, requestId }: ApiErrorDetails, title: s
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
 }
 
-/**
- * Creates the error of a response: its code decides the class, and the status where the code does not.
- *
- * @param title - method and URL of the request
- * @param message - default: the errors of the response, or its body
- */
+/** Creates the error of a response. By default its message quotes the errors of the response, or its body. */
 export function createApiError(
   details: ApiErrorDetails,
   title: string,
@@ -309,4 +298,72 @@ export function createApiError(
 ): ApiError {
   const ErrorClass = chooseErrorClass(details.status, decidingCode(details.errors));
   return new ErrorClass(message, details);
+}
+
+/** From this value on `X-RateLimit-Reset` is a Unix timestamp, because no delay lasts three years. */
+const MIN_TIMESTAMP_SECONDS = 100_000_000;
+
+/** Reads what the limiter learns from a response. */
+export function readRateLimitFeedback(response: Pick<Response, 'status' | 'headers'>): RateLimitFeedback {
+  const { status, headers } = response;
+  const { limit, remaining, resetMs } = readRateLimit(headers);
+  const retryAfterMs = status === 429 ? readRetryAfterMs(response) : undefined;
+  return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };
+}
+
+/** Reads the announced allowance. The standard header of each pair wins (docs/service.md 6). */
+export function readRateLimit(headers: Headers): RateLimitInfo {
+  const limit = readInteger(headers, 'limit');
+  return {
+    limit: limit !== undefined && limit > 0 && Number.isSafeInteger(limit) ? limit : undefined,
+    remaining: readInteger(headers, 'remaining'),
+    resetMs: readResetMs(headers),
+  };
+}
+
+/** Reads how long the service asks to wait, in milliseconds. A 429 always asks: without a header, for one window. */
+export function readRetryAfterMs({
+  status,
+  headers,
+}: Pick<Response, 'status' | 'headers'>): number | undefined {
+  const requestedMs = readRetryAfterHeader(headers);
+  return status === 429 ? (requestedMs ?? readResetMs(headers) ?? WINDOW_MS) : requestedMs;
+}
+
+function readRetryAfterHeader(headers: Headers): number | undefined {
+  const delay = parseSeconds(headers.get('retry-after'));
+  return delay === undefined ? readTimeUntil(parseDate(headers.get('retry-after')), headers) : delay * 1000;
+}
+
+function readResetMs(headers: Headers): number | undefined {
+  const delay = parseSeconds(headers.get('ratelimit-reset'));
+  if (delay !== undefined) return delay * 1000;
+  const reset = parseSeconds(headers.get('x-ratelimit-reset'));
+  if (reset === undefined) return undefined;
+  return reset < MIN_TIMESTAMP_SECONDS ? reset * 1000 : readTimeUntil(reset * 1000, headers);
+}
+
+/** Dates are compared with the `Date` header, never with this machine's clock, which may be wrong. */
+function readTimeUntil(momentMs: number | undefined, headers: Headers): number | undefined {
+  const sentAtMs = parseDate(headers.get('date'));
+  return sentAtMs === undefined || momentMs === undefined ? undefined : Math.max(0, momentMs - sentAtMs);
+}
+
+function readInteger(headers: Headers, name: 'limit' | 'remaining'): number | undefined {
+  return parseInteger(headers.get(`ratelimit-${name}`)) ?? parseInteger(headers.get(`x-ratelimit-${name}`));
+}
+
+function parseInteger(text: string | null): number | undefined {
+  return /^\d+$/.test(text ?? '') ? Number(text) : undefined;
+}
+
+function parseSeconds(text: string | null): number | undefined {
+  const trimmed = text?.trim() ?? '';
+  return /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined;
+}
+
+function parseDate(text: string | null): number | undefined {
+  // A lone number would parse as a year.
+  const parsed = /[A-Za-z]{3}/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
+  return Number.isNaN(parsed) ? undefined : parsed;
 }

@@ -1,11 +1,114 @@
 import ky, { type KyInstance } from 'ky';
+import { linkedController, onAbort, sleep } from '../common/abort.ts';
+import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
 import { MAX_CAUSES, maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
-import { ConnectionError, ResponseValidationError } from '../errors.ts';
+import {
+  ConnectionError,
+  ResponseValidationError,
+  TimeoutError,
+  type TimeoutPhase,
+  type TrackingError,
+} from '../errors.ts';
 import type { PreparedRequest } from './prepare.ts';
 import { type RawResponse, readRequestId } from './response.ts';
 
-/** Creates the `ky` instance of a client. */
+const ACTIVITIES: Record<TimeoutPhase, string> = {
+  queue: 'waiting for a rate limit token',
+  headers: 'waiting for a response',
+  body: 'reading the response',
+  backoff: 'waiting to try again',
+};
+
+/**
+ * The time limit of one call. Its signal joins the caller's signal with `totalTimeoutMs`; the limiter, p-retry and every attempt
+ * get it, and the call rejects with its reason.
+ */
+export class Deadline {
+  phase: TimeoutPhase = 'queue';
+  /** A timeout before the next request leaves has this failure as its cause. */
+  lastFailure: TrackingError | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly #title: string;
+  readonly #totalTimeoutMs: number | undefined;
+  readonly #endsAt: number = Number.POSITIVE_INFINITY;
+  readonly #controller: AbortController | undefined;
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #unsubscribe: (() => void) | undefined;
+
+  /** @param title - method and URL, as messages show them */
+  constructor(
+    title: string,
+    { signal, totalTimeoutMs }: { signal?: AbortSignal | undefined; totalTimeoutMs?: number | undefined },
+  ) {
+    this.#title = title;
+    this.#totalTimeoutMs = totalTimeoutMs;
+    if (signal === undefined && totalTimeoutMs === undefined) return;
+    const { controller, unsubscribe } = linkedController(signal);
+    this.#controller = controller;
+    this.#unsubscribe = unsubscribe;
+    this.signal = controller.signal;
+    if (totalTimeoutMs === undefined) return;
+    this.#endsAt = systemClock.now() + totalTimeoutMs;
+    this.#timer = setTimeout(() => this.expire(), totalTimeoutMs);
+  }
+
+  /** The rest of `totalTimeoutMs`, in milliseconds; Infinity without one. */
+  get remainingMs(): number {
+    return this.#endsAt - systemClock.now();
+  }
+
+  /** Ends the call because its time is up, and returns the error that it rejects with. */
+  expire(): TimeoutError {
+    const isBetweenAttempts = this.phase === 'queue' || this.phase === 'backoff';
+    const cause = isBetweenAttempts ? this.lastFailure : undefined;
+    const error = this.#timeoutError('totalTimeoutMs', this.#totalTimeoutMs ?? 0, cause);
+    this.#controller?.abort(error);
+    return error;
+  }
+
+  /** Waits until a moment of the monotonic clock; rejects with the signal's reason when the call ends before. */
+  async sleepUntil(moment: number): Promise<void> {
+    for (let delayMs = moment - systemClock.now(); delayMs > 0; delayMs = moment - systemClock.now()) {
+      await sleep(Math.min(Math.ceil(delayMs), MAX_TIMER_MS), this.signal);
+    }
+  }
+
+  /**
+   * Runs one attempt with a signal of its own, which ends with the call or after `timeoutMs`. It rejects at that moment even if
+   * the attempt ignores its signal, because a key function, a `fetch` or a body of the caller may never end.
+   */
+  async withTimeout<T>(timeoutMs: number, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { controller, unsubscribe } = linkedController(this.signal);
+    const { signal } = controller;
+    const timer = setTimeout(() => controller.abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
+    try {
+      return await new Promise((resolve, reject) => {
+        onAbort(signal, () => reject(signal.reason));
+        attempt(signal).then(resolve, reject);
+      });
+    } finally {
+      clearTimeout(timer);
+      unsubscribe();
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+    this.#unsubscribe?.();
+  }
+
+  #timeoutError(
+    option: 'timeoutMs' | 'totalTimeoutMs',
+    timeoutMs: number,
+    cause?: TrackingError,
+  ): TimeoutError {
+    const { phase } = this;
+    const message = `${this.#title} ran out of \`${option}\` (${timeoutMs} ms) while ${ACTIVITIES[phase]}`;
+    return new TimeoutError(message, { phase, timeoutMs }, cause === undefined ? undefined : { cause });
+  }
+}
+
 export function createKy({ baseUrl, headers }: Config): KyInstance {
   return ky.create({
     prefixUrl: baseUrl,
@@ -20,15 +123,12 @@ export function createKy({ baseUrl, headers }: Config): KyInstance {
   });
 }
 
-/** The parts of a request that differ between attempts. */
 interface AttemptOptions {
   /** The caller's headers; they win over the client's. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** Ends the attempt; its reason is the rejection. */
   readonly signal: AbortSignal;
   /** Called right before the request leaves; if it throws, nothing is sent. */
   readonly onSend: () => void;
-  /** Called when status and headers have arrived. */
   readonly onHeaders: (response: Response) => void;
 }
 
@@ -86,7 +186,6 @@ export async function sendRequest(
   }
 }
 
-/** The body as text; undefined when it is too long. */
 async function readText(
   response: Response,
   request: PreparedRequest<unknown>,
@@ -149,7 +248,6 @@ async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): 
   }
 }
 
-/** Codes of failures to connect. */
 const NEVER_CONNECTED_CODES = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -169,7 +267,6 @@ const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client err
 
 const MAX_REASON_LENGTH = 200;
 
-/** The error and its causes, outermost first; empty for what is no error. */
 function listCauses(error: unknown): Error[] {
   const causes: Error[] = [];
   for (

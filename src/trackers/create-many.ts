@@ -18,9 +18,8 @@ import {
 } from '../config/call-options.ts';
 import { RequestValidationError } from '../errors.ts';
 import { CallFailure } from '../http/api-promise.ts';
-import { type CallContext, execute } from '../http/execute.ts';
+import { type CallContext, execute, mayHaveBeenCarriedOut } from '../http/execute.ts';
 import { checkInput, prepareRequest } from '../http/prepare.ts';
-import { mayHaveBeenCarriedOut } from '../http/retry.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { MAX_BULK_ITEMS } from '../schemas/bulk.ts';

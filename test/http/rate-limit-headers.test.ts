@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { readRateLimit, readRetryAfterMs } from '../../src/http/rate-limit-headers.ts';
+import { readRateLimit, readRetryAfterMs } from '../../src/http/response.ts';
 
 const DATE = 'Wed, 21 Oct 2026 07:28:00 GMT';
 const DATE_SECONDS = Date.parse(DATE) / 1_000;

@@ -8,8 +8,8 @@ import {
   TimeoutError,
   type TrackingError,
 } from '../../src/errors.ts';
+import { isRetryable, mayHaveBeenCarriedOut } from '../../src/http/execute.ts';
 import { createApiError } from '../../src/http/response.ts';
-import { isRetryable, mayHaveBeenCarriedOut } from '../../src/http/retry.ts';
 
 const MAX_RETRY_AFTER_MS = 60_000;
 
