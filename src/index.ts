@@ -30,8 +30,13 @@ export {
   TimeoutError,
   TrackingError,
 } from './errors.ts';
-export { type OccurrenceDatetime, parseOccurrenceDatetime } from './events/occurrence-datetime.ts';
-export { isNewerEvent, latestEvent, sortEvents } from './events/order.ts';
+export {
+  isNewerEvent,
+  latestEvent,
+  type OccurrenceDatetime,
+  parseOccurrenceDatetime,
+  sortEvents,
+} from './events/order.ts';
 export { ApiPromise, type RateLimitInfo, type WithResponse } from './http/api-promise.ts';
 export type { RawRequest } from './http/prepare.ts';
 export type { BucketSnapshot } from './limiter/limiter.ts';

@@ -5,7 +5,6 @@ import type { ProofOfDelivery, WebhookEvent, WebhookMetadata, WebhookTracker } f
 /** Topic of a push of events, also assumed for a push that has `events` but no topic. */
 export const EVENTS_TOPIC = 'tracking/events';
 
-/** The parts of a message that go into the keys of its events. */
 interface MessageIds {
   readonly metadata?: Pick<WebhookMetadata, 'topic'> | null | undefined;
   readonly tracker: WebhookTracker;
@@ -27,10 +26,10 @@ export function buildEventKeys({ metadata, tracker }: MessageIds): (event: Webho
 export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): string {
   const downloadUrl: unknown = data.content?.downloadUrl;
   // Webhooks keep fields that break the schema, so the type may be wrong.
-  const isSigned = typeof downloadUrl === 'string' && /[?#]/.test(downloadUrl);
-  const unsigned = isSigned
-    ? { ...data, content: { ...data.content, downloadUrl: downloadUrl.replace(/[?#].*$/s, '') } }
-    : data;
+  const unsigned =
+    typeof downloadUrl === 'string'
+      ? { ...data, content: { ...data.content, downloadUrl: downloadUrl.replace(/[?#].*$/s, '') } }
+      : data;
   return `${getTrackerName(tracker)}:${hashContent(unsigned)}`;
 }
 

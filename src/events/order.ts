@@ -1,8 +1,70 @@
-import { getStartOfDayMs, type OccurrenceDatetime, parseOccurrenceDatetime } from './occurrence-datetime.ts';
+/** An `occurrenceDatetime` as far as it is known: a local time has no instant, and a date has no time. */
+export type OccurrenceDatetime =
+  | {
+      readonly kind: 'utc' | 'offset';
+      /** The day as written, `2021-03-04`. */
+      readonly date: string;
+      /** The time of day as written, in milliseconds since midnight. */
+      readonly timeMs: number;
+      /** Minutes ahead of UTC; 0 for `utc`. */
+      readonly offsetMinutes: number;
+      /** Milliseconds since the epoch. */
+      readonly epochMs: number;
+    }
+  | { readonly kind: 'local'; readonly date: string; readonly timeMs: number }
+  | { readonly kind: 'date'; readonly date: string };
 
-/** The fields that order events, of results and of webhooks. */
+const DATE = String.raw`(\d{4}-\d{2}-\d{2})`;
+const TIME = String.raw`(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?`;
+const ZONE = String.raw`(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)`;
+const LOGISTIC_DATE_TIME = new RegExp(`^${DATE}(?:[Tt ]${TIME}${ZONE}?)?$`);
+
+/**
+ * Reads an `occurrenceDatetime` without guessing a time zone.
+ *
+ * @param text - local time, local time with offset, UTC, or a date only
+ * @returns the parts of the text; undefined for any other text
+ * @example
+ * parseOccurrenceDatetime('2021-03-04T17:12:57+02:00');
+ * // { kind: 'offset', date: '2021-03-04', timeMs: 61977000, offsetMinutes: 120, epochMs: 1614870777000 }
+ */
+export function parseOccurrenceDatetime(text: string): OccurrenceDatetime | undefined {
+  const match = LOGISTIC_DATE_TIME.exec(text.trim());
+  if (match === null) return undefined;
+  const [, date = '', hours, minutes, seconds, fraction, zulu, sign, offsetHours, offsetRest] = match;
+  const startMs = getStartOfDayMs(date);
+  if (startMs === undefined) return undefined;
+  if (hours === undefined) return { kind: 'date', date };
+  const timeMs = getTimeOfDayMs(Number(hours), Number(minutes), Number(seconds ?? 0), fraction);
+  if (timeMs === undefined) return undefined;
+  if (zulu !== undefined) return { kind: 'utc', date, timeMs, offsetMinutes: 0, epochMs: startMs + timeMs };
+  if (sign === undefined) return { kind: 'local', date, timeMs };
+  const distance = Number(offsetHours) * 60 + Number(offsetRest ?? 0);
+  // `|| 0` turns the -0 of "-00:00" into 0.
+  const offsetMinutes = sign === '-' ? -distance || 0 : distance;
+  return { kind: 'offset', date, timeMs, offsetMinutes, epochMs: startMs + timeMs - offsetMinutes * 60_000 };
+}
+
+/** Computes the start of a day in UTC; undefined for an impossible day. */
+function getStartOfDayMs(date: string): number | undefined {
+  const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
+  const start = new Date(0);
+  // Not `Date.UTC`, which takes the years 0 to 99 for 1900 to 1999.
+  start.setUTCFullYear(year, month - 1, day);
+  const isDay = start.getUTCMonth() === month - 1 && start.getUTCDate() === day;
+  return isDay ? start.getTime() : undefined;
+}
+
+/** ISO 8601 allows a leap second, and 24:00:00 as the end of a day. */
+function getTimeOfDayMs(hours: number, minutes: number, seconds: number, fraction = ''): number | undefined {
+  if (minutes > 59 || seconds > 60) return undefined;
+  const wholeMs = ((hours * 60 + minutes) * 60 + seconds) * 1000;
+  if (wholeMs > 86_400_000) return undefined;
+  return wholeMs + Number(fraction.slice(0, 3).padEnd(3, '0'));
+}
+
+/** The fields of an event that order it. */
 export interface OrderableEvent {
-  /** The time of the event, as the service sent it. */
   readonly occurrenceDatetime?: string | null | undefined;
   /** Lower is older; breaks ties. */
   readonly order?: number | null | undefined;
@@ -17,11 +79,6 @@ interface Rank {
   readonly position: number;
   readonly order: number | undefined;
   readonly eventId: string;
-}
-
-interface Ranked<Item> {
-  readonly rank: Rank;
-  readonly item: Item;
 }
 
 function getRank({ occurrenceDatetime, order, eventId }: OrderableEvent): Rank {
@@ -75,32 +132,26 @@ export function sortEvents<Event extends OrderableEvent>(events: readonly Event[
 
 /** Orders items by their events, as `sortEvents` orders events. */
 export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item) => OrderableEvent): Item[] {
-  if (items.length < 2) return [...items];
   const ranked = items.map((item) => ({ rank: getRank(getEvent(item)), item }));
   ranked.sort((a, b) => compareRanks(a.rank, b.rank));
-  for (const places of findPlacesToReorder(ranked)) reorderPlaces(ranked, places);
+  reorderDaysWithoutTimes(ranked);
   return ranked.map(({ item }) => item);
 }
 
-/** Finds, for each day with date-only events, the places of its events that have an `order`. */
-function findPlacesToReorder(ranked: readonly Ranked<unknown>[]): Iterable<number[]> {
+/** On a day with date-only events, `order` sorts all events that have one; the others keep their places. */
+function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
   const placesOfDay = new Map<string, number[]>();
   for (const { rank } of ranked) {
     if (rank.occurrence?.kind === 'date') placesOfDay.set(rank.occurrence.date, []);
   }
-  if (placesOfDay.size === 0) return [];
   for (const [place, { rank }] of ranked.entries()) {
-    const { occurrence, order } = rank;
-    if (order !== undefined) placesOfDay.get(occurrence?.date ?? '')?.push(place);
+    if (rank.order !== undefined) placesOfDay.get(rank.occurrence?.date ?? '')?.push(place);
   }
-  return placesOfDay.values();
-}
-
-/** Orders the events at some places by `order`; the others keep their places. */
-function reorderPlaces<Item>(ranked: Ranked<Item>[], places: readonly number[]): void {
-  const ordered = places.flatMap((place) => ranked[place] ?? []);
-  ordered.sort((a, b) => compare(a.rank.order ?? 0, b.rank.order ?? 0) || compareRanks(a.rank, b.rank));
-  for (const [index, entry] of ordered.entries()) ranked[places[index] ?? 0] = entry;
+  for (const places of placesOfDay.values()) {
+    const ordered = places.flatMap((place) => ranked[place] ?? []);
+    ordered.sort((a, b) => compare(a.rank.order ?? 0, b.rank.order ?? 0) || compareRanks(a.rank, b.rank));
+    for (const [index, entry] of ordered.entries()) ranked[places[index] ?? 0] = entry;
+  }
 }
 
 /**

@@ -5,8 +5,7 @@
  */
 
 export { WebhookAuthenticationError, WebhookParseError } from '../errors.ts';
-export { parseOccurrenceDatetime } from '../events/occurrence-datetime.ts';
-export { isNewerEvent, latestEvent, sortEvents } from '../events/order.ts';
+export { isNewerEvent, latestEvent, parseOccurrenceDatetime, sortEvents } from '../events/order.ts';
 export type {
   EventsMessage,
   OtherMessage,

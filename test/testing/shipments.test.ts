@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { parseOccurrenceDatetime } from '../../src/events/occurrence-datetime.ts';
+import { parseOccurrenceDatetime } from '../../src/events/order.ts';
 import type { PlayName } from '../../src/testing/index.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
