@@ -1,4 +1,5 @@
-import { TrackingError } from '../errors.ts';
+import { onAbort } from '../common/abort.ts';
+import { QueueFullError, TrackingError } from '../errors.ts';
 
 /** Which of two waiting calls goes first. */
 export type Priority = 'interactive' | 'background';
@@ -13,45 +14,36 @@ export interface BucketId {
   readonly endpoint: string;
 }
 
-/** The options of `acquire`. */
+/** A request that needs a token. */
 export interface AcquireOptions {
-  /** The bucket that the request counts against. */
   readonly bucket: BucketId;
   /** Requests allowed per second, until the service announces another number; the first call of a bucket sets it. */
   readonly limit: number;
   /** Announced limits never raise the limit above this; the first call of a bucket sets it. Default: no bound. */
   readonly maxLimit?: number | undefined;
-  /** Which lane of the queue the call waits in. */
   readonly priority: Priority;
-  /** Gives up the place in the queue; the rejection is the signal's own reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Longest pause that the call waits for, in milliseconds; a longer one rejects with `LongPauseError`. Default: any. */
+  /** Longest pause that the call waits for, in milliseconds. Default: any. */
   readonly maxPauseMs?: number | undefined;
 }
 
 /** The rate limit as a response describes it. */
 export interface RateLimitFeedback {
-  /** HTTP status. */
   readonly status: number;
-  /** How long the service asked to wait after a 429, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** The limit that the headers announced. */
   readonly announcedLimit?: number | undefined;
-  /** How many more requests the headers allow in this window. */
   readonly remaining?: number | undefined;
-  /** How long until the limit resets, in milliseconds, as the headers told. */
   readonly resetMs?: number | undefined;
 }
 
 /**
- * Permission for one request. Call `send` right before sending and `report` when the headers of the response arrive, or
- * `cancel` if nothing will be sent. A request that breaks after `send` is never reported, since the service may have
- * counted it; its token comes back at the latest moment.
+ * Permission for one request. A request that breaks after `send` is never reported, because the service may have counted it; its
+ * token comes back at the latest moment.
  */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
-  /** The request leaves now. */
+  /** Called right before the request leaves. */
   send(): void;
   /** The headers of the response arrived. */
   report(feedback: RateLimitFeedback): void;
@@ -76,20 +68,15 @@ export interface Limiter {
   /** True if processes share the allowance, so that the account needs a name which is the same in all of them. */
   readonly spansProcesses: boolean;
   /**
-   * Waits for a token of one bucket. After it resolved, an abort no longer gives the token back.
+   * Waits for a token of one bucket.
    *
-   * @param options - which bucket, its limit, the priority, and when to give up
-   * @returns a permit for one request
-   * @throws QueueFullError if the queue is full; LongPauseError if more than `maxPauseMs` of a pause is left; the
-   *   signal's own reason on abort
+   * @throws QueueFullError if the queue is full; LongPauseError if more than `maxPauseMs` of a pause is left; the signal's reason
    * @internal
    */
   acquire(options: AcquireOptions): Promise<Permit>;
   /**
-   * The state of one bucket.
+   * Reads the state of one bucket; undefined if it was not used yet, or forgotten.
    *
-   * @param bucket - which one
-   * @returns undefined if the bucket was not used yet, or not for so long that it was forgotten
    * @internal
    */
   snapshot(bucket: BucketId): BucketSnapshot | undefined;
@@ -98,17 +85,14 @@ export interface Limiter {
 /** The service asked for a longer pause than a call waits for; the client turns it into a `RateLimitError`. */
 export class LongPauseError extends TrackingError {
   static override readonly kind: string = 'LongPauseError';
-  /** The rest of the pause, in milliseconds. */
+  /** The rest of the pause. */
   readonly pausedForMs: number;
 
-  /** @param pausedForMs - what is left of the pause, in milliseconds */
   constructor(pausedForMs: number) {
     super(`Expected a shorter pause of the rate limit, got one of ${Math.ceil(pausedForMs)} ms`);
     this.pausedForMs = pausedForMs;
   }
 }
-
-// The rules of tokens, which every limiter keeps.
 
 /** The window in which the service counts, in milliseconds. */
 export const WINDOW_MS = 1_000;
@@ -134,7 +118,6 @@ export const MAX_RAISE_FACTOR = 5;
 /** From this limit on, background calls leave one token free for interactive ones. */
 const RESERVE_FROM_LIMIT = 10;
 
-/** How many tokens background calls leave free. */
 export function reservedTokens(limit: number): number {
   return limit >= RESERVE_FROM_LIMIT ? 1 : 0;
 }
@@ -145,14 +128,7 @@ export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback):
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }
 
-/**
- * The limit that holds after a response.
- *
- * @param feedback - what the response told
- * @param current - the limit so far
- * @param configured - the limit of the table, and the bound of the user
- * @returns requests per second
- */
+/** Computes the limit that holds after a response, in requests per second. */
 export function computeLimit(
   { announcedLimit, resetMs }: RateLimitFeedback,
   current: number,
@@ -165,7 +141,213 @@ export function computeLimit(
   if (announcedLimit === undefined || !Number.isSafeInteger(announcedLimit) || announcedLimit < 1)
     return unraised;
   if (announcedLimit <= base) return announcedLimit;
-  // Back to the configured limit at least, as far as a lower one was announced before.
   if (resetMs === undefined || isLongWindow) return Math.max(unraised, base);
   return Math.min(announcedLimit, base * MAX_RAISE_FACTOR, configured.maxLimit);
+}
+
+/** While a background call waits, at most this many interactive calls go before it. */
+const MAX_INTERACTIVE_RUN = 19;
+
+/** With this many buckets the idle ones are looked for and forgotten, so that keys which change daily leak nothing. */
+const CLEAN_FROM_BUCKETS = 256;
+
+interface Bucket {
+  /** True if forgetting the bucket changes nothing that matters. */
+  isIdle(): boolean;
+  snapshot(): BucketSnapshot;
+}
+
+/** The buckets of one limiter, each made by its first call. */
+export class Buckets<B extends Bucket> {
+  readonly #create: (options: AcquireOptions) => B;
+  readonly #buckets = new Map<string, B>();
+  #cleanFrom = CLEAN_FROM_BUCKETS;
+
+  constructor(create: (options: AcquireOptions) => B) {
+    this.#create = create;
+  }
+
+  get(options: AcquireOptions): B {
+    const key = formatBucketKey(options.bucket);
+    const known = this.#buckets.get(key);
+    if (known) return known;
+    const bucket = this.#create(options);
+    this.#forgetIdle();
+    this.#buckets.set(key, bucket);
+    return bucket;
+  }
+
+  snapshot(id: BucketId): BucketSnapshot | undefined {
+    return this.#buckets.get(formatBucketKey(id))?.snapshot();
+  }
+
+  /** Doubling the mark keeps the cost of looking constant per bucket that was made. */
+  #forgetIdle(): void {
+    if (this.#buckets.size < this.#cleanFrom) return;
+    for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
+    this.#cleanFrom = Math.max(CLEAN_FROM_BUCKETS, 2 * this.#buckets.size);
+  }
+}
+
+/** One string per bucket. Neither a URL nor an endpoint name holds a line break, so no two buckets share a key. */
+export function formatBucketKey({ baseUrl, account, endpoint }: BucketId): string {
+  return `${endpoint}\n${baseUrl}\n${account}`;
+}
+
+/** A call that asks for a token. */
+interface TokenRequest extends Pick<AcquireOptions, 'priority' | 'signal' | 'maxPauseMs'> {
+  readonly resolve: (permit: Permit) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+class WaitingCall {
+  readonly request: TokenRequest;
+  /** The later the call came, the larger. */
+  readonly sequence: number;
+  unsubscribe: (() => void) | undefined;
+  previous: WaitingCall | undefined;
+  next: WaitingCall | undefined;
+
+  constructor(request: TokenRequest, sequence: number) {
+    this.request = request;
+    this.sequence = sequence;
+  }
+}
+
+/** First in, first out, with removal from the middle in constant time. */
+class FifoQueue {
+  first: WaitingCall | undefined;
+  last: WaitingCall | undefined;
+  size = 0;
+
+  append(call: WaitingCall): void {
+    call.previous = this.last;
+    if (this.last) this.last.next = call;
+    else this.first = call;
+    this.last = call;
+    this.size += 1;
+  }
+
+  remove(call: WaitingCall): void {
+    if (call.previous) call.previous.next = call.next;
+    else this.first = call.next;
+    if (call.next) call.next.previous = call.previous;
+    else this.last = call.previous;
+    this.size -= 1;
+  }
+}
+
+interface QueueOptions {
+  /** For messages. */
+  readonly endpoint: string;
+  readonly maxQueue: number;
+  /** Called after an aborted call has left the queue. */
+  readonly onAbort: () => void;
+}
+
+/** The calls that wait for a token of one bucket, in one lane per priority, and the rule which of them goes next. */
+export class CallQueue {
+  readonly #options: QueueOptions;
+  readonly #lanes = { interactive: new FifoQueue(), background: new FifoQueue() };
+  #sequence = 0;
+  #interactiveRun = 0;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#lanes.interactive.size + this.#lanes.background.size;
+  }
+
+  get interactiveSize(): number {
+    return this.#lanes.interactive.size;
+  }
+
+  /** Lets a call wait, or rejects it if it does not wait for so long a pause. */
+  append(request: TokenRequest, pausedForMs: number): void {
+    if (isPauseTooLong(pausedForMs, request)) {
+      request.reject(new LongPauseError(pausedForMs));
+      return;
+    }
+    this.#sequence += 1;
+    const call = new WaitingCall(request, this.#sequence);
+    this.#lanes[request.priority].append(call);
+    const { signal } = request;
+    if (signal === undefined) return;
+    call.unsubscribe = onAbort(signal, () => {
+      this.#reject(call, signal.reason);
+      this.#options.onAbort();
+    });
+  }
+
+  /**
+   * The call that goes next, if any may go.
+   *
+   * @param free - tokens in the bucket
+   * @param reserved - how many of them background calls leave to interactive ones
+   */
+  next(free: number, reserved: number): WaitingCall | undefined {
+    if (free <= 0) return undefined;
+    const background = this.#lanes.background.first;
+    if (background && this.#interactiveRun >= MAX_INTERACTIVE_RUN) return background;
+    return this.#lanes.interactive.first ?? (free > reserved ? background : undefined);
+  }
+
+  /** Removes the call that goes next. */
+  take(free: number, reserved: number): TokenRequest | undefined {
+    const call = this.next(free, reserved);
+    if (call === undefined) return undefined;
+    this.#remove(call);
+    const isBeforeBackground = call.request.priority === 'interactive' && this.#lanes.background.size > 0;
+    this.#interactiveRun = isBeforeBackground ? this.#interactiveRun + 1 : 0;
+    return call.request;
+  }
+
+  /** Rejects every call that does not wait for so long a pause. */
+  rejectIfPauseExceeds(pausedForMs: number): void {
+    for (const call of this.#calls()) {
+      if (isPauseTooLong(pausedForMs, call.request)) this.#reject(call, new LongPauseError(pausedForMs));
+    }
+  }
+
+  /** Rejects the latest calls while more than `maxQueue` wait. */
+  rejectExcess(): void {
+    const { endpoint, maxQueue } = this.#options;
+    while (this.size > maxQueue) {
+      const { last: interactive } = this.#lanes.interactive;
+      const { last: background } = this.#lanes.background;
+      const isInteractiveLatest = (interactive?.sequence ?? 0) > (background?.sequence ?? 0);
+      const latest = isInteractiveLatest ? interactive : background;
+      if (latest === undefined) return;
+      const message = `Expected at most ${maxQueue} calls of \`${endpoint}\` to wait for the rate limit, got one more`;
+      this.#reject(latest, new QueueFullError(message));
+    }
+  }
+
+  rejectAll(createReason: () => unknown): void {
+    for (const call of this.#calls()) this.#reject(call, createReason());
+  }
+
+  *#calls(): Iterable<WaitingCall> {
+    for (const lane of [this.#lanes.interactive, this.#lanes.background]) {
+      // A call that was removed meanwhile still knows the next one.
+      for (let call = lane.first; call; call = call.next) yield call;
+    }
+  }
+
+  #remove(call: WaitingCall): void {
+    this.#lanes[call.request.priority].remove(call);
+    call.unsubscribe?.();
+  }
+
+  #reject(call: WaitingCall, reason: unknown): void {
+    this.#remove(call);
+    call.request.reject(reason);
+  }
+}
+
+function isPauseTooLong(pausedForMs: number, { maxPauseMs }: TokenRequest): boolean {
+  // Whole milliseconds, because what is left of an hour may be an hour and a billionth.
+  return maxPauseMs !== undefined && Math.floor(pausedForMs) > maxPauseMs;
 }

@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { ReschedulableTimer, systemClock } from '../common/clock.ts';
 import { checkOptions, countOption, type OptionShape } from '../common/option-checks.ts';
-import { ForeignUse } from './foreign-use.ts';
 import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
+  Buckets,
+  CallQueue,
   computeLimit,
   computePauseMs,
   type Limiter,
@@ -16,8 +17,8 @@ import {
   RETURN_MS,
   reservedTokens,
   UNSENT_LEASE_MS,
+  WINDOW_MS,
 } from './limiter.ts';
-import { Buckets, CallQueue } from './queue.ts';
 
 /** Options of `TokenBucketLimiter`. */
 export interface TokenBucketLimiterOptions {
@@ -30,13 +31,12 @@ const limiterOptions = z.strictObject({
 } satisfies OptionShape<TokenBucketLimiterOptions>);
 
 /**
- * Sends as fast as the service allows and never faster: at most `limit` requests fall into any window of one second,
- * in whatever way the service counts them.
+ * Sends as fast as the service allows and never faster: at most `limit` requests fall into any window of one second. Clients of
+ * one account in one process share the allowance by sharing the limiter.
  *
- * Each account has one bucket per endpoint. A used token comes back one second after the *response* arrived, because the
- * service may have counted the request at any moment before that. A 429 pauses only its own endpoint, for as long as the
- * service asks, but an hour at most. Clients of one account in one process share the allowance by sharing the limiter.
- * If responses show that others use the account as well, the limiter leaves them their part.
+ * A used token comes back one second after the *response* arrived, because the service may have counted the request at any moment
+ * before. A 429 pauses only its own endpoint, an hour at most. If responses show that others use the account, too, the limiter
+ * leaves them their part.
  *
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
@@ -64,6 +64,102 @@ export class TokenBucketLimiter implements Limiter {
   /** @internal */
   snapshot(bucket: BucketId): BucketSnapshot | undefined {
     return this.#buckets.snapshot(bucket);
+  }
+}
+
+/** How long the estimate stands until it may grow: the pause after a refusal, and more than one window of observation. */
+const PERIOD_MS = 2_500;
+
+/** How long a new bucket leaves one token unused when its first ones come back. */
+const GAP_MS = 250;
+
+/** The part of a window over which grants are spread while others use the account. */
+const SPREAD_OVER = 0.8;
+
+/**
+ * Estimates how many tokens other users of the same account leave to this bucket.
+ *
+ * 1. A response says how many requests are left in the window. Those, and the requests of ours that the service can have
+ *    counted in it, are available to us. If that is less than the limit, others use the account.
+ * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
+ * 3. From then on we keep to what is available, but give up at most half of our tokens in one period.
+ *    If others left nothing, we send nothing until the reset, a second at most.
+ * 4. After a period without a change we take half of the tokens that nobody used in it.
+ * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
+ * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
+ * 7. After a period in which others used nothing, the full limit is ours again.
+ * 8. Nobody sees that others are refused. So a new bucket of which calls wait leaves one token unused for a moment when its
+ *    first ones come back. Others that started at the same time and were refused return in this gap, and are noticed.
+ */
+class ForeignUse {
+  /** Requests of ours that left and were not refused, and how many of their tokens have come back. */
+  #sent = 0;
+  #returned = 0;
+  /** How many tokens may be out; Infinity while nobody else is noticed. */
+  #tokens = Number.POSITIVE_INFINITY;
+  /** The fewest tokens this period may end with. */
+  #floor = 0;
+  /** The least that a response of this period told of. */
+  #least = Number.POSITIVE_INFINITY;
+  /** Infinity until the first token comes back. */
+  #gapEndsAt = Number.POSITIVE_INFINITY;
+  /** When the next request may leave after others left nothing. */
+  opensAt = Number.NEGATIVE_INFINITY;
+  /** When the number of tokens changes without a response. */
+  changesAt = Number.POSITIVE_INFINITY;
+
+  /** Returns what `noteResponse` needs: how many tokens were back when the request left. */
+  noteSent(): number {
+    this.#sent += 1;
+    return this.#returned;
+  }
+
+  /** The token of a request that was not refused came back. */
+  noteReturn(now: number): void {
+    this.#returned += 1;
+    if (this.#gapEndsAt !== Number.POSITIVE_INFINITY) return;
+    this.#gapEndsAt = now + GAP_MS;
+    if (this.#tokens === Number.POSITIVE_INFINITY) this.changesAt = this.#gapEndsAt;
+  }
+
+  noteResponse(feedback: RateLimitFeedback, returnedBefore: number, limit: number, now: number): void {
+    const { status, remaining, resetMs = WINDOW_MS } = feedback;
+    // The service does not count what it refuses.
+    if (status === 429) this.#sent -= 1;
+    if (remaining === undefined) return;
+    const available = remaining + this.#sent - returnedBefore;
+    this.#least = Math.min(this.#least, available);
+    if (available >= Math.min(limit, this.#tokens)) return;
+    if (remaining === 0) this.opensAt = now + Math.min(resetMs, WINDOW_MS);
+    const isAlone = this.#tokens === Number.POSITIVE_INFINITY;
+    if (isAlone) this.#floor = Math.ceil(limit / 2);
+    const tokens = isAlone ? this.#floor : Math.max(available, this.#floor);
+    if (tokens === this.#tokens) return;
+    this.#tokens = tokens;
+    this.changesAt = now + PERIOD_MS;
+  }
+
+  /** Counts the tokens that may be out at the same time. */
+  countTokens(limit: number, now: number, isWaiting: boolean): number {
+    if (now < this.changesAt) {
+      const isGap = isWaiting && this.#returned > 0 && now < this.#gapEndsAt;
+      return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#tokens);
+    }
+    if (this.#least >= limit) {
+      this.#tokens = Number.POSITIVE_INFINITY;
+    } else {
+      const idle = Math.max(0, Math.floor((this.#least - this.#tokens) / 2));
+      this.#tokens += this.#tokens < limit / 4 ? Math.max(1, idle) : idle;
+    }
+    this.#floor = Math.ceil(this.#tokens / 2);
+    this.#least = Number.POSITIVE_INFINITY;
+    this.changesAt = Number.isFinite(this.#tokens) ? now + PERIOD_MS : Number.POSITIVE_INFINITY;
+    return Math.min(limit, this.#tokens);
+  }
+
+  /** Shortest time between two grants, in milliseconds. */
+  get spacingMs(): number {
+    return (WINDOW_MS * SPREAD_OVER) / this.#tokens;
   }
 }
 
@@ -98,7 +194,6 @@ class Token implements Permit {
   }
 }
 
-/** The allowance of one endpoint for one account: who holds tokens, who waits, and when the next call may go. */
 class Bucket {
   readonly #configured: { readonly limit: number; readonly maxLimit: number };
   // Each set is in the order in which its tokens come back, so only the first one needs a look.
@@ -205,7 +300,6 @@ class Bucket {
     return this.#granted.size + this.#sent.size + this.#answered.size;
   }
 
-  /** Takes back every token whose time has come. */
   #collect(now: number): void {
     for (const tokens of [this.#granted, this.#sent, this.#answered]) {
       for (const token of tokens) {
@@ -222,7 +316,6 @@ class Bucket {
     return Math.max(this.#pausedUntil, opensAt, this.#lastGrantAt + spacingMs);
   }
 
-  /** How many tokens are free, and how many of them background calls leave. */
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
     const allowed = this.#foreignUse.countTokens(this.#limit, now, this.#queue.size > 0);
     return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit) };
@@ -241,7 +334,6 @@ class Bucket {
     return token;
   }
 
-  /** Grants tokens to waiting calls as far as it can, and sets the timer for the next one. */
   #grantWaiting(): void {
     if (this.#queue.size === 0) return;
     const now = systemClock.now();

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type BucketId, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
-import { formatBucketKey } from '../limiter/queue.ts';
+import { type BucketId, formatBucketKey, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
 import { createScript } from './redis-client.ts';
 
 /** Redis gives a token this long before it may be used, so that asking costs none of its time. */

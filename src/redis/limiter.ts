@@ -14,6 +14,8 @@ import {
   type AcquireOptions,
   type BucketId,
   type BucketSnapshot,
+  Buckets,
+  CallQueue,
   computeLimit,
   computePauseMs,
   type Limiter,
@@ -25,7 +27,6 @@ import {
   reservedTokens,
   UNSENT_LEASE_MS,
 } from '../limiter/limiter.ts';
-import { Buckets, CallQueue } from '../limiter/queue.ts';
 import { formatError, type Logger, resolveLogger } from '../observability/logger.ts';
 import {
   formatKeys,
