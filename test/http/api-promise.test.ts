@@ -1,5 +1,5 @@
 import { inspect, types } from 'node:util';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ApiPromise, type CallOutcome } from '../../src/http/api-promise.ts';
 import { rejectionOf } from '../support/make-client.ts';
 import { settled } from '../support/settled.ts';
@@ -62,13 +62,6 @@ describe('a real promise', () => {
     await promise;
     expect(inspect(promise)).toBe('ApiPromise { 1 }');
   });
-
-  test('several uses → the same result', async () => {
-    const promise = makePromise({ id: 1 });
-    const [first, second, { data }] = await Promise.all([promise, promise.then(), promise.withResponse()]);
-    expect(second).toBe(first);
-    expect(data).toBe(first);
-  });
 });
 
 describe('a rejection', () => {
@@ -125,19 +118,5 @@ describe('results', () => {
       throw failure;
     });
     expect(await rejectionOf(mapped)).toBe(failure);
-  });
-
-  test('a failing call → every use rejects with the same error', async () => {
-    const failure = new Error('call');
-    const promise = new ApiPromise<number>(Promise.reject(failure));
-    expect(await rejectionOf(promise)).toBe(failure);
-    expect(await rejectionOf(promise.withResponse())).toBe(failure);
-    expect(await promise.catch((error: unknown) => error)).toBe(failure);
-  });
-
-  test('finally → runs, and the data pass through', async () => {
-    const onFinally = vi.fn(() => 'other');
-    expect(await makePromise('data').finally(onFinally)).toBe('data');
-    expect(onFinally).toHaveBeenCalledOnce();
   });
 });

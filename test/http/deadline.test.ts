@@ -76,16 +76,6 @@ describe('which time ends a call', () => {
     expect(endedAt).toBe(timeoutMs);
   });
 
-  test('the wall clock jumps an hour → nothing changes', async () => {
-    const { client } = makeClient(never);
-    const { endedAt } = await rejectionInVirtualTime(() => {
-      const call = client.couriers.list({ totalTimeoutMs: 100 });
-      vi.setSystemTime(Date.now() + 3_600_000);
-      return call;
-    });
-    expect(endedAt).toBe(100);
-  });
-
   test('the timer of totalTimeoutMs fires while the clock says that time is left → over all the same', async () => {
     const { client, requests } = makeClient(never);
     const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));

@@ -90,12 +90,6 @@ describe('the permit of an attempt', () => {
     expect(limiter.log).toEqual(['acquire', 'cancel']);
     expect(requests).toHaveLength(0);
   });
-
-  test('an input that breaks a rule → none is asked for', async () => {
-    const { client, limiter } = setUp(OK);
-    await rejectionOf(client.trackers.get('..'));
-    expect(limiter.log).toEqual([]);
-  });
 });
 
 describe('what the limiter is asked', () => {
@@ -266,17 +260,6 @@ describe('a pause of the built-in limiter', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('nearly over → the next call waits for its end and is sent', async () => {
-    const { client, requests } = limited([LONG_PAUSE, OK]);
-    await rejectionOf(client.couriers.list());
-    await vi.advanceTimersByTimeAsync(3_590_000);
-    const waiting = client.couriers.list().then((couriers) => couriers.length);
-    await vi.advanceTimersByTimeAsync(9_000);
-    expect(requests).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(2_000);
-    await expect(waiting).resolves.toBe(0);
-  });
-
   test('longer than what is left of totalTimeoutMs → TimeoutError at once, the 429 as its cause', async () => {
     const { client, requests } = limited({ status: 429, headers: { 'retry-after': '30' } });
     expect(await rejectionOf(client.couriers.list({ totalTimeoutMs: 5_000 }))).toMatchObject({
@@ -324,17 +307,4 @@ describe('a queue that is full', () => {
     expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });
     expect(requests).toHaveLength(1);
   });
-});
-
-test('ten calls of a fresh client, each with a response after 600 ms → all done after 600 ms', async () => {
-  vi.useFakeTimers();
-  const late: Step = () =>
-    new Promise((resolve) => {
-      setTimeout(() => resolve(Response.json({ data: { trackers: [] } })), 600);
-    });
-  const { client } = makeClient(late, { rateLimit: {} });
-  const done = vi.fn();
-  for (let call = 0; call < 10; call += 1) client.trackers.list().then(done);
-  await vi.advanceTimersByTimeAsync(610);
-  expect(done).toHaveBeenCalledTimes(10);
 });

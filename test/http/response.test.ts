@@ -91,14 +91,6 @@ describe('messages', () => {
     });
   });
 
-  test('several wrong fields → the first one, and how many more', async () => {
-    const { client } = makeClient({ body: { data: { tracker: {} } } });
-    const error = await rejectionOf(client.trackers.get('t'));
-    expect(error).toMatchObject({
-      message: expect.stringMatching(/unexpected `trackerId`.* \(and \d more\)$/),
-    });
-  });
-
   test('an invalid response → status, request id and body are kept', async () => {
     const answer = { status: 201, body: { data: null }, headers: { 'x-request-id': 'req-1' } };
     expect(await rejectionOf(list(answer))).toMatchObject({ status: 201, requestId: 'req-1', body: null });

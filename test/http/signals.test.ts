@@ -72,13 +72,6 @@ test('an abort without a reason → the AbortError of the platform', async () =>
   expect(await rejection).toMatchObject({ name: 'AbortError' });
 });
 
-test('AbortSignal.timeout → the TimeoutError of the platform, not ours', async () => {
-  const { client } = makeClient(never);
-  const signal = AbortSignal.abort(new DOMException('signal timed out', 'TimeoutError'));
-  const error = await rejectionOf(client.couriers.list({ signal }));
-  expect(error).toBeInstanceOf(DOMException);
-});
-
 test('an abort after the response → changes nothing', async () => {
   const controller = new AbortController();
   const { client } = makeClient({ body: { data: [] } });
@@ -96,34 +89,4 @@ test('a hundred calls with one signal → at most one listener, and no warning o
   expect(getEventListeners(controller.signal, 'abort').length).toBeLessThanOrEqual(1);
   await settled;
   expect(getEventListeners(controller.signal, 'abort').length).toBeLessThanOrEqual(1);
-});
-
-test('one signal aborts → calls with other signals go on', async () => {
-  const controller = new AbortController();
-  let answer = (_response: Response) => {};
-  const { client } = makeClient(
-    () =>
-      new Promise<Response>((resolve) => {
-        answer = resolve;
-      }),
-  );
-  const kept = client.couriers.list({ signal: new AbortController().signal });
-  const keptResult = kept.then((value) => value);
-  await vi.advanceTimersByTimeAsync(1);
-  const answerKept = answer;
-  const aborted = rejectionOf(client.couriers.list({ signal: controller.signal }));
-  await vi.advanceTimersByTimeAsync(1);
-  controller.abort('stop');
-  expect(await aborted).toBe('stop');
-  answerKept(Response.json({ data: [] }));
-  expect(await keptResult).toEqual([]);
-});
-
-test('an abort inside onRequest → nothing is sent, the token is given back', async () => {
-  const controller = new AbortController();
-  const hooks = { onRequest: () => controller.abort('enough') };
-  const { client, requests } = makeClient({ body: { data: [] } }, { rateLimit: undefined, hooks });
-  expect(await rejectionOf(client.couriers.list({ signal: controller.signal }))).toBe('enough');
-  expect(requests).toHaveLength(0);
-  expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
 });
