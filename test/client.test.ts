@@ -51,13 +51,6 @@ describe('every endpoint of the table', () => {
 });
 
 describe('a call', () => {
-  test('awaited twice → sent once, the same result', async () => {
-    const { client, requests } = makeClient(COURIERS);
-    const call = client.couriers.list();
-    expect(await call).toBe(await call);
-    expect(requests).toHaveLength(1);
-  });
-
   test('withResponse → data, response, request id, rate limit and attempts', async () => {
     const headers = {
       'x-request-id': 'req-1',
@@ -116,17 +109,6 @@ describe('a call', () => {
     expect(requests[1]?.headers.get('x-a')).toBe('client');
   });
 
-  test('a hundred at once, responses in reverse order → each gets its own', async () => {
-    const { client } = makeClient((request) => {
-      const id = new URL(request.url).pathname.split('/').at(-1) ?? '';
-      const answer = Response.json({ data: { tracker: { ...TRACKER, trackerId: id } } });
-      return new Promise((resolve) => setTimeout(() => resolve(answer), 10 - Number(id) / 10));
-    });
-    const ids = Array.from({ length: 100 }, (_, index) => String(index));
-    const trackers = await Promise.all(ids.map((id) => client.trackers.get(id)));
-    expect(trackers.map((tracker) => tracker.trackerId)).toEqual(ids);
-  });
-
   test('one fails, another succeeds at the same time → each its own attempts and errors', async () => {
     const { client } = makeClient((request) =>
       request.url.endsWith('/bad')
@@ -159,11 +141,6 @@ describe('rateLimits', () => {
     }
   });
 
-  test('limits of your own → shown', () => {
-    const { client } = makeClient(COURIERS, { rateLimit: { limits: { 'couriers.list': 25 } } });
-    expect(client.rateLimits()['couriers.list'].limit).toBe(25);
-  });
-
   test('after a call → its token is out, the other endpoints are idle', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     await client.couriers.list();
@@ -180,18 +157,6 @@ describe('rateLimits', () => {
     expect(client.rateLimits()['trackers.get'].pausedUntil).toBeNull();
   });
 
-  test.each([
-    ['a lower limit', { 'x-ratelimit-limit': '4' }, 4],
-    ['a higher limit with a reset within a second', { 'ratelimit-limit': '30', 'ratelimit-reset': '1' }, 30],
-    ['a higher limit with a longer reset', { 'ratelimit-limit': '30', 'ratelimit-reset': '60' }, 10],
-    ['a higher limit without a reset', { 'ratelimit-limit': '30' }, 10],
-    ['a limit far above the table', { 'ratelimit-limit': '1000', 'ratelimit-reset': '1' }, 50],
-  ])('%s is announced → the limit from then on', async (_what, headers, limit) => {
-    const { client } = makeClient({ body: { data: { tracker: TRACKER } }, headers }, { rateLimit: {} });
-    await client.trackers.get('t');
-    expect(client.rateLimits()['trackers.get'].limit).toBe(limit);
-  });
-
   test('rateLimit: false → the table, idle', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: false });
     await client.couriers.list();
@@ -201,22 +166,6 @@ describe('rateLimits', () => {
       queued: 0,
       pausedUntil: null,
     });
-  });
-});
-
-describe('the limiter of a client', () => {
-  test('more calls than the limit → the rest wait; with rateLimit: false they do not', async () => {
-    vi.useFakeTimers();
-    const limited = makeClient(COURIERS, { rateLimit: {} });
-    const free = makeClient(COURIERS, { rateLimit: false });
-    const calls = [limited, free].flatMap(({ client }) => [client.couriers.list(), client.couriers.list()]);
-    const all = Promise.all(calls);
-    await vi.advanceTimersByTimeAsync(0);
-    expect(limited.requests).toHaveLength(1);
-    expect(free.requests).toHaveLength(2);
-    await vi.advanceTimersByTimeAsync(1_100);
-    await all;
-    expect(limited.requests).toHaveLength(2);
   });
 });
 

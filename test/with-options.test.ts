@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TrackingClient } from '../src/client.ts';
 import { ConfigurationError } from '../src/errors.ts';
-import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
 import { API_KEY, BASE_URL, makeClient } from './support/make-client.ts';
 
 const COURIERS = { body: { data: [] } };
@@ -37,24 +36,6 @@ describe('withOptions', () => {
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 
-  test('of a client of withOptions → still the one allowance', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {} });
-    await client.withOptions({ timeoutMs: 5_000 }).withOptions({ logLevel: 'silent' }).couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
-  test('a client whose key is a function → one allowance with the old client', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {}, apiKey: () => API_KEY });
-    await client.withOptions({ timeoutMs: 5_000 }).couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
-  test('another key → an allowance of its own', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {} });
-    await client.withOptions({ apiKey: 'another' }).couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
-  });
-
   test('rateLimit: false → no limiter, also for clients made from it', async () => {
     const { client, requests } = makeClient(COURIERS, { rateLimit: {} });
     const free = client.withOptions({ rateLimit: false }).withOptions({ timeoutMs: 5_000 });
@@ -68,17 +49,6 @@ describe('withOptions', () => {
     const limited = client.withOptions({ rateLimit: {} });
     await limited.couriers.list();
     expect(limited.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
-  test('an option that makes no sense → ConfigurationError', () => {
-    const { client } = makeClient(COURIERS);
-    expect(() => client.withOptions({ timeoutMs: 0 })).toThrow(ConfigurationError);
-  });
-
-  test('the options given → not changed', () => {
-    const options = Object.freeze({ timeoutMs: 5_000, headers: Object.freeze({ 'x-a': 'b' }) });
-    const { client } = makeClient(COURIERS);
-    expect(() => client.withOptions(options)).not.toThrow();
   });
 
   test('an option that is given as undefined → inherited, the limiter too', async () => {
@@ -98,18 +68,5 @@ describe('withOptions', () => {
     expect(() => client.withOptions({ rateLimit: { maxQueue: 1 } })).toThrow(
       'Expected `rateLimit.maxQueue` to be left to the `limiter` that is given or shared, got 1',
     );
-  });
-
-  test('rateLimit.maxQueue of a client that had no limiter → taken', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: false });
-    expect(() => client.withOptions({ rateLimit: { maxQueue: 1 } })).not.toThrow();
-  });
-
-  test('a limiter for a client that had none → used', async () => {
-    const limiter = new TokenBucketLimiter();
-    const { client } = makeClient(COURIERS, { rateLimit: false });
-    const limited = client.withOptions({ limiter });
-    await limited.couriers.list();
-    expect(limited.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 });
