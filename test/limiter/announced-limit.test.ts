@@ -13,13 +13,6 @@ describe('an announced limit', () => {
     expect(countGranted(waiting)).toBe(2);
   });
 
-  test('below the known one → counts at once, calls wait until fewer are out', async () => {
-    const { acquire, sent } = makeLimiter();
-    const permits = await sent(2, { limit: 10 });
-    for (const permit of permits) permit.report({ status: 200, announcedLimit: 2 });
-    await expectGrantAfter(1_010, acquire());
-  });
-
   test('down while more than that are out → the next goes only when enough have come back', async () => {
     const { acquire, clock, sent } = makeLimiter();
     const permits = await sent(4, { limit: 4 });
@@ -33,26 +26,15 @@ describe('an announced limit', () => {
 
   test.each<[string, number, ...Partial<RateLimitFeedback>[]]>([
     ['0', 3, { announcedLimit: 0, resetMs: 1_000 }],
-    ['-3', 3, { announcedLimit: -3, resetMs: 1_000 }],
-    ['NaN', 3, { announcedLimit: Number.NaN, resetMs: 1_000 }],
     ['Infinity', 3, { announcedLimit: Number.POSITIVE_INFINITY, resetMs: 1_000 }],
     ['2.5', 3, { announcedLimit: 2.5, resetMs: 1_000 }],
     ['nothing', 3, { announcedLimit: undefined, resetMs: 1_000 }],
-    ['7, reset in 1 ms', 7, { announcedLimit: 7, resetMs: 1 }],
     ['7, reset in 1 s', 7, { announcedLimit: 7, resetMs: 1_000 }],
     ['7, reset in 1,001 ms', 3, { announcedLimit: 7, resetMs: 1_001 }],
     ['7, reset in a minute', 3, { announcedLimit: 7, resetMs: 60_000 }],
     ['7, reset never told', 3, { announcedLimit: 7 }],
-    ['2, reset in 1 s', 2, { announcedLimit: 2, resetMs: 1_000 }],
-    ['2, reset in a minute', 2, { announcedLimit: 2, resetMs: 60_000 }],
     ['2, reset never told', 2, { announcedLimit: 2 }],
     ['36,000, so up to five times as much', 15, { announcedLimit: 36_000, resetMs: 1_000 }],
-    [
-      '7, and again with a longer reset',
-      3,
-      { announcedLimit: 7, resetMs: 1 },
-      { announcedLimit: 7, resetMs: 1e6 },
-    ],
     ['7, then only a longer reset', 3, { announcedLimit: 7, resetMs: 1 }, { resetMs: 1e6 }],
     ['7, then no headers', 7, { announcedLimit: 7, resetMs: 1_000 }, { status: 503 }],
     ['2, then 600 with a longer reset', 3, { announcedLimit: 2 }, { announcedLimit: 600, resetMs: 60_000 }],
@@ -61,18 +43,6 @@ describe('an announced limit', () => {
     const { answered, limiter } = makeLimiter();
     for (const response of responses) await answered(1, response);
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);
-  });
-
-  test('of 600 a minute, 300 calls → ten of them leave in the first second', async () => {
-    const { acquire, clock } = makeLimiter();
-    const calls = Array.from({ length: 300 }, () => acquire({ limit: 10 }));
-    await settled();
-    for (const { permit } of calls) {
-      permit?.send();
-      permit?.report({ status: 200, announcedLimit: 600, remaining: 590, resetMs: 60_000 });
-    }
-    await clock.advance(1_000);
-    expect(countGranted(calls)).toBe(10);
   });
 
   test('in the late response to an older request → ignored', async () => {
@@ -99,13 +69,5 @@ describe('an announced limit', () => {
     const { answered, limiter } = makeLimiter();
     await answered(1, { announcedLimit: 10, resetMs: 1_000 }, { maxLimit });
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);
-  });
-
-  test('for one endpoint → the others keep theirs', async () => {
-    const { acquire, answered, limiter } = makeLimiter();
-    const other = { ...bucket, endpoint: 'couriers.list' };
-    acquire({ bucket: other });
-    await answered(1, { announcedLimit: 2 });
-    expect(limiter.snapshot(other)?.limit).toBe(3);
   });
 });

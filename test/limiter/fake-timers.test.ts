@@ -74,27 +74,6 @@ describe('vitest', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(second.state).toBe('granted');
   });
-
-  test('fake timers again and again → each time a token is back after a second of them', async () => {
-    const limiter = new TokenBucketLimiter();
-    await use(limiter);
-    for (let round = 0; round < 5; round += 1) {
-      vi.useFakeTimers();
-      const used = use(limiter);
-      await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
-      await used;
-      vi.useRealTimers();
-    }
-  });
-
-  test('fake timers that leave the monotonic clock alone → their time counts', async () => {
-    const limiter = new TokenBucketLimiter();
-    await use(limiter);
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
-    const call = ask(limiter);
-    await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
-    expect(call.state).toBe('granted');
-  });
 });
 
 describe('node:test', () => {

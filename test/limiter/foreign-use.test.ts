@@ -139,15 +139,6 @@ describe('responses that our own requests explain', () => {
     await clock.advance(2_000);
     expect(countGranted(calls)).toBe(10);
   });
-
-  test('of a longer window, with more left than the limit → the full limit stays', async () => {
-    const { answered, ask, clock } = makeShared();
-    await answered(1, { announcedLimit: 600, remaining: 590, resetMs: 60_000 });
-    await clock.advance(1_010);
-    const calls = ask(10);
-    await settled();
-    expect(countGranted(calls)).toBe(10);
-  });
 });
 
 test('20 calls of a fresh limiter → the last token of the second ten goes 250 ms later, the next ten together', async () => {

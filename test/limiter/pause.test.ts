@@ -63,13 +63,6 @@ describe('a 429', () => {
     await clock.advance(1_000);
     expect(countGranted(waiting)).toBe(3);
   });
-
-  test('of the bulk endpoint → other endpoints go on', async () => {
-    const { answered, tryAcquire } = makeLimiter();
-    const bulk = { ...bucket, endpoint: 'trackers.createBulk' };
-    await answered(1, { status: 429, retryAfterMs: 60_000 }, { bucket: bulk });
-    expect(await tryAcquire()).toBe('granted');
-  });
 });
 
 describe('a call that waits for pauses of up to 2 s', () => {

@@ -1,8 +1,8 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { QueueFullError } from '../../src/errors.ts';
 import { settled } from '../support/settled.ts';
 import { watchTimers } from '../support/watch-timers.ts';
-import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
+import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
 
 describe('the one timer', () => {
   test.each([
@@ -25,23 +25,6 @@ describe('the one timer', () => {
     await clock.advance(1_000 * 60_000);
     expect(clock.timerCount).toBe(0);
   });
-
-  test('a token is free → no timer', async () => {
-    const { tryAcquire } = makeLimiter();
-    await watchTimers(async (started) => {
-      await tryAcquire();
-      expect(started).toEqual([]);
-    });
-  });
-
-  test.each([3_600_000, -3_600_000])('the wall clock steps by %d ms → nothing changes', async (stepMs) => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(3, { status: 429, retryAfterMs: 2_000 });
-    const call = acquire();
-    await clock.advance(500);
-    vi.setSystemTime(Date.now() + stepMs);
-    await expectGrantAfter(1_500, call);
-  });
 });
 
 describe('maxQueue', () => {
@@ -60,12 +43,6 @@ describe('maxQueue', () => {
     expect(limiter.snapshot(bucket)?.queued).toBe(maxQueue);
   });
 
-  test('of Infinity → every call waits', async () => {
-    const { answered, tryAcquire } = makeLimiter({ maxQueue: Number.POSITIVE_INFINITY });
-    await answered(3);
-    expect([await tryAcquire(), await tryAcquire()]).toEqual(['waiting', 'waiting']);
-  });
-
   test('of 0 → calls that can go at once do, the next is rejected', async () => {
     const { acquire } = makeLimiter({ maxQueue: 0 });
     const calls = [acquire(), acquire(), acquire(), acquire()];
@@ -78,14 +55,5 @@ describe('maxQueue', () => {
     const { acquire, tryAcquire } = makeLimiter({ maxQueue: 1 });
     for (let call = 0; call < 10; call += 1) acquire({ limit: 10, priority: 'background' });
     expect(await tryAcquire()).toBe('granted');
-  });
-
-  test('full for one endpoint → another still takes calls', async () => {
-    const { acquire, answered, tryAcquire } = makeLimiter({ maxQueue: 1 });
-    const other = { ...bucket, endpoint: 'couriers.list' };
-    await answered(3);
-    await answered(3, {}, { bucket: other });
-    acquire();
-    expect(await tryAcquire({ bucket: other })).toBe('waiting');
   });
 });
