@@ -63,12 +63,3 @@ test('a timer fires 1 ms early → the clock says its time, and never goes back'
   reading.mockRestore();
   expect(toldMs).toBe(10);
 });
-
-test('clearTimeout → the callback never comes', () => {
-  vi.useFakeTimers();
-  const callback = vi.fn();
-  systemClock.clearTimeout(systemClock.setTimeout(callback, 10));
-  vi.advanceTimersByTime(100);
-  expect(callback).not.toHaveBeenCalled();
-  expect(vi.getTimerCount()).toBe(0);
-});

@@ -62,11 +62,6 @@ const received = fc
   });
 
 describe('compileWhenHot', () => {
-  it('a schema used once → the schema itself', () => {
-    const schema = z.object({ a: z.string() });
-    expect(compileWhenHot(schema)).toBe(schema);
-  });
-
   it('a schema used often → another one, and always the same', () => {
     const schema = z.object({ a: z.string() });
     const compiled = usedOften(schema);

@@ -70,7 +70,6 @@ describe('checkHeaders', () => {
 
   test.each([
     ['Authorization', '`authorization` to `apiKey`'],
-    ['AUTHORIZATION', '`authorization` to `apiKey`'],
     ['Connection', '`connection` to the transport'],
     ['content-length', '`content-length` to the transport'],
     ['transfer-encoding', '`transfer-encoding` to the transport'],

@@ -32,8 +32,6 @@ describe('formatPath', () => {
     [['trackingNumber'], 'trackingNumber'],
     [['recipient', 'email'], 'recipient.email'],
     [[3, 'recipient', 'email'], 'items[3].recipient.email'],
-    [['events', 0, 'eventId'], 'events[0].eventId'],
-    [[2], 'items[2]'],
   ])('%j → %s', (path, text) => {
     expect(formatPath(path)).toBe(text);
   });
@@ -74,14 +72,6 @@ describe('messages for rules zod knows by itself', () => {
 });
 
 describe('issues', () => {
-  test.each([
-    [{ params: { code: 'too_old' } }, 'too_old'],
-    [{}, 'custom'],
-  ])('of a custom rule with %j → the code %s', (options, code) => {
-    const schema = z.string().refine(() => false, options);
-    expect(issuesOf(schema, 'x')[0]?.code).toBe(code);
-  });
-
   test('a symbol in the path → its text', () => {
     const schema = z.unknown().check((context) => {
       context.issues.push({ code: 'custom', input: context.value, path: [Symbol('odd'), 1] });

@@ -33,22 +33,16 @@ describe('a fixed key', () => {
     );
   });
 
-  test.each([
-    'sec\nret',
-    'sec\u0000ret',
-    'sec\u007fret',
-    'sécret',
-    'sec\u2028ret',
-    'sec😀ret',
-    'sec"ret',
-    'sec\\ret',
-  ])('%j → ConfigurationError that does not print it', (given) => {
-    expect(() => resolveKey(given)).toThrow(
-      new ConfigurationError(
-        `Expected \`apiKey\` to be visible ASCII characters without quotes and backslashes, got a string of ${given.length} characters`,
-      ),
-    );
-  });
+  test.each(['sec\nret', 'sec\u007fret', 'sécret', 'sec😀ret', 'sec"ret', 'sec\\ret'])(
+    '%j → ConfigurationError that does not print it',
+    (given) => {
+      expect(() => resolveKey(given)).toThrow(
+        new ConfigurationError(
+          `Expected \`apiKey\` to be visible ASCII characters without quotes and backslashes, got a string of ${given.length} characters`,
+        ),
+      );
+    },
+  );
 });
 
 describe('a function', () => {

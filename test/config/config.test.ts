@@ -75,55 +75,34 @@ describe('environment', () => {
 });
 
 describe('options that make no sense → ConfigurationError that names them', () => {
-  test.each(
-    ['timeoutMs', 'totalTimeoutMs'].flatMap((name) =>
-      [0, Number.NaN, -1, 2 ** 31, Number.POSITIVE_INFINITY, '5', null].map(
-        (value) => [name, value] as const,
-      ),
-    ),
-  )('%s: %s', (name, value) => {
-    expect(() => resolve({ [name]: value })).toThrow(
-      new RegExp(`^Expected \`${name}\` to be a number of milliseconds`),
-    );
-  });
-
   test.each([
+    [{ timeoutMs: 0 }, '`timeoutMs` to be a number of milliseconds'],
+    [{ totalTimeoutMs: null }, '`totalTimeoutMs` to be a number of milliseconds'],
     [{ retry: true }, '`retry`'],
-    [{ retry: null }, '`retry`'],
     [{ retry: { retries: -1 } }, '`retry.retries`'],
-    [{ retry: { retries: 1.5 } }, '`retry.retries`'],
     [{ retry: { maxRetryAfterMs: 2 ** 31 } }, '`retry.maxRetryAfterMs`'],
     [{ retry: { limit: 3 } }, '`retry`'],
     [{ rateLimit: true }, '`rateLimit`'],
     [{ rateLimit: { limit: 5 } }, '`rateLimit`'],
     [{ rateLimit: { limits: { 'trackers.creat': 5 } } }, '`rateLimit.limits`'],
     [{ rateLimit: { limits: { 'trackers.create': 0 } } }, '`rateLimit.limits["trackers.create"]`'],
-    [{ rateLimit: { limits: { 'trackers.create': 2.5 } } }, '`rateLimit.limits["trackers.create"]`'],
     [{ rateLimit: { maxQueue: -1 } }, '`maxQueue`'],
     [{ account: '' }, '`account`'],
-    [{ account: 5 }, '`account`'],
-    [{ limiter: {} }, '`limiter`'],
     [{ limiter: new TokenBucketLimiter(), rateLimit: false }, '`rateLimit`'],
     [{ fetch: 'fetch' }, '`fetch`'],
-    [{ headers: [] }, '`headers`'],
     [{ headers: { Authorization: 'x' } }, '`headers`'],
     [{ headers: { 'x-a': 'a\nb' } }, '`headers.x-a`'],
     [{ logLevel: 'verbose' }, '`logLevel`'],
     [{ hooks: { onRequest: 5 } }, '`hooks.onRequest`'],
-    [{ hooks: 5 }, '`hooks`'],
-    [{ logger: {} }, '`logger.debug`'],
     [{ logger: null }, '`logger.debug`'],
     [{ invalidResponse: 'warn' }, '`invalidResponse`'],
     [{ allowInsecureHttp: 'true' }, '`allowInsecureHttp` to be true or false, got a string of 4 characters'],
     [{ maxResponseBytes: 0 }, '`maxResponseBytes` to be a whole number'],
-    [{ maxResponseBytes: 1.5 }, '`maxResponseBytes` to be a whole number'],
-    [{ maxResponseBytes: '1' }, '`maxResponseBytes` to be a whole number'],
     [
       { limiter: new TokenBucketLimiter(), rateLimit: { maxQueue: 1 } },
       '`rateLimit.maxQueue` to be left to the `limiter`',
     ],
     [{ limiter: null }, '`limiter` to be a TokenBucketLimiter or a RedisLimiter'],
-    [{ maxAnswerBytes: 5 }, '`options`'],
     [{ baseURL: 'x' }, '`options`'],
   ])('%j', (options, name) => {
     expect(() => resolve(options)).toThrow(ConfigurationError);
@@ -145,23 +124,11 @@ describe('headers', () => {
       accept: 'text/json',
     });
   });
-
-  test('headers that change later → the client keeps what it was given', () => {
-    const headers = { 'x-tenant': 'a' };
-    const config = resolve({ headers });
-    headers['x-tenant'] = 'b';
-    expect(config.headers['x-tenant']).toBe('a');
-  });
 });
 
 describe('limiter', () => {
   test('rateLimit: false → none', () => {
     expect(resolve({ rateLimit: false }).limiter).toBeUndefined();
-  });
-
-  test('one of your own → that one', () => {
-    const limiter = new TokenBucketLimiter();
-    expect(resolve({ limiter }).limiter).toBe(limiter);
   });
 
   test('one of your own with limits → both', () => {
@@ -186,12 +153,6 @@ describe('a limiter that spans processes', () => {
 
   test.each([{ apiKey, account: 'shop' }, { apiKey: 'key' }])('beside %j → accepted', (options) => {
     expect(() => resolve({ limiter, ...options })).not.toThrow();
-  });
-});
-
-describe('maxResponseBytes', () => {
-  test.each([1, Number.POSITIVE_INFINITY])('%d → taken', (maxResponseBytes) => {
-    expect(resolve({ maxResponseBytes }).maxResponseBytes).toBe(maxResponseBytes);
   });
 });
 
