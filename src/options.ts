@@ -105,7 +105,7 @@ export interface RequestOptions {
 
 /** Options of calls that address one tracker. */
 export interface TrackerRequestOptions extends RequestOptions {
-  /** Whose id it is: the service's `trackerId` (default), or your own `clientTrackerId`. */
+  /** Which id is given, the service's or your own `clientTrackerId`. Default `trackerId`. */
   readonly searchBy?: SearchBy | undefined;
 }
 

@@ -55,31 +55,52 @@ function resultOf(endpoint: string): string {
   return result;
 }
 
-/** Every options type, by entry point; what two entry points export is shown once. */
+/** One table of options for each entry point; what two entry points export is shown once. */
 export function optionTables(): string {
   const shown = new Set<string>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
     const all = exportsOf(path);
-    const tables = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {
+    const types = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {
       const declaration = all.get(name)?.declarations?.find(ts.isInterfaceDeclaration);
       const isOptions = name.endsWith('Options') || MORE_OPTIONS.includes(name);
       if (!isOptions || declaration === undefined || shown.has(name)) return [];
       shown.add(name);
-      return [optionTable(declaration)];
+      return [declaration];
     });
     const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
-    return tables.length === 0 ? [] : [heading, ...tables];
+    // Options of tests have telling names, and docs/testing.md tells what they are for.
+    return types.length === 0 ? [] : [heading, optionTable(types, !entry.startsWith('testing'))];
   });
   return parts.join('\n\n');
 }
 
 /**
- * One options type: what it is for, its options, and where more come from.
+ * Several options types in one table: each begins with a row of its own, which says where more options come from.
  *
  * @throws Error naming the option whose comment does not say what happens without it
  */
-export function optionTable(type: ts.InterfaceDeclaration): string {
-  const rows = type.members.filter(ts.isPropertySignature).map((member) => {
+export function optionTable(types: readonly ts.InterfaceDeclaration[], hasWords = true): string {
+  const rows = types.flatMap((type) => {
+    const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
+    // The name says whose options these are.
+    const purpose = sentencesOf(commentOf(type))
+      .slice(0, 1)
+      .filter((text) => !/^Options of `[^`]+`/.test(text));
+    const words = hasWords ? [...purpose, ...parents] : parents;
+    return [[`**${code(type.name.text)}**`, '', words.join(' ')], ...optionRows(type)];
+  });
+  const head = ['Option', 'Default', 'What it does'];
+  return hasWords
+    ? markdownTable(head, rows)
+    : markdownTable(
+        head.slice(0, 2),
+        rows.map((row) => row.slice(0, 2)),
+      );
+}
+
+/** The options of a type: name and type, default, and words. */
+function optionRows(type: ts.InterfaceDeclaration): string[][] {
+  return type.members.filter(ts.isPropertySignature).map((member) => {
     const [name, typeName] = [member.name.getText(), typeText(member.type)];
     const { summary, defaultText } = readComment(commentOf(member));
     const isRequired = member.questionToken === undefined;
@@ -89,26 +110,16 @@ export function optionTable(type: ts.InterfaceDeclaration): string {
     const field = `${name}${isRequired ? '' : '?'}: ${typeName}`;
     return [code(field), isRequired ? '' : (defaultText ?? 'none'), summary];
   });
-  const table = rows.length === 0 ? [] : [markdownTable(['Option', 'Default', 'What it does'], rows)];
-  const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-  // The name says whose options these are.
-  const summaries = sentencesOf(commentOf(type))
-    .slice(0, 1)
-    .filter((text) => !/^Options of `[^`]+`\.$/.test(text));
-  const words = [...summaries, ...parents].join(' ');
-  return [`#### ${code(type.name.text)}`, ...(words === '' ? [] : [words]), ...table].join('\n\n');
 }
 
 /** A comment's first sentence up to its semicolon, and its default; an editor shows the rest. */
 function readComment(comment: string): { summary: string; defaultText: string | undefined } {
   const [first = '', ...others] = sentencesOf(comment);
-  // A default in the midst of the first sentence stays there.
-  if (/\bdefault\b/i.test(first)) return { summary: first, defaultText: '' };
   const told = others.find((sentence) => /\bdefault\b/i.test(sentence));
-  const [clause = ''] = first.split(/;(?= )/);
-  // A long sentence says the most before its colon, or else before a comma.
-  const short = /^[^:]{10,90}(?=: )/.exec(clause) ?? /^[^(]{25,}?(?=, (?!or |an? )| \(|$)/.exec(clause);
-  const summary = clause.length > 60 && short !== null ? short[0] : clause;
+  // A long sentence says the most before its semicolon or colon, or else before a comma; what is code stays whole.
+  const [clause = ''] = /^(?:`[^`]*`|[^`;:])*/.exec(first) ?? [];
+  const short = /^(?:`[^`]*`|[^`(]){25,}?(?=, (?!or |an? )| \(|$)/.exec(clause);
+  const summary = clause.length > 50 && short !== null ? short[0] : clause;
   return {
     summary: summary.replace(/([^.])$/, '$1.'),
     defaultText: told
@@ -145,7 +156,7 @@ function typeText(node: ts.TypeNode | undefined): string {
 
 function inheritedText({ expression, typeArguments }: ts.ExpressionWithTypeArguments): string {
   const [from, without] = typeArguments ?? [];
-  if (expression.getText() !== 'Omit') return `Also every option of ${code(expression.getText())}.`;
+  if (expression.getText() !== 'Omit') return `Also those of ${code(expression.getText())}.`;
   const names = [...(without?.getText() ?? '').matchAll(/'(\w+)'/g)].map(([, name = '']) => code(name));
-  return `Also every option of ${code(from?.getText() ?? '')}, except ${names.join(', ')}.`;
+  return `Also those of ${code(from?.getText() ?? '')}, except ${names.join(', ')}.`;
 }

@@ -34,9 +34,9 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so it follows fake timers. */
   readonly now?: () => number;
-  /** Requests per second by endpoint, default as in the table; `false` counts nothing and sends no limit headers. */
+  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default: those of the endpoint table. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
-  /** Window in which requests are counted: `fixed`, starting each second (default), or `sliding`, the last second. */
+  /** Window in which requests are counted: `fixed`, starting each second, or `sliding`, the last second. Default `fixed`. */
   readonly limitWindow?: LimitWindow;
   /** The account's keys, 1 to 20. Default: any key is accepted. */
   readonly apiKeys?: readonly string[];
@@ -46,9 +46,9 @@ export interface FakeTrackingServiceOptions {
   readonly baseUrl?: string;
   /** Milliseconds from a tracker's creation to its first results. Default 2000; `trackers.track` does not wait. */
   readonly resultsDelayMs?: number;
-  /** Response to "no results yet", by id and by number: 404 `parcel_not_found` (default) or an empty list. */
+  /** Response to "no results yet", by id and by number: 404 `parcel_not_found` or an empty list. Default `parcel_not_found`. */
   readonly noResults?: 'parcel_not_found' | 'empty';
-  /** Status of `POST /trackers` (default 201) and `POST /trackers/track` (default 200) for a tracker that is reused. */
+  /** Status of `POST /trackers` and `POST /trackers/track` for a tracker that is reused. Default: 201 and 200. */
   readonly existingStatus?: 200 | 201;
   /** Milliseconds until a response, as a number or by endpoint. Default 0. */
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
