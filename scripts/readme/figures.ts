@@ -18,10 +18,15 @@ function cellOf(result: { ours: number; ratio: number } | undefined): string {
   return `${Math.round(result.ours).toLocaleString('en-US')}, ${result.ratio.toFixed(2)}x`;
 }
 
+/** The cases by which a user decides; the others stand in bench/results/. */
+const SHOWN_LIMITER_CASES = /^10\/s (?:fixed|sliding)/;
+const SHOWN_SCALE_CASES = /heap|1,000,000|50 ms|24 h|interactive/;
+
 /** What the programs of bench/ measured last, as tables. */
 export const FIGURES: Readonly<Record<string, () => string>> = {
   'limiter figures': () => {
-    const rows = limiter.cases.map(({ name, measurements }) => {
+    const shown = limiter.cases.filter(({ name }) => SHOWN_LIMITER_CASES.test(name));
+    const rows = shown.map(({ name, measurements }) => {
       const cells = measurements.map(
         ({ median }) => `${median.refused} / ${median.sharePercent.toFixed(0)}%`,
       );
@@ -61,7 +66,11 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
     return markdownTable(['Store', ...cases], rows);
   },
   'scale figures': () => {
-    const rows = scale.figures.map(({ name, found }) => [name, found]);
+    const shown = scale.figures.filter(({ name }) => SHOWN_SCALE_CASES.test(name));
+    const rows = shown.map(({ name, found }) => [
+      name.replace('answers after', 'responses after'),
+      found.replace('answers of 429', 'responses with 429'),
+    ]);
     return markdownTable(['Case', 'Measured'], rows);
   },
   'cost figures': () => {
