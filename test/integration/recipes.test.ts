@@ -154,25 +154,6 @@ describe('from-sdk.md', () => {
   });
 });
 
-describe('from-fetch.md', () => {
-  it('a tracker after a lost connection, and its events → one tracker, and the date without a time is the last', async () => {
-    const fake = await serving();
-    const { createTracker, lastStatus } = await imported<{
-      createTracker(orderId: string, trackingNumber: string): Promise<string>;
-      lastStatus(trackerId: string): Promise<string | undefined>;
-    }>('from-fetch', 'src/tracking.ts');
-    fake.fail('trackers.create', { kind: 'reset' });
-    const trackerId = await createTracker('order-1', NUMBER);
-    expect(fake.trackers.map((tracker) => tracker.trackerId)).toEqual([trackerId]);
-    expect([await lastStatus('nobody'), await lastStatus(trackerId)]).toEqual([undefined, undefined]);
-    fake
-      .shipment(NUMBER)
-      .addEvent({ occurrenceDatetime: '2026-03-02T08:00:00Z', status: 'Announced', order: 1 })
-      .addEvent({ occurrenceDatetime: '2026-03-02', status: 'Arrived', order: 2 });
-    expect(await lastStatus(trackerId)).toBe('Arrived');
-  });
-});
-
 describe('cron.md', () => {
   it('two trackers with results and one without → refreshed, exit code 0', async () => {
     const fake = await serving({ resultsDelayMs: 3_600_000 });
@@ -230,26 +211,6 @@ describe('proxy.md', () => {
     await client.trackers.create({ trackingNumber: NUMBER });
     expect(tunnels).toEqual([new URL(process.env['TRACKING_BASE_URL'] ?? '').host]);
     expect(statusesOf(fake)).toEqual([201]);
-  });
-
-  it('a route for browsers → the events without the rest, and refusals without the service’s words', async () => {
-    const fake = await serving();
-    await new TrackingClient().trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-1' });
-    fake.shipment(NUMBER).addEvent({ status: 'Accepted', location: 'Beijing' }).deliver();
-    const { orderEvents } = await imported<{ orderEvents(request: Request): Promise<Response> }>(
-      ...(['proxy', 'src/tracking-proxy.ts'] as const),
-    );
-    const ask = (id: string) => orderEvents(new Request(`http://shop.test/api/orders/${id}`));
-    const found = await ask('order-1');
-    const { milestone, events } = (await found.json()) as { milestone: string; events: object[] };
-    expect([found.status, milestone]).toEqual([200, 'delivered']);
-    expect(Object.keys(events[0] ?? {})).toEqual(['occurrenceDatetime', 'status', 'location']);
-    expect([(await ask('order-2')).status, (await ask('..%2f')).status]).toEqual([404, 404]);
-    captured();
-    fake.fail('trackers.results', { status: 403, message: 'words for the shop only' });
-    const refused = await ask('order-1');
-    expect([refused.status, await refused.json()]).toEqual([503, { error: 'try again later' }]);
-    expect(fake.trackers).toHaveLength(1);
   });
 });
 
