@@ -7,7 +7,6 @@ import type { Tracker } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { type EventsMessage, PROOF_OF_DELIVERY_TOPIC, type ProofOfDelivery } from '../schemas/webhook.ts';
 import { resolveOptions, seedOption } from './options.ts';
-import { seededRandom } from './service/seeded.ts';
 import { FakeState } from './service/state.ts';
 import {
   buildTrackerRecord,
@@ -16,9 +15,15 @@ import {
   createCouriers,
   toPublicCourier,
 } from './service/trackers.ts';
-import { buildProof, buildResults, type EventInput, ShipmentState } from './shipments/shipment.ts';
+import {
+  buildProof,
+  buildResults,
+  type EventInput,
+  ShipmentState,
+  seededRandom,
+} from './shipments/shipment.ts';
 
-/** Options of every builder. */
+/** Options of every builder; an invalid one is a `ConfigurationError`. */
 export interface BuildOptions {
   /** Decides ids and texts: the same seed builds the same record. Default 1. */
   readonly seed?: string | number;
@@ -59,7 +64,6 @@ function createDeliveredTracker(options: BuildOptions = {}, trackingNumber?: str
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid tracker
- * @throws ConfigurationError for an invalid option
  * @example buildTracker({ isTracked: false }).isTracked // false
  */
 export function buildTracker(overrides: Partial<Tracker> = {}, options?: BuildOptions): Tracker {
@@ -73,7 +77,6 @@ export function buildTracker(overrides: Partial<Tracker> = {}, options?: BuildOp
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid event
- * @throws ConfigurationError for an invalid option
  */
 export function buildEvent(overrides: Partial<TrackingEvent> = {}, options?: BuildOptions): TrackingEvent {
   const { ids, tracker, pick } = createDeliveredTracker(options, overrides.trackingNumber);
@@ -87,7 +90,6 @@ export function buildEvent(overrides: Partial<TrackingEvent> = {}, options?: Bui
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns valid tracking results
- * @throws ConfigurationError for an invalid option
  * @example buildTracking({ tracker: buildTracker({ isTracked: false }), events: [] })
  */
 export function buildTracking(overrides: Partial<Tracking> = {}, options?: BuildOptions): Tracking {
@@ -96,13 +98,11 @@ export function buildTracking(overrides: Partial<Tracking> = {}, options?: Build
 }
 
 /**
- * Builds one item of a webhook with new events, as `parseWebhook` returns it.
- * To send it, put it into `{ trackings: [...] }`.
+ * Builds one item of a webhook with new events, as `parseWebhook` returns it. To send it, put it into `{ trackings: [...] }`.
  *
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid message
- * @throws ConfigurationError for an invalid option
  */
 export function buildWebhookMessage(
   overrides: Partial<EventsMessage> = {},
@@ -124,7 +124,6 @@ export function buildWebhookMessage(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid proof of delivery
- * @throws ConfigurationError for an invalid option
  */
 export function buildProofOfDelivery(
   overrides: Partial<ProofOfDelivery> = {},
@@ -146,7 +145,6 @@ export function buildProofOfDelivery(
  * @param overrides - fields to set
  * @param options - `seed`, default 1
  * @returns a valid courier
- * @throws ConfigurationError for an invalid option
  */
 export function buildCourier(overrides: Partial<Courier> = {}, options?: BuildOptions): Courier {
   const courier = createDeliveredTracker(options).pick(createCouriers()) ?? { courierCode: 'us-post' };

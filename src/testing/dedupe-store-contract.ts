@@ -57,12 +57,12 @@ class Scenario {
       .join(', ');
   }
 
-  async release(token: string, labels: readonly string[]): Promise<void> {
-    await this.store.release(this.keys(labels), { token });
+  release(token: string, labels: readonly string[]): Promise<void> {
+    return this.store.release(this.keys(labels), { token });
   }
 
-  async commit(labels: readonly string[]): Promise<void> {
-    await this.store.commit(this.keys(labels), { retainMs: RETAIN_MS });
+  commit(labels: readonly string[]): Promise<void> {
+    return this.store.commit(this.keys(labels), { retainMs: RETAIN_MS });
   }
 
   /** Carries out steps such as `alice claims a b: acquired 1, busy`; what follows the colon is what the store must say. */
@@ -105,126 +105,126 @@ async function expectIndependent(scenario: Scenario, [done = '', ...others]: rea
   expectSame(response, `${repeated('acquired 1', others.length)}, done`);
 }
 
-/** The cases: a text holds steps, a list holds keys that look alike but are independent, a function checks by itself. */
-const CASES: Readonly<Record<string, string | readonly string[] | ((scenario: Scenario) => Promise<void>)>> =
-  {
-    // A claim gives one token a key for a time.
-    'a key never seen → acquired, first attempt': 'alice claims a: acquired 1',
-    'a key leased by another token → busy': 'alice claims a; bob claims a: busy',
-    'a busy key → retryAfterMs is what is left of the lease': async (scenario) => {
-      await scenario.play('alice claims a');
-      const [found] = await scenario.store.claim(scenario.keys(['a']), { token: 'bob', leaseMs: 1 });
-      const retryAfterMs = found?.status === 'busy' ? found.retryAfterMs : Number.NaN;
-      const isPlausible = retryAfterMs > LONG_LEASE_MS / 2 && retryAfterMs <= LONG_LEASE_MS;
-      if (!isPlausible) throw new Error(`Expected retryAfterMs to be just under 60000, got ${retryAfterMs}`);
-    },
-    'the same token again → acquired, the same attempt': 'alice claims a; alice claims a: acquired 1',
-    'the same token again → the lease is renewed':
-      'alice claims a briefly; alice claims a; leases end; bob claims a: busy',
-    'the same token after its lease ended, not taken over → acquired, the same attempt':
-      'alice claims a briefly; leases end; alice claims a: acquired 1',
-    'a lease that ended → another token acquires, next attempt':
-      'alice claims a briefly; leases end; bob claims a: acquired 2',
-    'a lease taken over → busy for the token that had it':
-      'alice claims a briefly; leases end; bob claims a; alice claims a: busy',
-    'leases that end one after the other → attempts go on counting':
-      'alice claims a briefly; leases end; bob claims a briefly; leases end; carol claims a: acquired 3',
-    // A release frees keys for everybody, and counts as an attempt.
-    'a released key → acquired at once, next attempt':
-      'alice claims a; alice releases a; bob claims a: acquired 2',
-    'a released key claimed by the same token → a new attempt':
-      'alice claims a; alice releases a; alice claims a: acquired 2',
-    'a release by another token → the lease stands': 'alice claims a; bob releases a; bob claims a: busy',
-    'a stale release after the lease was taken over → the new lease stands':
-      'alice claims a briefly; leases end; bob claims a; alice releases a; carol claims a: busy',
-    'a release after the commit → still done':
-      'alice claims a; alice commits a; alice releases a; bob claims a: done',
-    'a release of a key never claimed → nothing remembered': 'alice releases a; alice claims a: acquired 1',
-    'a release of some keys → the others stay leased':
-      'alice claims a b c; alice releases a c; bob claims a b c: acquired 2, busy, acquired 2',
-    // A commit makes a key done for good.
-    'a committed key → done for every token':
-      'alice claims a; alice commits a; alice claims a: done; bob claims a: done',
-    'a committed key after its lease would have ended → still done':
-      'alice claims a briefly; alice commits a; leases end; bob claims a: done',
-    'a commit after the lease ended → done':
-      'alice claims a briefly; leases end; alice commits a; bob claims a: done',
-    'a stale commit after the lease was taken over → done for the new owner too':
-      'alice claims a briefly; leases end; bob claims a; alice commits a; bob claims a: done',
-    'a commit after a release → done':
-      'alice claims a; alice releases a; alice commits a; bob claims a: done',
-    'a commit of a key never claimed → done': 'alice commits a; alice claims a: done',
-    'a commit repeated → done': 'alice claims a; alice commits a; alice commits a; bob claims a: done',
-    'a commit of some keys → the others stay leased':
-      'alice claims a b c; alice commits a c; bob claims a b c: done, busy, done',
-    // Many keys at once, keys that look alike, and receivers that come at the same time.
-    'new, busy and done keys together → one answer a key, in the order asked':
-      'alice claims m; alice commits b; bob claims z m b a: acquired 1, busy, done, acquired 1',
-    '100 keys at once → all acquired, and all done after one commit': async (scenario) => {
-      expectSame(await scenario.claim('alice', MANY), repeated('acquired 1', MANY.length));
-      await scenario.commit(MANY);
-      expectSame(await scenario.claim('bob', MANY), repeated('done', MANY.length));
-    },
-    'no keys → no answers': async (scenario) => {
-      await scenario.commit([]);
-      await scenario.release('alice', []);
-      expectSame(await scenario.claim('alice', []), '');
-    },
-    'keys that differ in case or by a space → independent': ['Event', 'event', 'Event ', ' Event'],
-    'keys that a pattern or a format would change → independent': [
-      'a%b_c*d',
-      'a%b_c*',
-      'aXb_c*d',
-      'a%bXc*d',
-      'a%b_cXd',
-      "a%b_c*d'",
-      '{a}%b_c*d',
-    ],
-    'keys in other scripts → independent': async (scenario) => {
-      await expectIndependent(scenario, ['é', 'e\u0301', 'e', '包裹', '📦']);
-      expectSame(await scenario.claim('bob', ['é', '包裹']), 'done, busy');
-    },
-    'keys with control characters, as JSON allows → independent': ['a\u0000b', 'ab', 'a\u0000', 'a\nb'],
-    // JSON allows half a pair (`"\\ud800"`), and most drivers send each half as the same replacement character.
-    'keys with different halves of a surrogate pair → independent': [
-      'a\ud800',
-      'a\ud801',
-      'a\udbff',
-      'a\udc00',
-      'a\ufffd',
-    ],
-    'keys of 5,000 characters that differ in the last one → independent': [1, 2].map(
-      (last) => 'x'.repeat(4_999) + last,
-    ),
-    '8 tokens that claim 20 keys at once, in other orders → each key acquired by exactly one': async (
-      scenario,
-    ) => {
-      const acquired: string[] = [];
-      const claimAll = async (token: string, index: number) => {
-        const labels = shuffledFor(index);
-        const statuses = (await scenario.claim(token, labels)).split(', ');
-        acquired.push(...labels.filter((_, position) => statuses[position]?.startsWith('acquired')));
-      };
-      await Promise.all(CLAIMANTS.map(claimAll));
-      expectSame(acquired.sort().join(), [...SEVERAL].sort().join());
-    },
-    'the same token 8 times at once → acquired every time, first attempt': async (scenario) => {
-      const responses = await Promise.all(CLAIMANTS.map(() => scenario.claim('alice', ['a'])));
-      expectSame(responses.join(', '), repeated('acquired 1', CLAIMANTS.length));
-    },
-    'claims, releases and commits at once, in other orders → all end, and every key is done': async (
-      scenario,
-    ) => {
-      await Promise.all(
-        CLAIMANTS.flatMap((token, index) => [
-          scenario.claim(token, shuffledFor(index)),
-          scenario.release(token, shuffledFor(index + 1)),
-          scenario.commit(shuffledFor(index + 2)),
-        ]),
-      );
-      expectSame(await scenario.claim('late', SEVERAL), repeated('done', SEVERAL.length));
-    },
-  };
+/** A text holds steps, a list holds keys that look alike but are independent, a function checks by itself. */
+type Check = string | readonly string[] | ((scenario: Scenario) => Promise<void>);
+
+const CASES: Readonly<Record<string, Check>> = {
+  // A claim gives one token a key for a time.
+  'a key never seen → acquired, first attempt': 'alice claims a: acquired 1',
+  'a key leased by another token → busy': 'alice claims a; bob claims a: busy',
+  'a busy key → retryAfterMs is what is left of the lease': async (scenario) => {
+    await scenario.play('alice claims a');
+    const [found] = await scenario.store.claim(scenario.keys(['a']), { token: 'bob', leaseMs: 1 });
+    const retryAfterMs = found?.status === 'busy' ? found.retryAfterMs : Number.NaN;
+    const isPlausible = retryAfterMs > LONG_LEASE_MS / 2 && retryAfterMs <= LONG_LEASE_MS;
+    if (!isPlausible) throw new Error(`Expected retryAfterMs to be just under 60000, got ${retryAfterMs}`);
+  },
+  'the same token again → acquired, the same attempt': 'alice claims a; alice claims a: acquired 1',
+  'the same token again → the lease is renewed':
+    'alice claims a briefly; alice claims a; leases end; bob claims a: busy',
+  'the same token after its lease ended, not taken over → acquired, the same attempt':
+    'alice claims a briefly; leases end; alice claims a: acquired 1',
+  'a lease that ended → another token acquires, next attempt':
+    'alice claims a briefly; leases end; bob claims a: acquired 2',
+  'a lease taken over → busy for the token that had it':
+    'alice claims a briefly; leases end; bob claims a; alice claims a: busy',
+  'leases that end one after the other → attempts go on counting':
+    'alice claims a briefly; leases end; bob claims a briefly; leases end; carol claims a: acquired 3',
+  // A release frees keys for everybody, and counts as an attempt.
+  'a released key → acquired at once, next attempt':
+    'alice claims a; alice releases a; bob claims a: acquired 2',
+  'a released key claimed by the same token → a new attempt':
+    'alice claims a; alice releases a; alice claims a: acquired 2',
+  'a release by another token → the lease stands': 'alice claims a; bob releases a; bob claims a: busy',
+  'a stale release after the lease was taken over → the new lease stands':
+    'alice claims a briefly; leases end; bob claims a; alice releases a; carol claims a: busy',
+  'a release after the commit → still done':
+    'alice claims a; alice commits a; alice releases a; bob claims a: done',
+  'a release of a key never claimed → nothing remembered': 'alice releases a; alice claims a: acquired 1',
+  'a release of some keys → the others stay leased':
+    'alice claims a b c; alice releases a c; bob claims a b c: acquired 2, busy, acquired 2',
+  // A commit makes a key done for good.
+  'a committed key → done for every token':
+    'alice claims a; alice commits a; alice claims a: done; bob claims a: done',
+  'a committed key after its lease would have ended → still done':
+    'alice claims a briefly; alice commits a; leases end; bob claims a: done',
+  'a commit after the lease ended → done':
+    'alice claims a briefly; leases end; alice commits a; bob claims a: done',
+  'a stale commit after the lease was taken over → done for the new owner too':
+    'alice claims a briefly; leases end; bob claims a; alice commits a; bob claims a: done',
+  'a commit after a release → done': 'alice claims a; alice releases a; alice commits a; bob claims a: done',
+  'a commit of a key never claimed → done': 'alice commits a; alice claims a: done',
+  'a commit repeated → done': 'alice claims a; alice commits a; alice commits a; bob claims a: done',
+  'a commit of some keys → the others stay leased':
+    'alice claims a b c; alice commits a c; bob claims a b c: done, busy, done',
+  // Many keys at once, keys that look alike, and receivers that come at the same time.
+  'new, busy and done keys together → one answer a key, in the order asked':
+    'alice claims m; alice commits b; bob claims z m b a: acquired 1, busy, done, acquired 1',
+  '100 keys at once → all acquired, and all done after one commit': async (scenario) => {
+    expectSame(await scenario.claim('alice', MANY), repeated('acquired 1', MANY.length));
+    await scenario.commit(MANY);
+    expectSame(await scenario.claim('bob', MANY), repeated('done', MANY.length));
+  },
+  'no keys → no answers': async (scenario) => {
+    await scenario.commit([]);
+    await scenario.release('alice', []);
+    expectSame(await scenario.claim('alice', []), '');
+  },
+  'keys that differ in case or by a space → independent': ['Event', 'event', 'Event ', ' Event'],
+  'keys that a pattern or a format would change → independent': [
+    'a%b_c*d',
+    'a%b_c*',
+    'aXb_c*d',
+    'a%bXc*d',
+    'a%b_cXd',
+    "a%b_c*d'",
+    '{a}%b_c*d',
+  ],
+  'keys in other scripts → independent': async (scenario) => {
+    await expectIndependent(scenario, ['é', 'e\u0301', 'e', '包裹', '📦']);
+    expectSame(await scenario.claim('bob', ['é', '包裹']), 'done, busy');
+  },
+  'keys with control characters, as JSON allows → independent': ['a\u0000b', 'ab', 'a\u0000', 'a\nb'],
+  // JSON allows half a pair (`"\\ud800"`), and most drivers send each half as the same replacement character.
+  'keys with different halves of a surrogate pair → independent': [
+    'a\ud800',
+    'a\ud801',
+    'a\udbff',
+    'a\udc00',
+    'a\ufffd',
+  ],
+  'keys of 5,000 characters that differ in the last one → independent': [1, 2].map(
+    (last) => 'x'.repeat(4_999) + last,
+  ),
+  '8 tokens that claim 20 keys at once, in other orders → each key acquired by exactly one': async (
+    scenario,
+  ) => {
+    const acquired: string[] = [];
+    const claimAll = async (token: string, index: number) => {
+      const labels = shuffledFor(index);
+      const statuses = (await scenario.claim(token, labels)).split(', ');
+      acquired.push(...labels.filter((_, position) => statuses[position]?.startsWith('acquired')));
+    };
+    await Promise.all(CLAIMANTS.map(claimAll));
+    expectSame(acquired.sort().join(), [...SEVERAL].sort().join());
+  },
+  'the same token 8 times at once → acquired every time, first attempt': async (scenario) => {
+    const responses = await Promise.all(CLAIMANTS.map(() => scenario.claim('alice', ['a'])));
+    expectSame(responses.join(', '), repeated('acquired 1', CLAIMANTS.length));
+  },
+  'claims, releases and commits at once, in other orders → all end, and every key is done': async (
+    scenario,
+  ) => {
+    await Promise.all(
+      CLAIMANTS.flatMap((token, index) => [
+        scenario.claim(token, shuffledFor(index)),
+        scenario.release(token, shuffledFor(index + 1)),
+        scenario.commit(shuffledFor(index + 2)),
+      ]),
+    );
+    expectSame(await scenario.claim('late', SEVERAL), repeated('done', SEVERAL.length));
+  },
+};
 
 /**
  * Lists what every `DedupeStore` must do so that webhooks are neither lost nor handled twice, as tests for any test runner.
@@ -240,11 +240,11 @@ const CASES: Readonly<Record<string, string | readonly string[] | ((scenario: Sc
  * for (const { name, run } of dedupeStoreContract({ createStore: () => new MyStore() })) test(name, run);
  */
 export function dedupeStoreContract(options: DedupeStoreContractOptions): readonly DedupeStoreContractCase[] {
-  const given = checkOptions(contractOptions, options);
+  const checked = checkOptions(contractOptions, options);
   return Object.entries(CASES).map(([name, check]) => ({
     name,
     run: async () => {
-      const scenario = new Scenario(await given.createStore(), given);
+      const scenario = new Scenario(await checked.createStore(), checked);
       if (typeof check === 'string') await scenario.play(check);
       else if (typeof check === 'function') await check(scenario);
       else await expectIndependent(scenario, check);

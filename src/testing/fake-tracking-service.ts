@@ -1,7 +1,6 @@
 import { checkOneOf, checkOptions } from '../common/option-checks.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { Tracker } from '../schemas/tracker.ts';
-import { control } from './control.ts';
 import {
   type FakeTrackingServiceOptions,
   type RecordedRequest,
@@ -12,11 +11,17 @@ import type { Failure, PlannedFailure } from './service/failures.ts';
 import type { FakeRequest, Outcome } from './service/http.ts';
 import { serve } from './service/serve.ts';
 import { FakeState } from './service/state.ts';
-import type { FakeCourier } from './service/trackers.ts';
-import { buildTrackerRecord } from './service/trackers.ts';
+import { buildTrackerRecord, type FakeCourier } from './service/trackers.ts';
 import { FakeShipment, type ShipmentKey } from './shipments/fake-shipment.ts';
 import { PLAY_NAMES, type PlayName } from './shipments/shipment.ts';
-import { createFetch, type FakeServer, type FetchLike, type ListenOptions, listen } from './transports.ts';
+import {
+  control,
+  createFetch,
+  type FakeServer,
+  type FetchLike,
+  type ListenOptions,
+  listen,
+} from './transports.ts';
 import type { WebhookQueue } from './webhooks/queue.ts';
 
 /** A tracking service in memory, for tests; see `createFakeTrackingService`. */

@@ -14,7 +14,6 @@ import {
   buildLimitHeaders,
   type FakeResponse,
   type Outcome,
-  type RateLimits,
   toErrorResponse,
   toTooManyRequests,
 } from './http.ts';
@@ -62,12 +61,6 @@ interface KindFailure {
 /** A failure to inject, and how often it happens. */
 export type Failure = StatusFailure | KindFailure;
 
-/** The parts of the service that a failure needs. */
-interface Limited {
-  readonly limits: RateLimits | undefined;
-  now(): number;
-}
-
 /** A planned failure. */
 export interface PlannedFailure {
   /** How many requests it will still fail. */
@@ -81,14 +74,15 @@ const statusOption = option<number>(
   (value) => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599,
 );
 const timesOption = countOption(1, true).optional();
+const anything = z.unknown().optional();
 
 const statusFailure = z.strictObject({
   status: statusOption,
-  code: z.unknown().optional(),
-  message: z.unknown().optional(),
-  retryAfter: z.unknown().optional(),
-  headers: z.unknown().optional(),
-  body: z.unknown().optional(),
+  code: anything,
+  message: anything,
+  retryAfter: anything,
+  headers: anything,
+  body: anything,
   times: timesOption,
 } satisfies OptionShape<StatusFailure>);
 
@@ -98,7 +92,6 @@ const kindFailure = z.strictObject({
   times: timesOption,
 } satisfies OptionShape<KindFailure>);
 
-/** The planned failures; the one planned first is used first. */
 export class Failures {
   #plans: { readonly endpoint: string; readonly failure: Failure; remaining: number }[] = [];
 
@@ -132,14 +125,21 @@ const DEFAULT_CODES: Readonly<Record<number, KnownErrorCode>> = {
   409: 'request_conflict',
 };
 
+/** The facts of a request that its failure shows. */
+interface FailedRequest {
+  readonly endpoint: EndpointName;
+  /** Requests per second; undefined where the fake counts nothing. */
+  readonly limit: number | undefined;
+  readonly nowMs: number;
+}
+
 /** Builds the response of a failure with a status. A 429 is plain text unless it has a code, and has the usual limit headers. */
-function buildFailure(failure: StatusFailure, endpoint: EndpointName, service: Limited): FakeResponse {
+function buildFailure(failure: StatusFailure, { endpoint, limit, nowMs }: FailedRequest): FakeResponse {
   const { status, message = `Injected failure ${status}.`, retryAfter, body } = failure;
-  const limit = service.limits?.getLimit(endpoint);
   const waitMs = Number(retryAfter) * 1000;
   const resetInMs = Number.isFinite(waitMs) ? waitMs : 1000;
   const headers = {
-    ...(status === 429 && limit !== undefined && buildLimitHeaders(limit, 0, resetInMs, service.now())),
+    ...(status === 429 && limit !== undefined && buildLimitHeaders(limit, 0, resetInMs, nowMs)),
     ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
     ...failure.headers,
   };
@@ -151,27 +151,19 @@ function buildFailure(failure: StatusFailure, endpoint: EndpointName, service: L
   return { ...response, headers: { ...response.headers, ...headers } };
 }
 
-function buildGatewayPage(status: number): string {
-  return `<!DOCTYPE html><html><head><title>${status}</title></head><body><h1>Bad gateway</h1></body></html>`;
-}
-
 function respond(status: number, contentType: string, body: string): Outcome {
   const headers = { 'content-type': `${contentType}; charset=utf-8` };
   return { kind: 'response', response: { status, headers, body } };
 }
 
 /** Makes a request fail; `run` carries it out, for the failures that happen afterwards. */
-export function fail(
-  failure: Failure,
-  endpoint: EndpointName,
-  service: Limited,
-  run: () => FakeResponse,
-): Outcome {
-  if (!('kind' in failure)) return { kind: 'response', response: buildFailure(failure, endpoint, service) };
+export function fail(failure: Failure, request: FailedRequest, run: () => FakeResponse): Outcome {
+  if (!('kind' in failure)) return { kind: 'response', response: buildFailure(failure, request) };
   const { kind, status = kind === 'html' ? 502 : 200 } = failure;
   if (kind === 'timeout') return { kind: 'silence' };
   if (kind === 'badJson') return respond(status, 'application/json', '{"data":{"tracker":{"trackerId":"');
-  if (kind === 'html') return respond(status, 'text/html', buildGatewayPage(status));
+  if (kind === 'html')
+    return respond(status, 'text/html', `<!DOCTYPE html><html><body>${status}</body></html>`);
   if (kind === 'stall') return { kind: 'stall', response: run() };
   if (kind === 'commitThenDrop') run();
   return { kind: 'reset' };

@@ -3,13 +3,11 @@ import type { ApiErrorItem } from '../../schemas/api-error.ts';
 
 /** A request of any transport. */
 export interface FakeRequest {
-  /** HTTP method. */
   readonly method: string;
   /** Path and query, percent-encoded. */
   readonly target: string;
-  /** All headers, `authorization` included. */
   readonly headers: Headers;
-  /** Text of the body; empty when there is none. */
+  /** Empty when there is none. */
   readonly body: string;
   /** Path of the base URL. Default: everything up to the version segment, e.g. `/public/v1`. */
   readonly basePath?: string | undefined;
@@ -17,21 +15,13 @@ export interface FakeRequest {
 
 /** A response before a transport turns it into bytes. */
 export interface FakeResponse {
-  /** HTTP status. */
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Text of the body. */
   readonly body: string;
 }
 
-/**
- * The outcome of a request, for a transport to carry out.
- * - `response`: send the response
- * - `stall`: send the headers and half of the body, then nothing
- * - `reset`: break the connection
- * - `silence`: never respond
- */
+/** The outcome of a request, for a transport to carry out: `stall` sends the headers and half of the body, then nothing. */
 export type Outcome =
   | { readonly kind: 'response' | 'stall'; readonly response: FakeResponse }
   | { readonly kind: 'reset' | 'silence' };
@@ -52,7 +42,6 @@ export function rejection(status: number, code: ApiErrorItem['code'], message: s
   return new ServiceError(status, [{ code, message }]);
 }
 
-/** Parses JSON; any other text is returned as it is. */
 export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -86,7 +75,7 @@ export function hasJsonType(headers: Headers): boolean {
   return /^application\/json\b/i.test(headers.get('content-type') ?? '');
 }
 
-/** Rejects a request without a key, or with a key that the account does not have; without `apiKeys` any key is accepted. */
+/** Rejects a request without a valid key; without `apiKeys` any key is valid. */
 export function checkApiKey(headers: Headers, apiKeys: readonly string[] | undefined): void {
   const authorization = headers.get('authorization')?.trim() ?? '';
   if (authorization === '')
@@ -96,11 +85,6 @@ export function checkApiKey(headers: Headers, apiKeys: readonly string[] | undef
     throw rejection(400, 'auth_invalid_header', 'The Authorization header must read: Bearer <API key>.');
   if (apiKeys?.includes(key) === false)
     throw rejection(401, 'auth_invalid_api_key', 'The API key is not known.');
-}
-
-function removeBasePath(pathname: string, basePath: string | undefined): string {
-  if (basePath === undefined) return /^.*?\/v\d+(\/.*)$/.exec(pathname)?.[1] ?? '';
-  return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
 }
 
 function decodeSegment(segment: string): string {
@@ -113,7 +97,9 @@ function decodeSegment(segment: string): string {
 
 /** Finds the endpoint of a request, or the methods that its path has. */
 export function findRoute(method: string, pathname: string, basePath?: string) {
-  const path = removeBasePath(pathname, basePath);
+  let path = '';
+  if (basePath === undefined) path = /^.*?\/v\d+(\/.*)$/.exec(pathname)?.[1] ?? '';
+  else if (pathname.startsWith(`${basePath}/`)) path = pathname.slice(basePath.length);
   const matches = ROUTES.filter(({ pattern }) => pattern.test(path));
   const route = matches.find((candidate) => candidate.method === method);
   if (route === undefined) return { allowedMethods: [...new Set(matches.map((match) => match.method))] };
@@ -126,10 +112,8 @@ export function findRoute(method: string, pathname: string, basePath?: string) {
 
 const WINDOW_MS = 1000;
 
-/** `fixed`: windows that start each second; `sliding`: the second before each request. */
 export type LimitWindow = 'fixed' | 'sliding';
 
-/** Counts requests per endpoint in windows of one second. */
 export class RateLimits {
   readonly #overrides: Partial<Record<EndpointName, number>>;
   readonly #window: LimitWindow;
@@ -165,7 +149,6 @@ function toSeconds(milliseconds: number): string {
   return String(Math.max(1, Math.ceil(milliseconds / 1000)));
 }
 
-/** Builds both header sets, which say the same. */
 export function buildLimitHeaders(limit: number, remaining: number, resetInMs: number, nowMs: number) {
   return {
     'ratelimit-limit': String(limit),

@@ -1,9 +1,12 @@
 import { sleep } from '../../common/abort.ts';
+import { kindOf } from '../../common/validation.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';
+import { MAX_BULK_ITEMS } from '../../schemas/bulk.ts';
+import type { TrackerUpdateRequest } from '../../schemas/tracker.ts';
 import type { RecordedRequest } from '../options.ts';
+import { buildResults } from '../shipments/shipment.ts';
 import { fail } from './failures.ts';
-import { handlers } from './handlers.ts';
 import {
   checkApiKey,
   type FakeRequest,
@@ -18,7 +21,183 @@ import {
   toJsonResponse,
   toTooManyRequests,
 } from './http.ts';
+import { parseJson, validate, validateAt, validateTrackerInput } from './input.ts';
 import type { FakeState } from './state.ts';
+import {
+  buildTrackerRecord,
+  buildTrackingRecord,
+  canRespond,
+  canRespondAtOnce,
+  type TrackerState,
+  toHints,
+  toPublicCourier,
+} from './trackers.ts';
+
+interface Call {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly bodyText: string;
+}
+
+type HandlerResult = { readonly body: unknown } & Pick<FakeResponse, 'status'> &
+  Partial<Pick<FakeResponse, 'headers'>>;
+
+function succeed(status: number, data: unknown): HandlerResult {
+  return { status, body: { data } };
+}
+
+function findTracker({ params, query }: Call, state: FakeState): TrackerState {
+  const { searchBy } = validate(endpoints['trackers.get'].request.query, query);
+  const tracker = state.trackers.find(params['trackerId'], searchBy);
+  if (tracker === undefined) throw rejection(404, 'tracker_not_found', 'There is no such tracker.');
+  return tracker;
+}
+
+function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
+  const { quota } = state.options.plans.perShipment;
+  // Counting validates every item, so it is skipped where nothing is limited.
+  if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
+    throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
+}
+
+function createItem(inputData: unknown, state: FakeState) {
+  try {
+    const input = validateTrackerInput(state.now(), inputData);
+    const { tracker, isNew } = state.createTracker(input);
+    const itemStatus = isNew ? 'created' : 'existing';
+    return { itemStatus, inputData, tracker: buildTrackerRecord(tracker, state.now()), errors: null };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { itemStatus: 'error', inputData, tracker: null, errors: error.errors };
+  }
+}
+
+/** The service finds the shipment by these, so they are fixed once there are data. */
+const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
+
+function showResults(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
+  const withResults = trackers.filter(({ shipment }) => shipment.events.length > 0);
+  const isTooEarly = trackers.length > 0 && withResults.length === 0;
+  if (isTooEarly && state.options.noResults === 'parcel_not_found')
+    throw rejection(404, 'parcel_not_found', 'There are no data on this shipment yet.');
+  return succeed(200, { trackings: withResults.map((tracker) => buildTrackingRecord(tracker, state.now())) });
+}
+
+/** One handler for every row of the endpoint table; a row without one does not compile. */
+const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => HandlerResult>> = {
+  'trackers.create': ({ bodyText }, state) => {
+    const input = validateTrackerInput(state.now(), parseJson(bodyText));
+    const { tracker, isNew } = state.createTracker(input);
+    const status = isNew ? 201 : (state.options.existingStatus ?? 201);
+    return succeed(status, { tracker: buildTrackerRecord(tracker, state.now()) });
+  },
+  'trackers.list': ({ query }, state) => {
+    for (const field of ['page', 'limit'])
+      if (query[field] === undefined)
+        throw rejection(400, 'missing_mandatory_field', `\`${field}\` is missing.`);
+    // Anything but a whole number stays text, which the schema rejects.
+    const toNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
+    const numbers = Object.fromEntries(Object.entries(query).map(([field, text]) => [field, toNumber(text)]));
+    const { page, limit, sort } = validate(endpoints['trackers.list'].request.query, numbers);
+    const trackers = state.trackers.all();
+    if (sort === -1) trackers.reverse();
+    const shown = trackers.slice((page - 1) * limit, page * limit);
+    return succeed(200, { trackers: shown.map((tracker) => buildTrackerRecord(tracker, state.now())) });
+  },
+  'trackers.createBulk': ({ bodyText }, state) => {
+    const inputs = parseJson(bodyText);
+    if (!Array.isArray(inputs) || inputs.length < 1 || inputs.length > MAX_BULK_ITEMS) {
+      const message = `The body must be an array of 1 to ${MAX_BULK_ITEMS} items, got ${kindOf(inputs)}.`;
+      throw rejection(400, 'validation_error', message);
+    }
+    checkBulkQuota(state, inputs);
+    const data = inputs.map((input) => createItem(input, state));
+    const count = (status: string) => data.filter((item) => item.itemStatus === status).length;
+    const summary = {
+      totalInputs: data.length,
+      totalCreated: count('created'),
+      totalExisting: count('existing'),
+      totalErrors: count('error'),
+    };
+    const body = { summary, data, error: null };
+    if (summary.totalErrors === 0) return { status: 201, body: { status: 'success', ...body } };
+    if (summary.totalErrors < data.length) return { status: 207, body: { status: 'partial', ...body } };
+    const error = { code: 'processing_error', message: 'No item could be processed.' };
+    return { status: 400, body: { status: 'error', ...body, error } };
+  },
+  'trackers.track': ({ bodyText }, state) => {
+    const nowMs = state.now();
+    const input = validateTrackerInput(nowMs, parseJson(bodyText));
+    const { tracker, isNew } = state.createTracker(input, true);
+    const { courierCodes } = state.getParcel(tracker.trackingNumber);
+    if (canRespondAtOnce(state.couriers, tracker, courierCodes)) state.fetchResults(tracker, nowMs);
+    const status = isNew ? 201 : (state.options.existingStatus ?? 200);
+    return succeed(status, { trackings: [buildTrackingRecord(tracker, nowMs)] });
+  },
+  'trackers.get': (call, state) =>
+    succeed(200, { tracker: buildTrackerRecord(findTracker(call, state), state.now()) }),
+  'trackers.update': (call, state) => {
+    const tracker = findTracker(call, state);
+    const { body } = endpoints['trackers.update'].request;
+    const patch = validateAt<TrackerUpdateRequest>(state.now(), body, parseJson(call.bodyText));
+    if (tracker.shipment.events.length > 0 && FIXED_FIELDS.some((field) => patch[field] !== undefined)) {
+      const message = 'Data was gathered for this tracker; courier, countries and shipping date are fixed.';
+      throw rejection(400, 'tracker_not_updatable', message);
+    }
+    state.updateTracker(tracker, patch);
+    return succeed(200, { tracker: buildTrackerRecord(tracker, state.now()) });
+  },
+  'trackers.results': (call, state) => showResults([findTracker(call, state)], state),
+  'trackers.resultsByTrackingNumber': ({ params }, state) => {
+    const rules = endpoints['trackers.resultsByTrackingNumber'].request.params;
+    const { trackingNumber } = validate(rules, params);
+    return showResults(state.trackers.findByTrackingNumber(trackingNumber.toUpperCase()), state);
+  },
+  'trackers.resendWebhookEvents': (call, state) => {
+    const { trackerId } = findTracker(call, state);
+    if (!state.options.webhooks)
+      throw rejection(400, 'webhook_url_missing', 'No webhook URL is registered for the account.');
+    return succeed(201, { summary: { totalResent: state.resend(trackerId) } });
+  },
+  'trackers.webhookHistory': (call, state) => {
+    const { trackerId, trackingNumber, clientTrackerId } = findTracker(call, state);
+    const pushes = state.webhooks.history.filter((push) => push.trackerId === trackerId);
+    // A set, because pushes of one request share an attempt. The order is reversed first, because sorting is stable.
+    const attempts = [...new Set(pushes.flatMap((push) => push.attempts))].reverse();
+    attempts.sort((a, b) => Date.parse(b.sentAt) - Date.parse(a.sentAt));
+    const metadata = {
+      trackingNumber,
+      trackerId,
+      clientTrackerId,
+      webhookUrl: attempts[0]?.url ?? null,
+      lastSuccessfulPushAt: attempts.find(({ succeeded }) => succeeded)?.sentAt ?? null,
+      lastFailedPushAt: attempts.find(({ succeeded }) => !succeeded)?.sentAt ?? null,
+    };
+    const webhooks = attempts.map(({ succeeded, sentAt, status, url: _url, ...rest }) => ({
+      ...rest,
+      status: succeeded ? 'success' : 'failed',
+      pushTimestamp: sentAt,
+      responseStatusCode: status === null ? null : String(status),
+    }));
+    const day = new Date(state.now()).toISOString().slice(0, 10).replaceAll('-', '');
+    const filename = `webhook-history-${trackingNumber}-${day}.json`;
+    const headers = { 'content-disposition': `attachment; filename="${filename}"` };
+    return { status: 200, body: { metadata, webhooks }, headers };
+  },
+  'tracking.search': ({ bodyText }, state) => {
+    const input = validateAt(state.now(), endpoints['tracking.search'].request.body, parseJson(bodyText));
+    if (state.searches >= state.options.plans.perCall.quota)
+      throw rejection(403, 'quota_limit_reached', 'The per-call quota is used up.');
+    state.searches += 1;
+    const hints = toHints(input);
+    const { couriers } = state;
+    const parcel = state.askCouriers(input.trackingNumber);
+    const isKnown = canRespond(couriers, hints) && canRespondAtOnce(couriers, hints, parcel.courierCodes);
+    return succeed(201, { trackings: [buildResults(parcel, hints, isKnown ? parcel.events : [])] });
+  },
+  // Works on either plan, because clients of both need the courier codes.
+  'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers.map(toPublicCourier) }),
+};
 
 /** A request in the log; its status is filled in when the response is ready. */
 type LogEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
@@ -74,7 +253,7 @@ function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcom
     const failure = state.failures.take(endpoint);
     if (failure === undefined) return { kind: 'response', response: run() };
     entry.failure = 'kind' in failure ? failure.kind : undefined;
-    return fail(failure, endpoint, state, run);
+    return fail(failure, { endpoint, limit: state.limits?.getLimit(endpoint), nowMs: state.now() }, run);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { kind: 'response', response: toErrorResponse(undefined, error) };
@@ -87,7 +266,7 @@ function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefine
   return apiErrorItemSchema.safeParse(Array.isArray(errors) ? errors[0] : error).data;
 }
 
-/** Responds to one request: this is the fake service without a transport. */
+/** Responds to one request, whatever the transport. */
 export async function serve(state: FakeState, request: FakeRequest): Promise<Outcome> {
   // A prefix keeps a target that starts with `//` a path; resolving it would make it a host.
   const url = new URL(request.target.startsWith('/') ? `http://fake${request.target}` : 'http://fake/');

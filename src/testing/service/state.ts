@@ -12,13 +12,13 @@ import {
   formatTime,
   KnownParcel,
   type PlayName,
+  SeededIds,
   scenarios,
 } from '../shipments/shipment.ts';
 import { WebhookQueue } from '../webhooks/queue.ts';
 import { Failures } from './failures.ts';
 import { RateLimits, rejection, ServiceError } from './http.ts';
 import { validateTrackerInput } from './input.ts';
-import { SeededIds } from './seeded.ts';
 import {
   buildWebhookTracker,
   canRespond,
@@ -37,14 +37,13 @@ const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 /** Leaves time for a proof of delivery. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
-/** The parts of a webhook besides metadata and tracker. */
 type PushContent = Pick<EventsMessage, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
 
 /**
  * Planned actions in order of time. It holds no timer: actions run when somebody asks for the time, so the fake follows
  * any clock and never keeps a process alive.
  */
-export class Timeline {
+class Timeline {
   readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
 
   schedule(atMs: number, run: (atMs: number) => void): void {
@@ -52,7 +51,6 @@ export class Timeline {
     this.#actions.splice(before + 1, 0, { atMs, run });
   }
 
-  /** Runs everything that is due, each action at its own instant. */
   catchUp(nowMs: number): void {
     for (let next = this.#actions[0]; next !== undefined && next.atMs <= nowMs; next = this.#actions[0]) {
       this.#actions.shift();
@@ -67,7 +65,6 @@ export interface Target {
   readonly tracker?: TrackerState | undefined;
 }
 
-/** Everything one fake knows; `reset` makes a new one. */
 export class FakeState {
   readonly options: ResolvedOptions;
   readonly ids: SeededIds;
@@ -89,7 +86,7 @@ export class FakeState {
     this.limits = options.limits === false ? undefined : new RateLimits(options.limits, options.limitWindow);
   }
 
-  /** Returns the fake's time after everything that was due until then has happened. */
+  /** Lets everything happen that is due, then returns the fake's time. */
   now(): number {
     const nowMs = this.options.now();
     this.#timeline.catchUp(nowMs);
@@ -150,7 +147,7 @@ export class FakeState {
     return payloads.size;
   }
 
-  /** Changes a tracker. A hint without which its couriers did not respond brings its results. */
+  /** Changes a tracker. Results come at once if the patch adds a hint that its couriers lacked. */
   updateTracker(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const nowMs = this.now();
     const { isSubscribed: wasSubscribed } = tracker;
@@ -168,7 +165,6 @@ export class FakeState {
     this.#timeline.schedule(nowMs + this.options.resultsDelayMs, (atMs) => this.fetchResults(tracker, atMs));
   }
 
-  /** Gives a tracker its first results, unless it has them or has stopped. */
   fetchResults(tracker: TrackerState, atMs: number): void {
     if (tracker.isFetched || !isTracked(tracker, atMs)) return;
     tracker.isFetched = true;
@@ -179,14 +175,13 @@ export class FakeState {
     parcel.stopsFirstTracker = false;
   }
 
-  /** Adds events, which the trackers of the number discover at once. */
   addEvents({ parcel, tracker }: Target, inputs: readonly EventInput[], atMs: number): void {
     if (tracker !== undefined) {
       this.fetchResults(tracker, atMs);
       if (!isTracked(tracker, atMs)) return;
       const shown = inputs.filter((input) => mayDiscover(tracker, input));
-      const events = shown.map((input) => tracker.shipment.add(input, this.ids, atMs));
-      this.#pushEvents(tracker, events, atMs);
+      const added = shown.map((input) => tracker.shipment.add(input, this.ids, atMs));
+      this.#pushEvents(tracker, added, atMs);
       return;
     }
     const events = inputs.map((input) => parcel.add(input, this.ids, atMs));
@@ -239,7 +234,7 @@ export class FakeState {
       if (isTracked(tracker, atMs)) this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
   }
 
-  /** Queues every push of a tracker again that has been taken from the queue; returns the number of their events. */
+  /** Queues every push of a tracker again that no longer waits; returns the number of their events. */
   resend(trackerId: string): number {
     const waiting = new Set(this.webhooks.pending);
     const earlier = this.webhooks.history.filter(
@@ -253,7 +248,6 @@ export class FakeState {
     return tracker === undefined ? this.trackers.findByTrackingNumber(parcel.trackingNumber) : [tracker];
   }
 
-  /** Gives a tracker events of its number, if its couriers respond. */
   #discover(tracker: TrackerState, known: readonly TrackingEvent[], atMs: number): void {
     if (!isTracked(tracker, atMs) || !canRespond(this.couriers, tracker)) return;
     const events = known.filter((event) => mayDiscover(tracker, event)).map(tracker.discover);

@@ -12,22 +12,18 @@ function normalizeCouriers(codes: CourierCodes | undefined): string[] {
   return [...new Set(list.map((code) => code.trim().toLowerCase()))].sort();
 }
 
-function normalizeCountry(code: string | undefined): string | null {
-  return code === undefined ? null : (toAlpha2(code) ?? null);
-}
-
 /** Normalizes couriers and places of a request, so that two requests can be compared. */
 export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   return {
     courierCodes: normalizeCouriers(input.courierCode),
-    originCountryCode: normalizeCountry(input.originCountryCode),
-    destinationCountryCode: normalizeCountry(input.destinationCountryCode),
+    originCountryCode: toAlpha2(input.originCountryCode ?? '') ?? null,
+    destinationCountryCode: toAlpha2(input.destinationCountryCode ?? '') ?? null,
     destinationPostCode: input.destinationPostCode ?? null,
     shippingDay: input.shippingDate === undefined ? null : toDay(input.shippingDate),
   };
 }
 
-/** The fields that help to find a shipment. */
+/** What helps to find a shipment. */
 export type Hints = ReturnType<typeof toHints>;
 
 /** A courier of the fake. */
@@ -77,7 +73,6 @@ export function canRespondAtOnce(couriers: readonly FakeCourier[], hints: Hints,
   return courierCodes.length === 0 || courierCodes.some(isSynchronous);
 }
 
-/** Normalizes a creation request, so that two requests can be compared. */
 export function toPayload(input: TrackerRequest) {
   const restriction = input.settings?.restrictTrackingToCourierCode ?? null;
   const isList = restriction !== null && typeof restriction !== 'boolean';
@@ -93,10 +88,8 @@ export function toPayload(input: TrackerRequest) {
   };
 }
 
-/** The part of a creation request that the fake keeps. */
 export type TrackerPayload = ReturnType<typeof toPayload>;
 
-/** A tracker as the fake keeps it. */
 export interface TrackerState extends TrackerPayload {
   readonly trackerId: string;
   readonly createdAtMs: number;
@@ -107,7 +100,7 @@ export interface TrackerState extends TrackerPayload {
   isSubscribed: boolean;
   /** Time in milliseconds at which tracking stops, or has stopped. */
   trackedUntilMs: number;
-  /** True once the service asked couriers for it; before, there are no results. */
+  /** True once the service asked couriers for it. */
   isFetched: boolean;
 }
 
@@ -127,7 +120,6 @@ export function isTracked({ trackedUntilMs }: TrackerState, nowMs: number): bool
   return nowMs < trackedUntilMs;
 }
 
-/** Builds a tracker as the API shows it. */
 export function buildTrackerRecord(tracker: TrackerState, nowMs: number): Tracker {
   return {
     ...buildWebhookTracker(tracker),
@@ -136,7 +128,6 @@ export function buildTrackerRecord(tracker: TrackerState, nowMs: number): Tracke
   };
 }
 
-/** Builds tracking results as the API shows them. */
 export function buildTrackingRecord(tracker: TrackerState, nowMs: number): Tracking {
   return { tracker: buildTrackerRecord(tracker, nowMs), ...buildResults(tracker.shipment, tracker) };
 }
@@ -154,30 +145,23 @@ const MATCHED_FIELDS = [
 ];
 
 /** False when the tracker is restricted to other couriers. An event without a courier is open to every tracker. */
-export function mayDiscover(
-  { restriction, courierCodes }: TrackerPayload,
-  { courierCode }: Pick<TrackingEvent, 'courierCode'>,
-): boolean {
+export function mayDiscover({ restriction, courierCodes }: TrackerPayload, event: Partial<TrackingEvent>) {
   if (restriction === null || restriction === 'false') return true;
   const codes = restriction === 'true' ? courierCodes : restriction.split(',');
-  return codes.length === 0 || typeof courierCode !== 'string' || codes.includes(courierCode.toLowerCase());
+  return codes.length === 0 || !event.courierCode || codes.includes(event.courierCode.toLowerCase());
 }
 
-function matches(payload: TrackerPayload, candidate: TrackerPayload): boolean {
-  return JSON.stringify(payload, MATCHED_FIELDS) === JSON.stringify(candidate, MATCHED_FIELDS);
+function matches(a: TrackerPayload, b: TrackerPayload, fields = MATCHED_FIELDS): boolean {
+  return JSON.stringify(a, fields) === JSON.stringify(b, fields);
 }
 
 /** True when couriers overlap without matching, and neither date nor destination tells the two shipments apart. */
-function collides(payload: TrackerPayload, candidate: TrackerPayload): boolean {
-  return (
-    payload.courierCodes.some((code) => candidate.courierCodes.includes(code)) &&
-    JSON.stringify(payload.courierCodes) !== JSON.stringify(candidate.courierCodes) &&
-    payload.shippingDay === candidate.shippingDay &&
-    payload.destinationCountryCode === candidate.destinationCountryCode
-  );
+function collides(a: TrackerPayload, b: TrackerPayload): boolean {
+  const overlaps = a.courierCodes.some((code) => b.courierCodes.includes(code));
+  const isSamePlace = matches(a, b, ['shippingDay', 'destinationCountryCode']);
+  return overlaps && isSamePlace && !matches(a, b, ['courierCodes']);
 }
 
-/** All trackers of the fake's account, in the order they were created. */
 export class TrackerStore {
   readonly #byId = new Map<unknown, TrackerState>();
   /** Archiving frees an id, but the archived tracker is found by it until another one takes it. */
@@ -207,7 +191,7 @@ export class TrackerStore {
     return (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
   }
 
-  /** Finds the tracker to reuse, if any; the synchronous endpoint also rejects overlapping couriers. */
+  /** Finds the tracker to reuse. The synchronous endpoint also rejects overlapping couriers. */
   findReusable(payload: TrackerPayload, isSynchronous = false): TrackerState | undefined {
     const { clientTrackerId, trackingNumber } = payload;
     const holder = clientTrackerId === null ? undefined : this.#byClientTrackerId.get(clientTrackerId);

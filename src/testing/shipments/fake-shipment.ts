@@ -58,7 +58,6 @@ export class FakeShipment {
    * Adds events, which every tracker of the number pushes as one webhook, unless `eventsPerPush` splits it.
    *
    * @param events - what they say, in any order; default one event in transit. Id, time, order and status are filled in.
-   * @returns the shipment
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
    */
   addEvent(...events: readonly EventInput[]): this {
@@ -70,7 +69,6 @@ export class FakeShipment {
    * Adds an event that says delivered. Tracking goes on until `stopTracking`, or stops by itself 14 days later.
    *
    * @param event - what else it says; default nothing
-   * @returns the shipment
    */
   deliver(event: EventInput = {}): this {
     return this.addEvent({ statusMilestone: 'delivered', ...event });
@@ -79,8 +77,6 @@ export class FakeShipment {
   /**
    * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. Before there is a tracker, it stops
    * the first one as soon as that has its first results; a later tracker of the number is tracked.
-   *
-   * @returns the shipment
    */
   stopTracking(): this {
     return this.#change((state, target, nowMs) => state.stopTracking(target, nowMs));
@@ -90,7 +86,6 @@ export class FakeShipment {
    * Sets fields of the shipment, over what events and trackers say.
    *
    * @param fields - the fields to set; others stay
-   * @returns the shipment
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
    */
   update(fields: Partial<Shipment>): this {
@@ -101,7 +96,6 @@ export class FakeShipment {
    * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number that is tracked.
    *
    * @param proof - what it says; default a signature to download
-   * @returns the shipment
    */
   proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
     return this.#change((state, target, nowMs) => state.pushProof(target, proof, nowMs));

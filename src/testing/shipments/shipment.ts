@@ -1,15 +1,41 @@
+import { createHash } from 'node:crypto';
 import { sortEvents } from '../../events/order.ts';
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
 import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
-import type { SeededIds } from '../service/seeded.ts';
+
+/** Generates ids that depend on the seed only. Each kind has its own count, so that a further request changes no tracker id. */
+export class SeededIds {
+  readonly #seed: string;
+  readonly #counts = new Map<string, number>();
+
+  constructor(seed: string | number) {
+    this.#seed = String(seed);
+  }
+
+  next(kind: string): string {
+    const count = this.#counts.get(kind) ?? 0;
+    this.#counts.set(kind, count + 1);
+    return this.generate(kind, count);
+  }
+
+  generate(kind: string, count: number): string {
+    const hex = createHash('sha256').update(`${this.#seed}\n${kind}\n${count}`).digest('hex');
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
+  }
+}
+
+/** A stream of numbers from 0 up to 1 that depends on the seed only. */
+export function seededRandom(seed: string | number): () => number {
+  const ids = new SeededIds(seed);
+  return () => Number.parseInt(ids.next('random').replaceAll('-', '').slice(0, 12), 16) / 2 ** 48;
+}
 
 /** The fields of an event that a test sets; the others are filled in. */
 export type EventInput = Partial<TrackingEvent>;
 
 type StatusDefaults = readonly [StatusCode | null, StatusCategory | null, status: string];
 
-/** Code, category and a courier's text for each milestone, unless the test says otherwise. */
 const STATUS_DEFAULTS: Readonly<Record<(typeof STATUS_MILESTONES)[number], StatusDefaults>> = {
   pending: [null, null, 'Waiting for the courier'],
   info_received: ['data_order_created', 'data', 'Shipping label created'],
@@ -21,10 +47,8 @@ const STATUS_DEFAULTS: Readonly<Record<(typeof STATUS_MILESTONES)[number], Statu
   exception: ['delivery_exception', 'exception', 'Delivery exception'],
 };
 
-/** Fills in the status of an event from its milestone, by default `in_transit`. */
-function fillStatus(input: EventInput): EventInput {
-  const statusMilestone = input.statusMilestone ?? 'in_transit';
-  const known = new Map<string, StatusDefaults>(Object.entries(STATUS_DEFAULTS));
+function fillStatus({ statusMilestone = 'in_transit' }: EventInput): EventInput {
+  const known = new Map<string | null, StatusDefaults>(Object.entries(STATUS_DEFAULTS));
   const [statusCode, statusCategory, status] = known.get(statusMilestone) ?? STATUS_DEFAULTS.in_transit;
   return { statusCode, statusCategory, status, statusMilestone };
 }
@@ -33,9 +57,8 @@ function fillStatus(input: EventInput): EventInput {
 export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
-  /** In the order they became known. */
   readonly events: TrackingEvent[] = [];
-  /** Set by a test; these fields win over what events and trackers say. */
+  /** Set by a test; they win over what events and trackers say. */
   fields: Partial<Shipment> = {};
 
   constructor(trackingNumber: string, shipmentId: string) {
@@ -69,9 +92,9 @@ export class ShipmentState {
 
 /** The events that couriers know of a tracking number; each tracker of the number discovers its own shipment from them. */
 export class KnownParcel extends ShipmentState {
-  /** True once a test or a scenario decides what happens, so that the scenario of the options leaves it alone. */
+  /** True once a test or a scenario decides what happens, so that no scenario of the options starts. */
   hasScenario = false;
-  /** True when a test stopped tracking before there was a tracker; then the first one stops after its first results. */
+  /** True when a test stopped tracking before there was a tracker. */
   stopsFirstTracker = false;
   readonly #ids: SeededIds;
   readonly #shipmentKeys: string[] = [];
@@ -92,22 +115,18 @@ export class KnownParcel extends ShipmentState {
    * Creates the shipment of a tracker. Trackers with the same key follow the same shipment, with the same ids; others have
    * ids of their own, except for event ids that the test chose.
    */
-  createShipment(key: string): {
-    shipment: ShipmentState;
-    discover: (event: TrackingEvent) => TrackingEvent;
-  } {
+  createShipment(key: string) {
     if (!this.#shipmentKeys.includes(key)) this.#shipmentKeys.push(key);
     const index = this.#shipmentKeys.indexOf(key);
     const toOwnId = (id: string) => (index === 0 ? id : this.#ids.generate(id, index));
     return {
       shipment: new ShipmentState(this.trackingNumber, toOwnId(this.shipmentId)),
-      discover: (event) =>
+      discover: (event: TrackingEvent): TrackingEvent =>
         this.#generatedEventIds.has(event.eventId) ? { ...event, eventId: toOwnId(event.eventId) } : event,
     };
   }
 }
 
-/** Origin and destination, which the tracker of a shipment knows. */
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
 /** Builds the shipment as of its newest event; add-ons are absent unless a test set them. */
@@ -132,7 +151,7 @@ function buildShipment(state: ShipmentState, places: Places, latest: TrackingEve
 }
 
 function buildStatistics(events: readonly TrackingEvent[]): Statistics {
-  const findFirst = (milestone: string): string | null =>
+  const findFirst = (milestone: string) =>
     events.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;
   return {
     timestamps: {
@@ -157,7 +176,6 @@ export function buildResults(state: ShipmentState, places: Places, events = stat
   };
 }
 
-/** Builds a proof of delivery: a signature to download. */
 export function buildProof({ trackingNumber, events }: ShipmentState): ProofOfDelivery['data'] {
   const downloadUrl = `https://tracking.test/proofs/${trackingNumber}.pdf`;
   const content = { type: 'signature', text: null, downloadUrl };
@@ -184,35 +202,36 @@ function step(hours: number, place: EventInput, timeStyle: TimeStyle, event: Eve
   return { afterMs: hours * HOUR_MS, event: { ...place, ...event }, timeStyle };
 }
 
-function inTransit(statusCategory: string, statusCode: string, status: string): EventInput {
-  return { statusMilestone: 'in_transit', statusCategory, statusCode, status };
-}
-
 function stop(hours: number): ScenarioStep {
   return { afterMs: hours * HOUR_MS, event: 'stop' };
 }
 
+function inTransit(statusCategory: string, statusCode: string, status: string): EventInput {
+  return { statusMilestone: 'in_transit', statusCategory, statusCode, status };
+}
+
+const OUT_FOR_DELIVERY: EventInput = { statusMilestone: 'out_for_delivery' };
+const POSTED = inTransit('transit', 'transit_handover', 'Accepted at the post office');
+const DEPARTED = inTransit('transit', 'transit_origin_country_departure', 'Left the country of origin');
+const ARRIVED = inTransit('destination', 'destination_arrival', 'Arrived in the country of destination');
+const HELD = inTransit('customs', 'customs_exception', 'Held by customs, papers are missing');
+const LOST: EventInput = {
+  statusMilestone: 'exception',
+  statusCode: 'exception_lost',
+  status: 'The shipment is lost',
+};
+
 /** From Beijing to the country of destination in 40 hours. */
 const journey: readonly ScenarioStep[] = [
   step(0, BEIJING, CHINA_TIME, { statusMilestone: 'info_received' }),
-  step(5, BEIJING, CHINA_TIME, inTransit('transit', 'transit_handover', 'Accepted at the post office')),
-  step(
-    14,
-    BEIJING,
-    'local',
-    inTransit('transit', 'transit_origin_country_departure', 'Left the country of origin'),
-  ),
-  step(
-    40,
-    SAN_RAFAEL,
-    'date',
-    inTransit('destination', 'destination_arrival', 'Arrived in the country of destination'),
-  ),
+  step(5, BEIJING, CHINA_TIME, POSTED),
+  step(14, BEIJING, 'local', DEPARTED),
+  step(40, SAN_RAFAEL, 'date', ARRIVED),
 ];
 
 function delivery(hours: number): readonly ScenarioStep[] {
   return [
-    step(hours, SAN_RAFAEL, 'utc', { statusMilestone: 'out_for_delivery' }),
+    step(hours, SAN_RAFAEL, 'utc', OUT_FOR_DELIVERY),
     step(hours + 4, SAN_RAFAEL, 'utc', { statusMilestone: 'delivered' }),
     stop(hours + 5),
   ];
@@ -225,25 +244,16 @@ export const scenarios = {
   /** A failed delivery, then the shipment is lost; tracking stops. */
   exception: [
     ...journey,
-    step(72, SAN_RAFAEL, 'utc', { statusMilestone: 'out_for_delivery' }),
+    step(72, SAN_RAFAEL, 'utc', OUT_FOR_DELIVERY),
     step(75, SAN_RAFAEL, 'utc', { statusMilestone: 'failed_attempt' }),
-    step(120, SAN_RAFAEL, 'utc', {
-      statusMilestone: 'exception',
-      statusCode: 'exception_lost',
-      status: 'The shipment is lost',
-    }),
+    step(120, SAN_RAFAEL, 'utc', LOST),
     stop(121),
   ],
   /** Held by customs for two days, cleared, then delivered; tracking stops. */
   customs: [
     ...journey,
     step(44, SAN_RAFAEL, 'local', inTransit('customs', 'customs_received', 'Handed to customs')),
-    step(
-      48,
-      SAN_RAFAEL,
-      'local',
-      inTransit('customs', 'customs_exception', 'Held by customs, papers are missing'),
-    ),
+    step(48, SAN_RAFAEL, 'local', HELD),
     step(96, SAN_RAFAEL, 'local', inTransit('customs', 'customs_cleared', 'Cleared by customs')),
     ...delivery(120),
   ],
@@ -257,7 +267,6 @@ export type PlayName = keyof typeof scenarios;
 // Sound: the keys of an object literal are exactly its `keyof`.
 export const PLAY_NAMES = Object.keys(scenarios) as readonly PlayName[];
 
-/** Formats an instant the way a courier would. */
 export function formatTime(atMs: number, style: TimeStyle = 'utc'): string {
   const offsetHours = typeof style === 'object' ? style.offsetHours : 0;
   const text = new Date(atMs + offsetHours * HOUR_MS).toISOString().slice(0, 19);

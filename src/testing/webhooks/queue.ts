@@ -3,7 +3,7 @@ import type { EventsMessage, ProofOfDelivery } from '../../schemas/webhook.ts';
 /** An item of `trackings[]` as it is sent: `kind` is what a reader makes of it. */
 export type PushItem = Omit<EventsMessage, 'kind'> | Omit<ProofOfDelivery, 'kind'>;
 
-/** One try at handing a push over. */
+/** One attempt to hand a push over. */
 export interface PushAttempt {
   /** ISO 8601, on the fake's clock. */
   readonly sentAt: string;
@@ -29,7 +29,7 @@ export interface QueuedPush {
   readonly item: PushItem;
   /** True when a resend queued it, not a new event. */
   readonly isReplay: boolean;
-  /** The tries so far. */
+  /** The attempts so far. */
   readonly attempts: readonly PushAttempt[];
 }
 
@@ -38,10 +38,9 @@ export class WebhookQueue {
   readonly #now: () => number;
   readonly #historyLimit: number;
   readonly #waiting: QueuedPush[] = [];
-  /** The pushes that are remembered, in order, with their attempts. */
   readonly #attempts = new Map<QueuedPush, PushAttempt[]>();
 
-  /** @internal Asking for the time lets everything happen that is due. */
+  /** @internal `now` lets everything happen that is due. */
   constructor(now: () => number, historyLimit: number) {
     this.#now = now;
     this.#historyLimit = historyLimit;

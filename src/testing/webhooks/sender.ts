@@ -17,8 +17,8 @@ import { formatError, resolveLogger } from '../../observability/logger.ts';
 import type { FakeTrackingService } from '../fake-tracking-service.ts';
 import { seedOption, speedOption, switchWithOptions } from '../options.ts';
 import { jsonOrText } from '../service/http.ts';
-import { seededRandom } from '../service/seeded.ts';
-import type { QueuedPush } from './queue.ts';
+import { seededRandom } from '../shipments/shipment.ts';
+import type { PushAttempt, QueuedPush } from './queue.ts';
 
 /** The service gives up after as many attempts (public contract). */
 const MAX_ATTEMPTS = 20;
@@ -27,20 +27,13 @@ const DEFAULT_SPEED = 250_000;
 /** The service waits about as long for a response (public contract). */
 const TIMEOUT_MS = 15_000;
 const FIRST_WAIT_MS = 15_000;
+/** The waits double up to this one, so that 19 of them take 5.9 of the contract's six days. */
 const MAX_WAIT_MS = 18 * 3_600_000;
-/** Stands in the URL of the request when the receiver is a function. */
+/** The URL of a request to a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
 /** The receiver of webhooks: a URL, or a function with the shape of a Fetch API handler. */
 export type WebhookTarget = string | URL | ((request: Request) => Response | Promise<Response>);
-
-/** The result of a request to the receiver. */
-export interface SendResult {
-  /** The receiver's status; `null` when it threw, could not be reached or took too long. */
-  readonly status: number | null;
-  /** True for any 2xx whose JSON does not say `success: false`. */
-  readonly succeeded: boolean;
-}
 
 /** Options of `createWebhookSender`. */
 export interface WebhookSenderOptions {
@@ -78,11 +71,15 @@ export interface WebhookSenderOptions {
 }
 
 /** One request to the receiver. */
-export interface SentWebhook extends SendResult {
+export interface SentWebhook {
   /** The messages in it. */
   readonly messageIds: readonly string[];
   /** From 1; above 1 for repeats after a failure. */
   readonly attempt: number;
+  /** The receiver's status; `null` when it threw, could not be reached or took too long. */
+  readonly status: number | null;
+  /** True for any 2xx whose JSON does not say `success: false`. */
+  readonly succeeded: boolean;
 }
 
 /** The result of emptying the queue once. */
@@ -132,15 +129,12 @@ const repeatOptions = z.strictObject({
 const senderOptions = z.strictObject({
   target: option<WebhookTarget>(
     'a URL or a function',
-    (value) => typeof value === 'function' || isUrl(value),
+    (value) => isUrl(value) || typeof value === 'function',
   ),
   fake: option<WebhookSenderOptions['fake']>('a fake tracking service', (value) =>
     hasMethods(Object(value).webhooks, 'take'),
   ),
-  secret: option<string>(
-    'a non-empty string',
-    (value) => typeof value === 'string' && value !== '',
-  ).optional(),
+  secret: option<string>('a non-empty string', (value) => typeof value === 'string' && !!value).optional(),
   duplicates: countOption(0).default(0),
   shuffle: switchOption.default(false),
   seed: seedOption.default(1),
@@ -152,18 +146,11 @@ const senderOptions = z.strictObject({
   onSent: functionOption<NonNullable<WebhookSenderOptions['onSent']>>().optional(),
 } satisfies OptionShape<WebhookSenderOptions>);
 
-interface SendOutcome extends SendResult {
-  readonly responseBody: unknown;
-  readonly responseHeaders: Readonly<Record<string, string>>;
-}
+type Outcome = Pick<PushAttempt, 'status' | 'succeeded' | 'responseBody' | 'responseHeaders'>;
 
-interface Receiver {
-  readonly target: WebhookTarget;
-  readonly secret: string | undefined;
-  readonly timeoutMs: number;
-}
+type Receiver = Pick<z.output<typeof senderOptions>, 'target' | 'secret' | 'timeoutMs'>;
 
-async function send({ target, secret }: Receiver, signal: AbortSignal, body?: string) {
+async function send({ target, secret }: Receiver, signal: AbortSignal, body?: string): Promise<Outcome> {
   const request = new Request(typeof target === 'function' ? FUNCTION_URL : target, {
     method: body === undefined ? 'HEAD' : 'POST',
     headers: {
@@ -175,34 +162,25 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
   });
   const response = await (typeof target === 'function' ? target(request) : globalThis.fetch(request));
   const text = await response.text();
+  const { status, headers } = response;
   const responseBody = text === '' ? null : jsonOrText(text);
-  const saysFailure = Object(responseBody).success === false;
-  return {
-    status: response.status,
-    succeeded: response.ok && !saysFailure,
-    responseBody,
-    responseHeaders: Object.fromEntries(response.headers),
-  };
-}
-
-/** Returns how long the service waits after an attempt. Doubled up to the maximum, 19 waits take 5.9 of the contract's six days. */
-function getScheduledWaitMs(attempt: number): number {
-  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
+  const succeeded = response.ok && Object(responseBody).success !== false;
+  return { status, succeeded, responseBody, responseHeaders: Object.fromEntries(headers) };
 }
 
 /** Reads `Retry-After` in seconds or as a date (RFC 9110); 0 without it. */
-function getRetryAfterMs({ 'retry-after': value = '' }: SendOutcome['responseHeaders']): number {
+function getRetryAfterMs({ 'retry-after': value = '' }: Outcome['responseHeaders']): number {
   const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
 /** Sends one request to the receiver, a probe where there is no body; never rejects. */
-async function sendToReceiver(receiver: Receiver, body?: string): Promise<SendOutcome> {
+async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcome> {
   const noResponse = { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
   const controller = new AbortController();
   const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
   // A receiver that is a function may never look at the signal.
-  const tooLate = new Promise<SendOutcome>((resolve) => {
+  const tooLate = new Promise<Outcome>((resolve) => {
     controller.signal.addEventListener('abort', () => resolve(noResponse));
   });
   const result = send(receiver, controller.signal, body).catch(() => noResponse);
@@ -213,14 +191,11 @@ async function sendToReceiver(receiver: Receiver, body?: string): Promise<SendOu
   }
 }
 
+/** One request to send; requests go in the order of `place`. */
 interface Job {
   readonly pushes: readonly QueuedPush[];
   readonly body: object;
-}
-
-function newReport() {
-  const sent: SentWebhook[] = [];
-  return { items: 0, accepted: 0, lost: 0, sent };
+  readonly place: number;
 }
 
 /** Builds the body of some pushes. A proof of delivery stays enveloped, because the flat shape has none. */
@@ -230,12 +205,6 @@ function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['s
   if (shape !== 'flat' || item === undefined || !('events' in item)) return { trackings: items };
   const { trackerId, clientTrackerId } = item.tracker;
   return { trackerId, clientTrackerId, events: item.events };
-}
-
-/** Shuffles jobs; only the random numbers decide the order. */
-function shuffle(jobs: readonly Job[], random: () => number): Job[] {
-  const placed = jobs.map((job) => ({ job, place: random() }));
-  return placed.sort((a, b) => a.place - b.place).map(({ job }) => job);
 }
 
 /** Calls an observer. Its errors, thrown or rejected, must neither end the process nor stop the sender. */
@@ -285,9 +254,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
 
   async function attemptJob({ pushes, body }: Job, attempt: number, sent: SentWebhook[]) {
     const outcome = await sendToReceiver(receiver, JSON.stringify(body));
-    const { status, succeeded } = outcome;
     const messageIds = pushes.flatMap(({ item }) => item.metadata?.messageId ?? []);
-    const request = { messageIds, attempt, status, succeeded };
+    const request = { messageIds, attempt, status: outcome.status, succeeded: outcome.succeeded };
     sent.push(request);
     fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
     tell(() => rest.onSent?.(request, pushes));
@@ -299,39 +267,43 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     for (let attempt = 1; ; attempt += 1) {
       const { succeeded, responseHeaders } = await inLane(() => attemptJob(job, attempt, sent));
       if (succeeded || attempt === maxAttempts) return succeeded;
-      const scheduledMs = until2xx.delayMs ?? getScheduledWaitMs(attempt) / until2xx.speed;
+      const serviceWaitMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
+      const scheduledMs = until2xx.delayMs ?? serviceWaitMs / until2xx.speed;
       const retryAfterMs = getRetryAfterMs(responseHeaders) / until2xx.speed;
       await sleep(Math.min(Math.max(scheduledMs, retryAfterMs), MAX_TIMER_MS));
     }
   }
 
-  /** Sends what waits now, and adds the results to the report; false when nothing waits. */
-  async function sendWaiting(report: ReturnType<typeof newReport>): Promise<boolean> {
+  /** Sends what waits now; requests are in `sent` as soon as they are over. */
+  async function sendWaiting(sent: SentWebhook[]): Promise<Omit<WebhookSenderReport, 'sent'>> {
     // Looked up each time, because a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += itemsPerRequest) {
       const group = pushes.slice(start, start + itemsPerRequest);
-      const job = { pushes: group, body: buildBody(group, shape) };
-      for (let copy = 0; copy <= duplicates; copy += 1) jobs.push(job);
+      const body = buildBody(group, shape);
+      for (let copy = 0; copy <= duplicates; copy += 1)
+        jobs.push({ pushes: group, body, place: rest.shuffle ? random() : 0 });
     }
     const accepted = new Set<QueuedPush>();
-    const send = async (job: Job) => {
-      if (await isAccepted(job, report.sent)) for (const push of job.pushes) accepted.add(push);
+    const sendJob = async (job: Job) => {
+      if (await isAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
     };
-    await Promise.all((rest.shuffle ? shuffle(jobs, random) : jobs).map(send));
-    report.items += pushes.length;
-    report.accepted += accepted.size;
-    report.lost += pushes.length - accepted.size;
-    return pushes.length > 0;
+    await Promise.all(jobs.sort((a, b) => a.place - b.place).map(sendJob));
+    return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size };
   }
 
   return {
     async flush() {
-      const report = newReport();
-      let isSending = true;
-      while (isSending) isSending = await sendWaiting(report);
-      return report;
+      const sent: SentWebhook[] = [];
+      const total = { items: 0, accepted: 0, lost: 0 };
+      for (;;) {
+        const { items, accepted, lost } = await sendWaiting(sent);
+        if (items === 0) return { ...total, sent };
+        total.items += items;
+        total.accepted += accepted;
+        total.lost += lost;
+      }
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
@@ -339,9 +311,9 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const looks = new Set<Promise<void>>();
       const look = async () => {
         // One look only, because under a steady stream a flush would never end.
-        const report = newReport();
-        await sendWaiting(report);
-        if (report.sent.length > 0) tell(() => onReport?.(report));
+        const sent: SentWebhook[] = [];
+        const counts = await sendWaiting(sent);
+        if (counts.items > 0) tell(() => onReport?.({ ...counts, sent }));
       };
       const timer = globalThis.setInterval(() => {
         const current = look().finally(() => looks.delete(current));
