@@ -61,26 +61,23 @@ describe('claim', () => {
     ]);
   });
 
-  test('a key released while it was looked at → busy, worth asking again soon', async () => {
-    const released = scripted({ rows: [] }, { rows: [{ key: 'a', done: false, retry_after_ms: null }] });
-    const racing = new PostgresDedupeStore({ pool: released });
+  test.each([
+    ['released', [{ key: 'a', done: false, retry_after_ms: null }]],
+    ['purged', []],
+  ])('a key %s while it was looked at → busy, worth asking again soon', async (_title, rows) => {
+    const racing = new PostgresDedupeStore({ pool: scripted({ rows: [] }, { rows }) });
     expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
       { status: 'busy', retryAfterMs: 1_000 },
     ]);
   });
 
-  test('a key purged while it was looked at → busy, worth asking again soon', async () => {
-    const racing = new PostgresDedupeStore({ pool: scripted({ rows: [] }, { rows: [] }) });
-    expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
-      { status: 'busy', retryAfterMs: 1_000 },
-    ]);
-  });
-
-  test.each([undefined, null, 'gone'])(
-    'a driver that rejects with %o → rejects with that very thing',
-    (reason) => {
-      const odd = new PostgresDedupeStore({ pool: { query: () => Promise.reject(reason) } });
-      return expect(odd.claim(['a'], { token: 'mine', ...MINUTE })).rejects.toBe(reason);
+  test.each([undefined, 'gone', new Error('terminating connection')])(
+    'a driver that rejects with %o → each call rejects with that very thing',
+    async (reason) => {
+      const broken = new PostgresDedupeStore({ pool: { query: () => Promise.reject(reason) } });
+      await expect(broken.claim(['a'], { token: 'mine', ...MINUTE })).rejects.toBe(reason);
+      await expect(broken.commit(['a'], { retainMs: DAY_MS })).rejects.toBe(reason);
+      await expect(broken.release(['a'], { token: 'mine' })).rejects.toBe(reason);
     },
   );
 
@@ -89,19 +86,12 @@ describe('claim', () => {
       { rows: [{ key: 'a', attempts: '3' }] },
       { rows: [{ key: 'b', done: false, retry_after_ms: '250' }] },
     );
-    const stringly = new PostgresDedupeStore({ pool: texts });
-    expect(await stringly.claim(['a', 'b'], { token: 'mine', ...MINUTE })).toEqual([
+    expect(
+      await new PostgresDedupeStore({ pool: texts }).claim(['a', 'b'], { token: 'mine', ...MINUTE }),
+    ).toEqual([
       { status: 'acquired', attempt: 3 },
       { status: 'busy', retryAfterMs: 250 },
     ]);
-  });
-
-  test('a failing client → rejects with its error', async () => {
-    const down = new Error('terminating connection due to administrator command');
-    const broken = new PostgresDedupeStore({ pool: { query: () => Promise.reject(down) } });
-    await expect(broken.claim(['a'], { token: 'mine', ...MINUTE })).rejects.toBe(down);
-    await expect(broken.commit(['a'], { retainMs: DAY_MS })).rejects.toBe(down);
-    await expect(broken.release(['a'], { token: 'mine' })).rejects.toBe(down);
   });
 
   test('a released key → the row says failed and keeps the attempts', async () => {
@@ -194,32 +184,59 @@ test.each([undefined, null, 'postgres://localhost', {}])('%j as pool → Configu
 });
 
 describe('calls while a statement is under way', () => {
-  /** A pool on the database that counts the claims it is asked for. */
-  function counting() {
-    let claims = 0;
+  /** A pool on the database, and how many keys each claim asked for; `before` is called ahead of it. */
+  function recording(before: (claimCount: number) => void = () => {}) {
+    const claims: number[] = [];
     const pool: Queryable = {
-      query: (text, values) => {
-        if (text.startsWith('INSERT')) claims += 1;
+      query: async (text, values) => {
+        if (text.startsWith('INSERT') && Array.isArray(values?.[0])) {
+          claims.push(values[0].length);
+          before(claims.length);
+        }
         return database.query(text, values);
       },
     };
-    return { pool, countClaims: () => claims };
+    return { store: new PostgresDedupeStore({ pool }), claims };
   }
 
   test('claims of other keys → share the next statement, each with its own token', async () => {
-    const { pool, countClaims } = counting();
-    const shared = new PostgresDedupeStore({ pool });
-    const claims = await Promise.all(
+    const { store: shared, claims } = recording();
+    const found = await Promise.all(
       ['a', 'b', 'c', 'd'].map((key) => shared.claim([key], { token: `token-${key}`, ...MINUTE })),
     );
-    expect(claims.flat()).toEqual(Array(4).fill({ status: 'acquired', attempt: 1 }));
-    expect(countClaims()).toBe(2);
+    expect(found.flat()).toEqual(Array(4).fill({ status: 'acquired', attempt: 1 }));
+    expect(claims).toEqual([1, 3]);
     await shared.release(['c'], { token: 'token-b' });
     expect(await shared.claim(['c'], { token: 'other', ...MINUTE })).toMatchObject([{ status: 'busy' }]);
     await shared.release(['c'], { token: 'token-c' });
     expect(await shared.claim(['c'], { token: 'other', ...MINUTE })).toEqual([
       { status: 'acquired', attempt: 2 },
     ]);
+  });
+
+  test('more than 1,000 keys wait → several statements; a call is never split', async () => {
+    const { store: shared, claims } = recording();
+    const keysOf = (name: string, count: number) =>
+      Array.from({ length: count }, (_, index) => `${name}${index}`);
+    const calls = [keysOf('a', 1), keysOf('b', 600), keysOf('c', 600), keysOf('d', 1_500), keysOf('e', 1)];
+    const found = await Promise.all(calls.map((keys) => shared.claim(keys, { token: 'mine', ...MINUTE })));
+    expect(claims).toEqual([1, 600, 600, 1_500, 1]);
+    expect(found.map(({ length }) => length)).toEqual(claims);
+  });
+
+  test('a shared statement that fails → fails for all in it, and the next one is sent', async () => {
+    const lost = new Error('connection lost');
+    const { store: shared } = recording((count) => {
+      if (count === 2) throw lost;
+    });
+    const claim = (key: string) => shared.claim([key], { token: 'mine', ...MINUTE });
+    const outcomes = await Promise.allSettled([claim('a'), claim('b'), claim('c')]);
+    expect(outcomes).toMatchObject([
+      { status: 'fulfilled' },
+      { status: 'rejected', reason: lost },
+      { status: 'rejected', reason: lost },
+    ]);
+    expect(await claim('b')).toEqual([{ status: 'acquired', attempt: 1 }]);
   });
 
   test('the same key for two tokens → the first gets it, the second is told that it is busy', async () => {

@@ -48,22 +48,19 @@ describe('inTransaction with a pool', () => {
     expect(pool.log).toEqual([BEGIN, 'INSERT', COMMIT, 'give back']);
   });
 
-  test('work that rejects → rolled back, connection given back, its error', async () => {
-    const pool = new RecordingPool('INSERT');
+  test.each([
+    ['rolled back, connection given back', [], 'give back'],
+    ['and a rollback that fails too → connection closed', ['ROLLBACK'], 'close'],
+  ])('work that rejects → %s, the error of the work', async (_title, alsoFailing, end) => {
+    const pool = new RecordingPool('INSERT', ...alsoFailing);
     await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('INSERT failed');
-    expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', 'give back']);
+    expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', end]);
   });
 
   test('a pool that lends nothing → rejects with its error', async () => {
     const pool = new RecordingPool();
     pool.connect = () => Promise.reject(new Error('too many clients'));
     await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('too many clients');
-  });
-
-  test('a rollback that fails → connection closed, the error of the work', async () => {
-    const pool = new RecordingPool('INSERT', 'ROLLBACK');
-    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('INSERT failed');
-    expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', 'close']);
   });
 
   test('work that discards the connection → closed without waiting for a rollback', async () => {
