@@ -50,14 +50,6 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
     expect(rows).toEqual([{ count: 1 }]);
   });
 
-  test('the table → no index but that of the keys, so that a commit of what was claimed touches none', async () => {
-    const { rows } = await client.query(
-      'SELECT indexdef FROM pg_indexes WHERE schemaname = $1 AND tablename = $2',
-      [schema, 'inbox'],
-    );
-    expect(rows).toEqual([{ indexdef: expect.stringMatching(/USING btree \(key\)$/) }]);
-  });
-
   test('12 receivers that claim, commit and release 40 keys in random orders → no deadlock', async () => {
     const store = new PostgresDedupeStore({ pool: pool, table });
     const keys = Array.from({ length: 40 }, (_, index) => `deadlock-${index}`);

@@ -3,19 +3,10 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { TransactionalInbox, type TransactionalInboxOptions } from '../../src/postgres/index.ts';
 import { settled } from '../support/settled.ts';
+import { deferred } from '../webhooks/support.ts';
 import { describeWithPostgres } from './services.ts';
 
 const silent = () => {};
-
-/** A promise that is settled from outside. */
-function deferred<Value>() {
-  let resolve: (value: Value) => void = silent;
-  let reject: (reason: unknown) => void = silent;
-  const promise = new Promise<Value>((...settlers) => {
-    [resolve, reject] = settlers;
-  });
-  return { promise, resolve, reject };
-}
 
 await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   const schema = `test_${randomUUID().replaceAll('-', '')}`;
@@ -174,13 +165,5 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     expect(await late.promise).toBeInstanceOf(Error);
     expect(await effects()).toEqual([]);
     expect(await makeInbox({ pool: small }).process(push('a'), write)).toMatchObject({ handled: 1 });
-  });
-
-  test('one webhook delivered 20 times at once → every event has one effect', async () => {
-    const ids = Array.from({ length: 10 }, (_, index) => `event-${index}`);
-    const inbox = makeInbox();
-    const reports = await Promise.all(Array.from({ length: 20 }, () => inbox.process(push(...ids), write)));
-    expect(reports.map(({ outcome }) => outcome)).toEqual(reports.map(() => 'done'));
-    expect(await effects()).toEqual([...ids].sort());
   });
 });

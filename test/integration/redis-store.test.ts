@@ -24,14 +24,6 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
       for (const { name, run } of dedupeStoreContract({ createStore: () => store })) test(name, run);
     });
 
-    test('a key claimed by one process → busy for another client', async () => {
-      const other = new RedisDedupeStore({ redis: admin, keyPrefix });
-      const key = randomUUID();
-      await store.claim([key], LEASE);
-      const claims = await other.claim([key], { ...LEASE, token: 'theirs' });
-      expect(claims).toMatchObject([{ status: 'busy' }]);
-    });
-
     test('scripts that Redis forgot → loaded again, nothing lost', async () => {
       const key = randomUUID();
       await store.claim([key], LEASE);
@@ -71,18 +63,5 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     await vi.waitFor(async () => {
       expect(await store.claim([key], LEASE)).toEqual([{ status: 'acquired', attempt: 1 }]);
     });
-  });
-
-  test('a receiver whose clock is an hour ahead → the lease of another still stands', async () => {
-    const store = new RedisDedupeStore({ redis: admin, keyPrefix });
-    const key = randomUUID();
-    await store.claim([key], LEASE);
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60 * 60 * 1000 });
-    try {
-      const claims = await store.claim([key], { ...LEASE, token: 'theirs' });
-      expect(claims).toMatchObject([{ status: 'busy' }]);
-    } finally {
-      vi.useRealTimers();
-    }
   });
 });

@@ -96,25 +96,16 @@ describe.each(HOSTS)('$name', (host) => {
 
 // A host that parses holds the whole body before it calls us, so its own rules come first there.
 describe.each(HOSTS.filter(({ parses }) => !parses))('$name, which leaves the body to us', (host) => {
-  const text = payloadOf('e1');
-  const invalid = Buffer.from(text);
-  invalid[invalid.indexOf(0xc3)] = 0xff;
-
-  test.each<[string, Sent, number]>([
-    ['a byte order mark', { chunks: [`\uFEFF${text}`] }, 200],
-    ['invalid UTF-8', { chunks: [invalid] }, 400],
-    ['an empty body', {}, 400],
-    ['gzip', { headers: { 'content-encoding': 'gzip' }, chunks: [gzipSync(text)] }, 415],
-    ['content type text/plain', { headers: { 'content-type': 'text/plain' }, chunks: [text] }, 415],
-  ])('%s → the status is ours', async (_title, sent, status) => {
+  test('gzip → 415, as the header of its body reaches us', async () => {
     const { send, handled } = await receiver(host);
-    expect((await send(sent)).status).toBe(status);
-    expect(handled).toEqual(status === 200 ? ['e1'] : []);
+    const headers = { 'content-encoding': 'gzip' };
+    expect((await send({ headers, chunks: [gzipSync(payloadOf('e1'))] })).status).toBe(415);
+    expect(handled).toEqual([]);
   });
 
   test('10 MiB + 1 byte in chunks → 413, and the next request is served', async () => {
     const { send, handled } = await receiver(host);
-    const chunks = [text, ...Array.from({ length: 11 }, () => Buffer.alloc(MIB, ' '))];
+    const chunks = [payloadOf('e1'), ...Array.from({ length: 11 }, () => Buffer.alloc(MIB, ' '))];
     expect((await send({ chunks })).status).toBe(413);
     // Hono closes a connection whose body was read in part.
     expect((await send({ chunks: [payloadOf('e2')], fresh: true })).status).toBe(200);

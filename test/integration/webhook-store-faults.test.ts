@@ -78,15 +78,6 @@ await describeWithPostgres('webhooks while PostgreSQL fails', (url) => {
     expect(handled).toEqual(Array.from({ length: 600 }, () => 1));
   });
 
-  test('200 webhooks at once on a pool of 2 → all done, each event handled once', async () => {
-    const small = open(2);
-    const inbox = inboxOn(new PostgresDedupeStore({ pool: small, table }));
-    const bodies = Array.from({ length: 200 }, (_, index) => push(`small-${index % 100}`, 'a', 'b'));
-    const handled = await deliver((body, handler) => inbox.process(body, handler), bodies);
-    await small.end();
-    expect(handled).toEqual(Array.from({ length: 200 }, () => 1));
-  });
-
   test('200 webhooks at once on a pool of 2, in transactions → each event has one effect', async () => {
     const small = open(2);
     const inbox = new TransactionalInbox({ pool: small, table, onError: silent });
@@ -124,27 +115,20 @@ await describeWithRedis('webhooks while Redis fails', (url) => {
   const redis = new Redis(url, { connectionName: keyPrefix, lazyConnect: true });
   afterAll(() => redis.disconnect());
 
-  test.each(['CLIENT KILL', 'SCRIPT FLUSH'])(
-    '%s in the middle of runs → every event handled once',
-    async (fault) => {
-      const inbox = inboxOn(new RedisDedupeStore({ redis, keyPrefix }));
-      const bodies = Array.from({ length: 200 }, (_, index) => push(`${fault}-${index}`, 'a', 'b', 'c'));
-      const strike = async () => {
-        if (fault === 'SCRIPT FLUSH') return admin.script('FLUSH');
+  test('its connection ended again and again in the middle of runs → every event handled once', async () => {
+    const inbox = inboxOn(new RedisDedupeStore({ redis, keyPrefix }));
+    const bodies = Array.from({ length: 200 }, (_, index) => push(`cut-${index}`, 'a', 'b', 'c'));
+    const cuts = (async () => {
+      for (let cut = 0; cut < 5; cut += 1) {
         const clients = String(await admin.client('LIST')).split('\n');
         const ours = clients.find((line) => line.includes(`name=${keyPrefix}`));
         const id = /\bid=(\d+)/.exec(ours ?? '')?.[1];
-        return id && admin.client('KILL', 'ID', id);
-      };
-      const faults = (async () => {
-        for (let count = 0; count < 5; count += 1) {
-          await strike();
-          await new Promise((resolve) => setTimeout(resolve, 5));
-        }
-      })();
-      const handled = await deliver((body, handler) => inbox.process(body, handler), bodies);
-      await faults;
-      expect(handled).toEqual(Array.from({ length: 600 }, () => 1));
-    },
-  );
+        if (id !== undefined) await admin.client('KILL', 'ID', id);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })();
+    const handled = await deliver((body, handler) => inbox.process(body, handler), bodies);
+    await cuts;
+    expect(handled).toEqual(Array.from({ length: 600 }, () => 1));
+  });
 });

@@ -12,43 +12,22 @@ import {
   ScriptedRedis,
 } from './limiter/make-redis-limiter.ts';
 
-test('spansProcesses → true, so that the client asks for the name of the account', () => {
-  expect(makeRedisLimiter().limiter.spansProcesses).toBe(true);
-});
-
 describe('options', () => {
   test.each([
     ['keyPrefix', ''],
-    ['keyPrefix', 42],
     ['keyPrefix', 'a{b'],
-    ['keyPrefix', 'a}b'],
     ['onUnavailable', 'wait'],
     ['processes', 0],
-    ['processes', 1.5],
     ['maxQueue', -1],
     ['commandTimeoutMs', 0],
     ['logger', {}],
     ['redis', {}],
+    ['reserve', 1],
   ])('%s %j → ConfigurationError that names it', (name, value) => {
     // Sound for a test of what callers without types pass.
     const options = { redis: new ScriptedRedis(), [name]: value } as unknown as RedisLimiterOptions;
     expect(() => new RedisLimiter(options)).toThrow(ConfigurationError);
     expect(() => new RedisLimiter(options)).toThrow(name);
-  });
-
-  test.each(['prefix', 'onFallback', 'reserve', 'maxUplinkMs', 'clock'])(
-    'the unknown option %s → ConfigurationError that names it',
-    (name) => {
-      // Sound for a test of what callers without types pass.
-      const options = { redis: new ScriptedRedis(), [name]: 1 } as unknown as RedisLimiterOptions;
-      expect(() => new RedisLimiter(options)).toThrow(`\`${name}\``);
-    },
-  );
-
-  test('a new limiter → sends nothing', async () => {
-    const { redis } = makeRedisLimiter();
-    await settled();
-    expect(redis.commands).toHaveLength(0);
   });
 
   test('keyPrefix → before every key', async () => {
@@ -68,11 +47,6 @@ describe('keys', () => {
 
   test.each(['baseUrl', 'account', 'endpoint'] as const)('another %s → other keys', (part) => {
     expect(formatKeys('prefix:', { ...bucket, [part]: 'other' })).not.toEqual(formatKeys('prefix:', bucket));
-  });
-
-  test('an endpoint with braces → still one pair of braces', () => {
-    const [key = ''] = formatKeys('prefix:', { ...bucket, endpoint: '{}x}' });
-    expect(key).toMatch(/^prefix:\{x:[0-9a-f]{32}\}:3:tokens$/);
   });
 
   test('the account → not in the keys', () => {
@@ -112,12 +86,6 @@ describe('many accounts', () => {
     await clock.advance(1);
     acquire({ bucket: { ...bucket, account: 'one more' } });
   }
-
-  test('nothing out, nobody waiting → forgotten', async () => {
-    const made = makeRedisLimiter();
-    await crowd(made);
-    expect(made.limiter.snapshot({ ...bucket, account: 'account-0-of-the-crowd' })).toBeUndefined();
-  });
 
   test.each<[string, (made: ReturnType<typeof makeRedisLimiter>) => unknown]>([
     ['tokens out', ({ sent }) => sent()],

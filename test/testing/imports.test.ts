@@ -43,6 +43,13 @@ describe('what the testing kit loads', () => {
   });
 });
 
+it('tracking-client/webhooks → zod is its only package, and nothing of the HTTP client', () => {
+  const loaded = [...loadedBy('webhooks/index.ts')];
+  expect(loaded.filter(isPackage)).toEqual(['zod']);
+  expect(loaded).toContain('webhooks/inbox.ts');
+  expect(loaded.filter((name) => /^(?:http|limiter|client\.ts|endpoints\.ts)/.test(name))).toEqual([]);
+});
+
 describe('what the libraries of the command are loaded by', () => {
   const libraries = ['commander', 'cli-table3', 'cli-progress', 'csv-parse', 'csv-stringify', 'picocolors'];
 

@@ -1,15 +1,10 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createWebhookHandler, MemoryDedupeStore } from '../../src/webhooks/index.ts';
 import { post, SECRET } from './make-handler.ts';
-import { makeInbox, payload, tracking } from './support.ts';
+import { makeInbox, payload, tracking, useFakeTimers } from './support.ts';
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useFakeTimers();
 
 const eventId = fc.constantFrom('e1', 'e2', 'e3', 'e4');
 const body = fc.array(fc.tuple(fc.constantFrom('t1', 't2'), fc.array(eventId, { maxLength: 4 })), {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
 import {
   E1,
@@ -10,16 +10,12 @@ import {
   proofOfDelivery,
   ScriptedStore,
   tracking,
+  useFakeTimers,
 } from './support.ts';
 
 const { handler: failing } = failingOn('e1');
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useFakeTimers();
 
 test('the last allowed attempt fails → onDeadLetter is called once, and the event is done', async () => {
   const onDeadLetter = vi.fn();
@@ -75,12 +71,6 @@ test('onDeadLetter rejects → told to onError as the callback was, the event is
   expect(await inbox.process(E1, failing)).toMatchObject({ outcome: 'done', deadLettered: 1 });
 });
 
-test('onDeadLetter resolves → the store is asked to commit the event, and to release nothing', async () => {
-  const store = new ScriptedStore();
-  await makeInbox({ store, maxAttempts: 1, onDeadLetter: () => {} }).process(E1, failing);
-  expect(store.operations).toEqual(['claim', 'commit']);
-});
-
 test('onDeadLetter beyond callbackTimeoutMs → counts as failed', async () => {
   const onDeadLetter = () => new Promise(() => {});
   const processing = makeInbox({ maxAttempts: 1, callbackTimeoutMs: 5_000, onDeadLetter }).process(
@@ -131,48 +121,18 @@ test('onEvents fails, one event for the last time → that one is dead-lettered,
   expect(report).toMatchObject({ outcome: 'failed', deadLettered: 1, failures: [{ keys: [keyOf('new')] }] });
 });
 
-test.each<[string, number, string[], () => unknown]>([
-  [
-    'while its callback ran, as the timer finds',
-    0,
-    ['e1'],
-    async () => {
-      await vi.advanceTimersByTimeAsync(30_000);
-      throw failure;
-    },
-  ],
-  [
-    'before its dead letter, while others are waited for after it',
-    60,
-    ['e1', 'e2'],
-    () => {
-      vi.advanceTimersByTime(30_000);
-      throw failure;
-    },
-  ],
-])(
-  'another receiver took the event over %s → busy, left to that one',
-  async (_title, busyTimeoutMs, eventIds, onEvent) => {
-    const store = new ScriptedStore();
-    await store.lease('e2');
-    const { claim } = store;
-    let claimCount = 0;
-    store.claim = async (keys, options) => {
-      const claims = await claim.call(store, keys, options);
-      claimCount += 1;
-      const busy = { status: 'busy', retryAfterMs: 60_000 } as const;
-      return claims.map((found, index) => (claimCount > 1 && keys[index] === keyOf('e1') ? busy : found));
-    };
-    const onDeadLetter = vi.fn();
-    const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyTimeoutMs });
-    const processing = inbox.process(payload(tracking('t1', ...eventIds)), onEvent);
-    await vi.advanceTimersByTimeAsync(100);
-    expect(await processing).toMatchObject({
-      outcome: 'busy',
-      failures: [],
-      deadLettered: 0,
-      busy: eventIds.map(keyOf),
-    });
-    expect(onDeadLetter).not.toHaveBeenCalled();
-  },
-);
+test.each<[string, (ms: number) => unknown]>([
+  ['while its callback ran, as the timer finds', (ms) => vi.advanceTimersByTimeAsync(ms)],
+  ['before its dead letter', (ms) => void vi.advanceTimersByTime(ms)],
+])('another receiver took the event over %s → busy, left to that one', async (_title, pass) => {
+  const store = new ScriptedStore();
+  const onDeadLetter = vi.fn();
+  const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyTimeoutMs: 0 });
+  const report = await inbox.process(E1, async () => {
+    store.claim = async (keys) => keys.map(() => ({ status: 'busy', retryAfterMs: 60_000 }));
+    await pass(30_000);
+    throw failure;
+  });
+  expect(report).toMatchObject({ outcome: 'busy', failures: [], deadLettered: 0, busy: [keyOf('e1')] });
+  expect(onDeadLetter).not.toHaveBeenCalled();
+});

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { WebhookInbox } from '../../src/webhooks/index.ts';
 import { makeInbox, payload, tracking } from './support.ts';
 
 test.each<[string, Record<string, unknown>, RegExp]>([
@@ -12,7 +11,6 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['0 attempts', { maxAttempts: 0, onDeadLetter() {} }, /`maxAttempts`/],
   ['maxAttempts without onDeadLetter', { maxAttempts: 3 }, /`onDeadLetter`/],
   ['onDeadLetter that is no function', { onDeadLetter: 'log' }, /`onDeadLetter`/],
-  ['onError that is no function', { onError: {} }, /`onError`/],
   ['a misspelt option', { leaseMS: 5 }, /leaseMs/],
   ['a callback timeout of NaN', { callbackTimeoutMs: Number.NaN }, /`callbackTimeoutMs`/],
 ])('inbox with %s → ConfigurationError that names the option', (_title, options, message) => {
@@ -21,21 +19,14 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   expect(build).toThrow(message);
 });
 
-test('inbox without any options → ConfigurationError', () => {
-  // The wrong type on purpose: JavaScript callers have no compiler.
-  expect(() => new WebhookInbox({} as never)).toThrow(ConfigurationError);
-});
-
 test('a retention of exactly 7 days → accepted', () => {
   expect(() => makeInbox({ retainMs: 7 * 86_400_000 })).not.toThrow();
 });
 
 test.each<[string, unknown, RegExp]>([
   ['undefined', undefined, /`onEvent`/],
-  ['null', null, /`onEvent`/],
   ['text', 'log', /`onEvent`/],
   ['an onEvent that is no function', { onEvent: 'log' }, /`onEvent`/],
-  ['an onOther that is no function', { onOther: 5 }, /`onOther`/],
   ['a misspelt name', { onevent() {} }, /got `onevent`/],
   ['no callback', {}, /`onEvent` or another callback/],
   ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, /got both/],
@@ -48,7 +39,6 @@ test.each<[string, unknown, RegExp]>([
 
 test.each<[string, unknown, RegExp]>([
   ['a wait of NaN', { busyTimeoutMs: Number.NaN }, /`busyTimeoutMs`/],
-  ['a negative wait', { busyTimeoutMs: -1 }, /`busyTimeoutMs`/],
   ['a misspelt option', { busytimeoutMs: 5 }, /busyTimeoutMs/],
   ['text', 'soon', /`options`/],
 ])('process with %s → ConfigurationError that names the option', async (_title, options, message) => {

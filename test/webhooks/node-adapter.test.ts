@@ -60,14 +60,6 @@ test.each<[string, number, unknown]>([
   expect(response.statusCode).toBe(status);
 });
 
-test('a body that the host has parsed and nobody reads → not written out', async () => {
-  const incoming = await readPost();
-  const toJSON = vi.fn(() => ({}));
-  const receive = toNodeHandler(async () => new Response());
-  await receive(Object.assign(incoming, { body: { toJSON } }), new ServerResponse(incoming));
-  expect(toJSON).not.toHaveBeenCalled();
-});
-
 test('a body that nobody reads → left alone until the response', async () => {
   const incoming = incomingPost();
   incoming.push('first');
@@ -93,15 +85,6 @@ test('a connection that closes before the handler reads → its reader is told',
   });
   await receive(incoming, new ServerResponse(incoming));
   await expect(reading).rejects.toThrow('closed before the body was complete');
-});
-
-test('HEAD → 200, and nothing goes to next', async () => {
-  const incoming = Object.assign(incomingPost(), { method: 'HEAD' });
-  const response = new ServerResponse(incoming);
-  const next = vi.fn();
-  await toNodeHandler(makeHandler())(incoming, response, next);
-  expect(response.statusCode).toBe(200);
-  expect(next).not.toHaveBeenCalled();
 });
 
 test('an answer with headers → sent with them and no others', async () => {

@@ -1,5 +1,12 @@
+import { afterEach, beforeEach, vi } from 'vitest';
 import type { Claim, DedupeStore, WebhookInboxOptions, WebhookProcessor } from '../../src/webhooks/index.ts';
 import { MemoryDedupeStore, WebhookInbox } from '../../src/webhooks/index.ts';
+
+/** Fakes the timers of each test of a file; call it at the file's top. */
+export function useFakeTimers(): void {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+}
 
 /** A promise that the test settles. */
 export function deferred<Value = void>() {

@@ -1,5 +1,4 @@
-import { type Audit, audit } from './audit.ts';
-import { Fleet } from './fleet.ts';
+import { Fleet, type Journal } from './fleet.ts';
 import type { ReceiverConfig } from './receiver-config.ts';
 import { keyOf, type SendReport, sendTraffic, type Traffic } from './sender.ts';
 
@@ -10,6 +9,16 @@ export interface FleetRunOptions {
   readonly traffic: Traffic;
   /** How many receivers are killed, spread over the traffic at random. */
   readonly kills: number;
+}
+
+/** What became of every event, read off the journals of all receivers. */
+interface Audit {
+  /** Events that nobody handled. */
+  readonly lost: readonly string[];
+  /** How many times an event was handled beyond the first. */
+  readonly repeats: number;
+  /** Events that were handled again although no SIGKILL fell between their handling and their commit. */
+  readonly unexcused: readonly string[];
 }
 
 /** What came of it. */
@@ -24,7 +33,7 @@ export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport
   const fleet = await Fleet.start({ ...receivers, leaseMs: 4_000, handlerMs: 4 }, size);
   const killAt = Array.from({ length: kills }, () => 0.05 + Math.random() * 0.75).sort();
   let sent: SendReport;
-  let journals: Awaited<ReturnType<Fleet['stop']>> = [];
+  let journals: readonly Journal[] = [];
   try {
     sent = await sendTraffic(
       traffic,
@@ -41,4 +50,32 @@ export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport
   }
   const keys = Array.from({ length: traffic.events }, (_, event) => keyOf(event));
   return { ...sent, ...audit(keys, journals), kills: fleet.kills };
+}
+
+/** Compares what was handled with what should have been. */
+function audit(keys: readonly string[], journals: readonly Journal[]): Audit {
+  const handled = new Map<string, number>();
+  /** Handlings that nothing may repeat: committed, or by a receiver that lived on to commit. */
+  const settled = new Map<string, number>();
+  for (const { wasKilled, lines } of journals) {
+    const cut = new Set<string>();
+    const committed = new Set(lines.filter(({ what }) => what === 'committed').map(({ key }) => key));
+    for (const { what, key } of lines) {
+      if (what !== 'handled') continue;
+      add(handled, key);
+      // One process is cut off in an event once at most.
+      if (wasKilled && !committed.has(key) && !cut.has(key)) cut.add(key);
+      else add(settled, key);
+    }
+  }
+  const total = [...handled.values()].reduce((sum, times) => sum + times, 0);
+  return {
+    lost: keys.filter((key) => !handled.has(key)),
+    repeats: total - handled.size,
+    unexcused: [...settled].filter(([, times]) => times > 1).map(([key]) => key),
+  };
+}
+
+function add(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { LongPauseError } from '../../../src/limiter/limiter.ts';
 import { describeWithRedis } from '../services.ts';
 import { fleetsOn, take } from './fleets.ts';
 
@@ -76,19 +75,6 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     await sleep(50);
     await b.acquire(toAcquire());
     expect(performance.now() - sentAt).toBeGreaterThan(1_480);
-  });
-
-  test('a pause longer than calls wait → they reject in every process', async () => {
-    const { join, toAcquire } = makeFleet();
-    const [a, b] = [join(), join()];
-    const permits = await take(a, toAcquire(), 3);
-    const waiting = b.acquire(toAcquire({ maxPauseMs: 60_000 })).catch((error: unknown) => error);
-    await sleep(50);
-    permits[0]?.report({ status: 429, retryAfterMs: 90_000 });
-    await expect(a.acquire(toAcquire({ maxPauseMs: 60_000 }))).rejects.toBeInstanceOf(LongPauseError);
-    // It asks Redis again when its token is due, and learns of the pause.
-    expect(await waiting).toBeInstanceOf(LongPauseError);
-    await expect(join().acquire(toAcquire({ maxPauseMs: 60_000 }))).rejects.toBeInstanceOf(LongPauseError);
   });
 
   test('a bucket that nobody uses → its keys expire', async () => {
