@@ -77,8 +77,6 @@ describe('maxQueue', () => {
   });
 });
 
-describe('timers', () => {});
-
 describe('a pause longer than maxPauseMs', () => {
   test('a 429 in this process → waiting and later calls reject at once, with the rest of it', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
