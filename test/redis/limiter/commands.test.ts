@@ -98,6 +98,13 @@ describe('what Redis hears of the endpoint', () => {
     expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([4_000, 0]);
   });
 
+  test('a 503 with a delay → no pause', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    (await sent()).report({ status: 503, retryAfterMs: 4_000 });
+    await clock.advance(300);
+    expect(redis.commands[1]?.pauseMs).toBe(0);
+  });
+
   test('a second report of one request → ignored', async () => {
     const { sent, limiter } = makeRedisLimiter();
     const permit = await sent();
