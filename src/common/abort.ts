@@ -3,7 +3,7 @@ import { systemClock } from './clock.ts';
 /** All calls that share a signal share one listener, because Node warns of a leak where a signal has many. */
 const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
-/** Runs `callback` once when `signal` aborts, at once when it already has; gives a function that takes it back. */
+/** Runs `callback` once when `signal` aborts, or at once if it has aborted. Returns a function that takes the callback back. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {};
   if (signal.aborted) {

@@ -1,4 +1,4 @@
-/** The longest delay a timer can hold, in milliseconds; Node fires a longer one after 1 ms, so longer waits are chained. */
+/** Node fires a timer with a longer delay after 1 ms, so longer waits are chained. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Real timers fire up to a millisecond early. If one fires earlier than this, timers are faked but `performance.now()` is not. */
@@ -31,16 +31,10 @@ export const systemClock = {
     advanceTo(latestMs);
     return latestMs;
   },
-  /** Milliseconds since the epoch, for people; this clock can jump. */
+  /** Milliseconds since the epoch; this clock can jump. */
   wallNow(): number {
     return globalThis.Date.now();
   },
-  /**
-   * Calls back once.
-   *
-   * @param callback - what to call
-   * @param delayMs - after how many milliseconds, at most `MAX_TIMER_MS`
-   */
   setTimeout(callback: () => void, delayMs: number): ReturnType<typeof setTimeout> {
     const firesAt = systemClock.now() + delayMs;
     return globalThis.setTimeout(() => {
@@ -53,7 +47,6 @@ export const systemClock = {
   },
 };
 
-/** A timer that was set. */
 interface ActiveTimer {
   readonly handle: ReturnType<typeof setTimeout>;
   readonly wakeAt: number;
@@ -71,10 +64,7 @@ export class ReschedulableTimer {
     this.#onWake = onWake;
   }
 
-  /**
-   * @param wakeAt - when to call back at the latest, on `systemClock`; Infinity for never
-   * @param keepsAlive - false if the process may exit before
-   */
+  /** @param wakeAt - when to call back at the latest, on `systemClock`; Infinity for never */
   set(wakeAt: number, keepsAlive = true): void {
     // Fake timers were installed or removed since, so the old timer never fires.
     if (this.#active?.setTimeout !== globalThis.setTimeout) this.clear();
@@ -94,7 +84,6 @@ export class ReschedulableTimer {
     this.#active = { handle, wakeAt, keepsAlive, setTimeout: globalThis.setTimeout };
   }
 
-  /** Takes the call back, if one is due. */
   clear(): void {
     if (this.#active === undefined) return;
     const { handle, setTimeout } = this.#active;

@@ -9,9 +9,7 @@ export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]:
 /**
  * Checks options against their schema.
  *
- * @param schema - mostly a `z.strictObject` whose shape `satisfies OptionShape`
  * @param name - what the options are called; other names than `options` stand before the names in them: `retry.retries`
- * @returns what the schema makes of the options
  * @throws ConfigurationError "Expected `name` to be …, got …"; of values other than numbers it shows the kind only
  */
 export function checkOptions<Schema extends z.ZodType>(
@@ -60,19 +58,16 @@ export function option<T>(rule: string, isValid: (value: unknown) => boolean): z
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
-/** A timeout: a number above 0 that a timer can hold. */
 export const timeoutOption = option<number>(
   `a number of milliseconds above 0 and at most ${MAX_TIMER_MS}`,
   (value) => isNumber(value) && value > 0 && value <= MAX_TIMER_MS,
 );
 
-/** A delay: a number of 0 or more that a timer can hold. */
 export const delayOption = option<number>(
   `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
   (value) => isNumber(value) && value >= 0 && value <= MAX_TIMER_MS,
 );
 
-/** A whole number from `min`; Infinity where `allowInfinity` says so. */
 export const countOption = (min: number, allowInfinity = false) =>
   option<number>(`a whole number of at least ${min}`, (value) => {
     if (allowInfinity && value === Number.POSITIVE_INFINITY) return true;
@@ -87,17 +82,15 @@ export const choiceOption = <Allowed extends string>(allowed: readonly Allowed[]
     allowed.some((choice) => choice === value),
   );
 
-/** Tells whether a value is a URL, or the text of one. */
 export function isUrl(value: unknown): boolean {
   return (typeof value === 'string' || value instanceof URL) && URL.canParse(value);
 }
 
-/** Tells whether a value is a signal; by its shape, since a test environment may bring its own `AbortSignal`. */
+/** Looks at the shape only, because a test environment may bring its own `AbortSignal`. */
 export function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
 
-/** Tells whether a value has methods; works for null, too, since options may come from callers without types. */
 export function hasMethods<Name extends string>(
   value: unknown,
   ...names: readonly Name[]
@@ -105,13 +98,11 @@ export function hasMethods<Name extends string>(
   return names.every((name) => typeof Object(value)[name] === 'function');
 }
 
-/** A function; what it is called with is the type's business. */
 export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 
 /** Header names and values; the result's names are in lower case. */
 export const headersOption = z.unknown().transform((value) => checkHeaders('headers', value));
 
-/** Rejects an option: "Expected `name` to be rule, got value"; of other values than numbers only the kind is shown. */
 export function refuseOption(name: string, rule: string, value: unknown): never {
   throw new ConfigurationError(ruleMessage(name, rule, value));
 }
@@ -140,7 +131,6 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
-/** Checks header names and values without printing a value; the result's names are in lower case. */
 export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {
   // An array, a Map or Headers has no fields of its own and would pass as empty.
   const isBag = typeof value === 'object' && value !== null && !(Symbol.iterator in value);
@@ -161,4 +151,14 @@ export function checkHeaders(name: string, value: unknown): Readonly<Record<stri
     }
   }
   return Object.fromEntries(headers);
+}
+
+/** Calls a function of the caller's; neither what it throws nor a promise of it that rejects may break ours. */
+export function callGuarded(callback: () => unknown, onFailure: () => void = () => {}): void {
+  try {
+    const returned = callback();
+    if (returned instanceof Promise) returned.catch(onFailure);
+  } catch {
+    onFailure();
+  }
 }

@@ -10,7 +10,6 @@ const MAX_CAUSE_FRAMES = 5;
 /** A shorter secret can stand in ordinary words by chance, so it is masked only where it is a word of its own. */
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
-/** Replaces every occurrence of a secret in a text. */
 export function maskText(text: string, secret: string): string {
   if (secret === '' || !text.includes(secret)) return text;
   if (secret.length >= MIN_UNMISTAKABLE_LENGTH) return text.replaceAll(secret, MASK);
@@ -30,7 +29,6 @@ export function maskValue(value: unknown, secret: string, depth = 0): unknown {
   );
 }
 
-/** Copies headers with the secret masked. */
 export function maskHeaders(headers: Headers, secret: string): Headers {
   const masked = new Headers();
   for (const [name, value] of headers) {
@@ -45,8 +43,8 @@ export function maskHeaders(headers: Headers, secret: string): Headers {
 }
 
 /**
- * Copies a foreign error for use as a `cause`: name, code, message and stack of it and of its own causes, five at most,
- * each with the secret masked. The original may hold requests, sockets or anything else that a log would print.
+ * Copies what is safe to log of a foreign error: name, code, message and stack of it and of its causes, five at most, each with
+ * the secret masked. The original may hold requests or sockets.
  */
 export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES): unknown {
   if (!(cause instanceof Error)) return maskText(formatNonError(cause), secret);
@@ -81,12 +79,7 @@ function formatNonError(value: unknown): string {
 /** Line breaks, terminal codes, and the characters that reverse the direction of text: they would forge lines in a log. */
 const UNPRINTABLE = /[\s\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]+/gu;
 
-/**
- * Makes one printable line of a text that the service or a server before it wrote.
- *
- * @param text - a text that is masked already, because a cut could leave half of a secret
- * @param maxLength - longest line, in characters
- */
+/** Makes one printable line of a text that is masked already, because a cut could leave half of a secret. */
 export function toPrintableLine(text: string, maxLength: number): string {
   const line = text
     // Long enough for the line, and short enough that a body of 64 MiB is not searched.

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { callGuarded } from '../common/guarded-call.ts';
-import { checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
+import { callGuarded, checkOptions, functionOption, type OptionShape } from '../common/option-checks.ts';
 import type { ValidationIssue } from '../common/validation.ts';
 import type { EndpointName } from '../endpoints.ts';
 import type { TrackingError } from '../errors.ts';

@@ -1,6 +1,5 @@
 import { types } from 'node:util';
-import { callGuarded } from '../common/guarded-call.ts';
-import { checkOptions, functionOption } from '../common/option-checks.ts';
+import { callGuarded, checkOptions, functionOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 
 /** The fields of a log line, beside its text. They never hold a secret. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
-import { callGuarded } from '../common/guarded-call.ts';
 import {
+  callGuarded,
   checkOptions,
   countOption,
   functionOption,

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { linkedController } from '../common/abort.ts';
-import { canonicalJson } from '../common/canonical-json.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ConfigurationError,
@@ -9,6 +8,7 @@ import {
   ResultsNotReadyError,
   TrackingError,
 } from '../errors.ts';
+import { canonicalJson } from '../events/keys.ts';
 import type { CallSite } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import { checkInput } from '../http/prepare.ts';

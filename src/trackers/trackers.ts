@@ -1,5 +1,5 @@
-import { canonicalJson } from '../common/canonical-json.ts';
 import { checkOptions } from '../common/option-checks.ts';
+import { canonicalJson } from '../events/keys.ts';
 import { type ApiPromise, type CallSite, captureCallSite } from '../http/api-promise.ts';
 import { type CallContext, callEndpoint } from '../http/execute.ts';
 import type { BulkRequestOptions, RequestOptions, TrackerRequestOptions } from '../options.ts';

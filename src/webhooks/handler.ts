@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { sleep } from '../common/abort.ts';
-import { callGuarded } from '../common/guarded-call.ts';
 import {
+  callGuarded,
   checkIsObject,
   checkOptions,
   countOption,

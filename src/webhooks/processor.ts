@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { callGuarded } from '../common/guarded-call.ts';
 import {
+  callGuarded,
   checkOptions,
   countOption,
   functionOption,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../../src/common/canonical-json.ts';
+import { canonicalJson } from '../../src/events/keys.ts';
 
 test('keys at any depth → sorted', () => {
   expect(canonicalJson({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1}]}');
