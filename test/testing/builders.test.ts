@@ -28,24 +28,14 @@ describe.each([
     expect(schema.parse(built)).toEqual(built);
   });
 
-  it('the same seed → the same record', () => {
+  it('the same seed → the same record; ten seeds → not all the same', () => {
     expect(build({}, { seed: 'a' })).toEqual(build({}, { seed: 'a' }));
-  });
-
-  it('ten seeds → not all the same', () => {
     const texts = Array.from({ length: 10 }, (_, seed) => JSON.stringify(build({}, { seed })));
     expect(new Set(texts).size).toBeGreaterThan(1);
   });
 });
 
 describe('overrides', () => {
-  it('fields of a tracker → set', () => {
-    expect(buildTracker({ isTracked: false, clientTrackerId: 'mine' })).toMatchObject({
-      isTracked: false,
-      clientTrackerId: 'mine',
-    });
-  });
-
   it('fields of an event → set, and its status fits the milestone', () => {
     const event = buildEvent({ statusMilestone: 'exception', occurrenceDatetime: '2026-03-04' });
     expect(event).toMatchObject({ statusCode: 'delivery_exception', occurrenceDatetime: '2026-03-04' });
@@ -56,26 +46,16 @@ describe('overrides', () => {
     expect(tracking.events.map((event) => event.trackingNumber)).toEqual(['AB12345', 'AB12345', 'AB12345']);
     expect(tracking.shipment?.trackingNumbers).toEqual([{ tn: 'AB12345' }]);
   });
-
-  it('fields of a courier → set', () => {
-    expect(buildCourier({ courierCode: 'my-post' }).courierCode).toBe('my-post');
-  });
 });
 
-describe('what the builders make', () => {
-  it('a delivery and a proof of delivery → what parseWebhook returns for them', () => {
-    const built = [buildWebhookMessage(), buildProofOfDelivery()];
-    expect(parseWebhook({ trackings: built })).toEqual({
-      messages: built,
-      duplicates: 0,
-      rejected: [],
-      mismatched: [],
-    });
+describe('builders', () => {
+  it('a push of events and one of a proof of delivery → what parseWebhook returns for them', () => {
+    const messages = [buildWebhookMessage(), buildProofOfDelivery()];
+    const parsed = parseWebhook({ trackings: messages });
+    expect(parsed).toEqual({ messages, duplicates: 0, rejected: [], mismatched: [] });
   });
-});
 
-describe('options of builders', () => {
-  it.each([[null], [{ sed: 1 }], [{ seed: {} }]])('%j → ConfigurationError', (options) => {
+  it.each([[null], [{ sed: 1 }], [{ seed: {} }]])('options %j → ConfigurationError', (options) => {
     const build = () => Reflect.apply(buildTracker, undefined, [{}, options]);
     expect(build).toThrow(ConfigurationError);
   });

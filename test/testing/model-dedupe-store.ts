@@ -11,6 +11,8 @@ interface Entry {
 
 /** The contract in its plainest form, able to break it in one way; a name without effect leaves the contract kept. */
 export class ModelStore implements DedupeStore {
+  /** The faults that any store was asked for so far. */
+  static readonly faults = new Set<string>();
   readonly #entries = new Map<string, Entry>();
   readonly #now: () => number;
   readonly #fault: string | undefined;
@@ -125,6 +127,7 @@ export class ModelStore implements DedupeStore {
   }
 
   #has(fault: string): boolean {
+    ModelStore.faults.add(fault);
     return this.#fault === fault;
   }
 }

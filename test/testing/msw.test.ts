@@ -25,28 +25,21 @@ describe('trackingHandlers', () => {
   afterEach(() => server.resetHandlers());
   afterAll(() => server.close());
 
-  function serve(baseUrl: string | URL | undefined = BASE_URL) {
+  function serve() {
     const fake = createFakeTrackingService({ limits: false });
-    server.use(...trackingHandlers(fake, baseUrl === undefined ? {} : { baseUrl }));
+    server.use(...trackingHandlers(fake, { baseUrl: BASE_URL }));
     return fake;
   }
 
   itFailsAlike(() => ({ fake: serve(), fetch: globalThis.fetch, baseUrl: BASE_URL }));
 
-  it('no base URL → that of the fake', async () => {
-    const fake = createFakeTrackingService();
-    server.use(...trackingHandlers(fake));
-    expect((await fetch(`${fake.baseUrl}/couriers`, { headers })).status).toBe(200);
-  });
-
-  it('a base URL with a trailing slash → served below it', async () => {
-    serve(new URL('https://api.example.test/v1/'));
-    expect((await fetch('https://api.example.test/v1/couriers', { headers })).status).toBe(200);
-  });
-
-  it('a base URL without a version segment → served below it', async () => {
-    serve('https://api.example.test/tracking');
-    expect((await fetch('https://api.example.test/tracking/couriers', { headers })).status).toBe(200);
+  it.each([
+    ['no base URL', undefined, 'https://tracking.test/public/v1'],
+    ['a trailing slash', new URL('https://api.example.test/v1/'), 'https://api.example.test/v1'],
+    ['no version segment', 'https://api.example.test/tracking', 'https://api.example.test/tracking'],
+  ])('%s → served below %s', async (_, baseUrl, served) => {
+    server.use(...trackingHandlers(createFakeTrackingService(), baseUrl === undefined ? {} : { baseUrl }));
+    expect((await fetch(`${served}/couriers`, { headers })).status).toBe(200);
   });
 
   it('a path that the table has not → 404 of the fake', async () => {
