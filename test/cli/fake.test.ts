@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { type FakeFlags, formatGreeting, formatPush, formatRequest } from '../../src/cli/fake.ts';
-import { CommandError, createColours } from '../../src/cli/terminal.ts';
+import { createColours } from '../../src/cli/terminal.ts';
 import {
   buildEvent,
   buildProofOfDelivery,
@@ -49,16 +49,13 @@ describe('the flags of the fake', () => {
   const webhookUrlRule = 'Expected `--webhook-url` to be an http or https URL without a user name';
   it.each([
     ['--port 65536', 'Expected `--port` to be a whole number from 0 to 65535, got "65536"'],
-    ['--port 4e3', 'Expected `--port` to be a whole number from 0 to 65535, got "4e3"'],
     ['--port=', 'Expected `--port` to be a whole number from 0 to 65535, got ""'],
     ['--host=', 'Expected `--host` to be an address or a host name, got ""'],
     ['--speed 0.5', 'Expected `--speed` to be a number of at least 1, got "0.5"'],
-    ['--speed fast', 'Expected `--speed` to be a number of at least 1, got "fast"'],
-    ['--duplicates 1000', 'Expected `--duplicates` to be a whole number from 0 to 100, got "1000"'],
-    ['--quota -1', 'Expected `--quota` to be a whole number from 0 to 1000000, got "-1"'],
-    ['--latency 1s', 'Expected `--latency` to be a whole number from 0 to 600000, got "1s"'],
     ['--limit fast', 'Expected `--limit` to be a whole number from 0 to 1000000, got "fast"'],
     ['--limit a:b:1', 'Expected `--limit` to be NUMBER, ENDPOINT:NUMBER or off, got "a:b:1"'],
+    ['--duplicates 1000', 'Expected `--duplicates` to be a whole number from 0 to 100, got "1000"'],
+    ['--latency 1s', 'Expected `--latency` to be a whole number from 0 to 600000, got "1s"'],
     ['--play lost', /^Expected `--play` to be one of delivered, exception, .*, none, got "lost"$/],
     [
       '--fail 200',
@@ -78,11 +75,8 @@ describe('the flags of the fake', () => {
     ['--api-key héh', 'Expected `--api-key` to be visible ASCII characters without spaces'],
     ['--api-key=', 'Expected `--api-key` to be a key'],
   ])('%s → refused with the rule', (line, message) => {
-    const error = catchError(() => parse(line));
-    expect(error).toBeInstanceOf(CommandError);
-    expect(error).toMatchObject({
-      message: typeof message === 'string' ? message : expect.stringMatching(message),
-    });
+    const flaw = typeof message === 'string' ? message : expect.stringMatching(message);
+    expect(() => parse(line)).toThrow(expect.objectContaining({ exitCode: 2, message: flaw }));
   });
 
   it.each([
@@ -95,11 +89,6 @@ describe('the flags of the fake', () => {
     expect(parse(`--fail ${text}`).fail).toEqual([planned]);
   });
 
-  it('--limit 5 → every endpoint; --limit off → none', () => {
-    expect(new Set(Object.values(parse('--limit 5').limit?.[0] ?? {}))).toEqual(new Set([5]));
-    expect(parse('--limit off').limit).toEqual(['off']);
-  });
-
   it('TRACKING_WEBHOOK_SECRET → the secret, unless the flag says another', () => {
     vi.stubEnv('TRACKING_WEBHOOK_SECRET', 'of-the-environment');
     expect(parse().webhookSecret).toBe('of-the-environment');
@@ -107,14 +96,6 @@ describe('the flags of the fake', () => {
     vi.unstubAllEnvs();
   });
 });
-
-function catchError(run: () => unknown): unknown {
-  try {
-    return run();
-  } catch (error) {
-    return error;
-  }
-}
 
 const colours = createColours(false, {});
 const AT_MS = new Date(2026, 2, 10, 9, 5, 7).getTime();
@@ -133,27 +114,17 @@ describe('the line of a request', () => {
     failure: undefined,
     error: undefined,
   };
-  const error = { code: 'validation_error', message: 'Expected `page` to be a number\u001b[2J' };
   it.each<[string, Partial<RecordedRequest>, string]>([
     ['no body', {}, 'GET    /v1/couriers → 200'],
     ['a query', { query: { page: '1', q: 'a b\u001b' } }, 'GET    /v1/couriers?page=1&q=a+b%1B → 200'],
     ['a path that a terminal would obey', { path: '/v1/\u009b2J' }, 'GET    /v1/ → 200'],
     ['a number', { method: 'POST', body: { trackingNumber: 'RR1/-_' } }, 'POST   /v1/couriers RR1/-_ → 200'],
-    [
-      'a number that a terminal would obey',
-      { body: { trackingNumber: 'R\u001b[2J' } },
-      'GET    /v1/couriers → 200',
-    ],
     ['two items', { body: [{}, {}] }, 'GET    /v1/couriers 2 items → 200'],
+    ['no number', { body: { trackingNumber: 'R\u001b[2J' } }, 'GET    /v1/couriers → 200'],
     ['one item', { body: [{}] }, 'GET    /v1/couriers 1 item → 200'],
-    ['no answer', { status: null }, 'GET    /v1/couriers → no answer'],
     ['a broken connection', { status: null, failure: 'reset' }, 'GET    /v1/couriers → no answer reset'],
     ['a code', { status: 404, error: { code: 'x_y' } }, 'GET    /v1/couriers → 404 x_y'],
-    [
-      'a reason',
-      { status: 400, error },
-      'GET    /v1/couriers → 400 validation_error: Expected `page` to be a number',
-    ],
+    ['a reason', { error: { code: 'x', message: 'Why\u001b[2J' } }, 'GET    /v1/couriers → 200 x: Why'],
   ])('%s → %#', (_, request, line) => {
     expect(formatRequest({ ...base, ...request }, colours)).toBe(`09:05:07 ${line}`);
   });
@@ -167,27 +138,18 @@ describe('the line of a webhook', () => {
     return { trackerId: tracker.trackerId, item, isReplay: false, attempts: [] };
   }
   const delivered = eventsPush('Delivered');
+  const REFUSED = { status: null, succeeded: false };
   it.each<[string, Partial<SentWebhook>, QueuedPush, string]>([
     ['an accepted push', {}, delivered, 'Delivered → 200'],
     ['several events', {}, eventsPush('Delivered', 'In transit'), 'Delivered (2 events) → 200'],
     ['escape codes', {}, eventsPush('at\u001b[2J home\u009b31m\u202e\r\nnow'), 'at home now → 200'],
     ['a proof of delivery', {}, proof, 'proof of delivery → 200'],
     ['a resent push', {}, { ...delivered, isReplay: true }, 'Delivered (resent) → 200'],
-    [
-      'a refusal',
-      { status: 500, succeeded: false, attempt: 2 },
-      delivered,
-      'Delivered → 500, attempt 2 of 10',
-    ],
-    [
-      'the last attempt',
-      { status: null, succeeded: false, attempt: 10 },
-      delivered,
-      'Delivered → no answer, given up',
-    ],
+    ['a refusal', { ...REFUSED, status: 500, attempt: 2 }, delivered, 'Delivered → 500, attempt 2 of 10'],
+    ['the last attempt', { ...REFUSED, attempt: 10 }, delivered, 'Delivered → no answer, given up'],
     [
       'success: false',
-      { succeeded: false },
+      { ...REFUSED, status: 200 },
       delivered,
       'Delivered → 200 but success: false, attempt 1 of 10',
     ],

@@ -30,13 +30,8 @@ describe('listen', () => {
 
   it('an event that is sent three times → printed once', async () => {
     const { fake, url, lines, output } = await start('--secret', 'hush');
-    const { accepted, sent } = await createWebhookSender({
-      target: url,
-      fake,
-      secret: 'hush',
-      duplicates: 2,
-    }).flush();
-    expect([accepted, sent.length]).toEqual([1, 3]);
+    const sender = createWebhookSender({ target: url, fake, secret: 'hush', duplicates: 2 });
+    expect(await sender.flush()).toMatchObject({ accepted: 1, sent: [{}, {}, {}] });
     expect(lines().slice(2)).toEqual([
       expect.stringMatching(/^\d\d:\d\d:\d\d RR123456785CN in_transit Posted · Ulm$/),
       expect.stringMatching(/ all known already$/),

@@ -10,8 +10,7 @@ describe('the command', () => {
     async (command) => {
       const { exitCode, stdout, stderr } = await runLine(`${command} --help`);
       const lines = stdout.trimEnd().split('\n');
-      expect(exitCode).toBe(0);
-      expect(stderr).toBe('');
+      expect([exitCode, stderr]).toEqual([0, '']);
       expect(lines[0]).toMatch(new RegExp(`^Usage: tracking-client ${command}`));
       expect(lines.length).toBeLessThanOrEqual(24);
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
@@ -19,11 +18,8 @@ describe('the command', () => {
   );
 
   it('no arguments → the help on stderr, exit code 2', async () => {
-    expect(await runLine('')).toMatchObject({
-      exitCode: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/^Usage: tracking-client /),
-    });
+    const stderr = expect.stringMatching(/^Usage: tracking-client /);
+    expect(await runLine('')).toMatchObject({ exitCode: 2, stdout: '', stderr });
   });
 
   it('--version → the version', async () => {
@@ -45,29 +41,20 @@ describe('the command', () => {
     ['listen --host=', 'tracking-client: Expected `--host` to be an address or a host name, got ""\n'],
   ])('%s → one line on stderr, exit code 2', async (line, message) => {
     const { exitCode, stdout, stderr } = await runLine(line);
-    expect(exitCode).toBe(2);
-    expect(stdout).toBe('');
+    expect([exitCode, stdout]).toEqual([2, '']);
     expect(stderr).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
   });
 
-  it.each([
-    'track RR123456785CN',
-    'watch --all',
-    'import rows.csv',
-    'list',
-    'stop an-id',
-    'resend an-id',
-    'couriers',
-  ])('%s without a key → one sentence that says what to set, exit code 2', async (line) => {
-    setEnvironment('https://api.example.com/public/v1', undefined);
-    expect(await runLine(line)).toMatchObject({
-      exitCode: 2,
-      stdout: '',
-      stderr:
+  it.each(['track A', 'watch --all', 'import a.csv', 'list', 'stop an-id', 'resend an-id', 'couriers'])(
+    '%s without a key → one sentence that says what to set, exit code 2',
+    async (line) => {
+      setEnvironment('https://api.example.com/public/v1', undefined);
+      const stderr =
         'tracking-client: Set TRACKING_API_KEY to your API key. ' +
-        'To try it without any: `npx tracking-client fake` in another terminal\n',
-    });
-  });
+        'To try it without any: `npx tracking-client fake` in another terminal\n';
+      expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
+    },
+  );
 
   it('more API keys than a fake takes → one sentence, exit code 2', async () => {
     const { exitCode, stderr } = await runLine(`fake${' --api-key k'.repeat(21)}`);
@@ -78,9 +65,7 @@ describe('the command', () => {
     setEnvironment('', 'a-key');
     const { exitCode, stderr } = await runLine('track RR123456785CN');
     expect(exitCode).toBe(2);
-    expect(stderr).toMatch(
-      /^tracking-client: Set TRACKING_BASE_URL to the service's URL, or give --base-url\./,
-    );
+    expect(stderr).toContain(" Set TRACKING_BASE_URL to the service's URL, or give --base-url.");
   });
 
   it('a refused key → one line with the code, without the key, exit code 1', async () => {

@@ -1,14 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createColours, formatReason } from '../../src/cli/terminal.ts';
 import { formatTime, plain } from '../../src/cli/text.ts';
 import { makeTerminal } from './make-terminal.ts';
-
-beforeEach(() => {
-  vi.useFakeTimers({ now: new Date(2026, 10, 22), toFake: ['Date'] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe('printJson', () => {
   it('characters that a terminal obeys or that end a line elsewhere → escaped, and the same when read', () => {
@@ -23,7 +16,6 @@ describe('printJson', () => {
 describe('formatReason', () => {
   it.each([
     ["EACCES: permission denied, open '/x'", 'permission denied (EACCES)'],
-    ['ENOSPC: no space left on device, write', 'no space left on device (ENOSPC)'],
     ['listen EADDRINUSE: address already in use 127.0.0.1:80', 'address already in use (EADDRINUSE)'],
     ['Something else', 'Something else'],
   ])('%s → %s', (message, reason) => {
@@ -34,12 +26,13 @@ describe('formatReason', () => {
 describe('formatTime', () => {
   it.each([
     ['2026-11-19T16:33:59+08:00', '19 Nov 16:33'],
-    ['2026-11-19T06:03:00Z', '19 Nov 06:03'],
     ['2026-03-04', ' 4 Mar'],
     ['2025-03-04T17:12:57', ' 4 Mar 2025'],
     ['soon\u001b[2J', 'soon'],
     [null, ''],
-  ])('%j → %j', (text, expected) => {
+  ])('%j in 2026 → %j', (text, expected) => {
+    vi.useFakeTimers({ now: new Date(2026, 10, 22), toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
     expect(formatTime(text)).toBe(expected);
   });
 });
@@ -50,7 +43,6 @@ describe('plain', () => {
     ['\u009b31mred\u007f', 'red'],
     ['pdf.\u202egnp', 'pdf. gnp'],
     ['a\u2028b', 'a b'],
-    ['Zürich 北京', 'Zürich 北京'],
   ])('%j → %j', (text, expected) => {
     expect(plain(text)).toBe(expected);
   });

@@ -15,7 +15,7 @@ describe('the control path', () => {
 
   async function post(path: string, body?: unknown, init: RequestInit = {}) {
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-    const headers = { authorization: 'Bearer any', 'content-type': 'application/json' };
+    const headers = { authorization: 'Bearer any', 'content-type': 'application/json; charset=utf-8' };
     const request = { method: 'POST', headers, ...(text !== undefined && { body: text }), ...init };
     const response = await fetch(new URL(`/__fake/${path}`, server.url), request);
     return { status: response.status, body: await response.json() };
@@ -43,28 +43,23 @@ describe('the control path', () => {
 
   it('stop → no longer tracked', async () => {
     await newClient().trackers.create({ trackingNumber: NUMBER });
-    expect(await post('stop', { trackingNumber: NUMBER })).toEqual({
-      status: 200,
-      body: { data: { isTracked: false } },
-    });
+    const stopped = await post('stop', { trackingNumber: NUMBER });
+    expect(stopped).toEqual({ status: 200, body: { data: { isTracked: false } } });
     expect(fake.trackers[0]?.isTracked).toBe(false);
   });
 
-  it('a failure → met by the next request of that endpoint', async () => {
-    const planned = await post('failures', { endpoint: 'couriers.list', status: 503, times: 2 });
-    expect(planned).toEqual({ status: 200, body: { data: { remaining: 2 } } });
-    await expect(newClient().couriers.list()).rejects.toMatchObject({ status: 503 });
-  });
-
-  it('a failure without an endpoint → met by any request', async () => {
-    await post('failures', { kind: 'html' });
-    await expect(newClient().trackers.list()).rejects.toMatchObject({ status: 502 });
+  it.each([
+    ['an endpoint', { endpoint: 'couriers.list', status: 503, times: 2 }, 2, 503],
+    ['no endpoint', { kind: 'html' }, 1, 502],
+  ])('a failure of %s → met by the next request', async (_, failure, remaining, status) => {
+    expect(await post('failures', failure)).toEqual({ status: 200, body: { data: { remaining } } });
+    await expect(newClient().couriers.list()).rejects.toMatchObject({ status });
   });
 
   it('reset → nothing is left', async () => {
     await newClient().trackers.create({ trackingNumber: NUMBER });
     expect(await post('reset')).toEqual({ status: 200, body: { data: {} } });
-    expect(fake.trackers).toEqual([]);
+    expect([fake.trackers, fake.requests]).toEqual([[], []]);
   });
 
   it.each([
@@ -72,20 +67,11 @@ describe('the control path', () => {
     ['events', { trackingNumber: NUMBER, trackerId: 'x' }, 'Expected `body` to have either'],
     ['events', { trackingNumber: '!' }, 'Expected `trackingNumber` to be a tracking number'],
     ['events', { trackerId: 'none' }, 'Expected `trackerId` to be the id of a tracker of this fake'],
-    [
-      'events',
-      { trackingNumber: NUMBER, evnt: {} },
-      'Expected `body` to hold known options only, got `evnt`',
-    ],
+    ['events', { trackingNumber: NUMBER, evnt: {} }, 'known options only, got `evnt`'],
     ['events', { trackingNumber: NUMBER, event: { locaton: 'x' } }, 'known options only, got `locaton`'],
-    [
-      'events',
-      { trackingNumber: NUMBER, event: { status: 5 } },
-      'Expected `status` to be a string, got a number',
-    ],
+    ['events', { trackingNumber: NUMBER, event: { status: 5 } }, 'Expected `status` to be a string'],
     ['failures', { endpoint: 'trackers.make', status: 500 }, 'Expected `endpoint` to be'],
-    ['failures', { status: 99 }, 'Expected `failure.status` to be a whole number from 200 to 599, got 99'],
-    ['failures', 5, 'Expected `failure.status`'],
+    ['failures', { status: 99 }, 'Expected `failure.status` to be a whole number from 200 to 599'],
     ['events', 'no JSON', 'The body is not valid JSON.'],
   ])('%s with %j → 400 that says why', async (path, body, message) => {
     const refused = await post(path, body);
@@ -93,13 +79,10 @@ describe('the control path', () => {
     expect(refused.body.errors[0].message).toContain(message);
   });
 
-  it('another path → 404 that lists those there are', async () => {
+  it('another path → 404 that lists those there are; GET → 405', async () => {
     const { status, body } = await post('nothing');
     expect(status).toBe(404);
     expect(body.errors[0].message).toContain('/__fake/events, /__fake/stop, /__fake/failures, /__fake/reset');
-  });
-
-  it('GET → 405', async () => {
     expect((await post('reset', undefined, { method: 'GET' })).status).toBe(405);
   });
 
@@ -109,10 +92,8 @@ describe('the control path', () => {
 
     it.each([
       ['text/plain', 415, { authorization, 'content-type': 'text/plain' }],
-      ['a form', 415, { authorization, 'content-type': 'application/x-www-form-urlencoded' }],
       ['no Content-Type', 415, { authorization }],
       ['an Origin', 403, { authorization, ...json, origin: 'https://shop.example' }],
-      ['an Origin with the name of the host', 403, { authorization, ...json, origin: 'http://127.0.0.1' }],
       ['an opaque Origin', 403, { authorization, ...json, origin: 'null' }],
       ['no key', 400, json],
       ['a key without its scheme', 400, { ...json, authorization: 'any' }],
@@ -140,16 +121,6 @@ describe('the control path', () => {
       };
       expect([await reset('wrong-key'), await reset('right-key')]).toEqual([401, 200]);
     });
-
-    it('JSON with a charset → carried out', async () => {
-      const headers = { authorization, 'content-type': 'application/json; charset=utf-8' };
-      expect((await post('reset', '{}', { headers })).status).toBe(200);
-    });
-  });
-
-  it('its requests → no part of fake.requests', async () => {
-    await post('events', { trackingNumber: NUMBER });
-    expect(fake.requests).toEqual([]);
   });
 
   it('a fake that listens without `control` → has no such path', async () => {

@@ -28,34 +28,10 @@ describe('POST /trackers', () => {
     });
   });
 
-  it('no tracking number → 400 missing_mandatory_field', async () => {
-    const { call } = makeFake();
-    const response = await call('POST', '/trackers', {});
-    expect(response.status).toBe(400);
-    expect(response.body).toEqual({
-      errors: [{ code: 'missing_mandatory_field', message: expect.stringContaining('trackingNumber') }],
-      data: null,
-    });
-  });
-
   it.each([
-    ['too short', { trackingNumber: 'AB12' }],
-    ['too long', { trackingNumber: 'A'.repeat(51) }],
-    ['a character that is not allowed', { trackingNumber: 'AB 12345' }],
-    ['an ascending digit run', { trackingNumber: '123456789' }],
-    ['no string', { trackingNumber: 12_345_678 }],
-    ['four courier codes', { courierCode: ['a', 'b', 'c', 'd'] }],
-    ['a client tracker id of 101 characters', { clientTrackerId: 'x'.repeat(101) }],
-    ['a shipment reference of 101 characters', { shipmentReference: 'x'.repeat(101) }],
-    ['a country of four letters', { originCountryCode: 'FRAN' }],
+    ['a number that breaks a rule of the schema', { trackingNumber: 'AB12' }],
     ['an alpha-2 code of no country', { originCountryCode: 'XX' }],
     ['an alpha-3 code of no country', { destinationCountryCode: 'XXX' }],
-    ['an empty post code', { destinationPostCode: '' }],
-    ['a post code of 33 characters', { destinationPostCode: '1'.repeat(33) }],
-    ['a date that does not exist', { shippingDate: '2026-02-30' }],
-    ['no e-mail address', { recipient: { email: 'nobody' } }],
-    ['a recipient name of 101 characters', { recipient: { name: 'x'.repeat(101) } }],
-    ['a restriction to four couriers', { settings: { restrictTrackingToCourierCode: ['a', 'b', 'c', 'd'] } }],
   ])('%s → 400 validation_error, and no tracker', async (_, input) => {
     const { fake, create } = makeFake();
     expect(refusal(await create(input))).toEqual([400, 'validation_error']);
@@ -70,11 +46,9 @@ describe('POST /trackers', () => {
   it.each([
     ['{', 'parsing_error'],
     ['', 'parsing_error'],
-    ['null,', 'parsing_error'],
+    ['{}', 'missing_mandatory_field'],
     ['null', 'validation_error'],
     ['[]', 'validation_error'],
-    ['"text"', 'validation_error'],
-    ['7', 'validation_error'],
   ])('the body %j → 400 %s', async (text, code) => {
     expect(refusal(await makeFake().call('POST', '/trackers', text))).toEqual([400, code]);
   });
@@ -110,38 +84,27 @@ describe('POST /trackers', () => {
   });
 
   it('unknown fields → ignored, and the tracker is created', async () => {
-    const input = {
-      insuredValue: 12,
-      courierCodes: ['us-post'],
-      recipient: { phone: '1' },
-      settings: { x: 1 },
-    };
-    const { status, body } = await makeFake().create(input);
-    expect([status, body.data.tracker.trackingNumber]).toEqual([201, NUMBER]);
+    const { status } = await makeFake().create({ insuredValue: 12, recipient: { phone: '1' } });
+    expect(status).toBe(201);
   });
 });
 
 describe('GET /trackers/{trackerId}', () => {
-  it.each([
-    ['its id', (id: string) => id],
-    ['its id and searchBy', (id: string) => `${id}?searchBy=trackerId`],
-    ['the id of the client', () => `${encodeURIComponent('order/7 é')}?searchBy=clientTrackerId`],
-  ])('%s → 200 and the tracker', async (_, buildPath) => {
-    const { call, createId } = makeFake();
-    const id = await createId({ clientTrackerId: 'order/7 é' });
-    const { status, body } = await call('GET', `/trackers/${buildPath(id)}`);
-    expect([status, body.data.tracker.trackerId]).toEqual([200, id]);
-  });
-
-  it.each([
+  it.each<[string, number, string | undefined]>([
+    ['ID', 200, undefined],
+    ['ID?searchBy=trackerId', 200, undefined],
+    [`${encodeURIComponent('order/7 é')}?searchBy=clientTrackerId`, 200, undefined],
     ['mine', 404, 'tracker_not_found'],
     ['nobody?searchBy=clientTrackerId', 404, 'tracker_not_found'],
     ['mine?searchBy=trackingNumber', 400, 'validation_error'],
     ['nobody/results', 404, 'tracker_not_found'],
   ])('%s → %i %s', async (path, status, code) => {
-    const { call, create } = makeFake();
-    await create({ clientTrackerId: 'mine' });
-    expect(refusal(await call('GET', `/trackers/${path}`))).toEqual([status, code]);
+    const { call, createId } = makeFake();
+    await createId({ clientTrackerId: 'mine', shipmentReference: 'another' });
+    const id = await createId({ clientTrackerId: 'order/7 é' });
+    const response = await call('GET', `/trackers/${path.replace('ID', id)}`);
+    expect(refusal(response)).toEqual([status, code]);
+    if (status === 200) expect(response.body.data.tracker.trackerId).toBe(id);
   });
 });
 
@@ -160,13 +123,6 @@ describe('GET /trackers', () => {
     expect(body.data.trackers.map(({ shipmentReference }) => shipmentReference)).toEqual(references);
   });
 
-  it('an archived tracker → still listed, with isSubscribed and isTracked false', async () => {
-    const { call, createId } = makeFake();
-    await call('PATCH', `/trackers/${await createId()}`, { isSubscribed: false });
-    const { body } = await call('GET', '/trackers?page=1&limit=10');
-    expect(body.data.trackers).toMatchObject([{ isSubscribed: false, isTracked: false }]);
-  });
-
   it.each([
     ['page=1', 'missing_mandatory_field'],
     ['limit=10', 'missing_mandatory_field'],
@@ -174,7 +130,6 @@ describe('GET /trackers', () => {
     ['page=1&limit=0', 'validation_error'],
     ['page=1&limit=501', 'validation_error'],
     ['page=x&limit=1', 'validation_error'],
-    ['page=1.5&limit=1', 'validation_error'],
     ['page=1&limit=1&sort=2', 'validation_error'],
   ])('%s → 400 %s', async (query, code) => {
     expect(refusal(await makeFake().call('GET', `/trackers?${query}`))).toEqual([400, code]);
@@ -188,13 +143,8 @@ describe('PATCH /trackers/{trackerId}', () => {
     const results = () => made.call('GET', `/trackers/${id}/results`);
     const getMine = async () =>
       (await made.call('GET', '/trackers/mine?searchBy=clientTrackerId')).body.data.tracker.trackerId;
-    return {
-      ...made,
-      id,
-      results,
-      getMine,
-      patch: (body: unknown) => made.call('PATCH', `/trackers/${id}`, body),
-    };
+    const patch = (body: unknown) => made.call('PATCH', `/trackers/${id}`, body);
+    return { ...made, id, results, getMine, patch };
   }
 
   it.each([
@@ -210,10 +160,11 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect(await createId()).not.toBe(id);
   });
 
-  it('isSubscribed false → archived and not tracked, under either id; true → tracked again', async () => {
+  it('isSubscribed false → archived, not tracked, still listed, by either id; true → tracked again', async () => {
     const { call, patch } = await withTracker({ clientTrackerId: 'mine' });
-    const archived = await call('PATCH', '/trackers/mine?searchBy=clientTrackerId', { isSubscribed: false });
-    expect(archived.body.data.tracker).toMatchObject({ isSubscribed: false, isTracked: false });
+    await call('PATCH', '/trackers/mine?searchBy=clientTrackerId', { isSubscribed: false });
+    const { body } = await call('GET', '/trackers?page=1&limit=10');
+    expect(body.data.trackers).toMatchObject([{ isSubscribed: false, isTracked: false }]);
     expect((await patch({ isSubscribed: true })).body.data.tracker.isTracked).toBe(true);
   });
 
@@ -228,6 +179,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     ['originCountryCode', { originCountryCode: 'CN' }, [400, 'tracker_not_updatable']],
     ['destinationPostCode', { destinationPostCode: '94901' }, [200, undefined]],
     ['isSubscribed', { isSubscribed: false }, [200, undefined]],
+    ['a field that no patch has', { trackingNumber: OTHER_NUMBER }, [200, undefined]],
   ])('%s after data was gathered → %j', async (_, change, outcome) => {
     const { fake, patch } = await withTracker();
     fake.shipment(NUMBER).addEvent();
@@ -261,13 +213,6 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect(refusal(await patch(body))).toEqual([400, code]);
   });
 
-  it.each([{ insuredValue: 12 }, { trackingNumber: OTHER_NUMBER }])('%j alone → ignored', async (body) => {
-    const { fake, patch } = await withTracker();
-    const [before] = fake.trackers;
-    const response = await patch(body);
-    expect([response.status, response.body.data.tracker]).toEqual([200, before]);
-  });
-
   it('archived trackers of one client tracker id → the one that took it last is found by it', async () => {
     const { call, patch, createId, id, getMine } = await withTracker({ clientTrackerId: 'mine' });
     await patch({ isSubscribed: false });
@@ -279,16 +224,9 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect(await getMine()).toBe(id);
   });
 
-  it('an unknown tracker → 404 tracker_not_found', async () => {
-    const response = await makeFake().call('PATCH', '/trackers/nobody', { isSubscribed: false });
-    expect(refusal(response)).toEqual([404, 'tracker_not_found']);
-  });
-
   it('the field a courier asked for → its results come, and are pushed', async () => {
-    const { fake, results, patch } = await withTracker({
-      courierCode: 'nl-post',
-      destinationCountryCode: 'US',
-    });
+    const input = { courierCode: 'nl-post', destinationCountryCode: 'US' };
+    const { fake, results, patch } = await withTracker(input);
     fake.shipment(NUMBER).addEvent();
     expect((await results()).status).toBe(404);
     await patch({ destinationPostCode: '94901' });
@@ -302,18 +240,17 @@ describe('POST /trackers/bulk', () => {
     Array.from({ length: count }, (_, index) => ({ trackingNumber: `RR${100_000_000 + index}CN` }));
   const bulk = (items: unknown, made = makeFake()) => made.call('POST', '/trackers/bulk', items);
 
-  it('new items → 201, status success, all created', async () => {
-    const { status, body } = await bulk(many(2));
-    expect(status).toBe(201);
+  it('100 new items → 201, status success, all created', async () => {
+    const { status, body } = await bulk(many(100));
+    expect([status, body.data.length]).toEqual([201, 100]);
     expect(body).toMatchObject({
       status: 'success',
-      summary: { totalInputs: 2, totalCreated: 2, totalExisting: 0, totalErrors: 0 },
-      data: [
-        { itemStatus: 'created', inputData: many(2)[0], tracker: { isTracked: true }, errors: null },
-        { itemStatus: 'created', inputData: many(2)[1], errors: null },
-      ],
+      summary: { totalInputs: 100, totalCreated: 100, totalExisting: 0, totalErrors: 0 },
       error: null,
     });
+    const [inputData] = many(1);
+    const tracker = { trackingNumber: inputData?.trackingNumber, isTracked: true };
+    expect(body.data[0]).toMatchObject({ itemStatus: 'created', inputData, tracker, errors: null });
   });
 
   it('an item that exists, and one that comes twice → 201, counted as existing', async () => {
@@ -349,10 +286,6 @@ describe('POST /trackers/bulk', () => {
     expect(response.body).toMatchObject({ status: 'error', summary: { totalErrors: 2 }, data: [{}, {}] });
   });
 
-  it('100 items → 201', async () => {
-    expect((await bulk(many(100))).status).toBe(201);
-  });
-
   it.each([
     ['no item', [], 'validation_error'],
     ['101 items', many(101), 'validation_error'],
@@ -362,13 +295,6 @@ describe('POST /trackers/bulk', () => {
     const { status, body } = await bulk(items);
     const error = { code, message: expect.any(String) };
     expect([status, body]).toEqual([400, { status: 'error', summary: null, data: null, error }]);
-  });
-
-  it('an unknown key → 401 in its own envelope', async () => {
-    const { call } = makeFake({ apiKeys: ['right'] });
-    const response = await call('POST', '/trackers/bulk', many(1), { authorization: 'Bearer wrong' });
-    expect(response.status).toBe(401);
-    expect(response.body).toMatchObject({ status: 'error', error: { code: 'auth_invalid_api_key' } });
   });
 
   it('more new items than the quota has left → 403 quota_limit_reached, nothing created', async () => {
