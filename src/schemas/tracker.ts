@@ -227,6 +227,7 @@ export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema>
 
 /** One page of trackers. */
 export interface TrackerPage {
+  /** In the order of `sort`. */
   readonly trackers: Tracker[];
   /** The number of this page, from 1. */
   readonly page: number;

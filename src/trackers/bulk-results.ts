@@ -20,7 +20,6 @@ import { type BulkItem, type BulkResult, ITEM_STATUSES } from '../schemas/bulk.t
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 
 /**
- * The outcome of one input.
  * - `created`: a new tracker
  * - `existing`: the tracker that matches the same payload
  * - `error`: rejected, or never sent because the run ended before
@@ -47,7 +46,6 @@ export interface BulkOutcome {
   readonly errors?: readonly ApiErrorItem[];
 }
 
-/** The part of an outcome that does not depend on the input. */
 export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
 /** Finds the error by which a bulk response rejects the whole request; undefined when it reports on items (docs/service.md 7.9). */
@@ -64,7 +62,6 @@ export function findRequestError(outcome: CallOutcome<BulkResult>): ApiError | u
   return createApiError({ ...facts, retryAfterMs: undefined }, `${method} ${response.url}`);
 }
 
-/** Turns the failure of a request into the errors of its inputs. */
 export function toErrorItems(error: unknown): readonly ApiErrorItem[] {
   if (error instanceof ApiError && error.errors.length > 0) return error.errors;
   const message = isTrackingError(error) ? error.message : 'The request failed';
@@ -93,12 +90,12 @@ export function isAccountError(error: unknown): boolean {
   return ACCOUNT_ERRORS.some((errorClass) => error instanceof errorClass);
 }
 
-function toResult(item: BulkItem | undefined): InputResult {
-  if (item === undefined) {
-    const error = { code: 'not_in_response', message: 'The response does not mention this input' };
-    return { status: 'unknown', errors: [error] };
-  }
-  const { itemStatus, tracker, errors } = item;
+const NOT_IN_RESPONSE: InputResult = {
+  status: 'unknown',
+  errors: [{ code: 'not_in_response', message: 'The response does not mention this input' }],
+};
+
+function toResult({ itemStatus, tracker, errors }: BulkItem): InputResult {
   return {
     status: ITEM_STATUSES.find((status) => status === itemStatus) ?? 'unknown',
     // With `invalidResponse: 'keep'` a field may hold anything.
@@ -107,7 +104,7 @@ function toResult(item: BulkItem | undefined): InputResult {
   };
 }
 
-/** The fields that identify an input. A field that is null or an empty string counts as left out. */
+/** Null and empty fields of an input count as left out. */
 interface Identity {
   readonly trackingNumber: string | undefined;
   readonly clientTrackerId: string | undefined;
@@ -123,7 +120,6 @@ function readIdentity(record: unknown): Identity {
   };
 }
 
-/** Reads which input an item is about: from its echo of the input, or else from its tracker. */
 function readItemIdentity(item: BulkItem | null): Identity {
   const inputData: unknown = item?.inputData;
   const echo = readIdentity(typeof inputData === 'string' ? { trackingNumber: inputData } : inputData);
@@ -135,7 +131,6 @@ function isSame(a: Identity, b: Identity): boolean {
   return a.trackingNumber === b.trackingNumber && a.clientTrackerId === b.clientTrackerId;
 }
 
-/** True when at least one field is in both, and every such field is the same. */
 function isCompatible(a: Identity, b: Identity): boolean {
   const fields = ['trackingNumber', 'clientTrackerId'] as const;
   const shared = fields.filter((field) => a[field] !== undefined && b[field] !== undefined);
@@ -151,7 +146,7 @@ const MAX_ITEMS_READ = 1_000;
  */
 export function readResults(inputs: readonly TrackerInput[], { data }: BulkResult): InputResult[] {
   const open = new Map(inputs.map((input, index) => [index, readIdentity(input)]));
-  const results = inputs.map(() => toResult(undefined));
+  const results = inputs.map(() => NOT_IN_RESPONSE);
   let items = (data ?? []).slice(0, MAX_ITEMS_READ);
   // Exact matches go first, so that an item that repeats only the number does not take the input of an exact one.
   for (const isMatch of [isSame, isCompatible]) {

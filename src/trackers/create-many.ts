@@ -78,11 +78,10 @@ const createManyOptions = z.strictObject({
   ...CALL_SHAPE,
 } satisfies OptionShape<CreateManyOptions>);
 
-/** A checked input; an invalid one has no `body` and is not sent. */
 interface CheckedInput {
   readonly index: number;
   readonly input: TrackerInput;
-  /** A copy from the moment of the check, so that later changes to the input are not sent. */
+  /** A copy, so that later changes to the input are not sent; an invalid input has none. */
   readonly body?: TrackerInput;
   readonly errors: readonly ApiErrorItem[];
 }
@@ -97,11 +96,10 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #chunks: Promise<BulkOutcome[]>[] = [];
   #isReading = false;
   #inputsRead = 0;
-  /** The error of the inputs, or the signal's reason, that ended the reading early. */
+  /** The error of the inputs, or the signal's reason. */
   #readingFailure: { readonly error: unknown } | undefined;
-  /** Controllers of the requests that were not sent yet. */
   readonly #unsent = new Set<AbortController>();
-  /** The errors of the failure that stopped the run; nothing is sent after it. */
+  /** Nothing is sent after the failure that had these errors. */
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
@@ -184,7 +182,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     return outcomes;
   }
 
-  /** Sends one request; never rejects. */
+  /** Never rejects. */
   async #create(bodies: readonly TrackerInput[], signal: AbortSignal): Promise<InputResult[]> {
     const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
       bodies.map(() => ({ status, errors }));

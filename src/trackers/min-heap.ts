@@ -1,4 +1,4 @@
-/** An item of a heap, which writes these fields. */
+/** The heap writes these fields. */
 export interface HeapItem {
   dueAt: number;
   heapIndex: number;
@@ -15,7 +15,6 @@ export class MinHeap<Item extends HeapItem> {
   readonly #items: Item[] = [];
   #insertions = 0;
 
-  /** The item that is due first. */
   get first(): Item | undefined {
     return this.#items[0];
   }

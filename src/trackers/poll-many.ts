@@ -12,29 +12,17 @@ import { intervalOption, type PollOptions, type PollSettings, pollOptions } from
 import { PolledTracker, type PollRequests, type PollUpdate } from './polled-tracker.ts';
 import { checkIterable, PullStream, SourceReader } from './streams.ts';
 
-/** An update of one of many trackers. */
-export interface TrackerPollUpdate extends PollUpdate {
-  /** The id as it was given. */
-  readonly id: string;
-  /** Always undefined; only a failure has it. */
-  readonly error?: undefined;
-}
+type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
 
-/** The failure of one of many trackers, which is polled no more; the fields of an update are undefined. */
-export interface TrackerPollFailure extends Readonly<Partial<Record<keyof PollUpdate, undefined>>> {
-  /** The id as it was given. */
-  readonly id: string;
-  /** The error that `trackers.poll` would have thrown. */
-  readonly error: TrackingError;
-}
-
-/** An item of `trackers.pollMany`; only a failure has an `error`. */
-export type PollManyUpdate = TrackerPollUpdate | TrackerPollFailure;
+/** An update of the tracker with this `id`, or the `error` that `trackers.poll` would have thrown: it is polled no more. */
+export type PollManyUpdate = { readonly id: string } & (
+  | (PollUpdate & { readonly error?: undefined })
+  | (NoUpdate & { readonly error: TrackingError })
+);
 
 /** Any number of ids, known now or later. */
 export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 
-/** An update of a tracker, or the error that ended its polling. */
 interface PollOutcome {
   readonly id: string;
   readonly update?: PollUpdate;
@@ -45,17 +33,12 @@ interface PollOutcome {
   readonly isLast: boolean;
 }
 
-/**
- * Ids are read in batches, so that a long list does not block the event loop. While polls are late, no batch is read before
- * most of the last one were polled once.
- */
+/** A long list read at once would block the event loop. While polls are late, the next batch waits for them. */
 const ID_BATCH_SIZE = 500;
 
 /**
- * The stream of `trackers.pollMany`. It polls with one timer, and the tracker that is due first is polled first.
- *
- * A poll starts only while somebody reads, and at most `concurrency` polls are under way or unread, so a slow reader holds
- * the polls back.
+ * The stream of `trackers.pollMany`. A poll starts only while somebody reads, and at most `concurrency` polls are under way or
+ * unread, so a slow reader holds the polls back.
  */
 export class TrackerPolls extends PullStream<PollManyUpdate> {
   readonly #context: CallContext;
@@ -72,7 +55,6 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   #isStarting = false;
   #idSource: 'ready' | 'reading' | 'ended' = 'ready';
   #sourceFailure: { readonly error: unknown } | undefined;
-  /** Ends the wait in `run`. */
   #wake = () => {};
 
   /** @internal */
@@ -85,7 +67,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     this.#callSite = callSite;
   }
 
-  /** Number of trackers that are polled. */
+  /** The number of trackers that are polled. */
   get size(): number {
     return this.#trackers.size;
   }
@@ -133,12 +115,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     }
   }
 
-  /**
-   * Polls until no tracker is left or the time is over.
-   *
-   * @throws the error of the source of ids; the signal's reason on abort
-   * @internal
-   */
+  /** @internal */
   async *run(signal: AbortSignal): AsyncGenerator<PollOutcome, void, undefined> {
     const requests = this.#buildRequests(signal);
     const endsAt = systemClock.now() + this.#settings.maxDurationMs;
@@ -183,7 +160,6 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     };
   }
 
-  /** Reads the next batch of ids, unless one is being read, or the reader or the polls are behind. */
   async #readIds(source: SourceReader<string>, signal: AbortSignal): Promise<void> {
     const arePollsLate = this.#unpolled >= ID_BATCH_SIZE && this.#isPollDue();
     if (this.#idSource !== 'ready' || arePollsLate || !this.#hasRoom()) return;
@@ -207,7 +183,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     }
   }
 
-  /** Adds an id of the source. A wrong id, or an interval function that throws for it, fails this tracker only. */
+  /** A wrong id, or an interval function that throws for it, fails this tracker only. */
   #addFromSource(id: string): void {
     try {
       this.add(id);
@@ -226,10 +202,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     return first !== undefined && first.dueAt <= systemClock.now();
   }
 
-  /**
-   * Starts the poll that is due first, as soon as `maxPerSecond` allows it. Only one waits for its turn at a time, so one
-   * timer is enough, and a tracker that is deleted meanwhile uses up no turn.
-   */
+  /** Only one poll waits for its turn at a time, so that a tracker that is deleted meanwhile uses up no turn. */
   async #startDuePoll(requests: PollRequests, signal: AbortSignal): Promise<void> {
     if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
     this.#isStarting = true;
@@ -263,7 +236,11 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       if (!this.#isPolled(tracker)) return;
       if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
       if (isLast) this.#remove(tracker);
-      else this.#waiting.push(tracker, computeNextStart(startedAt, intervalMs));
+      else {
+        // Intervals that passed while the service was responding are left out.
+        const intervals = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
+        this.#waiting.push(tracker, startedAt + intervals * intervalMs);
+      }
     } catch (error) {
       if (!this.#isPolled(tracker)) return;
       this.#remove(tracker);
@@ -274,7 +251,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     }
   }
 
-  /** False for a tracker that was deleted, even when its id was added again. */
+  /** False for a deleted tracker, even when its id was added again. */
   #isPolled(tracker: PolledTracker): boolean {
     return this.#trackers.get(tracker.id) === tracker;
   }
@@ -301,7 +278,6 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     return error;
   }
 
-  /** Waits until a poll is due or has ended, ids come or go, the time is over, or the signal aborts. */
   async #waitForChange(endsAt: number): Promise<void> {
     const nextDueAt = this.#hasRoom() && !this.#isStarting ? this.#waiting.first?.dueAt : undefined;
     this.#timer.set(Math.min(nextDueAt ?? endsAt, endsAt));
@@ -310,12 +286,6 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     });
     this.#timer.clear();
   }
-}
-
-/** Computes when the next poll is due. Intervals that passed while the service was responding are left out. */
-function computeNextStart(startedAt: number, intervalMs: number): number {
-  const intervals = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
-  return startedAt + intervals * intervalMs;
 }
 
 /** The stream of `trackers.poll`: a stream of many trackers that has one. */
@@ -346,7 +316,6 @@ export class TrackerPoll extends PullStream<PollUpdate> {
   }
 }
 
-/** Implements `trackers.waitUntilStopped`. */
 export async function waitUntilStopped(
   context: CallContext,
   id: string,

@@ -58,7 +58,6 @@ const INTERVAL_RULE = `a number of milliseconds from ${MIN_INTERVAL_MS} to ${MAX
 const isInterval = (value: unknown) =>
   typeof value === 'number' && value >= MIN_INTERVAL_MS && value <= MAX_TIMER_MS;
 
-/** The check of the value that an interval function returns. */
 export const intervalOption = option<number>(INTERVAL_RULE, isInterval);
 
 const { priority: _priority, ...REQUEST_SHAPE } = CALL_SHAPE;
@@ -79,10 +78,8 @@ const POLL_SHAPE = {
   ...REQUEST_SHAPE,
 } satisfies OptionShape<PollOptions>;
 
-/** The checks of `PollOptions`. */
 export const pollOptions = z.strictObject(POLL_SHAPE);
 
-/** The checks of `PollManyOptions`. */
 export const pollManyOptions = z.strictObject({
   ...POLL_SHAPE,
   maxPerSecond: option<number>(
@@ -92,5 +89,4 @@ export const pollManyOptions = z.strictObject({
   concurrency: countOption(1).default(DEFAULT_CONCURRENCY),
 } satisfies OptionShape<PollManyOptions>);
 
-/** The options of polls, checked and completed. */
 export type PollSettings = z.output<typeof pollManyOptions>;

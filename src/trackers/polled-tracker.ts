@@ -52,14 +52,12 @@ export interface PollUpdate {
   readonly tracker: Tracker | undefined;
 }
 
-/** The settings of all requests of a stream. */
 export interface PollRequests {
   readonly context: CallContext;
   readonly options: TrackerRequestOptions;
   readonly maxConsecutiveErrors: number;
   /** Waits until `maxPerSecond` allows one more request. */
   readonly takeTurn: () => Promise<void>;
-  /** The place of the call of `poll` or `pollMany`. */
   readonly callSite: CallSite;
 }
 
@@ -72,16 +70,15 @@ export class PolledTracker implements HeapItem {
   dueAt = 0;
   heapIndex = 0;
   sequence = 0;
-  /** Polls so far, failed ones included. */
   polls = 0;
   #errorsInARow = 0;
-  /** Polls in a row that did not say whether the service still tracks the shipment. */
+  /** Polls in a row without `isTracked`. */
   #emptyInARow = 0;
-  /** Identities of the events yielded so far; undefined before the first results, because most of many trackers have none. */
+  /** Undefined before the first results, because most of many trackers have none. */
   #seenEvents: Set<string> | undefined;
   #controller: AbortController | undefined;
 
-  /** @throws RequestValidationError for an impossible id, because the first poll would report it only after the interval */
+  /** Refuses an impossible id, because the first poll would report it only after the interval. */
   constructor(id: string) {
     // The schema that names the field is built for wrong ids only, because building it costs more than the check.
     if (!trackerIdentifier.safeParse(id).success)
@@ -89,12 +86,10 @@ export class PolledTracker implements HeapItem {
     this.id = id;
   }
 
-  /** Gives up the poll that is under way. */
   cancel(): void {
     this.#controller?.abort(new Error('The tracker is polled no more'));
   }
 
-  /** Builds the argument of an interval function. */
   buildContext(update?: PollUpdate): PollContext {
     return {
       id: this.id,
@@ -105,18 +100,19 @@ export class PolledTracker implements HeapItem {
     };
   }
 
-  /**
-   * Polls once.
-   *
-   * @returns undefined when the poll failed and another one may follow
-   * @throws the failure that ends the polling
-   */
+  /** Returns undefined when the poll failed and another one may follow; throws the failure that ends the polling. */
   async poll(requests: PollRequests, signal: AbortSignal) {
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.polls += 1;
     try {
-      const { tracking, notReady } = await this.#readResults(requests, controller.signal);
+      let notReady: ResultsNotReadyError | undefined;
+      const results = this.#call('trackers.results', requests, controller.signal);
+      const tracking = await results.catch((error: unknown) => {
+        if (!(error instanceof ResultsNotReadyError)) throw error;
+        notReady = error;
+        return undefined;
+      });
       let tracker = tracking?.tracker ?? undefined;
       this.#emptyInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#emptyInARow + 1;
       if (this.#emptyInARow === EMPTY_POLLS_PER_RECORD) {
@@ -135,18 +131,6 @@ export class PolledTracker implements HeapItem {
     } finally {
       unsubscribe();
       this.#controller = undefined;
-    }
-  }
-
-  async #readResults(
-    requests: PollRequests,
-    signal: AbortSignal,
-  ): Promise<{ tracking?: Tracking; notReady?: ResultsNotReadyError }> {
-    try {
-      return { tracking: await this.#call('trackers.results', requests, signal) };
-    } catch (error) {
-      if (error instanceof ResultsNotReadyError) return { notReady: error };
-      throw error;
     }
   }
 
@@ -172,7 +156,7 @@ export class PolledTracker implements HeapItem {
     }
   }
 
-  /** Picks the events not seen before; an event that vanishes and comes back is not new. */
+  /** An event that vanishes and comes back is not new. */
   #takeNewEvents(events: readonly TrackingEvent[] | undefined): TrackingEvent[] {
     // With `invalidResponse: 'keep'` the field may hold anything.
     if (!Array.isArray(events)) return [];
@@ -204,7 +188,6 @@ export class PolledTracker implements HeapItem {
     this.#warn('trackers.results', message, requests, { poll: this.polls, errorsInARow, reason });
   }
 
-  /** Logs a warning with the fields by which the log lines of a call are found. */
   #warn(
     endpoint: 'trackers.results' | 'trackers.get',
     message: string,
@@ -216,7 +199,7 @@ export class PolledTracker implements HeapItem {
   }
 }
 
-/** True when every later poll would fail in the same way. A 404 without a code comes from a gateway, not from the service. */
+/** A 404 without a code comes from a gateway, so later polls may succeed. */
 function isPermanent(error: unknown): boolean {
   const isUnknownTracker = error instanceof NotFoundError && error.code !== undefined;
   return isUnknownTracker || error instanceof RequestValidationError;

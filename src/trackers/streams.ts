@@ -2,15 +2,12 @@ import { onAbort } from '../common/abort.ts';
 import { refuseOption } from '../common/option-checks.ts';
 
 /**
- * A stream that is read like an async generator and can be left at any moment.
- *
- * `return()` of a plain async generator queues behind the wait that the generator is in. Here it aborts a signal first,
- * which ends that wait, so no timer and no request outlives the loop.
+ * A stream that can be left at any moment. `return()` of a plain async generator queues behind the wait that the generator is
+ * in. Here it aborts a signal first, which ends that wait, so no timer and no request outlives the loop.
  */
 export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined> {
   readonly #callerSignal: AbortSignal | undefined;
   readonly #controller = new AbortController();
-  /** Undefined before the first read. */
   #items: AsyncGenerator<T, void, undefined> | undefined;
   #unsubscribe = () => {};
   #wasLeft = false;
@@ -23,17 +20,11 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
   /** Produces the items, from the first read on; each of its waits must end when `signal` aborts. */
   protected abstract produce(signal: AbortSignal): AsyncGenerator<T, void, undefined>;
 
-  /** True once nothing more will come. */
   protected get hasEnded(): boolean {
     return this.#controller.signal.aborted;
   }
 
-  /**
-   * Reads the next item.
-   *
-   * @returns the item, as soon as there is one
-   * @throws the error that ended the stream early; the signal's own reason on abort
-   */
+  /** Throws the error that ended the stream early, or the signal's own reason on abort. */
   async next(): Promise<IteratorResult<T, undefined>> {
     if (this.#wasLeft) return { done: true, value: undefined };
     this.#items ??= this.#open();
@@ -56,7 +47,6 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
     return { done: true, value: undefined };
   }
 
-  /** Leaves the stream and rejects with `error`. */
   async throw(error: unknown): Promise<IteratorResult<T, undefined>> {
     await this.return();
     throw error;
@@ -66,7 +56,6 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
     return this;
   }
 
-  /** Leaves the stream; `await using` calls it. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return();
   }
@@ -93,7 +82,6 @@ export class SourceReader<T> {
       Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   }
 
-  /** @throws the error of the source; the signal's own reason on abort */
   async next(signal: AbortSignal): Promise<IteratorResult<T>> {
     signal.throwIfAborted();
     const item = this.#iterator.next();

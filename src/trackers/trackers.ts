@@ -22,17 +22,16 @@ import { type TrackerIds, TrackerPoll, TrackerPolls, waitUntilStopped } from './
 import { type PollManyOptions, type PollOptions, pollManyOptions } from './poll-options.ts';
 import type { PollUpdate } from './polled-tracker.ts';
 
-/** Addresses one tracker. */
 function buildInput(id: string, options: TrackerRequestOptions | undefined) {
   return { params: { trackerId: id }, query: { searchBy: options?.searchBy } };
 }
 
-/** Identifies a tracker of a list. One without an id, which `invalidResponse: 'keep'` allows, is identified by its content. */
+/** With `invalidResponse: 'keep'` a tracker may lack its id, so its content identifies it. */
 function identify(tracker: Tracker): string {
   return typeof tracker?.trackerId === 'string' ? tracker.trackerId : canonicalJson(tracker);
 }
 
-/** Trackers: one for each shipment the service follows. */
+/** Trackers, one for each shipment. Every method also throws what every call does; see `TrackingClient`. */
 export class TrackersResource {
   readonly #context: CallContext;
 
@@ -47,11 +46,9 @@ export class TrackersResource {
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the tracker; store its `trackerId`
-   * @throws RequestValidationError before anything is sent; ConflictError (`tracker_conflict`); ShippingDateOutdatedError;
-   * QuotaExceededError; and like every call (see `TrackingClient`)
+   * @throws RequestValidationError before anything is sent; ConflictError; ShippingDateOutdatedError; QuotaExceededError
    * @example
    * const tracker = await client.trackers.create({ trackingNumber: 'LA680658838NL', courierCode: 'fr-post' });
-   * tracker.trackerId; // store it
    */
   create(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracker> {
     return callEndpoint(this.#context, 'trackers.create', { body: input }, options);
@@ -60,10 +57,9 @@ export class TrackersResource {
   /**
    * Lists one page of your trackers.
    *
-   * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort` 1 oldest or -1 newest first; and
-   * the options of this call
+   * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort`; and the options of this call
    * @returns the page; `hasMore` tells whether there may be another one
-   * @throws RequestValidationError before anything is sent; and like every call (see `TrackingClient`)
+   * @throws RequestValidationError before anything is sent
    */
   list(query: TrackerListQuery & RequestOptions = {}): ApiPromise<TrackerPage> {
     const page = query.page ?? DEFAULT_PAGE;
@@ -79,12 +75,10 @@ export class TrackersResource {
   /**
    * Lists all trackers, page by page until a page is empty or adds nothing new. The next page is read when you get there.
    *
-   * @param query - `limit` trackers a page (1 to 500, default 500), `sort` (default 1, oldest first, so that trackers
-   * created meanwhile do not shift the pages); and the options of each call
+   * @param query - `limit` trackers a page (default 500), `sort` (default 1: new trackers do not shift the pages); and
+   * the options of each call
    * @returns the trackers, one by one
    * @throws like `list`, at the page that fails
-   * @example
-   * for await (const tracker of client.trackers.listAll()) console.log(tracker.trackerId);
    */
   listAll(
     query: Omit<TrackerListQuery, 'page'> & RequestOptions = {},
@@ -111,14 +105,13 @@ export class TrackersResource {
   }
 
   /**
-   * Creates 1 to 100 trackers in one request. Also resolves when some or all items failed: read `status` and each item's
-   * `itemStatus`. For any number of inputs use `createMany`.
+   * Creates 1 to 100 trackers in one request; `createMany` takes any number. Also resolves when some or all items failed.
    *
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
-   * @returns the outcome of each item
-   * @throws RequestValidationError before anything is sent; ApiError when the request as a whole failed with 401, 429 or
-   * 5xx; ConnectionError, TimeoutError and ResponseValidationError, after which the items may exist
+   * @returns `status`, and each item's `itemStatus`
+   * @throws RequestValidationError before anything is sent; ApiError when the whole request failed with 401, 429 or 5xx;
+   * ConnectionError, TimeoutError and ResponseValidationError, after which the items may exist
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
     return callEndpoint(this.#context, 'trackers.createBulk', { body: items }, options);
@@ -128,14 +121,13 @@ export class TrackersResource {
    * Creates any number of trackers, 100 a request, and yields one outcome for each input, in order. Inputs are read only
    * as fast as chunks are sent, and nothing is sent while you do not read.
    *
-   * @param inputs - creation requests; an array, a generator, a stream of rows
+   * @param inputs - an iterable or async iterable of creation requests
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
    * @returns the outcomes; also has `summary()`
    * @throws ConfigurationError at once; after the outcomes of all inputs read, the error of `inputs` or the signal's reason
    * @example
    * const run = client.trackers.createMany(rows);
    * for await (const { index, status, tracker, errors } of run) save(index, status, tracker?.trackerId, errors);
-   * run.summary(); // { total: 5000, created: 4990, existing: 7, error: 1, invalid: 2, unknown: 0 }
    */
   createMany(inputs: TrackerInputs, options: CreateManyOptions = {}): BulkCreation {
     return new BulkCreation(this.#context, inputs, options);
@@ -147,8 +139,7 @@ export class TrackersResource {
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the tracker and its results
-   * @throws RequestValidationError before anything is sent; ResultsNotReadyError when the courier can't be asked
-   * synchronously; ConflictError also when the courier codes overlap another tracker's; else like `create`
+   * @throws ResultsNotReadyError when the courier can't be asked synchronously; else like `create`
    */
   track(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracking> {
     return callEndpoint(this.#context, 'trackers.track', { body: input }, options);
@@ -160,7 +151,7 @@ export class TrackersResource {
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
    * @returns the tracker
-   * @throws RequestValidationError for an id that can't be one; NotFoundError; and like every call (see `TrackingClient`)
+   * @throws RequestValidationError for an id that can't be one; NotFoundError
    * @example
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
@@ -178,12 +169,8 @@ export class TrackersResource {
    * @throws InvalidRequestError (`tracker_not_updatable`); RequestValidationError for a wrong `patch`; else like `get`
    */
   update(id: string, patch: TrackerUpdate, options?: TrackerRequestOptions): ApiPromise<Tracker> {
-    return callEndpoint(
-      this.#context,
-      'trackers.update',
-      { ...buildInput(id, options), body: patch },
-      options,
-    );
+    const input = { ...buildInput(id, options), body: patch };
+    return callEndpoint(this.#context, 'trackers.update', input, options);
   }
 
   /**
@@ -192,7 +179,7 @@ export class TrackersResource {
    * @param trackingNumber - 5 to 50 characters from `A-Z a-z 0-9 - _ / .`
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the results of each tracker
-   * @throws RequestValidationError before anything is sent; ResultsNotReadyError; and like every call (see `TrackingClient`)
+   * @throws RequestValidationError before anything is sent; ResultsNotReadyError
    */
   resultsByTrackingNumber(trackingNumber: string, options?: RequestOptions): ApiPromise<Tracking[]> {
     const input = { params: { trackingNumber } };
@@ -219,19 +206,17 @@ export class TrackersResource {
    * @param options - `intervalMs` and when to end; see each option
    * @returns the updates
    * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError, and TrackingError
-   * after `maxConsecutiveErrors` failed polls, with the last failure as its cause
+   * after `maxConsecutiveErrors` failed polls
    * @example
-   * for await (const { newEvents } of client.trackers.poll(trackerId, { intervalMs: 600_000 })) {
-   *   for (const event of newEvents) console.log(event.occurrenceDatetime, event.status);
-   * }
+   * for await (const { newEvents } of client.trackers.poll(trackerId)) console.log(newEvents);
    */
   poll(id: string, options: PollOptions = {}): AsyncGenerator<PollUpdate, void, undefined> {
     return new TrackerPoll(this.#context, id, options, captureCallSite(this.poll));
   }
 
   /**
-   * Polls any number of trackers as one stream; see `poll`. A tracker that fails yields `{ id, error }`, and the others
-   * go on. `add` and `delete` change which trackers are polled; the stream ends when none is left.
+   * Polls any number of trackers as one stream; `add` and `delete` change which. A tracker that fails yields
+   * `{ id, error }`, and the others go on. The stream ends when none is left.
    *
    * @param ids - an iterable or async iterable of ids, read as far as they can be polled
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
@@ -254,8 +239,6 @@ export class TrackersResource {
    * @returns the last results
    * @throws ResultsNotReadyError with the `tracker` when tracking has stopped without results; TimeoutError when
    * `maxDurationMs` runs out first; else like `poll`
-   * @example
-   * const { shipment } = await client.trackers.waitUntilStopped(trackerId, { maxDurationMs: 86_400_000 });
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
     return waitUntilStopped(this.#context, id, options, captureCallSite(this.waitUntilStopped));
@@ -300,10 +283,7 @@ export class CouriersResource {
    *
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns all couriers
-   * @throws ApiError; and like every call (see `TrackingClient`)
-   * @example
-   * const couriers = await client.couriers.list();
-   * couriers.find((courier) => courier.courierCode === 'us-post')?.courierName; // 'USPS'
+   * @throws ApiError
    */
   list(options?: RequestOptions): ApiPromise<Courier[]> {
     return callEndpoint(this.#context, 'couriers.list', {}, options);
@@ -326,10 +306,7 @@ export class TrackingResource {
    * @param input - the tracking number and hints about courier and destination
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the shipments found; numbers are not unique
-   * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription;
-   * QuotaExceededError; and like every call (see `TrackingClient`)
-   * @example
-   * const [found] = await client.tracking.search({ trackingNumber: '9400115901047177598206' });
+   * @throws RequestValidationError before anything is sent; NoActiveSubscriptionError without a per-call subscription
    */
   search(input: TrackingSearchInput, options?: RequestOptions): ApiPromise<PerCallTracking[]> {
     return callEndpoint(this.#context, 'tracking.search', { body: input }, options);
