@@ -8,6 +8,16 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Interfaces that callers fill in, though their names do not end with `Options`. */
 const MORE_OPTIONS = ['RawRequest'];
 const FUNCTION = 'function';
+/** The pages that say what the options of an entry point are for. */
+const EXPLAINED_IN: Readonly<Record<string, readonly string[]>> = {
+  index: ['limits-and-retries.md'],
+  webhooks: ['webhooks.md'],
+  redis: ['limits-and-retries.md', 'webhooks.md'],
+  postgres: ['webhooks.md'],
+  opentelemetry: ['observability.md'],
+  testing: ['testing.md'],
+  'testing/msw': ['testing.md'],
+};
 const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'RateLimitOptions', 'RequestOptions'];
 
 const program = ts.createProgram(
@@ -68,8 +78,8 @@ export function optionTables(): string {
       return [declaration];
     });
     const heading = `### ${code(entry === 'index' ? 'tracking-client' : `tracking-client/${entry}`)}`;
-    // Options of tests have telling names, and docs/testing.md tells what they are for.
-    return types.length === 0 ? [] : [heading, optionTable(types, !entry.startsWith('testing'))];
+    const pages = (EXPLAINED_IN[entry] ?? []).map((name) => `[${name}](${name})`).join(' and ');
+    return types.length === 0 ? [] : [heading, `Explained in ${pages}.`, optionTable(types)];
   });
   return parts.join('\n\n');
 }
@@ -79,54 +89,36 @@ export function optionTables(): string {
  *
  * @throws Error naming the option whose comment does not say what happens without it
  */
-export function optionTable(types: readonly ts.InterfaceDeclaration[], hasWords = true): string {
+export function optionTable(types: readonly ts.InterfaceDeclaration[]): string {
   const rows = types.flatMap((type) => {
     const parents = (type.heritageClauses ?? []).flatMap(({ types }) => types.map(inheritedText));
-    // The name says whose options these are.
-    const purpose = sentencesOf(commentOf(type))
-      .slice(0, 1)
-      .filter((text) => !/^Options of `[^`]+`/.test(text));
-    const words = hasWords ? [...purpose, ...parents] : parents;
-    return [[`**${code(type.name.text)}**`, '', words.join(' ')], ...optionRows(type)];
+    const more = parents.length === 0 ? '' : `, with those of ${parents.join(' and ')}`;
+    return [[`**${code(type.name.text)}**${more}`, ''], ...optionRows(type)];
   });
-  const head = ['Option', 'Default', 'What it does'];
-  return hasWords
-    ? markdownTable(head, rows)
-    : markdownTable(
-        head.slice(0, 2),
-        rows.map((row) => row.slice(0, 2)),
-      );
+  return markdownTable(['Option', 'Default'], rows);
 }
 
-/** The options of a type: name and type, default, and words. */
+/** The options of a type: name and type, and default. */
 function optionRows(type: ts.InterfaceDeclaration): string[][] {
   return type.members.filter(ts.isPropertySignature).map((member) => {
     const [name, typeName] = [member.name.getText(), typeText(member.type)];
-    const { summary, defaultText } = readComment(commentOf(member));
+    const defaultText = readDefault(commentOf(member));
     const isRequired = member.questionToken === undefined;
     // A callback that is not given is not called; that goes without saying.
     if (!isRequired && typeName !== FUNCTION && defaultText === undefined)
       throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to tell the default, got none`);
     const field = `${name}${isRequired ? '' : '?'}: ${typeName}`;
-    return [code(field), isRequired ? '' : (defaultText ?? 'none'), summary];
+    return [code(field), isRequired ? 'required' : (defaultText ?? 'none')];
   });
 }
 
-/** A comment's first sentence up to its semicolon, and its default; an editor shows the rest. */
-function readComment(comment: string): { summary: string; defaultText: string | undefined } {
-  const [first = '', ...others] = sentencesOf(comment);
-  const told = others.find((sentence) => /\bdefault\b/i.test(sentence));
-  // A long sentence says the most before its semicolon or colon, or else before a comma; what is code stays whole.
-  const [clause = ''] = /^(?:`[^`]*`|[^`;:])*/.exec(first) ?? [];
-  const short = /^(?:`[^`]*`|[^`(]){25,}?(?=, (?!or |an? )| \(|$)/.exec(clause);
-  const summary = clause.length > 50 && short !== null ? short[0] : clause;
-  return {
-    summary: summary.replace(/([^.])$/, '$1.'),
-    defaultText: told
-      ?.replace(/^Default:? (.*?)\.?$/, '$1')
-      .replace(/(?:[,:]|;(?= \D)) .*/, '')
-      .replace('the environment variable ', ''),
-  };
+/** The sentence of a comment that tells the default, up to its reason; an editor shows the whole comment. */
+function readDefault(comment: string): string | undefined {
+  return sentencesOf(comment)
+    .find((sentence) => /\bdefault\b/i.test(sentence))
+    ?.replace(/^Default:? (.*?)\.?$/, '$1')
+    .replace(/(?:[,:]|;(?= \D)) .*/, '')
+    .replace('the environment variable ', '');
 }
 
 /** The sentences of a comment; `e.g.` ends none. */
@@ -156,7 +148,7 @@ function typeText(node: ts.TypeNode | undefined): string {
 
 function inheritedText({ expression, typeArguments }: ts.ExpressionWithTypeArguments): string {
   const [from, without] = typeArguments ?? [];
-  if (expression.getText() !== 'Omit') return `Also those of ${code(expression.getText())}.`;
+  if (expression.getText() !== 'Omit') return code(expression.getText());
   const names = [...(without?.getText() ?? '').matchAll(/'(\w+)'/g)].map(([, name = '']) => code(name));
-  return `Also those of ${code(from?.getText() ?? '')}, except ${names.join(', ')}.`;
+  return `${code(from?.getText() ?? '')} except ${names.join(', ')}`;
 }
