@@ -1,19 +1,17 @@
 // Every block of TypeScript in README.md and docs/: type-checked, and run as it stands.
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import type { createClient } from 'redis';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { matchesPattern, type Snippet, snippets } from '../readme/support/documents.ts';
 import { recipeFiles } from '../readme/support/recipes.ts';
 import { runProgram } from '../readme/support/stage.ts';
 import { complaintsAbout } from '../readme/support/type-check.ts';
-import { describeWithPostgres, describeWithRedis } from './services.ts';
+import { describeWithRedis } from './services.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const all = snippets();
@@ -44,7 +42,7 @@ async function check(snippet: Snippet, environment?: Readonly<Record<string, str
 }
 
 describe('a program of the documents', () => {
-  const unaided = programs.filter(({ staged }) => !/redis|postgres/.test(staged));
+  const unaided = programs.filter(({ staged }) => !staged.includes('redis'));
 
   it.each(unaided)('$place → prints what it says', async (snippet) => {
     await check(snippet);
@@ -75,32 +73,6 @@ await describeWithRedis('a program of the documents with Redis', (url) => {
         const keys = await admin.keys('tracking-client:*');
         if (keys.length > 0) await admin.del(...keys);
         admin.disconnect();
-      }
-    },
-  );
-});
-
-await describeWithPostgres('a program of the documents with PostgreSQL', (url) => {
-  it.each(programs.filter(({ staged }) => staged.includes('postgres')))(
-    '$place → prints what it says',
-    async (snippet) => {
-      const schema = `readme_${randomUUID().replaceAll('-', '')}`;
-      const admin = new pg.Client({ connectionString: url });
-      await admin.connect();
-      await admin.query(`CREATE SCHEMA ${schema}`);
-      await admin.query(`CREATE TABLE ${schema}.parcel_events (tracker_id text, status text)`);
-      const own = new URL(url);
-      own.searchParams.set('options', `-c search_path=${schema}`);
-      const connect = vi.spyOn(pg.Pool.prototype, 'connect');
-      const pools = connect.mock.contexts;
-      try {
-        await check(snippet, { DATABASE_URL: own.href });
-        const { rows } = await admin.query(`SELECT status FROM ${schema}.parcel_events ORDER BY status`);
-        expect(rows).toEqual([{ status: 'Delivered' }, { status: 'In transit' }]);
-      } finally {
-        for (const pool of new Set(pools)) if (pool instanceof pg.Pool) await pool.end();
-        await admin.query(`DROP SCHEMA ${schema} CASCADE`);
-        await admin.end();
       }
     },
   );
