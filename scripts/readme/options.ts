@@ -40,29 +40,13 @@ export function exportsOf(path: string): Map<string, ts.Symbol> {
 
 /** Every endpoint, from the table that the client itself derives from. */
 export function endpointTable(): string {
-  const head = ['Method', 'Endpoint', 'Per second', 'Timeout', 'Retries', 'Resolves to', 'What it does'];
+  const head = ['Method', 'Endpoint', 'Per second', 'Timeout', 'Retries', 'What it does'];
   const rows = ENDPOINT_NAMES.map((name) => {
     const { method, path, limitPerSecond, timeoutClass, retryClass, summary } = endpoints[name];
-    const facts = [`${limitPerSecond}`, timeoutClass, retryClass, code(resultOf(name)), summary];
+    const facts = [`${limitPerSecond}`, timeoutClass, retryClass, summary];
     return [code(name), code(`${method} ${path}`), ...facts];
   });
   return markdownTable(head, rows);
-}
-
-/** What the client's method of an endpoint resolves to. */
-function resultOf(endpoint: string): string {
-  const client = exportsOf(ENTRY_POINTS.index).get('TrackingClient');
-  let type = client && checker.getDeclaredTypeOfSymbol(client);
-  let declaration: ts.Declaration | undefined;
-  for (const property of endpoint.split('.')) {
-    const symbol = type?.getProperty(property);
-    type = symbol && checker.getTypeOfSymbol(symbol);
-    declaration = symbol?.valueDeclaration;
-  }
-  const returned = declaration && ts.isMethodDeclaration(declaration) && declaration.type?.getText();
-  const [, result] = /^ApiPromise<(.+)>$/.exec(returned || '') ?? [];
-  if (result === undefined) throw new Error(`Expected \`${endpoint}\` to return an ApiPromise`);
-  return result;
 }
 
 /** One table of options for each entry point; what two entry points export is shown once. */
