@@ -27,11 +27,6 @@ const storeOptions = z.strictObject({
   commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
 } satisfies OptionShape<PostgresDedupeStoreOptions>);
 
-interface CommitRequest {
-  readonly key: string;
-  readonly retainMs: number;
-}
-
 interface ClaimRequest {
   readonly key: string;
   readonly token: string;
@@ -41,9 +36,8 @@ interface ClaimRequest {
 /**
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
  *
- * Calls that are made while a statement is under way share the next one. A statement locks rows in the order of their keys, so
- * receivers cannot deadlock. Create the table with `createTable()`, or with `inboxTableSql()` in a migration of your own, and
- * call `purge()` now and then. Methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
+ * Create the table with `createTable()`, or with `inboxTableSql()` in a migration of your own, and call `purge()` now and then. Its
+ * methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
  *
  * @example
  * const store = new PostgresDedupeStore({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
@@ -55,7 +49,7 @@ export class PostgresDedupeStore implements DedupeStore {
   readonly #table: InboxTable;
   readonly #commandTimeoutMs: number;
   readonly #claim: (requests: readonly ClaimRequest[]) => Promise<readonly Claim[]>;
-  readonly #commit: (requests: readonly CommitRequest[]) => Promise<readonly undefined[]>;
+  readonly #commit: (requests: readonly [key: string, retainMs: number][]) => Promise<readonly undefined[]>;
 
   /**
    * @param options - see `PostgresDedupeStoreOptions`
@@ -70,11 +64,7 @@ export class PostgresDedupeStore implements DedupeStore {
     this.#commit = batched((requests) => this.#limit(() => this.#sendCommits(requests)));
   }
 
-  /**
-   * Creates the table unless it exists; safe to call from several processes at once.
-   *
-   * @throws the errors of the pool
-   */
+  /** Creates the table unless it exists; safe to call from several processes at once. */
   async createTable(): Promise<void> {
     await this.#table.create(this.#pool);
   }
@@ -82,9 +72,8 @@ export class PostgresDedupeStore implements DedupeStore {
   /**
    * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
    *
-   * @param options - see `PurgeOptions`
+   * @param options - `batchSize`: how many rows one statement deletes, at least 1. Default: 10,000
    * @returns how many events were deleted
-   * @throws ConfigurationError when an option makes no sense; the errors of the pool
    */
   async purge(options: PurgeOptions = {}): Promise<number> {
     return this.#table.purge(this.#pool, options);
@@ -98,7 +87,7 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   async commit(keys: readonly string[], { retainMs }: { readonly retainMs: number }): Promise<void> {
-    await this.#commit(keys.map((key) => ({ key, retainMs })));
+    await this.#commit(keys.map((key) => [key, retainMs]));
   }
 
   async release(keys: readonly string[], { token }: { readonly token: string }): Promise<void> {
@@ -123,8 +112,8 @@ export class PostgresDedupeStore implements DedupeStore {
     });
   }
 
-  async #sendCommits(requests: readonly CommitRequest[]): Promise<readonly undefined[]> {
-    const retainMsByKey = new Map(requests.map(({ key, retainMs }) => [key, retainMs]));
+  async #sendCommits(requests: readonly [key: string, retainMs: number][]): Promise<readonly undefined[]> {
+    const retainMsByKey = new Map(requests);
     await this.#table.run(this.#pool, 'commit', [...retainMsByKey.keys()], [...retainMsByKey.values()]);
     return [];
   }

@@ -12,7 +12,7 @@ export interface Queryable {
    * @param text - SQL whose values are numbered `$1`, `$2`, …
    * @param values - the values
    * @returns the rows, each an object by column name
-   * @throws the database's own error, with the SQLSTATE as `code`
+   * @throws an error with the SQLSTATE as `code`
    */
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
@@ -22,26 +22,24 @@ export const queryableOption = option<Queryable>('anything with a method `query(
 );
 
 const DEFAULT_TABLE = 'tracking_inbox';
-/** PostgreSQL cuts off what is longer. */
+/** PostgreSQL cuts off longer names. */
 const MAX_NAME_LENGTH = 63;
 /** Any constant that no other program is likely to lock. */
 const MIGRATION_LOCK = 7_275_824_301;
-/** SQLSTATE. */
 const UNDEFINED_TABLE = '42P01';
 
 /**
- * The statements that create the table of handled events, for your own migrations.
+ * Builds the statement that creates the table of handled events, for your own migrations.
  *
- * @param table - name of the table, with its schema if it has one. Default: `tracking_inbox`
+ * @param table - its name, with its schema if it has one. Default: `tracking_inbox`
  * @returns SQL that does nothing where the table exists
- * @throws ConfigurationError when that is not a plain name
+ * @throws ConfigurationError when the name is not a plain one
  * @example
  * console.log(inboxTableSql('webhooks.inbox'));
  * // CREATE TABLE IF NOT EXISTS "webhooks"."inbox" ( … ) WITH (fillfactor = 80);
  */
 export function inboxTableSql(table: string = DEFAULT_TABLE): string {
-  // A key is claimed, then committed. With no index but that of the keys, and room on the page, the second write touches no
-  // index; a purge pays for it, which has to read the whole table.
+  // With no index but that of the keys, and room on the page, a commit touches no index; a purge has to read the whole table.
   return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
   key text COLLATE "C" PRIMARY KEY,
   state text NOT NULL CHECK (state IN ('leased', 'failed', 'done')),
@@ -62,23 +60,21 @@ const purgeOptions = z.strictObject({
   batchSize: countOption(1).default(10_000),
 } satisfies OptionShape<PurgeOptions>);
 
-/** A row as PostgreSQL names its columns. */
 type Row = Readonly<Record<string, unknown>>;
 
-/** A table of handled events. Its methods run their statements on the client that they are given, and reject with its errors. */
+/** A table of handled events. */
 export class InboxTable {
   readonly #name: string;
   readonly #quotedName: string;
   readonly #statements: Statements;
 
-  /** @throws ConfigurationError when `name` is not a plain name */
   constructor(name: string = DEFAULT_TABLE) {
     this.#name = name;
     this.#quotedName = quoteTable(name);
     this.#statements = buildStatements(this.#quotedName);
   }
 
-  /** Creates the table unless it exists. The lock is needed because `IF NOT EXISTS` fails when several processes create it at once. */
+  /** Takes a lock, because `IF NOT EXISTS` fails when several processes create the table at once. */
   async create(client: Queryable): Promise<void> {
     await client.query(`DO $migration$ BEGIN
 PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
@@ -86,7 +82,7 @@ ${inboxTableSql(this.#name)}
 END $migration$`);
   }
 
-  /** Deletes rows whose retention has ended. It skips locked rows, so that no receiver waits for it. */
+  /** Skips locked rows, so that no receiver waits for it. */
   async purge(client: Queryable, options: PurgeOptions = {}): Promise<number> {
     const { batchSize } = checkOptions(purgeOptions, options);
     let purged = 0;
@@ -106,13 +102,7 @@ END $migration$`);
     return purged;
   }
 
-  /**
-   * Runs `claim` or `markDone`, and looks at the keys that it did not get.
-   *
-   * @param keys - distinct keys
-   * @param values - the parameters of the statement beside the keys
-   * @returns the claims by key; a key without one counts as `BUSY`, because its row went away between the two statements
-   */
+  /** Looks at the keys that the statement did not get. A key without a claim counts as `BUSY`: its row went away in between. */
   async claim(
     client: Queryable,
     statement: 'claim' | 'markDone',
@@ -127,7 +117,6 @@ END $migration$`);
     return new Map([...claims, ...(await this.look(client, refused))]);
   }
 
-  /** Reads whether keys are done or busy; a key without a row has no claim. */
   async look(client: Queryable, keys: readonly string[]): Promise<Map<string, Claim>> {
     const claims = new Map<string, Claim>();
     for (const [key, row] of await this.run(client, 'look', keys)) {
@@ -138,7 +127,6 @@ END $migration$`);
     return claims;
   }
 
-  /** Runs a statement on distinct keys and returns its rows, each with its key. */
   async run(
     client: Queryable,
     statement: keyof Statements,
@@ -168,7 +156,6 @@ END $migration$`);
 /** A key that another receiver holds for an unknown time. */
 export const BUSY: Claim = { status: 'busy', retryAfterMs: 1_000 };
 
-/** Reads the SQLSTATE of an error; undefined if it does not come from a database. */
 export function getSqlState(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
@@ -178,11 +165,6 @@ function toStoredKey(key: string): string {
   return storableKey(key, /^[\x20-\x7e]{0,255}$/);
 }
 
-/**
- * Quotes a table's name.
- *
- * @throws ConfigurationError when it holds more than letters, digits and underscores, with at most one schema before it
- */
 function quoteTable(table: string): string {
   const parts = typeof table === 'string' ? table.split('.') : [];
   const isPlain = (part: string) => /^[a-z_][a-z0-9_]*$/i.test(part) && part.length <= MAX_NAME_LENGTH;
@@ -198,26 +180,8 @@ function quoteTable(table: string): string {
 // Every statement that locks several rows locks them in the order of their keys. Two receivers that lock the same rows in
 // different orders would wait for each other, and PostgreSQL would fail one of them. All times are of the server's clock.
 
-/** The statements on one table. `$1` are the keys; `markDone`, `unmarkDone` and `countFailure` are those of the transactional inbox. */
-interface Statements {
-  /** For each key: `$2` its token, `$3` its lease in ms. `$4` ms after which an unfinished key is forgotten. */
-  readonly claim: string;
-  readonly look: string;
-  /** For each key: `$2` ms to remember it. */
-  readonly commit: string;
-  /** `$2` token. */
-  readonly release: string;
-  /** Takes effect with its transaction. `$2` ms to remember the keys, `$3` `lock_timeout` of this statement, `$4` token. */
-  readonly markDone: string;
-  /** Reverts `markDone` where the token is still `$2`. */
-  readonly unmarkDone: string;
-  /** `$2` ms after which the failure is forgotten, `$3` `lock_timeout`. */
-  readonly countFailure: string;
-}
-
 const FORGOTTEN = 'inbox.expires_at <= clock_timestamp()';
 
-/** True for a row that nobody holds and that is not done. */
 const FREE = `CASE inbox.state
   WHEN 'failed' THEN true
   WHEN 'leased' THEN inbox.lease_until <= clock_timestamp()
@@ -225,7 +189,10 @@ const FREE = `CASE inbox.state
 
 const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`;
 
-function buildStatements(name: string): Statements {
+type Statements = ReturnType<typeof buildStatements>;
+
+/** `$1` are the keys; `markDone`, `unmarkDone` and `countFailure` are those of the transactional inbox. */
+function buildStatements(name: string) {
   const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
   const inOrder = 'ORDER BY wanted.key COLLATE "C"';
   // Leave done rows out, because `ON CONFLICT` would lock them and make receivers wait for each other.
@@ -233,6 +200,7 @@ function buildStatements(name: string): Statements {
   SELECT FROM ${name} AS known WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
 )`;
   return {
+    // For each key: `$2` its token, `$3` its lease in ms. `$4` ms after which an unfinished key is forgotten.
     claim: `INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
 SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
 FROM unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms) ${unlessDone} ${inOrder}
@@ -247,19 +215,21 @@ RETURNING key, attempts`,
   ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms
 FROM ${name} WHERE key = ANY ($1::text[])`,
 
+    // For each key: `$2` ms to remember it.
     commit: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'done', 1, ${endAfter('wanted.retain_ms')}
 FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
   state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at`,
 
+    // `$2` token.
     release: `UPDATE ${name} SET state = 'failed', token = NULL, lease_until = NULL
 WHERE key IN (
   SELECT key FROM ${name} WHERE key = ANY ($1::text[]) AND state = 'leased' AND token = $2::text
   ORDER BY key COLLATE "C" FOR UPDATE
 )`,
 
-    // Put the application's own `lock_timeout` back once all rows are locked.
+    // `$2` ms to remember the keys, `$3` `lock_timeout`, `$4` token. Puts the application's own `lock_timeout` back in the end.
     markDone: `WITH setting AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
 ), marked AS (
@@ -274,9 +244,11 @@ WHERE key IN (
 SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), true)
 FROM (SELECT key, attempts FROM marked ORDER BY key) AS all_marked`,
 
+    // `$2` token.
     unmarkDone: `UPDATE ${name} SET state = 'failed', token = NULL, attempts = attempts - 1
 WHERE key = ANY ($1::text[]) AND state = 'done' AND token = $2::text`,
 
+    // `$2` ms after which the failure is forgotten, `$3` `lock_timeout`.
     countFailure: `WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', $3::text, true))
 INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'failed', 1, ${endAfter('$2')} FROM setting, unnest($1::text[]) AS wanted (key) ${inOrder}

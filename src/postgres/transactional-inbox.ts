@@ -8,15 +8,13 @@ import {
   timeoutOption,
 } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
-import type { Logger } from '../observability/logger.ts';
-import type { WebhookEvent } from '../schemas/webhook.ts';
 import { DEFAULT_COMMAND_TIMEOUT_MS, OUTLASTS_SENDER_MS } from '../webhooks/dedupe-store.ts';
 import { isStoreDown, processWebhook } from '../webhooks/inbox.ts';
 import {
   buildCommonOptions,
-  type DeadLetterContext,
+  type DeadLetterCallback,
   type EventCallback,
-  type InboxErrorContext,
+  type InboxOptions,
   type InboxSettings,
   type ProcessOptions,
   resolveCommonOptions,
@@ -42,37 +40,31 @@ import { BUSY, getSqlState, InboxTable, type PurgeOptions, type Queryable } from
 
 /** A connection lent by a pool. A text without values may hold several statements, as `pg` allows. */
 export interface PooledConnection extends Queryable {
-  /** Gives it back; `true` closes it instead. */
   release(destroy?: boolean): void;
-  /** Listens for a connection that breaks while it is lent. */
   on?(event: 'error', listener: (error: Error) => void): unknown;
-  /** Takes the listener back. */
   off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** Lends connections: a `Pool` of `pg`, or one shaped like it. */
 export interface ConnectionPool extends Queryable {
-  /** Lends a connection. */
   connect(): Promise<PooledConnection>;
 }
 
 /** Runs a function in a transaction: a PGlite database, or your own adapter of another driver. */
 export interface TransactionRunner extends Queryable {
   /**
-   * Commits once the work resolves; rolls back when it rejects.
+   * Commits once the work resolves, and rolls back when it rejects.
    *
-   * @param work - what to do in the transaction
-   * @returns what the work resolved to
-   * @throws what the work rejected with
+   * @param work - runs in the transaction
+   * @returns the result of the work
    */
   transaction<Result>(work: (transaction: Queryable) => Promise<Result>): Promise<Result>;
 }
 
-/** Where transactions come from. */
+/** A `Pool` of `pg` or one shaped like it, or a runner of transactions. */
 export type TransactionSource = ConnectionPool | TransactionRunner;
 
-/** The type with which a source runs statements in a transaction: a `PoolClient` of `pg`, a `Transaction` of PGlite. */
-export type TransactionOf<Source extends TransactionSource> = Source extends {
+/** A `PoolClient` of `pg`, or a `Transaction` of PGlite. */
+type TransactionOf<Source extends TransactionSource> = Source extends {
   // The pool of `pg` can also call back; of several signatures TypeScript would look at the last one only.
   connect: { (): Promise<infer Connection>; (...rest: never[]): unknown };
 }
@@ -90,61 +82,42 @@ export interface TransactionContext<Source extends TransactionSource> {
 }
 
 /** Options of {@link TransactionalInbox}. */
-export interface TransactionalInboxOptions<Source extends TransactionSource> {
+export interface TransactionalInboxOptions<Source extends TransactionSource>
+  extends Omit<InboxOptions, 'leaseMs' | 'callbackTimeoutMs' | 'onDeadLetter'> {
   /** A `Pool` of `pg`, a PGlite database, or anything with `query` and `transaction`. It stays yours to close. */
   readonly pool: Source;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
-  /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
-  readonly retainMs?: number | undefined;
-  /** When a callback counts as failed though it still runs, in milliseconds; its `signal` aborts. Default: 60,000. */
+  /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 60,000. */
   readonly callbackTimeoutMs?: number | undefined;
   /** How long each statement of the inbox may take, in milliseconds; those of callbacks are exempt. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
-  /** After how many failed tries an event goes to `onDeadLetter`; needs that option. Default: 10 with it, without limit otherwise. */
-  readonly maxAttempts?: number | undefined;
   /** Takes an event that keeps failing, in the transaction that marks it done. When it rejects, a redelivery tries again. Default: none. */
-  readonly onDeadLetter?:
-    | ((event: WebhookEvent | undefined, context: DeadLetterContext & TransactionContext<Source>) => unknown)
-    | undefined;
-  /**
-   * Told of every error that does not reach you otherwise, of each rejected item of a webhook, and once of each field that is not
-   * what it should be. Default: writes to `logger`.
-   */
-  readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
-  /** Where lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
-  readonly logger?: Logger | undefined;
+  readonly onDeadLetter?: DeadLetterCallback<TransactionContext<Source>> | undefined;
 }
 
-/**
- * SQLSTATEs of a wait for another receiver that was given up: `lock_not_available` by `lock_timeout`, `query_canceled` by a
- * `statement_timeout` of the application that is shorter, `deadlock_detected`.
- */
+/** `lock_not_available`, `query_canceled` by a shorter `statement_timeout` of the application, `deadlock_detected`. */
 const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
 /** Counting a failure must not delay the response when another receiver has taken the event over. */
 const COUNT_LOCK_TIMEOUT = '1000ms';
 
-/** The error of a callback; any value can be thrown. */
+/** An object, because a callback may throw `undefined`. */
 interface Failure {
   readonly error: unknown;
 }
 
 interface Limits {
-  /** When to stop waiting for other receivers, on the clock of `performance.now`. */
+  /** Ends the wait for other receivers, on the clock of `performance.now`. */
   readonly giveUpAt: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * An inbox whose events take effect exactly once, crashes included: a row that says "handled" and the callback's own writes
- * are committed in one transaction. All new events of a webhook share one transaction. When that fails, each call of a callback is
- * repeated in a transaction of its own, also where it had succeeded before: its first writes were rolled back.
+ * An inbox whose events take effect exactly once, crashes included: one transaction marks the new events of a webhook as handled
+ * and holds the callbacks' writes. When it fails, each callback is repeated in a transaction of its own, also where it had succeeded.
  *
- * Only what is written through `transaction` happens once: a mail that a callback sends may be sent again. A receiver that finds
- * an event in the hands of another waits for that transaction to end. A try that ends with its process is not counted.
- *
- * A table of `PostgresDedupeStore` can be taken over by it, and the other way round. Do not let both receive into one table at the same
- * time: a claim of the store would wait for a transaction here to end.
+ * Only what is written through `transaction` happens once: a mail that a callback sends may be sent again. An attempt that ends with
+ * its process is not counted. The table may be that of a `PostgresDedupeStore`, but not while the store receives into it.
  *
  * @example
  * const inbox = new TransactionalInbox({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
@@ -186,11 +159,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     this.#settings = resolveCommonOptions(common);
   }
 
-  /**
-   * Creates the table unless it exists; safe to call from several processes at once.
-   *
-   * @throws the errors of the pool
-   */
+  /** Creates the table unless it exists; safe to call from several processes at once. */
   async createTable(): Promise<void> {
     await this.#table.create(this.#pool);
   }
@@ -198,23 +167,13 @@ export class TransactionalInbox<Source extends TransactionSource>
   /**
    * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
    *
-   * @param options - see `PurgeOptions`
+   * @param options - `batchSize`: how many rows one statement deletes, at least 1. Default: 10,000
    * @returns how many events were deleted
-   * @throws ConfigurationError when an option makes no sense; the errors of the pool
    */
   async purge(options: PurgeOptions = {}): Promise<number> {
     return this.#table.purge(this.#pool, options);
   }
 
-  /**
-   * Handles what is new in a webhook body, oldest first, and reports on all of it.
-   *
-   * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
-   * @param callbacks - a function for every new event, or `WebhookCallbacks`
-   * @param options - see `ProcessOptions`
-   * @returns what became of it; only the outcomes `done` and `rejected` leave nothing to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
-   */
   async process(
     payload: unknown,
     callbacks: EventCallback<TransactionContext<Source>> | WebhookCallbacks<TransactionContext<Source>>,
@@ -249,7 +208,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     }
   }
 
-  /** Handles all jobs in one transaction; false when each of them needs one of its own. */
+  /** Resolves to false when each job needs a transaction of its own. */
   async #handleTogether(jobs: readonly Job<TransactionContext<Source>>[], limits: Limits): Promise<boolean> {
     const items = getItems(jobs).filter(isOpen);
     const failure = await this.#transact(jobs, limits);
@@ -352,8 +311,7 @@ export class TransactionalInbox<Source extends TransactionSource>
         return undefined;
       }
       // A callback that sent a COMMIT of its own has kept the marks of events that nobody has handled.
-      const unfinished = items.filter(isClaimed);
-      await this.#runOrReport('unmarkDone', unfinished, token);
+      await this.#runOrReport('unmarkDone', items.filter(isClaimed), token);
       setState(
         items.filter(({ state }) => state !== 'busy' && state !== 'duplicate'),
         'open',
@@ -392,26 +350,22 @@ function isOfCallback(error: unknown): boolean {
   return error instanceof TransactionEndedError || /^23/.test(String(getSqlState(error)));
 }
 
-/** Runs in a transaction. It calls `discard` if a callback may still use the connection afterwards, so that it is not lent again. */
-export type TransactionWork<Result> = (transaction: Queryable, discard: () => void) => Promise<Result>;
-
 /**
- * The name of a savepoint around the whole work. Releasing it fails if the work has ended the transaction, by a `ROLLBACK` or by
- * a failed statement whose error was caught; a `COMMIT` alone would then keep nothing and report no error.
+ * Releasing this savepoint fails if the work has ended the transaction, by a `ROLLBACK` or by a failed statement whose error was
+ * caught. A `COMMIT` alone would then keep nothing and report no error.
  */
 const SAVEPOINT = 'tracking_webhook';
 /** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
 const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);
 
 /**
- * Runs work in a transaction: commits when it resolves, rolls back when it rejects or has ended the transaction itself.
- *
- * @param commandTimeoutMs - how long each statement of ours may take, the wait for a connection included
+ * Commits when the work resolves, and rolls back when it rejects or has ended the transaction itself. It calls `discard` if a
+ * callback may still use the connection afterwards, so that it is not lent again.
  */
 export async function inTransaction<Result>(
   source: TransactionSource,
   commandTimeoutMs: number,
-  work: TransactionWork<Result>,
+  work: (transaction: Queryable, discard: () => void) => Promise<Result>,
 ): Promise<Result> {
   if (!('connect' in source)) {
     return source.transaction(async (transaction) => {
@@ -459,13 +413,11 @@ async function connect(pool: ConnectionPool, limitMs: number): Promise<PooledCon
   }
 }
 
-/** Rethrows the error of a statement, as a `TransactionEndedError` if the work has ended the transaction. */
 function rethrowEnded(error: unknown): never {
   if (!ENDED_CODES.has(getSqlState(error))) throw error;
   throw new TransactionEndedError({ cause: error });
 }
 
-/** A callback has ended the transaction that it was given. */
 class TransactionEndedError extends TrackingError {
   constructor(options: ErrorOptions) {
     super('Expected the callback to leave its transaction open, got one that it ended', options);
