@@ -83,10 +83,8 @@ const storeOptions = z.strictObject({
 /**
  * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
- * One script claims or commits all keys of a webhook on the clock of Redis; a cluster that spreads them gets one script a key.
- * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover can lose the last
- * writes, which costs duplicates, never events. Methods reject with the client's own errors, and when a call takes longer than
- * `commandTimeoutMs`.
+ * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover that loses the
+ * last writes costs duplicates, never events. Methods reject with the client's errors, and after `commandTimeoutMs`.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
@@ -134,27 +132,20 @@ export class RedisDedupeStore implements DedupeStore {
   }
 
   async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {
-    const sendSlices = async (size: number) => {
-      const runs: Promise<unknown>[] = [];
-      for (let start = 0; start < keys.length; start += size) {
-        runs.push(this.#runScript(script, keys.slice(start, start + size), values));
-      }
-      // Wait for all of them even if one fails, so that a release cannot overtake a claim.
-      const outcomes = await Promise.allSettled(runs);
-      return outcomes.flatMap((outcome) => {
-        if (outcome.status === 'rejected') throw outcome.reason;
-        return outcome.value;
-      });
-    };
-    if (this.#isSpread) return sendSlices(1);
-    try {
-      return await sendSlices(MAX_KEYS);
-    } catch (error) {
-      // Redis refuses before it runs anything. A client does not tell whether it is one of a cluster.
-      if (!(error instanceof Error) || !error.message.startsWith('CROSSSLOT')) throw error;
-      this.#isSpread = true;
-      return sendSlices(1);
+    const size = this.#isSpread ? 1 : MAX_KEYS;
+    const runs: Promise<unknown>[] = [];
+    for (let start = 0; start < keys.length; start += size) {
+      runs.push(this.#runScript(script, keys.slice(start, start + size), values));
     }
+    // Wait for all of them even if one fails, so that a release cannot overtake a claim.
+    const outcomes = await Promise.allSettled(runs);
+    const error = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
+    // Redis refuses before it runs anything. A client does not tell whether it is one of a cluster.
+    if (size > 1 && error instanceof Error && error.message.startsWith('CROSSSLOT')) {
+      this.#isSpread = true;
+      return this.#send(script, keys, values);
+    }
+    return (await Promise.all(runs)).flat();
   }
 }
 

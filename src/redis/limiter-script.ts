@@ -4,33 +4,22 @@ import { createScript } from './redis-client.ts';
 
 /** Redis gives a token this long before it may be used, so that asking costs none of its time. */
 export const HORIZON_MS = 200;
-
 /** From the start of a token to the sending of its request; a process that needs longer renews the token. */
 export const SEND_WITHIN_MS = 100;
-
-/** By how much a process renews a token whose request is still not sent. */
 export const RENEW_MS = 1_000;
-
 /** How long before a token is back its next holder asks for it. */
 const LEAD_MS = 100;
-
 /** Shortest time between two commands of a waiting process: others have their turn, or it uses up its share. */
 const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
-
 /** A process that asks this much later than it was told to loses its place among the waiters; it may be dead. */
 const MAX_LATE_MS = 500;
-
 /** How long each process keeps to its share after another one lost Redis, until the slowest has reconnected. */
 const AFTER_OUTAGE_MS = 3_000;
-
-/** How long an announced limit holds; the next response announces it again. */
+/** The next response announces the limit again. */
 const LIMIT_MS = 60 * 60 * 1_000;
-
-/** How long Redis keeps the tokens and waiters of a bucket that nobody uses. */
 const KEEP_MS = 60_000;
-
-/** Tokens that one command gives at most, because Redis serves nobody else meanwhile. */
+/** Bounds one command, because Redis serves nobody else meanwhile. */
 const MAX_TOKENS = 1_000;
 
 /**

@@ -37,22 +37,17 @@ import {
   RENEW_MS,
   SEND_WITHIN_MS,
 } from './limiter-script.ts';
-import { createScriptRunner, type RedisClient, type RunScript } from './redis-client.ts';
+import { createScriptRunner, type RedisClient } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** How long a response waits for others before Redis hears of it; its token is out for a second anyway. */
+/** Responses wait this long for others before Redis hears of them; their tokens are out for a second anyway. */
 const NEWS_WITHIN_MS = 300;
-
-/** How long before the end of its time a token that is still not sent is renewed. */
+/** A token that is still not sent is renewed this long before its end. */
 const RENEW_AHEAD_MS = 30;
-
-/** From a failed try of Redis to the next one, if calls wait. */
 const PROBE_EVERY_MS = 250;
-
 /** A busy program fires the timer of a command before it reads a reply that is there, so it waits this much longer. */
 const LAST_LOOK_MS = 20;
-
 /** A bucket that nobody uses does not try Redis, so its failure stops counting after this time. */
 const FORGET_FAILURE_MS = 60_000;
 
@@ -63,16 +58,13 @@ export interface RedisLimiterOptions {
   /** Stands before every key; the same in all processes that share. Without braces. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
-   * How many processes share the account. Without Redis each keeps to this part of the limit, and to at least 1 request
-   * per second. Default: 1, so without Redis several processes together exceed the limit.
+   * How many processes share the account. Without Redis each keeps to this part of the limit, and to at least 1 request per second.
+   * Default: 1, so without Redis several processes together exceed the limit.
    */
   readonly processes?: number | undefined;
   /** How long Redis may take to reply, in milliseconds, before it counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
-  /**
-   * What happens while Redis does not reply. `local`: this process goes on with its share of the limit, see `processes`.
-   * `reject`: calls reject with `ConnectionError`. Default: `local`.
-   */
+  /** While Redis does not reply, go on with the share of this process, or reject with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
   /** Calls of this process that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
@@ -99,13 +91,9 @@ const limiterOptions = z.strictObject({
  * Shares one allowance among all processes that share a Redis (6 or newer, or a server that speaks the same), with the
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
- * Processes that wait take turns, however many calls wait in each. Tokens live on the clock of Redis, so the clocks of the
- * processes do not matter, and the tokens of a process that died come back by themselves. A pause after a 429 and a limit
- * that the service announces hold for all.
- *
- * Without Redis nothing hangs: see `onUnavailable`. The first local request leaves when every token that Redis gave out is
- * surely back, about two seconds after its last reply. Configure Redis with `maxmemory-policy noeviction`: when it loses
- * its keys, requests of up to one second may be refused.
+ * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. Without Redis the first
+ * local request leaves when every token is surely back, about two seconds after the last reply. Configure Redis with
+ * `maxmemory-policy noeviction`: when it loses its keys, requests of up to one second may be refused.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
@@ -120,15 +108,7 @@ export class RedisLimiter implements Limiter {
    * @throws ConfigurationError if an option makes no sense; nothing is sent yet
    */
   constructor(options: RedisLimiterOptions) {
-    const { redis, onUnavailable, logger, ...settings } = checkOptions(limiterOptions, options);
-    const isLocalAllowed = onUnavailable === 'local';
-    const shared = {
-      ...settings,
-      ...watchRedis(isLocalAllowed, logger),
-      isLocalAllowed,
-      runScript: createScriptRunner(redis),
-      processId: randomBytes(9).toString('base64url'),
-    };
+    const shared = resolveSharedOptions(options);
     this.#buckets = new Buckets((first) => new SharedBucket(first, shared));
   }
 
@@ -164,40 +144,34 @@ function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
   };
 }
 
-/** The settings and the connection that all buckets of one `RedisLimiter` share. */
-interface SharedBucketOptions {
-  readonly runScript: RunScript;
-  readonly keyPrefix: string;
-  /** Names this process among all. */
-  readonly processId: string;
-  readonly processes: number;
-  readonly commandTimeoutMs: number;
-  readonly maxQueue: number;
-  /** True if this process goes on with its share of the limit without Redis; else its calls reject. */
-  readonly isLocalAllowed: boolean;
-  readonly onFailure: (bucket: SharedBucket, error: unknown) => void;
-  readonly onSuccess: (bucket: SharedBucket) => void;
+type SharedBucketOptions = ReturnType<typeof resolveSharedOptions>;
+
+function resolveSharedOptions(options: RedisLimiterOptions) {
+  const { redis, onUnavailable, logger, ...settings } = checkOptions(limiterOptions, options);
+  const isLocalAllowed = onUnavailable === 'local';
+  return {
+    ...settings,
+    ...watchRedis(isLocalAllowed, logger),
+    isLocalAllowed,
+    runScript: createScriptRunner(redis),
+    processId: randomBytes(9).toString('base64url'),
+  };
 }
 
-/** A token of this process. */
 interface Token {
   readonly number: number;
-  /** When its request may be sent. */
   readonly startsAt: number;
   /** If its request leaves later, Redis has to be told. */
   sendBy: number;
   readonly tokensLeft: number;
   state: 'granted' | 'sent' | 'answered' | 'cancelled';
   sentAt: number;
-  /** When it is back at the latest. */
   freeAt: number;
 }
 
 /**
- * One process's side of a bucket in Redis: it knows which calls wait here, which tokens are ours, and when to talk to Redis.
- *
- * One command at a time tells Redis what became of our tokens and asks for as many as calls wait. Without Redis the
- * process counts its own tokens against its share of the limit.
+ * One process's side of a bucket in Redis. One command at a time tells Redis what became of our tokens and asks for as many as
+ * calls wait. Without Redis the process counts its own tokens against its share of the limit.
  */
 class SharedBucket {
   readonly #options: SharedBucketOptions;
@@ -222,12 +196,11 @@ class SharedBucket {
   #tellBy = NEVER;
   /** How Redis lists this process: as waiting or not, and for interactive calls or not. */
   #listed = { isWaiting: false, isInteractive: false };
-  /** When Redis told us to ask again. */
   #askAt = NEVER;
   #isAsking = false;
   #isUpdateDue = false;
 
-  /** Set while Redis is away: when the last try failed, and when every token that Redis gave is surely back. */
+  /** Set while Redis is away; `opensAt` is when every token that Redis gave is surely back. */
   #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
 
   constructor(first: AcquireOptions, options: SharedBucketOptions) {
@@ -261,7 +234,6 @@ class SharedBucket {
     };
   }
 
-  /** True if nothing that matters is forgotten with the bucket. */
   isIdle(): boolean {
     const { inUse, queued, pausedUntil } = this.snapshot();
     return inUse === 0 && queued === 0 && pausedUntil === null && !this.#isAsking;
@@ -331,12 +303,11 @@ class SharedBucket {
     this.#queue.rejectIfPauseExceeds(until - now);
   }
 
-  /** How many requests per second this process may send without Redis. */
   get #share(): number {
     return Math.max(1, Math.floor(this.#limit / this.#options.processes));
   }
 
-  /** How many calls wait for which no token is held. */
+  /** Calls for which no token is held. */
   get #wanted(): { readonly interactive: number; readonly total: number } {
     const { interactiveSize, size } = this.#queue;
     const held = this.#held.length;
@@ -353,7 +324,6 @@ class SharedBucket {
     });
   }
 
-  /** Does everything whose time has come, and sets the timer for the next. */
   #update(): void {
     const now = systemClock.now();
     this.#collect(now);
@@ -370,7 +340,7 @@ class SharedBucket {
     for (const token of this.#tokens) if (token.freeAt <= now) this.#tokens.delete(token);
   }
 
-  /** Gives held tokens to calls; cancels those that nobody wants or that start within a pause. */
+  /** Cancels tokens that nobody wants or that start within a pause. */
   #grantHeld(now: number): void {
     const held = this.#held;
     this.#held = [];
@@ -382,7 +352,6 @@ class SharedBucket {
     }
   }
 
-  /** Without Redis, gives calls tokens of this process's share. */
   #grantShare(now: number): void {
     while (this.#nextShareAt(now) <= now) {
       const free = this.#share - this.#tokens.size;
@@ -395,7 +364,6 @@ class SharedBucket {
     }
   }
 
-  /** When this process may next grant a token of its share; `NEVER` while Redis may be there. */
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
@@ -406,7 +374,6 @@ class SharedBucket {
     return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt);
   }
 
-  /** Renews tokens whose requests are not sent yet, for a minute at most. */
   #renewUnsent(now: number): void {
     for (const token of this.#tokens) {
       if (this.#renewsAt(token) > now) continue;
@@ -509,7 +476,6 @@ class SharedBucket {
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));
   }
 
-  /** Runs the script for this process. Rejects with the client's error, or after `commandTimeoutMs`. */
   #run(numbers: readonly number[]): Promise<ReturnType<typeof parseReply>> {
     const { runScript, processId, commandTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {

@@ -3,19 +3,15 @@ import { hasMethods } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError } from '../errors.ts';
 
-/** The methods that this package calls on a client, pool, sentinel or cluster of the package `redis` (node-redis). */
+/** A client, pool, sentinel or cluster of the package `redis` (node-redis). */
 export interface NodeRedisClient {
-  /** Runs a script by its text. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
-  /** Runs a script by its SHA-1. */
   evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
-/** The methods that this package calls on a client or cluster of the package `ioredis`. */
+/** A client or cluster of the package `ioredis`. */
 export interface IoredisClient {
-  /** Runs a script by its text. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
-  /** Runs a script by its SHA-1. */
   evalsha(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
@@ -28,25 +24,18 @@ export interface RedisScript {
   readonly sha1: string;
 }
 
-/** Runs a script once. In a cluster all keys must be of one hash slot. Rejects with the client's own error. */
+/** In a cluster all keys must be of one hash slot. */
 export type RunScript = (
   script: RedisScript,
   keys: readonly string[],
   values: readonly string[],
 ) => Promise<unknown>;
 
-/** Prepares a script for {@link RunScript}. */
 export function createScript(source: string): RedisScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
 
-/**
- * Hides the difference between the two clients.
- *
- * @param redis - a connected client of `redis` or `ioredis`
- * @returns a function that runs a script on it
- * @throws ConfigurationError if it is neither
- */
+/** Hides the difference between the two clients. */
 export function createScriptRunner(redis: RedisClient): RunScript {
   const send = createSend(redis);
   return async (script, keys, values) => {
