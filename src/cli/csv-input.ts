@@ -9,7 +9,7 @@ import { CsvError, parse } from 'csv-parse';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** A row with its line number in an editor; a row of several lines has the number of its last line. */
+/** The line is that of an editor; a row of several lines has the number of its last one. */
 export interface Row {
   readonly line: number;
   readonly cells: readonly string[];
@@ -17,7 +17,6 @@ export interface Row {
 
 /** The rows of a file or a pipe, all of them checked. */
 export interface CsvInput {
-  /** For messages. */
   readonly name: string;
   readonly columns: readonly string[];
   readonly total: number;
@@ -30,14 +29,12 @@ export interface CsvInput {
   close(): Promise<void>;
 }
 
-/** Options for reading a file. `delimiter` defaults to the one that the first line has most often. */
 interface CsvOptions {
   readonly encoding: string;
   readonly delimiter?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** True for the two names of standard input. */
 export function isStandardInput(path: string): boolean {
   return path === '-' || path === '/dev/stdin';
 }
@@ -55,11 +52,11 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
     const { stream, identity } = openSource(path);
     const file = await openPrivateFile();
     copy = file;
-    const decodeAll = (source: AsyncIterable<Buffer>) => decode(source, { encoding, name, start });
+    const decoded = (source: AsyncIterable<Buffer>) => decode(source, { encoding, name, start });
     const write = async (texts: AsyncIterable<string>) => {
       for await (const text of texts) await file.writeFile(text);
     };
-    await pipeline(stream, decodeAll, write, { signal });
+    await pipeline(stream, decoded, write, { signal });
     const delimiter = options.delimiter ?? detectDelimiter(start.text);
     const { columns, total } = await checkRows(parseRows(file, name, delimiter, 1), name);
     const needsBom = start.text.startsWith('\uFEFF') || encoding !== 'utf-8';
@@ -104,7 +101,7 @@ async function* decode(
     const text = decoder.decode(chunk, { stream: chunk !== undefined });
     // A decoder writes U+FFFD where it cannot read a character; so does a program that converted the file before.
     const lost = text.indexOf('\uFFFD');
-    lines += countLineEnds(lost < 0 ? text : text.slice(0, lost));
+    lines += (lost < 0 ? text : text.slice(0, lost)).match(/\r\n|\n|\r/g)?.length ?? 0;
     start.text ||= text;
     if (lost < 0) return text;
     const advice = 'If a spreadsheet wrote it, try --encoding latin1 or utf-16le';
@@ -114,10 +111,6 @@ async function* decode(
   };
   for await (const chunk of source) yield decodeChunk(chunk);
   yield decodeChunk();
-}
-
-function countLineEnds(text: string): number {
-  return text.match(/\r\n|\n|\r/g)?.length ?? 0;
 }
 
 /** Returns which of the three delimiters of spreadsheets the first line has most often outside of quotes. */
@@ -164,24 +157,23 @@ async function* parseRows(
       yield { line: info.lines, cells: record };
     }
   } catch (error) {
-    if (error instanceof CsvError) throw new CommandError(explainCsvError(error, name));
-    throw error;
+    if (!(error instanceof CsvError)) throw error;
+    const { code, message, lines } = error;
+    if (code !== 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH')
+      throw new CommandError(`${name} is no CSV: ${plain(message)}`);
+    const advice = 'A field that holds the delimiter needs quotes';
+    throw new CommandError(`Line ${lines} of ${name} has more fields than the first line. ${advice}`);
   } finally {
     source.destroy();
   }
 }
 
-function explainCsvError({ code, message, lines }: CsvError, name: string): string {
-  if (code !== 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH') return `${name} is no CSV: ${plain(message)}`;
-  return `Line ${lines} of ${name} has more fields than the first line. A field that holds the delimiter needs quotes`;
-}
-
 async function checkRows(rows: AsyncIterable<Row>, name: string) {
   let columns: readonly string[] | undefined;
-  let total = 0;
+  let total = -1;
   for await (const { cells } of rows) {
-    if (columns === undefined) columns = cells;
-    else total += 1;
+    columns ??= cells;
+    total += 1;
   }
   if (columns !== undefined) return { columns, total };
   throw new CommandError(`Expected ${name} to have a first line of names, got an empty file`);

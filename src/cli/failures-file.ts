@@ -36,7 +36,6 @@ export class FailuresFile {
   readonly #isNew: boolean;
   /** Counts the rows of each reason; keeps the first message and its line. */
   readonly reasons = new Map<string, { text: string; line: number; count: number }>();
-  /** Rows in the file. */
   count = 0;
   #size = 0;
 

@@ -25,7 +25,6 @@ import { formatEvent, formatMilestone, formatTable, formatTime, formatTimelineLi
 
 interface WatchFlags extends ShipmentFlags {
   readonly all?: boolean;
-  /** Milliseconds between two polls. */
   readonly interval?: number;
 }
 
@@ -77,7 +76,6 @@ function parseInterval(text: string): number {
   return rejectFlag('interval', 'from 1s to 24h, as in 30s, 15m or 2h', text);
 }
 
-/** Shows shipments, on a terminal in a table that is drawn over. */
 export class Watch {
   readonly #client: TrackingClient;
   readonly #options: WatchOptions;
@@ -85,7 +83,6 @@ export class Watch {
   /** By tracker id, or by tracking number where there is no tracker. */
   readonly #rows = new Map<string, Row>();
   readonly #isLive: boolean;
-  /** Number of lines of the table on the screen. */
   #drawnLines = 0;
 
   constructor(createClientWith: (logger: Logger) => TrackingClient, options: WatchOptions) {
@@ -95,7 +92,7 @@ export class Watch {
     this.#isLive = options.terminal.stdout.isTTY === true && !options.json;
   }
 
-  /** Watches some numbers, or all trackers, until the service has stopped tracking them. */
+  /** Watches some numbers, or all trackers if there are none, until the service has stopped tracking them. */
   async run(inputs: readonly TrackerInput[] | undefined): Promise<number> {
     const ids = inputs === undefined ? this.#listTracked() : this.#create(inputs);
     const redraw = this.#isLive ? setInterval(() => this.#redraw(), REDRAW_MS) : undefined;
@@ -163,9 +160,8 @@ export class Watch {
     row.event = latestEvent(tracking?.events ?? []);
     if (stopped) row.nextPollAtMs = undefined;
     const { trackingNumber, status = null } = row;
-    if (this.#isLive) {
-      this.#redraw();
-    } else if (this.#options.json) {
+    if (this.#isLive) this.#redraw();
+    else if (this.#options.json) {
       const { trackerId } = tracking?.tracker ?? update.tracker ?? { trackerId: update.id };
       this.#terminal.printJson({ trackingNumber, trackerId, poll, status, newEvents, stopped });
     } else {
@@ -197,8 +193,7 @@ export class Watch {
 
   #clear(): void {
     if (this.#drawnLines === 0) return;
-    // The cursor goes to the first column, up to the first line of the table, and clears the rest of the screen. At Ctrl-C,
-    // it stands behind the `^C` that a terminal prints.
+    // To the first column, up to the table's first line, clear the rest. At Ctrl-C the cursor stands behind a printed `^C`.
     this.#terminal.stdout.write(`\r\u001b[${this.#drawnLines}A\u001b[0J`);
     this.#drawnLines = 0;
   }
@@ -218,10 +213,11 @@ export class Watch {
     const rows = [...this.#rows.values()].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
     const shown = rows.slice(0, room).map((row) => this.#cells(row));
     const head = ['Number', 'Status', 'Last event', 'Next poll'];
+    const measure = (cell = '') => stripVTControlCharacters(cell).length + 2;
     const widths = head.map((_, index) =>
-      Math.max(...[head, ...shown].map((cells) => measureWidth(cells[index]))),
+      Math.max(...[head, ...shown].map((cells) => measure(cells[index]))),
     );
-    const [number = 0, status = 0, , next = 0] = widths.map((width) => width + 2);
+    const [number = 0, status = 0, , next = 0] = widths;
     const event = Math.max(MIN_EVENT_WIDTH, (stdout.columns ?? 80) - number - status - next);
     const table = formatTable(head, shown, [number, status, event, next]);
     const hidden = rows.length - room;
@@ -244,11 +240,6 @@ export class Watch {
 
 function hasEnded({ nextPollAtMs }: Row): boolean {
   return nextPollAtMs === undefined;
-}
-
-/** Measures a cell without its colours. */
-function measureWidth(cell = ''): number {
-  return stripVTControlCharacters(cell).length;
 }
 
 function formatWait(ms: number): string {

@@ -92,9 +92,6 @@ export interface RecordedRequest {
   readonly error: ApiErrorItem | undefined;
 }
 
-/** Maximum number of API keys of an account. */
-const MAX_API_KEYS = 20;
-
 /** Only text and numbers, because every object would be the same seed. */
 export const seedOption = option<string | number>('a string or a number', (value) =>
   ['string', 'number'].includes(typeof value),
@@ -123,9 +120,9 @@ const limitsOptions = z.strictObject(
   Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, countOption(0).optional()])),
 );
 
-const apiKeysOption = option<readonly string[]>(`1 to ${MAX_API_KEYS} keys without spaces`, (value) => {
+const apiKeysOption = option<readonly string[]>('1 to 20 keys without spaces', (value) => {
   const isKey = (key: unknown) => typeof key === 'string' && /^\S+$/.test(key);
-  return Array.isArray(value) && value.length >= 1 && value.length <= MAX_API_KEYS && value.every(isKey);
+  return Array.isArray(value) && value.length >= 1 && value.length <= 20 && value.every(isKey);
 });
 
 const fakeOptions = z.strictObject({
@@ -163,10 +160,8 @@ const fakeOptions = z.strictObject({
   onRequest: functionOption<(request: RecordedRequest) => void>().optional(),
 } satisfies OptionShape<FakeTrackingServiceOptions>);
 
-/** The options with every default filled in. */
 export type ResolvedOptions = z.output<typeof fakeOptions>;
 
-/** Checks the options and fills the defaults in; throws `ConfigurationError`. */
 export function resolveOptions(options: FakeTrackingServiceOptions): ResolvedOptions {
   return checkOptions(fakeOptions, options);
 }

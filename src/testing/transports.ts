@@ -34,7 +34,6 @@ export async function toFakeRequest(request: Request, basePath?: string): Promis
   return { method, target: pathname + search, headers, body: await request.text(), basePath };
 }
 
-/** Sends the headers and half of the body, then nothing until the caller gives up. */
 export function toStalledResponse({ status, headers, body }: FakeResponse, signal?: AbortSignal): Response {
   const bytes = new TextEncoder().encode(body);
   const stream = new ReadableStream({
@@ -64,7 +63,6 @@ function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | 
   return new Promise(() => {});
 }
 
-/** Creates a `fetch` that calls the service directly, below its own base path or any path that ends with a version. */
 export function createFetch(
   serve: (request: FakeRequest) => Promise<Outcome>,
   ownBasePath: string,
@@ -154,7 +152,6 @@ export async function listen(
   };
 }
 
-/** The verbs of a fake that other processes and languages can call over HTTP. */
 interface Controlled {
   shipment(of: ShipmentKey): FakeShipment;
   fail(endpoint: EndpointName | '*', failure: Failure): { readonly remaining: number };
@@ -178,7 +175,6 @@ function findShipment(fake: Controlled, { trackingNumber, trackerId }: z.output<
   return fake.shipment(trackerId === undefined ? String(trackingNumber) : { trackerId: String(trackerId) });
 }
 
-/** The action of each path below the prefix; its result becomes `data`. */
 const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => object>> = {
   events: (fake, body) => {
     const { event, ...of } = checkOptions(eventBody, body, 'body');

@@ -125,7 +125,6 @@ const DEFAULT_CODES: Readonly<Record<number, KnownErrorCode>> = {
   409: 'request_conflict',
 };
 
-/** The facts of a request that its failure shows. */
 interface FailedRequest {
   readonly endpoint: EndpointName;
   /** Requests per second; undefined where the fake counts nothing. */

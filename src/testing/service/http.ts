@@ -1,7 +1,6 @@
 import { type EndpointName, endpoints, ROUTES } from '../../endpoints.ts';
 import type { ApiErrorItem } from '../../schemas/api-error.ts';
 
-/** A request of any transport. */
 export interface FakeRequest {
   readonly method: string;
   /** Path and query, percent-encoded. */
@@ -13,10 +12,8 @@ export interface FakeRequest {
   readonly basePath?: string | undefined;
 }
 
-/** A response before a transport turns it into bytes. */
 export interface FakeResponse {
   readonly status: number;
-  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -95,7 +92,6 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/** Finds the endpoint of a request, or the methods that its path has. */
 export function findRoute(method: string, pathname: string, basePath?: string) {
   let path = '';
   if (basePath === undefined) path = /^.*?\/v\d+(\/.*)$/.exec(pathname)?.[1] ?? '';
@@ -160,7 +156,6 @@ export function buildLimitHeaders(limit: number, remaining: number, resetInMs: n
   };
 }
 
-/** Builds a 429, which the service sends in plain text. */
 export function toTooManyRequests(headers: FakeResponse['headers']): FakeResponse {
   return {
     status: 429,

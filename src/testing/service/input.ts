@@ -70,7 +70,6 @@ export function validate<Schema extends z.ZodType>(schema: Schema, value: unknow
 
 type DatedPlace = Pick<TrackerRequest, 'shippingDate' | 'originCountryCode' | 'destinationCountryCode'>;
 
-/** Checks the rules that depend on the clock or on the list of countries. */
 function findPlaceErrors(input: DatedPlace, nowMs: number): ApiErrorItem[] {
   const errors: ApiErrorItem[] = [];
   for (const field of ['originCountryCode', 'destinationCountryCode'] as const) {

@@ -199,7 +199,6 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
   'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers.map(toPublicCourier) }),
 };
 
-/** A request in the log; its status is filled in when the response is ready. */
 type LogEntry = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
 
 function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): void {
@@ -266,7 +265,6 @@ function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefine
   return apiErrorItemSchema.safeParse(Array.isArray(errors) ? errors[0] : error).data;
 }
 
-/** Responds to one request, whatever the transport. */
 export async function serve(state: FakeState, request: FakeRequest): Promise<Outcome> {
   // A prefix keeps a target that starts with `//` a path; resolving it would make it a host.
   const url = new URL(request.target.startsWith('/') ? `http://fake${request.target}` : 'http://fake/');

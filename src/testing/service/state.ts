@@ -255,7 +255,6 @@ export class FakeState {
     this.#pushEvents(tracker, events, atMs);
   }
 
-  /** Pushes new events of a tracker, which keep it tracked for longer. */
   #pushEvents(tracker: TrackerState, events: readonly TrackingEvent[], atMs: number): void {
     if (events.length === 0) return;
     const results = buildResults(tracker.shipment, tracker);

@@ -12,7 +12,6 @@ function normalizeCouriers(codes: CourierCodes | undefined): string[] {
   return [...new Set(list.map((code) => code.trim().toLowerCase()))].sort();
 }
 
-/** Normalizes couriers and places of a request, so that two requests can be compared. */
 export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   return {
     courierCodes: normalizeCouriers(input.courierCode),
@@ -23,7 +22,6 @@ export function toHints(input: Omit<TrackerUpdateRequest, 'isSubscribed'>) {
   };
 }
 
-/** What helps to find a shipment. */
 export type Hints = ReturnType<typeof toHints>;
 
 /** A courier of the fake. */
@@ -94,11 +92,9 @@ export interface TrackerState extends TrackerPayload {
   readonly trackerId: string;
   readonly createdAtMs: number;
   readonly shipment: ShipmentState;
-  /** Makes an event of this shipment from an event of the number. */
   readonly discover: (event: TrackingEvent) => TrackingEvent;
   /** False once archived. */
   isSubscribed: boolean;
-  /** Time in milliseconds at which tracking stops, or has stopped. */
   trackedUntilMs: number;
   /** True once the service asked couriers for it. */
   isFetched: boolean;

@@ -25,7 +25,6 @@ export class SeededIds {
   }
 }
 
-/** A stream of numbers from 0 up to 1 that depends on the seed only. */
 export function seededRandom(seed: string | number): () => number {
   const ids = new SeededIds(seed);
   return () => Number.parseInt(ids.next('random').replaceAll('-', '').slice(0, 12), 16) / 2 ** 48;
@@ -53,7 +52,6 @@ function fillStatus({ statusMilestone = 'in_transit' }: EventInput): EventInput 
   return { statusCode, statusCategory, status, statusMilestone };
 }
 
-/** A shipment, as far as its tracker has discovered it. */
 export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
@@ -129,7 +127,6 @@ export class KnownParcel extends ShipmentState {
 
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
-/** Builds the shipment as of its newest event; add-ons are absent unless a test set them. */
 function buildShipment(state: ShipmentState, places: Places, latest: TrackingEvent | undefined): Shipment {
   return {
     shipmentId: state.shipmentId,
@@ -221,7 +218,6 @@ const LOST: EventInput = {
   status: 'The shipment is lost',
 };
 
-/** From Beijing to the country of destination in 40 hours. */
 const journey: readonly ScenarioStep[] = [
   step(0, BEIJING, CHINA_TIME, { statusMilestone: 'info_received' }),
   step(5, BEIJING, CHINA_TIME, POSTED),

@@ -29,7 +29,6 @@ const TIMEOUT_MS = 15_000;
 const FIRST_WAIT_MS = 15_000;
 /** The waits double up to this one, so that 19 of them take 5.9 of the contract's six days. */
 const MAX_WAIT_MS = 18 * 3_600_000;
-/** The URL of a request to a function. */
 const FUNCTION_URL = 'http://webhook.test/';
 
 /** The receiver of webhooks: a URL, or a function with the shape of a Fetch API handler. */
