@@ -8,7 +8,7 @@ import {
   type RateLimitError,
   RequestValidationError,
   type ResultsNotReadyError,
-  ShippingDateOutdatedError,
+  type ShippingDateOutdatedError,
   TimeoutError,
   type Tracker,
   type TrackingError,
@@ -41,26 +41,8 @@ test('isTrackingError with a code → the errors that have it', () => {
   if (isTrackingError(caught, code)) expectTypeOf(caught.code).toEqualTypeOf<string>();
 });
 
-test('instanceof ShippingDateOutdatedError → the error of the service, with a status', () => {
-  if (!(caught instanceof ShippingDateOutdatedError)) return;
-  expectTypeOf(caught).toExtend<ApiError>();
-  expectTypeOf(caught.status).toEqualTypeOf<number>();
-});
-
-test('isTrackingError with shipping_date_outdated → of the service, or from before anything was sent', () => {
-  if (!isTrackingError(caught, 'shipping_date_outdated')) return;
-  expectTypeOf(caught).toExtend<ApiError | RequestValidationError>();
-  // @ts-expect-error -- nothing was sent when it is a RequestValidationError
-  void caught.status;
-});
-
 test('ResultsNotReadyError → may have the record that says why', () => {
   expectTypeOf<ResultsNotReadyError['tracker']>().toEqualTypeOf<Tracker | undefined>();
-});
-
-test('isTrackingError with a code that is another → still a TrackingError', () => {
-  if (!isTrackingError(caught) || isTrackingError(caught, 'tracker_not_found')) return;
-  expectTypeOf(caught.message).toEqualTypeOf<string>();
 });
 
 test('instanceof → narrows to the class', () => {

@@ -47,20 +47,6 @@ test('records → no index signature', () => {
   expectTypeOf<IsClosed<BulkItem>>().toEqualTypeOf<true>();
 });
 
-test('a misspelt field of a record → does not compile', () => {
-  const read = (tracker: Tracker, tracking: Tracking) => {
-    // @ts-expect-error -- `trackerID`
-    void tracker.trackerID;
-    // @ts-expect-error -- `isTrackd`
-    void tracking.tracker?.isTrackd;
-    // @ts-expect-error -- `statusMileStone`
-    void tracking.shipment?.statusMileStone;
-    // @ts-expect-error -- `occurenceDatetime`
-    void tracking.events[0]?.occurenceDatetime;
-  };
-  expectTypeOf(read).toBeFunction();
-});
-
 test('fields the specification promises → required; the others may be missing or null', () => {
   expectTypeOf<Tracker['trackerId']>().toEqualTypeOf<string>();
   expectTypeOf<Tracker['trackingNumber']>().toEqualTypeOf<string>();

@@ -115,10 +115,6 @@ export function misspelt(tracker: Tracker, tracking: Tracking): void {
   report(trackerSchema.parse(tracker).trackerID);
   // @ts-expect-error -- `courierCodes`
   void client.trackers.create({ trackingNumber: 'LA680658838NL', courierCodes: ['us-post'] });
-  // @ts-expect-error -- `trackers.remove`
-  void client.trackers.remove('id');
   // @ts-expect-error -- `timeout`
   void new TrackingClient({ timeout: 5 });
-  // @ts-expect-error -- another word
-  void client.trackers.get('id', { searchBy: 'trackingNumber' });
 }

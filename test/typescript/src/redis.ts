@@ -3,12 +3,7 @@ import { type RedisClient, RedisDedupeStore, RedisLimiter } from 'tracking-clien
 import { type DedupeStore, WebhookInbox } from 'tracking-client/webhooks';
 
 export function share(redis: RedisClient, second: RedisClient): TrackingClient {
-  const limiter = new RedisLimiter({
-    redis,
-    processes: 4,
-    onUnavailable: 'reject',
-    logger: console,
-  });
+  const limiter = new RedisLimiter({ redis, processes: 4, onUnavailable: 'reject', logger: console });
   const store: DedupeStore = new RedisDedupeStore({ redis: second, keyPrefix: 'shop:' });
   void new WebhookInbox({ store });
   return new TrackingClient({ limiter });

@@ -8,12 +8,8 @@ const fake = testing.createFakeTrackingService();
 
 export function makeClient(connection: redis.RedisClient): client.TrackingClient {
   const limiter = new redis.RedisLimiter({ redis: connection });
-  return new client.TrackingClient({
-    baseUrl: fake.baseUrl,
-    apiKey: fake.apiKey,
-    fetch: fake.fetch,
-    limiter,
-  });
+  const { baseUrl, apiKey, fetch } = fake;
+  return new client.TrackingClient({ baseUrl, apiKey, fetch, limiter });
 }
 
 export function makeInbox(database: postgres.Queryable): webhooks.WebhookInbox {

@@ -23,20 +23,9 @@ export async function play(): Promise<number> {
   fake.fail('*', { kind: 'commitThenDrop', times: 2 });
   fake.play('LA680658838NL', 'delivered').addEvent({ statusMilestone: 'exception' }).stopTracking();
   const requests: readonly RecordedRequest[] = fake.requests;
-  const sender = createWebhookSender({
-    target: 'http://127.0.0.1:3000/',
-    fake,
-    secret: 'secret',
-    duplicates: 1,
-  });
+  const sender = createWebhookSender({ target: 'http://127.0.0.1:3000/', fake, secret: 'secret' });
   const { sent, lost } = await sender.flush();
-  console.log(
-    client.rateLimits()['trackers.create'].limit,
-    direct,
-    lost,
-    sent[0]?.status,
-    requests[0]?.status,
-  );
+  console.log(client.rateLimits(), direct, lost, sent[0]?.status, requests[0]?.status);
   return server.port;
 }
 
@@ -49,12 +38,8 @@ export const titles: string[] = dedupeStoreContract({ createStore: () => new Mem
 export function misspelt(fake: FakeTrackingService, server: FakeServer): void {
   // @ts-expect-error -- `uri`
   console.log(server.uri);
-  // @ts-expect-error -- `break`
-  fake.break('*', { status: 500 });
   // @ts-expect-error -- `trackers.remove`
   fake.fail('trackers.remove', { status: 500 });
-  // @ts-expect-error -- `delay`
-  createFakeTrackingService({ delay: 5 });
   // @ts-expect-error -- `trackingNumbr`
   buildTracker({ trackingNumbr: 'LA680658838NL' });
 }

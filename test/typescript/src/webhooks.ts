@@ -57,16 +57,11 @@ export async function claim(key: string): Promise<number> {
 }
 
 export const parsed = parseOccurrenceDatetime('2021-03-04T17:12:57');
-export const isNewer: boolean = isNewerEvent(
-  { occurrenceDatetime: '2021-03-04' },
-  { occurrenceDatetime: null },
-);
+export const isNewer: boolean = isNewerEvent({ order: 2 }, { order: 1 });
 
-export function misspelt(event: WebhookEvent, message: WebhookMessage, report: WebhookReport): void {
+export function misspelt(event: WebhookEvent, report: WebhookReport): void {
   // @ts-expect-error -- `eventID`
   console.log(event.eventID);
-  // @ts-expect-error -- `trackers`
-  console.log(message.trackers);
   // @ts-expect-error -- `outcomes`
   console.log(report.outcomes);
   // @ts-expect-error -- `key`
