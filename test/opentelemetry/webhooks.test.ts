@@ -110,11 +110,6 @@ describe('a webhook that is', () => {
     expect(exportedText()).not.toMatch(/guessed-secret|whsec/);
   });
 
-  test('no JSON → its outcome', async () => {
-    await post(makeHandler(), '{');
-    expect(await readCounts('webhooks')).toEqual([[outcome('invalid_body'), 1]]);
-  });
-
   test('failed by a callback → an error without its message', async () => {
     await post(makeHandler({ onEvent: () => Promise.reject(new Error(`not ${SECRET}`)) }));
     const attributes = { ...outcome('failed'), 'error.type': 'failed' };
@@ -149,16 +144,8 @@ describe('the handler', () => {
   });
 
   test('`onReport` that rejects → the webhook is done all the same', async () => {
-    expect((await post(makeHandler({ onReport: () => Promise.reject(new Error('broken')) }))).status).toBe(
-      200,
-    );
-  });
-
-  test('closed → refuses, and the outcome says so', async () => {
-    const handler = makeHandler();
-    await handler.close();
-    await post(handler);
-    expect(await readCounts('webhooks')).toEqual([[outcome('closing'), 1]]);
+    const onReport = () => Promise.reject(new Error('broken'));
+    expect(await post(makeHandler({ onReport }))).toMatchObject({ status: 200 });
   });
 
   test.each([

@@ -31,15 +31,6 @@ export const endpointChecks = {
     assert.ok(fake.requests.every(({ status }) => status === 200 || status === 201));
   },
 
-  'an answer → comes with its headers': async ({ client }) => {
-    const { data, response, requestId, rateLimit, attempts } = await client.couriers.list().withResponse();
-    assert.ok(data.length > 0);
-    assert.equal(response.status, 200);
-    assert.equal(response.headers.get('x-request-id'), requestId);
-    assert.equal(rateLimit.limit, 1);
-    assert.equal(attempts, 1);
-  },
-
   'a request → names the package and is JSON': async ({ fake, client }) => {
     await client.trackers.create({ trackingNumber: NUMBER });
     const [{ headers, body }] = fake.requests;

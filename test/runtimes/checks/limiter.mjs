@@ -19,15 +19,6 @@ export const limiterChecks = {
     assert.ok(spanMs >= 2_000, `the third window began after ${spanMs} ms`);
   },
 
-  'two endpoints → do not wait for each other': async ({ client }) => {
-    await client.couriers.list();
-    const order = [];
-    const waiting = client.couriers.list().then(() => order.push('couriers'));
-    await client.trackers.list().then(() => order.push('trackers'));
-    await waiting;
-    assert.deepEqual(order, ['trackers', 'couriers']);
-  },
-
   'an aborted call in the queue → rejects with the reason, sends nothing': async ({ fake, client }) => {
     await client.couriers.list();
     const controller = new AbortController();

@@ -26,12 +26,6 @@ export const streamChecks = {
     assert.equal(fake.trackers.length, 4);
   },
 
-  'listAll → every tracker, page by page': async ({ client }) => {
-    const inputs = Array.from({ length: 7 }, (_, index) => ({ trackingNumber: `RR12345${1000 + index}CN` }));
-    await client.trackers.createBulk(inputs);
-    assert.equal((await collect(client.trackers.listAll({ limit: 3 }))).length, 7);
-  },
-
   'poll → the new events once, and an end when the service stops tracking': async ({ fake, client }) => {
     const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
     const shipment = fake.shipment(NUMBER).addEvent({ statusMilestone: 'in_transit' });
@@ -53,12 +47,5 @@ export const streamChecks = {
       [['no-such-tracker', 'NotFoundError']],
     );
     assert.equal(updates.find(({ id }) => id === trackerId).stopped, true);
-  },
-
-  'waitUntilStopped → the last results': async ({ fake, client }) => {
-    const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER });
-    fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
-    const last = await client.trackers.waitUntilStopped(trackerId, AT_ONCE);
-    assert.equal(last.shipment.statusMilestone, 'delivered');
   },
 };

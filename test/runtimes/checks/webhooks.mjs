@@ -4,7 +4,6 @@ import { createWebhookSender } from 'tracking-client/testing';
 import {
   createWebhookHandler,
   MemoryDedupeStore,
-  parseWebhook,
   sortEvents,
   toNodeHandler,
   WebhookInbox,
@@ -85,11 +84,5 @@ export const webhookChecks = {
       assert.equal(await statusOf(url, { method: 'POST', headers, body: '{}' }), 422);
       assert.equal(await statusOf(url, { method: 'POST', headers, body: `"${'x'.repeat(2_000)}"` }), 413);
     });
-  },
-
-  'a body of bytes → parsed': async () => {
-    const body = { trackerId: 't', events: [{ eventId: 'e', occurrenceDatetime: '2021-03-04' }] };
-    const { messages, rejected } = parseWebhook(new TextEncoder().encode(JSON.stringify(body)));
-    assert.deepEqual([messages[0].tracker.trackerId, rejected.length], ['t', 0]);
   },
 };
