@@ -10,7 +10,6 @@ import {
   InvalidRequestError,
   isTrackingError,
   NotFoundError,
-  QueueFullError,
   RateLimitError,
   RequestValidationError,
   ResponseValidationError,
@@ -20,7 +19,6 @@ import {
   TimeoutError,
   TrackingError,
 } from '../src/errors.ts';
-import { TRACKER } from './support/calls.ts';
 import { makeClient, rejectionOf } from './support/make-client.ts';
 
 const details: ApiErrorDetails = {
@@ -162,10 +160,6 @@ describe('RequestValidationError', () => {
 });
 
 describe('isTrackingError', () => {
-  test('any error of the package → true', () => {
-    expect(isTrackingError(new QueueFullError('x'))).toBe(true);
-  });
-
   test('with a code → true for that code only', () => {
     const error = new ApiError('x', details);
     expect(isTrackingError(error, 'slow_down')).toBe(true);
@@ -195,10 +189,6 @@ describe('a subclass of the user', () => {
 
   test("its parent's instance → no instance of it", () => {
     expect(new NotFoundError('x', details) instanceof Gone).toBe(false);
-  });
-
-  test('its JSON → holds its own fields', () => {
-    expect(new Gone('x', details).toJSON()).toMatchObject({ name: 'NotFoundError', isGone: true });
   });
 });
 
@@ -234,15 +224,6 @@ describe('two copies of the package', () => {
     expect(error instanceof Mine).toBe(false);
     expect(error instanceof RateLimitError).toBe(true);
   });
-});
-
-test('ResultsNotReadyError of a tracker that was given up → has its record', () => {
-  const error = new ResultsNotReadyError('nothing yet', {
-    ...details,
-    tracker: { ...TRACKER, isTracked: false },
-  });
-  expect(error.tracker).toEqual({ ...TRACKER, isTracked: false });
-  expect(new ResultsNotReadyError('nothing yet', details).tracker).toBeUndefined();
 });
 
 test('name → may be set and defined anew, as that of any error', () => {

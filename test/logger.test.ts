@@ -27,12 +27,6 @@ test.each([
   expect(METHODS.filter((method) => logger[method].mock.calls.length > 0)).toEqual(expected);
 });
 
-test('a line → marked with the name of the package, fields as they are', () => {
-  const logger = makeLogger();
-  resolveLogger(logger, 'debug').warn('line', { attempt: 1 });
-  expect(logger.warn).toHaveBeenCalledExactlyOnceWith('[tracking-client] line', { attempt: 1 });
-});
-
 test('a logger that is an instance of a class → called as a method', () => {
   class Collector {
     readonly lines: string[] = [];

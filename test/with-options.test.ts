@@ -44,13 +44,6 @@ describe('withOptions', () => {
     expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
   });
 
-  test('rateLimit of a client that had none → a limiter', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: false });
-    const limited = client.withOptions({ rateLimit: {} });
-    await limited.couriers.list();
-    expect(limited.rateLimits()['couriers.list'].inUse).toBe(1);
-  });
-
   test('an option that is given as undefined → inherited, the limiter too', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: undefined });
     const twin = client.withOptions({ limiter: undefined, apiKey: undefined, baseUrl: undefined });

@@ -20,10 +20,8 @@ describe('the delay of a 429', () => {
   test.each<[retryAfter: string, ms: number]>([
     ['5', 5_000],
     ['0', 0],
-    ['1.5', 1_500],
     ['0.0001', 0.1],
     [' 7 ', 7_000],
-    ['2026', 2_026_000],
     ['999999999', 999_999_999_000],
     ['9'.repeat(400), Number.POSITIVE_INFINITY],
     [httpDate(30), 30_000],
@@ -37,17 +35,11 @@ describe('the delay of a 429', () => {
   test.each([
     '-1',
     '',
-    ' ',
     '5s',
     '1e3',
-    '0x10',
-    'NaN',
     'Infinity',
-    '5,',
-    '5, soon',
     '120, 60',
     'Wed, 99 Foo 2026 07:28:00 GMT',
-    'Someday',
     '2026-10-21T07:28:30Z',
   ])('Retry-After %j → the RateLimit-Reset beside it, else one window', (value) => {
     expect(readDelay({ 'retry-after': value, date: DATE })).toBe(ONE_WINDOW_MS);
@@ -91,12 +83,6 @@ describe('the delay of a 429', () => {
   ])('%s → one window, whatever our own clock says', (_what, headers) => {
     vi.useFakeTimers({ now: Date.parse(DATE) });
     expect(readDelay(headers)).toBe(ONE_WINDOW_MS);
-  });
-
-  test.each([90, -90])('our clock is wrong by %d s → the same delay', (skewSeconds) => {
-    vi.useFakeTimers({ now: (DATE_SECONDS + skewSeconds) * 1_000 });
-    expect(readDelay({ 'retry-after': httpDate(30), date: DATE })).toBe(30_000);
-    expect(readDelay({ 'x-ratelimit-reset': timestamp(2), date: DATE })).toBe(2_000);
   });
 });
 

@@ -1,37 +1,28 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
 import { TRACKER } from '../support/calls.ts';
-import { type Answer, API_KEY, BASE_URL, makeClient, rejectionOf } from '../support/make-client.ts';
+import { type Answer, API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const COURIERS = JSON.stringify({ data: { couriers: [] } });
 const list = (answer: Answer) => makeClient(answer).client.couriers.list();
 
 describe('content type', () => {
-  test.each([
-    'application/json',
-    'application/json; charset=utf-8',
-    'Application/JSON',
-    'application/vnd.api+json',
-    'application/problem+json;charset=utf-8',
-    'text/json',
-  ])('%s → read as JSON', async (type) => {
-    expect(await list({ body: COURIERS, headers: { 'content-type': type } })).toEqual([]);
-  });
+  test.each(['Application/JSON; charset=utf-8', 'application/problem+json;charset=utf-8', 'text/json'])(
+    '%s → read as JSON',
+    async (type) => {
+      expect(await list({ body: COURIERS, headers: { 'content-type': type } })).toEqual([]);
+    },
+  );
 
-  test.each([
-    'text/html',
-    'text/plain',
-    'application/xml',
-    'application/octet-stream',
-    'application/jsonp',
-    'multipart/related; type="application/json"',
-    '',
-  ])('%j → ResponseValidationError, although the body is JSON', async (type) => {
-    expect(await rejectionOf(list({ body: COURIERS, headers: { 'content-type': type } }))).toBeInstanceOf(
-      ResponseValidationError,
-    );
-  });
+  test.each(['text/html', 'application/jsonp', 'multipart/related; type="application/json"', ''])(
+    '%j → ResponseValidationError, although the body is JSON',
+    async (type) => {
+      expect(await rejectionOf(list({ body: COURIERS, headers: { 'content-type': type } }))).toBeInstanceOf(
+        ResponseValidationError,
+      );
+    },
+  );
 
   test('a byte order mark before the JSON, in any success → read as JSON', async () => {
     expect(await list({ status: 299, body: `\ufeff${COURIERS}` })).toEqual([]);
@@ -65,13 +56,8 @@ describe('messages', () => {
     [{ body: 'null' }, 'got null where an object with `data` was due'],
     [{ body: {} }, 'got an object where an object with `data` was due'],
     [{ body: '' }, 'got an empty body'],
-    [{ body: ' \n' }, 'got an empty body'],
     [{ body: '{"data":' }, 'got a body that is not valid JSON'],
-    [{ body: '<p>', headers: { 'content-type': 'text/html' } }, 'got content of type text/html'],
-    [
-      { body: '<p>', headers: { 'content-type': 'text/html; charset=utf-8' } },
-      'got content of type text/html',
-    ],
+    [{ body: '<p>', headers: { 'content-type': 'text/html; charset=x' } }, 'got content of type text/html'],
   ])('%j → %s', async (answer, words) => {
     expect(await rejectionOf(list(answer))).toMatchObject({
       name: 'ResponseValidationError',
@@ -128,28 +114,20 @@ describe('bulk statuses', () => {
   });
 
   test.each([
-    [401, 'AuthenticationError'],
-    [404, 'NotFoundError'],
-    [429, 'RateLimitError'],
-    [500, 'ServerError'],
-  ])('%d with the bulk envelope → %s with its code', async (status, name) => {
-    const { client } = makeClient({ status, body: failed }, { retry: false });
-    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({
-      name,
-      code: 'added_later',
-      status,
-    });
-  });
-
-  test.each([
-    [400, { errors: [{ code: 'validation_error' }], data: null }, 'InvalidRequestError'],
-    [403, { errors: [{ code: 'quota_limit_reached' }], data: null }, 'QuotaExceededError'],
-    [400, '<html>', 'InvalidRequestError'],
-    [403, '', 'PermissionDeniedError'],
-    [400, { status: 400, error: 'Bad Request' }, 'InvalidRequestError'],
-  ])('%d with another body (%j) → %s', async (status, body, name) => {
-    const { client } = makeClient({ status, body });
-    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({ name, status });
+    [404, failed, 'NotFoundError', 'added_later'],
+    [500, failed, 'ServerError', 'added_later'],
+    [
+      403,
+      { errors: [{ code: 'quota_limit_reached' }], data: null },
+      'QuotaExceededError',
+      'quota_limit_reached',
+    ],
+    [400, '<html>', 'InvalidRequestError', undefined],
+    [403, '', 'PermissionDeniedError', undefined],
+    [400, { status: 400, error: 'Bad Request' }, 'InvalidRequestError', undefined],
+  ])('%d with %j → %s', async (status, body, name, code) => {
+    const { client } = makeClient({ status, body }, { retry: false });
+    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({ name, status, code });
   });
 
   test('400 with the bulk envelope from another endpoint → an error', async () => {
@@ -236,19 +214,15 @@ describe('a success with odd fields', () => {
     const onMismatch = vi.fn();
     const { client } = makeClient([{ status: 500 }, answer], { hooks: { onMismatch } });
     await settleInVirtualTime(() => client.trackers.list());
-    expect(onMismatch).toHaveBeenCalledExactlyOnceWith({
-      callId: UUID,
-      baseUrl: BASE_URL,
-      queuedMs: 0,
-      endpoint: 'trackers.list',
-      method: 'GET',
-      path: '/trackers',
-      attempt: 2,
-      requestId: 'req-1',
-      mismatched: expect.arrayContaining([
-        expect.objectContaining({ path: [1, 'isTracked'], code: 'invalid_type' }),
-      ]),
-    });
+    const mismatch = expect.objectContaining({ path: [1, 'isTracked'], code: 'invalid_type' });
+    expect(onMismatch).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({
+        endpoint: 'trackers.list',
+        attempt: 2,
+        requestId: 'req-1',
+        mismatched: expect.arrayContaining([mismatch]),
+      }),
+    );
   });
 
   test('one warning for each field, whichever item has it, with the fields of its request', async () => {
@@ -260,17 +234,7 @@ describe('a success with odd fields', () => {
       expect.stringMatching(
         /^\[tracking-client\] GET \S+\/trackers: Expected `data\[1\]\.isTracked` to be .*; kept as it came$/,
       ),
-      {
-        callId: UUID,
-        endpoint: 'trackers.list',
-        method: 'GET',
-        path: '/trackers',
-        attempt: 1,
-        status: 200,
-        durationMs: expect.any(Number),
-        requestId: 'req-1',
-        field: 'data[].isTracked',
-      },
+      expect.objectContaining({ callId: UUID, status: 200, requestId: 'req-1', field: 'data[].isTracked' }),
     );
   });
 

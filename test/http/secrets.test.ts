@@ -8,13 +8,7 @@ import { settleInVirtualTime } from '../support/virtual-time.ts';
 function everything(value: unknown): string {
   const error = value instanceof Error ? value : new Error('not an error');
   return [
-    inspect(value, {
-      depth: 20,
-      showHidden: true,
-      getters: true,
-      maxStringLength: null,
-      maxArrayLength: null,
-    }),
+    inspect(value, { depth: 20, showHidden: true, getters: true, maxStringLength: null }),
     JSON.stringify(value),
     String(value),
     error.stack,
