@@ -108,22 +108,6 @@ describe('a call', () => {
     expect(requests[0]?.headers.get('x-b')).toBe('client');
     expect(requests[1]?.headers.get('x-a')).toBe('client');
   });
-
-  test('one fails, another succeeds at the same time → each its own attempts and errors', async () => {
-    const { client } = makeClient((request) =>
-      request.url.endsWith('/bad')
-        ? new Response('', { status: 500 })
-        : Response.json({ data: { tracker: TRACKER } }),
-    );
-    const [bad, good] = await settleInVirtualTime(() =>
-      Promise.all([
-        rejectionOf(client.trackers.get('bad', { retry: { retries: 2 } })),
-        client.trackers.get('good').withResponse(),
-      ]),
-    );
-    expect(bad).toMatchObject({ name: 'ServerError', attempts: 3 });
-    expect(good.attempts).toBe(1);
-  });
 });
 
 describe('rateLimits', () => {

@@ -170,39 +170,6 @@ describe('a call that is aborted', () => {
     expect(hooks.onError).toHaveBeenCalledOnce();
     expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ attempts: 0 }));
   });
-
-  test('a key that comes when the call is over → no onRequest', async () => {
-    const hooks = spies();
-    let giveKey = (_key: string) => {};
-    const key = new Promise<string>((resolve) => {
-      giveKey = resolve;
-    });
-    const { client } = makeClient(GOT, { hooks, apiKey: () => key });
-    const controller = new AbortController();
-    const call = client.trackers.get('t', { signal: controller.signal });
-    controller.abort('enough');
-    expect(await rejectionOf(call)).toBe('enough');
-    giveKey('key');
-    await settled();
-    expect(hooks.onRequest).not.toHaveBeenCalled();
-    expect(hooks.onDone).toHaveBeenCalledOnce();
-  });
-
-  test('two calls at once → each its own id, the same in all its hooks', async () => {
-    const ids: Record<string, Set<string>> = {};
-    const note = ({ callId, path }: CallInfo) => {
-      ids[path] = (ids[path] ?? new Set()).add(callId);
-    };
-    const hooks = { onStart: note, onRequest: note, onResponse: note, onRetry: note, onDone: note };
-    const { client } = makeClient({ status: 503 }, { hooks });
-    await settleInVirtualTime(() =>
-      Promise.all([rejectionOf(client.trackers.get('t')), rejectionOf(client.couriers.list())]),
-    );
-    const [one, other] = Object.values(ids).map((found) => [...found]);
-    expect(one).toHaveLength(1);
-    expect(other).toHaveLength(1);
-    expect(one).not.toEqual(other);
-  });
 });
 
 test('a response after 50 ms, then none for 70 ms → the time each attempt took', async () => {

