@@ -12,9 +12,8 @@ import { CouriersResource, TrackersResource, TrackingResource } from './trackers
 /**
  * A client of one account of the service.
  *
- * Every call can reject with AuthenticationError, PermissionDeniedError, RateLimitError, ServerError or another ApiError
- * when the service rejects the request or fails; ConnectionError; TimeoutError; ResponseValidationError; QueueFullError when too many
- * calls wait; ConfigurationError when its options make no sense; and the signal's own reason on abort.
+ * Every call can reject with an ApiError when the service rejects the request or fails, such as RateLimitError and ServerError;
+ * ConnectionError; TimeoutError; ResponseValidationError; QueueFullError; ConfigurationError; and the signal's reason on abort.
  *
  * @example
  * const client = new TrackingClient({ baseUrl: 'https://api.example.com/public/v1', apiKey: process.env.TRACKING_API_KEY });
@@ -45,9 +44,8 @@ export class TrackingClient {
   /**
    * Sends any other request through the same pipeline: key, limiter, deadlines, retries and errors.
    *
-   * @param request - method and path below the base URL, `query`, `body`, a `schema` for the response; and the options
-   * of this call
-   * @returns the body of the response as it is, or what `schema` makes of it
+   * @param request - method and path below the base URL, `query`, `body`, `schema`; and the options of this call
+   * @returns the body of the response, or the output of `schema`
    * @throws RequestValidationError for a path that could leave the base URL; and like every call
    * @example
    * const body = await client.request({ method: 'GET', path: '/couriers', schema: z.object({ data: z.unknown() }) });

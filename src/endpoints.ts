@@ -39,28 +39,21 @@ export type RetryClass = 'safe' | 'bulk' | 'unsafe';
 /** How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits. */
 export type TimeoutClass = 'standard' | 'synchronous';
 
-/** One row of the table: every fact about one endpoint. */
 export interface Endpoint {
-  /** HTTP method. */
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** Path below the base URL; `{name}` stands for an entry of `params`. */
   readonly path: `/${string}`;
   /** Requests the service allows in a window of one second. */
   readonly limitPerSecond: number;
-  /** How long one attempt may take. */
   readonly timeoutClass: TimeoutClass;
-  /** Which failed requests may be sent again. */
   readonly retryClass: RetryClass;
   /** The parts of the request that are checked before sending. */
   readonly request: {
     /** Values of the `{name}`s of the path. */
     readonly params?: z.ZodType<Record<string, string>>;
-    /** Query parameters. */
     readonly query?: z.ZodType<Record<string, string | number | undefined>>;
-    /** JSON body. */
     readonly body?: z.ZodType;
   };
-  /** How the response is read. */
   readonly response: {
     /** Takes the payload out of the body. */
     readonly unwrap: Unwrap;

@@ -6,21 +6,19 @@ import type { Tracker } from './schemas/tracker.ts';
 /** Shared by every copy of this package in a process, so errors of the ESM and the CommonJS build know each other. */
 const ERROR_BRAND = Symbol.for('tracking-client.error');
 
-/** True for an error of any copy of this package that is of this kind. */
 function isOfKind(value: unknown, kind: string): boolean {
   const kinds: unknown = Object(value)[ERROR_BRAND];
   return Array.isArray(kinds) && kinds.includes(kind);
 }
 
-/** The kind that a class itself declares. */
 function ownKind(errorClass: object): string | undefined {
   // Own property only: a user's subclass inherits `kind`, yet must not match its parent's instances.
   if (!Object.hasOwn(errorClass, 'kind')) return undefined;
-  const { kind } = errorClass as { kind?: unknown }; // `hasOwn` above proves the property.
+  const kind: unknown = Reflect.get(errorClass, 'kind');
   return typeof kind === 'string' ? kind : undefined;
 }
 
-/** Every error this package throws on purpose; a caller's abort rejects with the signal's own reason instead. */
+/** Every error that this package throws on purpose; an abort rejects with the signal's own reason instead. */
 export class TrackingError extends Error {
   static readonly kind: string = 'TrackingError';
 
@@ -31,11 +29,9 @@ export class TrackingError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     const kinds: string[] = [];
-    let current: unknown = new.target;
-    while (typeof current === 'function') {
+    for (let current = new.target; typeof current === 'function'; current = Object.getPrototypeOf(current)) {
       const kind = ownKind(current);
       if (kind !== undefined) kinds.push(kind);
-      current = Object.getPrototypeOf(current);
     }
     Object.defineProperty(this, ERROR_BRAND, { value: kinds });
     Object.defineProperty(this, 'name', { value: kinds[0], configurable: true, writable: true });
@@ -58,7 +54,7 @@ export class TrackingError extends Error {
   }
 }
 
-/** The message names only the first issues, because those of a bulk request would fill a screen. */
+/** More messages, such as those of a bulk request, would fill a screen. */
 const MAX_ISSUES_SHOWN = 3;
 
 /** The input broke a rule; nothing was sent. */
@@ -84,7 +80,7 @@ export class RequestValidationError extends TrackingError {
 /** The body of a success is not what the service documents; or the body of any response is too long. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
-  /** The first 20 rules that the body breaks. The message says whether it breaks more. */
+  /** The first 20 broken rules. */
   readonly issues: readonly ValidationIssue[];
   /** Parsed JSON when it was JSON, else the text; undefined when it was too long. */
   declare readonly body: unknown;
@@ -140,7 +136,7 @@ export class TimeoutError extends TrackingError {
   static override readonly kind: string = 'TimeoutError';
   /** The phase in which the time ran out. */
   readonly phase: TimeoutPhase;
-  /** The time that was allowed, in milliseconds. */
+  /** The time limit, in milliseconds. */
   readonly timeoutMs: number;
 
   /**
@@ -155,7 +151,7 @@ export class TimeoutError extends TrackingError {
   }
 }
 
-/** The limiter's queue is full (`rateLimit.maxQueue`); nothing was sent. A retry that meets a full queue rejects with the failure it follows. */
+/** The limiter's queue is full (`rateLimit.maxQueue`), so nothing was sent. */
 export class QueueFullError extends TrackingError {
   static override readonly kind: string = 'QueueFullError';
 }
@@ -163,7 +159,7 @@ export class QueueFullError extends TrackingError {
 export class ConfigurationError extends TrackingError {
   static override readonly kind: string = 'ConfigurationError';
 }
-/** A webhook body is not one; see `tracking-client/webhooks`. */
+/** The body of a request is no webhook; see `tracking-client/webhooks`. */
 export class WebhookParseError extends TrackingError {
   static override readonly kind: string = 'WebhookParseError';
 }
@@ -184,7 +180,7 @@ export interface ApiErrorDetails {
   readonly method: string;
   /** Path template, e.g. `/trackers/{trackerId}`. */
   readonly path: string;
-  /** Headers of the response. */
+  /** Headers of the response, with the key masked. */
   readonly headers: Headers;
   /** Parsed JSON when it was JSON, else the text. */
   readonly body: unknown;
@@ -256,10 +252,7 @@ export class ConflictError extends ApiError {
 export class InvalidRequestError extends ApiError {
   static override readonly kind: string = 'InvalidRequestError';
 }
-/**
- * The service says that `shippingDate` is older than 180 days (`shipping_date_outdated`). A date that is too old wherever
- * its clock stands is refused before anything is sent, with a `RequestValidationError` of the same code.
- */
+/** The service says that `shippingDate` is older than 180 days (`shipping_date_outdated`). */
 export class ShippingDateOutdatedError extends InvalidRequestError {
   static override readonly kind: string = 'ShippingDateOutdatedError';
 }
@@ -279,13 +272,10 @@ export class RateLimitError extends ApiError {
 export class ServerError extends ApiError {
   static override readonly kind: string = 'ServerError';
 }
-/**
- * The tracker exists and has no results yet (`parcel_not_found`, or an empty list of results); ask again later, unless
- * `tracker` says that there will be none.
- */
+/** The tracker exists and has no results yet (`parcel_not_found`, or an empty list of results). */
 export class ResultsNotReadyError extends ApiError {
   static override readonly kind: string = 'ResultsNotReadyError';
-  /** The record of a tracker that was given up, with `isTracked: false`; only `trackers.waitUntilStopped` has one. */
+  /** The record of a tracker that was given up; only `trackers.waitUntilStopped` sets it. */
   readonly tracker?: Tracker;
 
   /**
@@ -326,7 +316,6 @@ const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
   auth_invalid_api_key: AuthenticationError,
 };
 
-/** Tells whether this version knows a code. */
 export function isKnownErrorCode(code: string): code is KnownErrorCode {
   return Object.hasOwn(CLASS_BY_CODE, code);
 }
@@ -341,7 +330,6 @@ const CLASS_BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
   429: RateLimitError,
 };
 
-/** Chooses the class of an error: its code decides, and the status if the code does not. */
 export function chooseErrorClass(status: number, code: ErrorCode | undefined): ApiErrorClass {
   const byStatus = status >= 500 ? ServerError : (CLASS_BY_STATUS[status] ?? ApiError);
   if (code === undefined) return byStatus;
@@ -349,7 +337,6 @@ export function chooseErrorClass(status: number, code: ErrorCode | undefined): A
   return code.startsWith('auth_') ? AuthenticationError : byStatus;
 }
 
-/** The errors that have a code: those of the service, and those of an input that breaks a rule. */
 type ErrorOfCode<Code extends ErrorCode> = string extends Code
   ? TrackingError & { readonly code: Code }
   : Code extends 'validation_error' | 'shipping_date_outdated'
@@ -364,8 +351,7 @@ type ErrorOfCode<Code extends ErrorCode> = string extends Code
  */
 export function isTrackingError(error: unknown): error is TrackingError;
 /**
- * True for errors of this package with one code; it is an `ApiError`, or for `validation_error` and
- * `shipping_date_outdated` perhaps a `RequestValidationError`.
+ * True for errors of this package with one code.
  *
  * @param error - anything that was caught
  * @param code - the code to ask for, e.g. `shipping_date_outdated`
@@ -381,7 +367,5 @@ export function isTrackingError<const Code extends ErrorCode>(
   code: Code,
 ): error is ErrorOfCode<Code>;
 export function isTrackingError(error: unknown, code?: ErrorCode): error is TrackingError {
-  if (!isOfKind(error, 'TrackingError')) return false;
-  // `isOfKind` proved an object; reading a property that may be missing is safe.
-  return code === undefined || (error as { code?: unknown }).code === code;
+  return isOfKind(error, 'TrackingError') && (code === undefined || Object(error).code === code);
 }

@@ -4,25 +4,19 @@ import type { Hooks } from './observability/hooks.ts';
 import type { Logger, LogLevel } from './observability/logger.ts';
 import type { SearchBy } from './schemas/tracker.ts';
 
-/** How often a failed request is sent again; which failures count is a fact of each endpoint. */
+/** How often a failed request is sent again; the endpoint decides which failures count. */
 export interface RetryOptions {
-  /** How often a failed request is sent again, 0 or more; responses of 429 count, too. Default 4; 20 for `createMany` and polls. */
+  /** How often a failed request, 429s included, is sent again. Default 4; 20 for `createMany` and polls. */
   readonly retries?: number | undefined;
-  /**
-   * Longest wait that the service may ask for, in milliseconds; beyond it the call rejects at once. Default 60,000;
-   * 3,600,000 for `createMany` and polls.
-   */
+  /** Longest wait that the service may ask for, in milliseconds. Default 60,000; 3,600,000 for `createMany` and polls. */
   readonly maxRetryAfterMs?: number | undefined;
 }
 
 /** How the limiter of a client is set up; beside a `limiter` only `limits` counts. */
 export interface RateLimitOptions {
-  /**
-   * Requests per second by endpoint, where your account's differ. Of clients that share a limiter, the first call of an
-   * endpoint decides. Default: those of the endpoint table.
-   */
+  /** Requests per second by endpoint, where your account's differ. Default: those of the endpoint table. */
   readonly limits?: Partial<Record<EndpointName, number>> | undefined;
-  /** Most calls that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
+  /** Calls that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
 }
 
@@ -34,8 +28,7 @@ export interface TrackingClientOptions {
    */
   readonly baseUrl?: string | URL | undefined;
   /**
-   * The API key, or a function that gives it and is asked before every attempt, so a rotated key is picked up; the
-   * call holds its token meanwhile, so answer from memory.
+   * The API key, or a function that returns it before every attempt, from memory, because the call holds its token meanwhile.
    * Default: the environment variable `TRACKING_API_KEY`.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
@@ -47,41 +40,30 @@ export interface TrackingClientOptions {
   readonly retry?: false | RetryOptions | undefined;
   /** The built-in limiter, or `false` to send at once and meet the service's 429s. Default: on. */
   readonly rateLimit?: false | RateLimitOptions | undefined;
-  /**
-   * A limiter to share: a `TokenBucketLimiter` for several clients of an account, or a `RedisLimiter` for several
-   * processes. Default: one of the client's own, set up by `rateLimit`.
-   */
+  /** A `TokenBucketLimiter` to share among clients, or a `RedisLimiter` among processes. Default: one of its own. */
   readonly limiter?: Limiter | undefined;
   /**
-   * Names the account for the limiter, so that clients with different keys of one account share its allowance: before and
-   * after a rotation, or where `apiKey` is a function. Default: the key decides; a client whose key is a function is an
-   * account of its own, and needs this option beside a `RedisLimiter`.
+   * Names the account for the limiter, so that clients with different keys of one account share its allowance. Default: a hash of
+   * the key. A client whose key is a function is an account of its own, and needs this option beside a `RedisLimiter`.
    */
   readonly account?: string | undefined;
   /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global one. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Headers for every request; `authorization` belongs to `apiKey`. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Where log lines go: the console, or a logger of pino, winston, bunyan or NestJS as it is. Default: the console. */
+  /** Takes the log lines: a logger of pino, winston, bunyan or NestJS as it is. Default: the console. */
   readonly logger?: Logger | undefined;
-  /**
-   * The least urgent lines that are logged: `debug`, `info`, `warn`, `error` or `silent`. Default: the environment variable
-   * `TRACKING_LOG`, else `warn`.
-   */
+  /** The least urgent lines that are logged. Default: the environment variable `TRACKING_LOG`, else `warn`. */
   readonly logLevel?: LogLevel | undefined;
   /** Callbacks around every call and attempt; one that throws never breaks a call. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
-   * What to do with a success that breaks its schema. `keep`: hands the data over as it came; `withResponse().mismatched`,
-   * the hook `onMismatch` and one `warn` line for each endpoint and field name what is odd. `throw`: rejects with
-   * `ResponseValidationError`. In both modes the call rejects for no JSON, no `data`, a single record without its id, a
-   * list item that is no object, and a payload of another kind. Default `keep`.
+   * Handles a success that breaks its schema. `keep`: hands the data over as it came; `withResponse().mismatched`, the hook
+   * `onMismatch` and one `warn` line for each endpoint and field name the breach. `throw`: rejects with
+   * `ResponseValidationError`, which unusable data does in both modes. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
-  /**
-   * Longest response that is read, in bytes after decompression. A longer one rejects with `ResponseValidationError`, and
-   * is not asked for again. Default 67,108,864 (64 MiB).
-   */
+  /** Longest response, in bytes after decompression; a longer one rejects. Default 67,108,864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined;
   /** Allows `http:` beyond loopback addresses, where everybody on the way can read the key. Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
@@ -112,8 +94,7 @@ export interface TrackerRequestOptions extends RequestOptions {
 /** Options of `trackers.createBulk`. */
 export interface BulkRequestOptions extends RequestOptions {
   /**
-   * Also repeats a request that may have been carried out: after a reset, a timeout or a 5xx. Items that the first
-   * request created then come back as `existing`. Default false.
+   * Also repeats a request that may have been carried out; items that it created then come back as `existing`. Default false.
    */
   readonly retryAmbiguous?: boolean | undefined;
 }

@@ -15,13 +15,11 @@ import { ENDPOINT_NAMES, type Endpoint, type EndpointName, endpoints } from '../
 import type { Priority } from '../limiter/limiter.ts';
 import type { BulkRequestOptions, RequestOptions, RetryOptions } from '../options.ts';
 
-/** How often a failed attempt is repeated, and how long the service may make the call wait for it. */
 export interface RetryPolicy {
   readonly retries: number;
   readonly maxRetryAfterMs: number;
 }
 
-/** The parts of the retry policy that a caller has set. */
 export type PartialRetryPolicy = z.output<typeof retryObject>;
 
 const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000 };
@@ -34,7 +32,6 @@ const retryObject = z.strictObject({
   maxRetryAfterMs: delayOption.optional(),
 } satisfies OptionShape<RetryOptions>);
 
-/** Retry options; `false` stands for no retries. */
 export const retryOption = z
   .preprocess((value) => (value === false ? { retries: 0 } : value), retryObject.optional())
   .optional();
@@ -51,7 +48,6 @@ export function completeRetry(
   };
 }
 
-/** The checks of `RequestOptions`. */
 export const CALL_SHAPE = {
   signal: option<AbortSignal>('an AbortSignal', isAbortSignal).optional(),
   timeoutMs: timeoutOption.optional(),
@@ -61,15 +57,12 @@ export const CALL_SHAPE = {
   priority: choiceOption(['interactive', 'background']).optional(),
 } satisfies OptionShape<RequestOptions>;
 
-/** The checks of the options that `BulkRequestOptions` adds. */
 export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies OptionShape<
   Omit<BulkRequestOptions, keyof RequestOptions>
 >;
 
-/** The checks of a call's options; some endpoints have more options. */
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
-/** Allows options that are checked elsewhere. */
 function allowNames(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
 }
@@ -93,12 +86,7 @@ export interface CallOptions extends Omit<RequestOptions, 'retry'> {
   readonly retryAmbiguous: boolean;
 }
 
-/**
- * Checks the options of one call, and fills in those of the client.
- *
- * @param method - the method that was called; each knows its own options
- * @throws ConfigurationError naming the option that makes no sense
- */
+/** Checks the options of one call, and fills in those of the client. Each method knows its own options. */
 export function resolveCallOptions(
   client: { readonly totalTimeoutMs: number | undefined; readonly retry: PartialRetryPolicy },
   method: EndpointName | 'request',

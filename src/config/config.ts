@@ -25,15 +25,13 @@ import type { InvalidResponseMode } from '../schemas/envelope.ts';
 import { VERSION } from '../version.ts';
 import { type PartialRetryPolicy, retryOption } from './call-options.ts';
 
-/** The options of a client, checked and completed once. */
 export interface Config {
   readonly baseUrl: string;
   readonly account: string;
-  /** The key, or a function that returns the key for one attempt. */
   readonly apiKey: string | (() => Promise<string>);
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
-  /** The retry options of the client. Each call adds the defaults, which depend on its method. */
+  /** Each call adds the defaults, which depend on its method. */
   readonly retry: PartialRetryPolicy;
   /** Undefined with `rateLimit: false`. */
   readonly limiter: Limiter | undefined;
@@ -90,11 +88,7 @@ const clientOptions = z.strictObject({
   allowInsecureHttp: switchOption.default(false),
 } satisfies OptionShape<TrackingClientOptions>);
 
-/**
- * Turns the options of a client into values, once for each client.
- *
- * @throws ConfigurationError naming the option that is missing or makes no sense
- */
+/** Turns the options of a client into values, once for each client. */
 export function resolveConfig(options: TrackingClientOptions): Config {
   const checked = checkOptions(clientOptions, options);
   rejectBrowser();
@@ -148,7 +142,6 @@ function rejectBrowser(): void {
   );
 }
 
-/** Name and version of the server runtime. */
 function findRuntime(): { readonly name: string; readonly version: string } | undefined {
   const versions: Readonly<Record<string, string | undefined>> = globalThis.process?.versions ?? {};
   // Bun and Deno name a version of Node, too.
@@ -175,7 +168,6 @@ function checkKey(value: unknown): string {
   return key;
 }
 
-/** Checks a constant key at once. A function is called before every attempt. */
 function resolveKey(apiKey: unknown): Config['apiKey'] {
   if (typeof apiKey !== 'function') return checkKey(apiKey);
   return async () => {
@@ -192,10 +184,7 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
   };
 }
 
-/**
- * Names the account for the limiter: the option `account`, else a hash of the key. A function may return any key, so each client
- * with one is an account of its own.
- */
+/** Names the account for the limiter. A function may return any key, so each client with one is an account of its own. */
 function resolveAccount(
   account: string | undefined,
   apiKey: Config['apiKey'],

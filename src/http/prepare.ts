@@ -26,7 +26,7 @@ export interface PreparedRequest<T> {
   readonly method: string;
   /** Path template, for hooks and errors. */
   readonly path: string;
-  /** Method and URL as messages show them: without query and ids, so that equal failures have equal messages. */
+  /** Method and URL without query and ids, so that equal failures have equal messages. */
   readonly title: string;
   /** Path and query below the base URL. */
   readonly target: string;
@@ -39,12 +39,10 @@ export interface PreparedRequest<T> {
   readonly response: ResponseRules<T>;
 }
 
-/** The rules for reading a response: those of the table, or the schema of a caller. Without one the caller gets the body as it is. */
 export type ResponseRules<T> =
   | (Omit<Endpoint['response'], 'schema'> & { readonly schema: z.ZodType<T> })
   | { readonly ownSchema: StandardSchema<T> | undefined };
 
-/** The input of a method. Each part is checked against its schema in the table. */
 export interface CallInput {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -53,7 +51,6 @@ export interface CallInput {
 
 type QueryValue = string | number | boolean | undefined | null;
 
-/** @throws RequestValidationError naming what breaks the schema */
 export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -62,7 +59,6 @@ export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: st
   throw new RequestValidationError(toValidationIssues(error ?? result.error));
 }
 
-/** @throws RequestValidationError for what JSON cannot hold: a cycle, a bigint, a function */
 function toJson(value: unknown, name: string): string {
   try {
     const text: string | undefined = JSON.stringify(value);
@@ -91,7 +87,6 @@ export type EndpointResult<Name extends EndpointName> = z.output<
   (typeof endpoints)[Name]['response']['schema']
 >;
 
-/** Checks the input of an endpoint of the table and builds the call. */
 export function prepareRequest<Name extends EndpointName>(
   config: Config,
   name: Name,
@@ -131,10 +126,7 @@ export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   /** A JSON value. Default: none. */
   readonly body?: unknown;
-  /**
-   * Checks the body of the response and is always strict; its output is the result. Any Standard Schema: zod (3.24 or
-   * later), valibot, arktype. Default: the body as it is.
-   */
+  /** Checks the body of the response; any Standard Schema, such as those of zod, valibot, arktype. Default: none. */
   readonly schema?: Schema | undefined;
   /** True when repeating the request does no harm. Default: true for GET and HEAD. */
   readonly idempotent?: boolean | undefined;
@@ -183,11 +175,6 @@ function findRow(method: string, path: string): EndpointName | undefined {
   return ROUTES.find((route) => route.method === method && route.pattern.test(path))?.endpoint;
 }
 
-/**
- * Checks a raw request and builds it.
- *
- * @throws RequestValidationError for a request that breaks a rule; ConfigurationError for a `schema` that is no Standard Schema
- */
 export function prepareRawRequest<Schema extends StandardSchema>(
   config: Config,
   request: RawRequest<Schema>,

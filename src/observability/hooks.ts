@@ -7,7 +7,7 @@ import type { LogAdapter } from './logger.ts';
 
 /** The facts about a call that every hook gets. */
 export interface CallInfo {
-  /** Names the call: the same in all hooks and log lines of it, and in no other call (a UUID). */
+  /** Names the call in all its hooks and log lines (a UUID). */
   readonly callId: string;
   /** The endpoint; `request` for a path outside the table. */
   readonly endpoint: EndpointName | 'request';
@@ -15,7 +15,7 @@ export interface CallInfo {
   readonly method: string;
   /** Path template, e.g. `/trackers/{trackerId}`. */
   readonly path: string;
-  /** The client's base URL, without a slash at its end; `path` follows it. */
+  /** The client's base URL, without a slash at its end. */
   readonly baseUrl: string;
 }
 
@@ -45,7 +45,7 @@ export interface ResponseInfo extends RequestInfo {
 
 /** A request ended without a whole response. */
 export interface ErrorInfo extends RequestInfo {
-  /** Why: ConnectionError, TimeoutError, ResponseValidationError for a body that is too long, or the reason of your signal. */
+  /** ConnectionError, TimeoutError, ResponseValidationError for a body that is too long, or your signal's reason. */
   readonly error: unknown;
   /** From sending to the failure, in milliseconds. */
   readonly durationMs: number;
@@ -67,7 +67,7 @@ export interface DoneInfo extends CallInfo {
 export interface RetryInfo extends AttemptInfo {
   /** Why the attempt failed. */
   readonly error: TrackingError;
-  /** How long the service asked to wait, in milliseconds; undefined where it did not. The back-off comes on top. */
+  /** How long the service asked to wait, in milliseconds; the back-off comes on top. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -87,9 +87,9 @@ export interface MismatchInfo extends AttemptInfo {
 
 /** A poll of a tracker begins. */
 export interface PollInfo {
-  /** The tracker, as it was given to `poll` or `pollMany`. */
+  /** The id that `poll` or `pollMany` got. */
   readonly id: string;
-  /** How long ago it was due, in milliseconds: a slow reader, `concurrency` and `maxPerSecond` hold polls back. */
+  /** How long after it was due it begins, in milliseconds. */
   readonly lagMs: number;
 }
 
@@ -122,7 +122,7 @@ export interface Hooks {
 
 const hook = functionOption<(info: object) => unknown>().optional();
 
-/** The checks of the hooks. Other fields are allowed, because hooks may be an instance of a class. */
+// Other fields are allowed, because hooks may be an instance of a class.
 const hooksObject = z.object({
   onStart: hook,
   onRequest: hook,
@@ -135,11 +135,7 @@ const hooksObject = z.object({
   onPoll: hook,
 } satisfies OptionShape<Hooks>);
 
-/**
- * Checks hooks and guards them: one that fails costs a log line, never the call.
- *
- * @throws ConfigurationError naming the hook that is no function
- */
+/** Checks hooks and guards them: one that fails costs a log line, never the call. */
 export function resolveHooks(hooks: Hooks | undefined, logger: LogAdapter): Hooks {
   if (hooks === undefined) return {};
   const guarded = Object.entries(checkOptions(hooksObject, hooks, 'hooks')).map(([name, callback]) => {

@@ -6,20 +6,19 @@ import { kindOf } from '../common/validation.ts';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Takes log lines: the console, or a logger of pino, winston, bunyan or NestJS as it is. pino and bunyan get the fields first, as
- * they want them. A logger with `log` instead of `info`, as that of NestJS, gets them as JSON at the end of the line; so does the
- * console, except those of a call, whose text says what a reader needs. Errors come with name, message, code and stack.
+ * Takes log lines: the console, or a logger of pino, winston, bunyan or NestJS as it is. A logger with `log` instead of `info` and
+ * the console get the fields as JSON at the end of the line.
  */
 export interface Logger {
-  /** Takes a line about what happens inside. */
+  /** Takes a line of the level `debug`. */
   debug(message: string, fields?: LogFields): void;
-  /** Takes a line about a change worth knowing. */
+  /** Takes a line of the level `info`. */
   info?(message: string, fields?: LogFields): void;
   /** Takes such lines in a logger without `info`. */
   log?(message: string, fields?: LogFields): void;
-  /** Takes a line about something to look at. */
+  /** Takes a line of the level `warn`. */
   warn(message: string, fields?: LogFields): void;
-  /** Takes a line about a failure. */
+  /** Takes a line of the level `error`. */
   error(message: string, fields?: LogFields): void;
 }
 
@@ -41,13 +40,7 @@ export interface LogAdapter extends Readonly<Record<Method, LogLine>> {
   warnOnce(key: string, message: string, fields?: LogFields): void;
 }
 
-/**
- * Adapts a logger.
- *
- * @param logger - where the lines go. Default: the console
- * @param level - the least urgent lines that are logged. Default: the environment variable `TRACKING_LOG`, else `warn`
- * @throws ConfigurationError for a logger that lacks a method
- */
+/** Adapts a logger. Without a level, the environment variable `TRACKING_LOG` decides, else `warn`. */
 export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAdapter {
   const print = createPrinter(logger);
   const environment = globalThis.process?.env?.['TRACKING_LOG'] ?? '';
@@ -85,11 +78,7 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
   return { level: lowest, debug, info, warn, error, warnOnce };
 }
 
-/**
- * Creates the function that hands a line to a logger in the form that this logger wants.
- *
- * @throws ConfigurationError for a logger that lacks a method
- */
+/** Creates the function that hands a line to a logger in the form that this logger wants. */
 function createPrinter(logger: Logger) {
   // `Object` also makes an object of null, which callers without types may pass.
   const methods: Record<string, unknown> = Object(logger);
@@ -119,10 +108,7 @@ function createPrinter(logger: Logger) {
   };
 }
 
-/**
- * Prints one line, with the fields as JSON at its end, because the console would spread them over several lines. The fields of
- * a call are left out, because its text says what a reader needs. An error is printed with its stack.
- */
+/** Prints one line. The fields of a call are left out, because its text says what a reader needs. */
 function printToConsole(method: Method, line: string, { err, ...fields }: LogFields): void {
   const isComplete = 'callId' in fields || Object.keys(fields).length === 0;
   const text = isComplete ? line : `${line} ${JSON.stringify(fields)}`;
@@ -136,14 +122,13 @@ function isError(value: unknown): value is Error {
   return types.isNativeError(value) || value instanceof Error;
 }
 
-/** Turns an error into an object with the fields that a log needs; winston would print `{}` for it. */
+/** winston would print `{}` for an error. */
 function describeError(value: unknown): unknown {
   if (!isError(value)) return value;
   const { name, message, stack } = value;
   return { name, message, ...('code' in value && { code: value.code }), stack };
 }
 
-/** Formats an error for a log line: its message, or the kind of a value that is no error. */
 export function formatError(error: unknown): string {
   return isError(error) ? error.message : kindOf(error);
 }
