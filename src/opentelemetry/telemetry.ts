@@ -113,13 +113,10 @@ function createCallMetrics(meter: Meter) {
   };
 }
 
-/** A call under way. */
 interface OpenCall {
   readonly span: Span;
-  /** The parent of the spans of attempts. */
   readonly context: Context;
   readonly server: Attributes;
-  /** The path of the base URL, without a `/` at its end. */
   readonly basePath: string;
   attempt: Span | undefined;
   /** The time in the queue that events of the span already tell, in milliseconds. */
@@ -127,9 +124,8 @@ interface OpenCall {
 }
 
 /**
- * Builds hooks that report every call to OpenTelemetry: an internal span for the call, a client span below it for each attempt,
- * and metrics. The span of a call is a child of the span that is active where the method is called. No attribute holds an id,
- * a tracking number or the key.
+ * Builds hooks that report every call to OpenTelemetry: a span for the call, one below it for each attempt, and metrics. No
+ * attribute holds an id, a tracking number or the key.
  *
  * @param options - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
  * @returns the option `hooks` of a client, or of several
@@ -272,9 +268,8 @@ const onReportOption = z.object({
 });
 
 /**
- * Builds a webhook handler that reports every webhook to OpenTelemetry: a span each, and metrics. The span is a child of the span
- * of your HTTP server where there is one, and a server span where there is none. It ends with the response, and is the parent
- * of the spans that your callbacks make. No attribute holds a tracker id, a tracking number or the secret.
+ * Builds a webhook handler that reports every webhook to OpenTelemetry: a span each, which is the parent of the spans that your
+ * callbacks make, and metrics. No attribute holds a tracker id, a tracking number or the secret.
  *
  * @param createHandler - `createWebhookHandler` of `tracking-client/webhooks`, which this entry point does not load by itself
  * @param options - see `WebhookHandlerOptions`
