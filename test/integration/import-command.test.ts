@@ -1,15 +1,4 @@
-import {
-  chmod,
-  link,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from 'tracking-client/testing';
@@ -88,13 +77,16 @@ describe('tracking-client import', () => {
         expect(line).toMatch(/^x,\d+,invalid,.*character"$/);
     });
 
-    it('the default → its name has the time of the run, and it is readable by its owner only', async () => {
+    it('the default, or --overwrite → a new file of the time of the run, or a replaced one; its owner alone may read it', async () => {
       const { start, failures, path } = await setUp('trackingNumber\nx\n');
       expect(await start(['rows.csv']).exitCode).toBe(1);
       const { name, text } = await failures();
       expect(name).toMatch(/^rows\.failures-\d{8}-\d{6}-\d{3}\.csv$/);
       expect(text).toMatch(/^trackingNumber,line,status,reason\nx,2,invalid,/);
-      expect((await stat(path(name))).mode & 0o777).toBe(0o600);
+      await writeFile(path('mine.csv'), 'earlier '.repeat(100));
+      expect(await start(['rows.csv', '--failures', 'mine.csv', '--overwrite']).exitCode).toBe(1);
+      expect(await readFile(path('mine.csv'), 'utf8')).toBe(text);
+      for (const file of [name, 'mine.csv']) expect((await stat(path(file))).mode & 0o777).toBe(0o600);
     });
 
     it('--failures that exists → refused, unchanged, nothing sent, exit code 2', async () => {
@@ -109,70 +101,43 @@ describe('tracking-client import', () => {
       expect(fake.requests).toEqual([]);
     });
 
-    it('--overwrite → replaced, readable by its owner only', async () => {
-      const { start, path } = await setUp('trackingNumber\nx\n');
-      await writeFile(path('mine.csv'), 'earlier '.repeat(100));
-      expect(await start(['rows.csv', '--failures', 'mine.csv', '--overwrite']).exitCode).toBe(1);
-      expect(await readFile(path('mine.csv'), 'utf8')).toMatch(
-        /^trackingNumber,line,status,reason\nx,2,.*\n$/,
-      );
-      expect((await stat(path('mine.csv'))).mode & 0o777).toBe(0o600);
-    });
-
-    it('--overwrite and a symbolic link → refused, what it points to is unchanged', async () => {
-      const { start, path } = await setUp('trackingNumber\nx\n');
-      await writeFile(path('other.csv'), 'precious');
-      await symlink(path('other.csv'), path('mine.csv'));
-      expect(await start(['rows.csv', '--failures', 'mine.csv', '--overwrite']).exitCode).toBe(2);
-      expect(await readFile(path('other.csv'), 'utf8')).toBe('precious');
-    });
-
-    it.each(['hard link', 'symbolic link', 'same name'])(
+    it.each(['hard link', 'symbolic link', 'same name', 'standard input'])(
       '--overwrite and the input by another name (%s) → refused, unchanged, nothing sent',
       async (kind) => {
-        const { fake, start, path } = await setUp(csvOf(2));
+        const { fake, start, shell, path } = await setUp(csvOf(2));
         if (kind === 'hard link') await link(path('rows.csv'), path('other.csv'));
         if (kind === 'symbolic link') await symlink('rows.csv', path('other.csv'));
         const name = kind === 'same name' ? './rows.csv' : 'other.csv';
-        const { output, exitCode } = start(['rows.csv', '--failures', name, '--overwrite']);
+        const isPiped = kind === 'standard input';
+        const { exitCode } = isPiped
+          ? shell('cli import - --failures rows.csv --overwrite < rows.csv')
+          : start(['rows.csv', '--failures', name, '--overwrite']);
         expect(await exitCode).toBe(2);
-        if (kind !== 'symbolic link')
-          expect(output.stderr).toBe(
-            'tracking-client: Expected `--failures` to be another file than the one to import\n',
-          );
         expect(await readFile(path('rows.csv'), 'utf8')).toBe(csvOf(2));
         expect(fake.requests).toEqual([]);
       },
     );
-
-    it('--failures that is the file on standard input → refused, unchanged', async () => {
-      const { shell, path } = await setUp(csvOf(2));
-      const { exitCode } = shell('cli import - --failures rows.csv --overwrite < rows.csv');
-      expect(await exitCode).toBe(2);
-      expect(await readFile(path('rows.csv'), 'utf8')).toBe(csvOf(2));
-    });
   });
 
   describe('where rows come from', () => {
-    it.each(['-', '/dev/stdin'])('%s → what is piped in is imported', async (name) => {
+    it('standard input → what is piped in is imported', async () => {
       const { fake, start, files, temporary } = await setUp('');
-      const { output, exitCode } = start([name], { stdin: `trackingNumber\n${NUMBER}\nx\n` });
+      const { output, exitCode } = start(['-'], { stdin: `trackingNumber\n${NUMBER}\nx\n` });
       expect(await exitCode).toBe(1);
       expect(fake.trackers).toMatchObject([{ trackingNumber: NUMBER }]);
       expect(output.stdout).toContain('2 of 2 rows\n');
-      expect(await files()).toEqual([
-        expect.stringMatching(/^import\.failures-\d{8}-\d{6}-\d{3}\.csv$/),
-        'rows.csv',
-      ]);
+      expect((await files())[0]).toMatch(/^import\.failures-\d{8}-\d{6}-\d{3}\.csv$/);
       expect(await readdir(temporary)).toEqual([]);
     });
 
-    it('a process substitution and a redirected file → imported', async () => {
-      const { fake, shell } = await setUp(csvOf(2));
-      expect(await shell(`cli import <(echo trackingNumber; echo ${NUMBER})`).exitCode).toBe(0);
-      expect(await shell('cli import - < rows.csv').exitCode).toBe(0);
-      expect(fake.trackers).toHaveLength(3);
-    });
+    it.each([`<(echo trackingNumber; echo ${NUMBER})`, '/dev/stdin < rows.csv', '- < rows.csv'])(
+      '%s → imported',
+      async (source) => {
+        const { fake, shell } = await setUp(`trackingNumber\n${NUMBER}\n`);
+        expect(await shell(`cli import ${source}`).exitCode).toBe(0);
+        expect(fake.trackers).toHaveLength(1);
+      },
+    );
 
     it('a pipe that says nothing, and SIGINT → exit code 130 at once, nothing left behind', async () => {
       const { start, temporary } = await setUp('');
@@ -190,15 +155,6 @@ describe('tracking-client import', () => {
       expect(await readdir(temporary)).toEqual([]);
     });
 
-    it('a FIFO that nobody writes to, and SIGINT → exit code 130 at once', async () => {
-      const { start, shell } = await setUp('');
-      expect(await shell('mkfifo fifo').exitCode).toBe(0);
-      const { child, exitCode } = start(['fifo']);
-      // Late enough for the program to have started on a busy machine.
-      setTimeout(() => child.kill('SIGINT'), 2_500);
-      expect(await exitCode).toBe(130);
-    });
-
     it.each([
       ['a folder', 'folder', 'Expected folder to be a file, got a folder'],
       ['a file below a file', 'rows.csv/x', 'Could not read rows.csv/x: not a directory (ENOTDIR)'],
@@ -213,17 +169,6 @@ describe('tracking-client import', () => {
       expect(line).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
       expect(rest).toEqual(['']);
     });
-
-    it('a temporary folder that cannot be written → one line, nothing sent, exit code 2', async () => {
-      const { fake, start, temporary } = await setUp(csvOf(1));
-      await rm(temporary, { recursive: true });
-      await writeFile(temporary, '');
-      const { output, exitCode } = start(['rows.csv']);
-      expect(await exitCode).toBe(2);
-      expect(output.stderr).toMatch(/^tracking-client: .*ENOTDIR.*\n$/);
-      expect(fake.requests).toEqual([]);
-      await chmod(temporary, 0o600);
-    });
   });
 
   describe('what rows hold', () => {
@@ -232,15 +177,9 @@ describe('tracking-client import', () => {
     const utf16 = Buffer.from(`\ufefftrackingNumber\ttitle\r\n${NUMBER}\tTüte\r\n`, 'utf16le');
 
     it.each<[string, string | Buffer, string[], (string | undefined)[]]>([
-      [
-        'fewer fields than columns, and rows of delimiters',
-        `trackingNumber;title;;\n${NUMBER}\n;;;\n`,
-        [],
-        [undefined],
-      ],
+      ['fewer fields than columns', `trackingNumber;title;;\n${NUMBER}\n;;;\n`, [], [undefined]],
       ['semicolons', withTitle(';'), [], ['a, b']],
       ['tabs', withTitle('\t'), [], ['a, b']],
-      ['tabs by name', withTitle('\t'), ['--delimiter', 'tab'], ['a, b']],
       ['another delimiter', withTitle('|'), ['--delimiter', '|'], ['a, b']],
       ['Latin-1', latin1, ['--encoding', 'latin1'], ['Meier', 'Müller']],
       ['UTF-16 of a spreadsheet', utf16, ['--encoding', 'utf-16le'], ['Tüte']],
@@ -304,13 +243,6 @@ describe('tracking-client import', () => {
   });
 
   describe('what is said at the end', () => {
-    it('a wrong key → the reason and its count in the summary', async () => {
-      const { start } = await setUp(csvOf(250), { apiKeys: ['another'] });
-      const { output, exitCode } = start(['rows.csv']);
-      expect(await exitCode).toBe(1);
-      expect(output.stdout).toMatch(/\nWhy\n +250 +auth_invalid_api_key: .*\(first in line 2\)\n/);
-    });
-
     it('SIGINT in the middle → says that the same command goes on; which finds what exists', async () => {
       const { fake, start, files } = await setUp(csvOf(900), { latencyMs: 100 });
       const { child, output, exitCode } = start(['rows.csv']);
