@@ -90,6 +90,13 @@ describe('bounds', () => {
     expect(await statusOf('b', otherLease)).toBe('busy');
   });
 
+  test('full of leases that ran out → one of them gives way', async () => {
+    const { store, statusOf, pass } = makeStore(1);
+    await store.claim(['a'], lease);
+    pass(60_000);
+    expect(await statusOf('b')).toBe('acquired');
+  });
+
   test('full of handled and failed keys → only as many give way as there are new ones', async () => {
     const { store, commit } = makeStore(4);
     await store.claim(['failed-1', 'failed-2', 'failed-3'], lease);
