@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { Redis } from 'ioredis';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type FleetCase, type FleetRun, runFleetCase } from '../../../bench/fleet/run.ts';
 import { startEnforcingServer } from '../../../bench/limiter/enforcing-server.ts';
 import { describeWithRedis } from '../services.ts';
@@ -49,8 +50,12 @@ await describeWithRedis('four processes that share one limit of 10 per second', 
     'Redis is killed and back empty after 3 s → no call lost, no 429',
     async () => {
       const killed = await startOwnRedis();
-      const running = runFour(`redis://127.0.0.1:${killed.port}`, { calls: 100 });
-      await sleep(5_000);
+      const url = `redis://127.0.0.1:${killed.port}`;
+      const running = runFour(url, { calls: 100 });
+      const admin = new Redis(url);
+      await vi.waitUntil(async () => (await admin.dbsize()) > 0, { timeout: 60_000 });
+      admin.disconnect();
+      await sleep(2_000);
       await killed.stop();
       await sleep(3_000);
       const restarted = await startOwnRedis('--port', String(killed.port));
