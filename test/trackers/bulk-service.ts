@@ -1,6 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import type { BulkItem, BulkOutcome, TrackerInput } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
+import type { CreateManyOptions, TrackerInputs } from '../../src/trackers/create-many.ts';
 import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
 
 /** Valid inputs with tracking numbers of their own. */
@@ -10,7 +11,7 @@ export function inputsOf(count: number, from = 0): TrackerInput[] {
   }));
 }
 
-/** An input as the service gives it back: as it came, which is what JSON makes of it. */
+/** An input as the service gives it back: what JSON makes of it. */
 export function echoOf(input: unknown): BulkItem['inputData'] {
   return input === undefined ? undefined : JSON.parse(JSON.stringify(input));
 }
@@ -27,20 +28,22 @@ export function itemOf(input: TrackerInput, itemStatus = 'created'): BulkItem {
     clientTrackerId: input.clientTrackerId ?? null,
   };
   const inputData = echoOf(input);
-  return itemStatus === 'error'
-    ? {
-        itemStatus,
-        inputData,
-        tracker: null,
-        errors: [{ code: 'tracker_conflict', message: 'taken' }],
-      }
-    : { itemStatus, inputData, tracker, errors: null };
+  if (itemStatus !== 'error') return { itemStatus, inputData, tracker, errors: null };
+  return { itemStatus, inputData, tracker: null, errors: [{ code: 'tracker_conflict', message: 'taken' }] };
 }
 
 /** An answer of the bulk endpoint about these items. */
 export function bulkAnswer(items: readonly BulkItem[], status = 201): Answer {
   const name = status === 201 ? 'success' : status === 207 ? 'partial' : 'error';
   return { status, body: { status: name, summary: null, data: items, error: null } };
+}
+
+/** An answer whose items have these statuses, in the order of the inputs. */
+export function answered(inputs: readonly TrackerInput[], ...statuses: string[]): Answer {
+  return bulkAnswer(
+    inputs.map((input, index) => itemOf(input, statuses[index])),
+    207,
+  );
 }
 
 export function created(inputs: readonly TrackerInput[]): Answer {
@@ -52,17 +55,20 @@ export function refused(status: number, code: string): Answer {
   return { status, body: { status: 'error', summary: null, data: null, error: { code, message: 'no' } } };
 }
 
-type Reply = Answer | Error | Promise<Answer | Error>;
+/** A failure in the envelope of the other endpoints. */
+export function failed(status: number, code: string): Answer {
+  return { status, body: { errors: [{ code, message: 'no' }], data: null } };
+}
+
+type Reply = (inputs: readonly TrackerInput[], request: number) => Result | Promise<Result>;
+type Result = Answer | Error;
 
 /**
  * A bulk endpoint that answers as told, and a client for it that does not repeat failed requests.
  *
  * @param reply - what the n-th request gets, from 1; default: everything is created
  */
-export function bulkService(
-  reply: (inputs: readonly TrackerInput[], request: number) => Reply = created,
-  options: TrackingClientOptions = {},
-) {
+export function bulkService(reply: Reply = created, options: TrackingClientOptions = {}) {
   /** The inputs of each request. */
   const sent: TrackerInput[][] = [];
   const { client } = makeClient(
@@ -80,31 +86,45 @@ export function bulkService(
 }
 
 /** Reads a run to its end, or to its error. */
-export async function collect(
-  run: AsyncIterable<BulkOutcome>,
-): Promise<{ outcomes: BulkOutcome[]; error: unknown }> {
+export async function collect(run: AsyncIterable<BulkOutcome>) {
   const outcomes: BulkOutcome[] = [];
+  let error: unknown;
   try {
     for await (const outcome of run) outcomes.push(outcome);
-  } catch (error) {
-    return { outcomes, error };
+  } catch (caught) {
+    error = caught;
   }
-  return { outcomes, error: undefined };
+  return {
+    outcomes,
+    error,
+    statuses: outcomes.map(({ status }) => status),
+    codes: outcomes.map(({ errors }) => errors?.[0]?.code),
+  };
 }
 
-/** Reads a run to its end in virtual time, so that the waits between attempts take no real time. */
-export async function collectInVirtualTime(run: AsyncIterable<BulkOutcome>, ms = 600_000) {
-  const collecting = collect(run);
-  await vi.advanceTimersByTimeAsync(ms);
-  return await collecting;
+/** Reads a run of `createMany` over such a service to its end, or to its error. */
+export async function createAll(
+  reply: Reply | undefined,
+  inputs: TrackerInputs,
+  options: CreateManyOptions = {},
+  clientOptions: TrackingClientOptions = {},
+) {
+  const { client, sent } = bulkService(reply, clientOptions);
+  return { sent, ...(await collect(client.trackers.createMany(inputs, options))) };
 }
 
-/** Makes time virtual until the end of the test; `settled` goes on to work. */
+/** Runs under fake timers; `settled` goes on to work. */
 export function useVirtualTime(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   onTestFinished(() => {
     vi.useRealTimers();
   });
+}
+
+/** Awaits a run for which time passes, so that the waits between attempts take no real time. */
+export async function inVirtualTime<T>(outcome: Promise<T>, ms = 600_000): Promise<T> {
+  await vi.advanceTimersByTimeAsync(ms);
+  return await outcome;
 }
 
 /** How many outcomes have each status. */

@@ -1,150 +1,70 @@
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { TrackerInput } from '../../src/index.ts';
+import type { TrackingClientOptions } from '../../src/options.ts';
 import { networkFailure } from '../support/make-client.ts';
 import {
-  bulkAnswer,
+  answered,
   bulkService,
   collect,
-  collectInVirtualTime,
   countsOf,
+  createAll,
   created,
+  failed,
   gate,
   inputsOf,
-  itemOf,
+  inVirtualTime,
   refused,
   settled,
   useVirtualTime,
 } from './bulk-service.ts';
 
-describe('a response with odd items', () => {
-  const [first = { trackingNumber: '' }, second = { trackingNumber: '' }] = inputsOf(2);
-  const answerOf = (...items: unknown[]) => ({ status: 201, body: { status: 'success', data: items } });
-
-  test('a tracker that lacks everything but its id → created, with that id', async () => {
-    const odd = { ...itemOf(first), tracker: { trackerId: 't-1' } };
-    const { client } = bulkService(() => answerOf(odd, itemOf(second)));
-    const { outcomes } = await collect(client.trackers.createMany([first, second]));
-    expect(outcomes).toMatchObject([
-      { status: 'created', tracker: { trackerId: 't-1' } },
-      { status: 'created', tracker: itemOf(second).tracker },
-    ]);
-  });
-
-  test('a tracker without an id → created, without a tracker', async () => {
-    const { client } = bulkService(() => answerOf({ ...itemOf(first), tracker: {} }));
-    const { outcomes } = await collect(client.trackers.createMany([first]));
-    expect(outcomes[0]).toEqual({ index: 0, input: first, status: 'created' });
-  });
-
-  test('errors that are no list → the other items are not lost', async () => {
-    const odd = { ...itemOf(first, 'error'), errors: 'taken' };
-    const { client } = bulkService(() => answerOf(odd, itemOf(second)));
-    const { outcomes } = await collect(client.trackers.createMany([first, second]));
-    expect(outcomes).toMatchObject([{ status: 'error' }, { status: 'created' }]);
-    expect(outcomes[0]).not.toHaveProperty('errors');
-  });
-
-  test('an error without a code, for the whole request → its status says what it was', async () => {
-    const body = { status: 'error', data: null, error: { message: 'no' } };
-    const { client } = bulkService(() => ({ status: 400, body }));
-    const { outcomes } = await collect(client.trackers.createMany([first]));
-    expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'http_400' }] });
-  });
-});
+const reset = networkFailure('ECONNRESET');
+const notSent = networkFailure('ECONNREFUSED');
+const quota = refused(403, 'quota_limit_reached');
+const text = (status: number, body = '') => ({ status, body });
 
 describe('a chunk that fails', () => {
+  const noCode = { status: 400, body: { status: 'error', data: null, error: { message: 'no' } } };
+  const noItems = { status: 400, body: { ...Object(refused(400, 'parsing_error').body), data: [] } };
+
   test.each([
-    ['a reset', networkFailure('ECONNRESET'), 'unknown', 'connection_failed'],
-    ['a refused connection', networkFailure('ECONNREFUSED'), 'error', 'connection_failed'],
-    [
-      '500',
-      { status: 500, body: { errors: [{ code: 'processing_error' }], data: null } },
-      'unknown',
-      'processing_error',
-    ],
-    [
-      'a gateway page with 502',
-      { status: 502, body: '<html>', headers: { 'content-type': 'text/html' } },
-      'unknown',
-      'http_502',
-    ],
-    ['408', { status: 408, body: '' }, 'unknown', 'http_408'],
-    [
-      '429',
-      { status: 429, body: 'slow down', headers: { 'content-type': 'text/plain' } },
-      'error',
-      'http_429',
-    ],
-    [
-      '422',
-      { status: 422, body: { errors: [{ code: 'validation_error', message: 'no' }], data: null } },
-      'error',
-      'validation_error',
-    ],
-    ['300', { status: 300, body: '' }, 'error', 'http_300'],
+    ['a reset', reset, 'unknown', 'connection_failed'],
+    ['a refused connection', notSent, 'error', 'connection_failed'],
+    ['500', failed(500, 'processing_error'), 'unknown', 'processing_error'],
+    ['a gateway page with 502', text(502, '<html>'), 'unknown', 'http_502'],
+    ['408', text(408), 'unknown', 'http_408'],
+    ['429', text(429, 'slow down'), 'error', 'http_429'],
+    ['422', failed(422, 'validation_error'), 'error', 'validation_error'],
+    ['300', text(300), 'error', 'http_300'],
     ['400 in the bulk envelope', refused(400, 'parsing_error'), 'error', 'parsing_error'],
-    [
-      'the same with an empty list of items',
-      { status: 400, body: { status: 'error', data: [], error: { code: 'parsing_error', message: 'no' } } },
-      'error',
-      'parsing_error',
-    ],
-    [
-      'a success that is cut off',
-      { status: 201, body: '{"status":"success","data":[{"item' },
-      'unknown',
-      'invalid_response',
-    ],
-    [
-      'a success that tells nothing',
-      { status: 201, body: { status: 'success', data: null } },
-      'unknown',
-      'not_in_response',
-    ],
+    ['the same with an empty list of items', noItems, 'error', 'parsing_error'],
+    ['the same without a code', noCode, 'error', 'http_400'],
+    ['a success that is cut off', text(201, '{"status":"success"'), 'unknown', 'invalid_response'],
+    ['a success that tells nothing', text(201, '{"status":"success"}'), 'unknown', 'not_in_response'],
     ['a success that is an error', refused(201, 'processing_error'), 'unknown', 'processing_error'],
   ])('%s → its inputs say so, and the other chunks go on', async (_, failure, status, code) => {
-    const { client, sent } = bulkService((inputs, request) => (request === 2 ? failure : created(inputs)));
-    const run = client.trackers.createMany(inputsOf(6), { chunkSize: 2, concurrency: 1 });
-    const { outcomes, error } = await collect(run);
-    expect(error).toBeUndefined();
-    expect(sent).toHaveLength(3);
-    expect(outcomes.map((outcome) => outcome.status)).toEqual([
-      'created',
-      'created',
-      status,
-      status,
-      'created',
-      'created',
-    ]);
-    expect(outcomes[2]?.errors?.[0]?.code).toBe(code);
-  });
-
-  test('an answer with items and an error of its own → the items count', async () => {
-    const { client } = bulkService((inputs) => {
-      const items = inputs.map((input) => itemOf(input));
-      return { status: 207, body: { status: 'partial', data: items, error: { code: 'processing_error' } } };
-    });
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2)));
-    expect(countsOf(outcomes)).toEqual({ created: 2 });
+    const reply = (inputs: readonly TrackerInput[], request: number) =>
+      request === 2 ? failure : created(inputs);
+    const run = await createAll(reply, inputsOf(3), { chunkSize: 1, concurrency: 1 });
+    expect(run.error).toBeUndefined();
+    expect(run.sent).toHaveLength(3);
+    expect(run.statuses).toEqual(['created', status, 'created']);
+    expect(run.codes[1]).toBe(code);
   });
 
   test('a timeout → unknown', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
-    const { client } = bulkService(() => new Promise(() => {}), { timeoutMs: 5000 });
-    const collecting = collect(client.trackers.createMany(inputsOf(1)));
-    await vi.advanceTimersByTimeAsync(5000);
-    const { outcomes } = await collecting;
+    useVirtualTime();
+    const run = createAll(() => new Promise(() => {}), inputsOf(1), { timeoutMs: 5000 });
+    await settled();
+    const { outcomes } = await inVirtualTime(run, 5000);
     expect(outcomes[0]).toMatchObject({ status: 'unknown', errors: [{ code: 'timeout' }] });
   });
 
   test.each([
     ['no key', { apiKey: () => '' }, 'request_failed'],
     ['a full queue', { rateLimit: { limits: { 'trackers.createBulk': 1 }, maxQueue: 0 } }, 'queue_full'],
-  ])('%s → error, and that chunk is not sent', async (_, options, code) => {
-    const { client, sent } = bulkService(undefined, options);
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(2), { chunkSize: 1 }));
+  ])('%s → error, and that chunk is not sent', async (_, client, code) => {
+    const { outcomes, sent } = await createAll(created, inputsOf(2), { chunkSize: 1 }, client);
     expect(outcomes[1]).toMatchObject({ status: 'error', errors: [{ code }] });
     expect(sent.flat()).not.toContainEqual(outcomes[1]?.input);
   });
@@ -152,159 +72,163 @@ describe('a chunk that fails', () => {
 
 describe('a request that may have been carried out', () => {
   beforeEach(useVirtualTime);
-  const reset = networkFailure('ECONNRESET');
-  const refusedConnection = networkFailure('ECONNREFUSED');
+  const refusal = refused(400, 'processing_error');
+  const again = { retryAmbiguous: true };
 
   test.each([
     ['a reset', [reset], {}, 'unknown', 1],
-    ['the same with retryAmbiguous', [reset], { retryAmbiguous: true }, 'created', 2],
-    ['refused connections', [refusedConnection, refusedConnection], {}, 'created', 3],
-    [
-      'refused connections until the retries are used up',
-      [refusedConnection, refusedConnection, refusedConnection],
-      {},
-      'error',
-      3,
-    ],
-    [
-      'retryAmbiguous, a reset and refused connections',
-      [reset, refusedConnection, refusedConnection],
-      { retryAmbiguous: true },
-      'unknown',
-      3,
-    ],
-    [
-      'retryAmbiguous, a reset and a refusal',
-      [reset, refused(400, 'processing_error')],
-      { retryAmbiguous: true },
-      'unknown',
-      2,
-    ],
-    [
-      'retryAmbiguous, a 429 and a refusal',
-      [{ status: 429, body: '' }, refused(400, 'processing_error')],
-      { retryAmbiguous: true },
-      'error',
-      2,
-    ],
-    [
-      'retryAmbiguous, a reset and a used-up quota',
-      [reset, refused(403, 'quota_limit_reached')],
-      { retryAmbiguous: true },
-      'unknown',
-      2,
-    ],
-  ])(
-    '%s, two retries → the input is as certain as the failures allow',
-    async (_, failures, options, status, requests) => {
-      const { client, sent } = bulkService((inputs, request) => failures[request - 1] ?? created(inputs), {
-        retry: { retries: 2 },
-      });
-      const { outcomes } = await collectInVirtualTime(client.trackers.createMany(inputsOf(1), options));
-      expect(outcomes[0]?.status).toBe(status);
-      expect(sent).toHaveLength(requests);
-    },
-  );
+    ['the same with retryAmbiguous', [reset], again, 'created', 2],
+    ['refused connections', [notSent, notSent], {}, 'created', 3],
+    ['refused connections until the retries are used up', [notSent, notSent, notSent], {}, 'error', 3],
+    ['retryAmbiguous, a reset and refused connections', [reset, notSent, notSent], again, 'unknown', 3],
+    ['retryAmbiguous, a reset and a refusal', [reset, refusal], again, 'unknown', 2],
+    ['retryAmbiguous, a 429 and a refusal', [text(429), refusal], again, 'error', 2],
+    ['retryAmbiguous, a reset and a used-up quota', [reset, quota], again, 'unknown', 2],
+  ])('%s, two retries → as certain as the failures allow', async (_, failures, options, status, requests) => {
+    const reply = (inputs: readonly TrackerInput[], request: number) =>
+      failures[request - 1] ?? created(inputs);
+    const run = createAll(reply, inputsOf(1), options, { retry: { retries: 2 } });
+    const { statuses, sent } = await inVirtualTime(run);
+    expect(statuses).toEqual([status]);
+    expect(sent).toHaveLength(requests);
+  });
 
   test('refused connections, and an abort before the next attempt → error, for it never left', async () => {
     const controller = new AbortController();
-    const { client, sent } = bulkService(() => refusedConnection, { retry: undefined });
-    const collecting = collect(client.trackers.createMany(inputsOf(1), { signal: controller.signal }));
+    const options = { signal: controller.signal };
+    const run = createAll(() => notSent, inputsOf(1), options, { retry: undefined });
     await vi.advanceTimersByTimeAsync(10);
     controller.abort('enough');
-    const { outcomes } = await collecting;
+    const { outcomes, sent } = await run;
     expect(sent).toHaveLength(1);
     expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'aborted' }] });
   });
 
   test('no retries set → a request is repeated 20 times', async () => {
-    const { client, sent } = bulkService(() => refusedConnection, { retry: undefined });
-    await collectInVirtualTime(client.trackers.createMany(inputsOf(1)));
+    const { sent } = await inVirtualTime(createAll(() => notSent, inputsOf(1), {}, { retry: undefined }));
     expect(sent).toHaveLength(21);
   });
 });
 
 describe('failures that stop the run', () => {
   test.each([
-    ['403 quota_limit_reached', refused(403, 'quota_limit_reached'), 'quota_limit_reached'],
+    ['403 quota_limit_reached', quota, 'quota_limit_reached'],
     [
       '403 bulk_create_limit_exceeded',
       refused(403, 'bulk_create_limit_exceeded'),
       'bulk_create_limit_exceeded',
     ],
-    [
-      '401',
-      { status: 401, body: { errors: [{ code: 'auth_invalid_api_key' }], data: null } },
-      'auth_invalid_api_key',
-    ],
-    ['403 without a code', { status: 403, body: '' }, 'http_403'],
-    [
-      '422 no_active_subscription',
-      { status: 422, body: { errors: [{ code: 'no_active_subscription' }], data: null } },
-      'no_active_subscription',
-    ],
-  ])(
-    '%s in mid-run → the rest come out as error with that code, and are not sent',
-    async (_, failure, code) => {
-      const { client, sent } = bulkService((inputs, request) => (request === 2 ? failure : created(inputs)));
-      const inputs = [...inputsOf(8), { trackingNumber: 'x' }];
-      const { outcomes, error } = await collect(
-        client.trackers.createMany(inputs, { chunkSize: 2, concurrency: 1 }),
-      );
-      expect(error).toBeUndefined();
-      expect(sent).toHaveLength(2);
-      expect(outcomes.map(({ status, errors }) => [status, errors?.[0]?.code])).toEqual([
-        ['created', undefined],
-        ['created', undefined],
-        ...Array.from({ length: 6 }, () => ['error', code]),
-        ['invalid', 'validation_error'],
-      ]);
-    },
-  );
-
-  test('a chunk that was sent before the stop → keeps its own result', async () => {
-    const second = gate();
-    const { client } = bulkService(async (inputs, request) => {
-      if (request === 1) return refused(403, 'quota_limit_reached');
-      await second.opened;
-      return bulkAnswer(inputs.map((input) => itemOf(input, 'existing')));
-    });
-    const collecting = collect(client.trackers.createMany(inputsOf(6), { chunkSize: 2, concurrency: 2 }));
-    await settled();
-    second.open();
-    expect((await collecting).outcomes.map(({ status }) => status)).toEqual([
-      'error',
-      'error',
-      'existing',
-      'existing',
-      'error',
-      'error',
-    ]);
+    ['401', failed(401, 'auth_invalid_api_key'), 'auth_invalid_api_key'],
+    ['403 without a code', text(403), 'http_403'],
+    ['422 no_active_subscription', failed(422, 'no_active_subscription'), 'no_active_subscription'],
+  ])('%s in mid-run → the rest come out as error with that code, unsent', async (_, failure, code) => {
+    const reply = (inputs: readonly TrackerInput[], request: number) =>
+      request === 2 ? failure : created(inputs);
+    const inputs = [...inputsOf(4), { trackingNumber: 'x' }];
+    const run = await createAll(reply, inputs, { chunkSize: 1, concurrency: 1 });
+    expect(run.error).toBeUndefined();
+    expect(run.sent).toHaveLength(2);
+    expect(run.statuses).toEqual(['created', 'error', 'error', 'error', 'invalid']);
+    expect(run.codes).toEqual([undefined, code, code, code, 'validation_error']);
   });
 
-  test('a chunk that was sent before the stop and breaks off → is unknown', async () => {
-    const second = gate();
-    const { client } = bulkService(async (_, request) => {
-      if (request === 1) return refused(403, 'quota_limit_reached');
-      await second.opened;
-      return networkFailure('ECONNRESET');
-    });
-    const collecting = collect(client.trackers.createMany(inputsOf(2), { chunkSize: 1 }));
+  test.each([
+    ['answered', (inputs: readonly TrackerInput[]) => answered(inputs, 'existing'), 'existing'],
+    ['cut off', () => reset, 'unknown'],
+  ])('a chunk sent before the stop and %s after it → keeps its own result', async (_, answer, status) => {
+    const stopped = gate();
+    const reply = async (inputs: readonly TrackerInput[], request: number) => {
+      if (request === 1) return quota;
+      await stopped.opened;
+      return answer(inputs);
+    };
+    const run = createAll(reply, inputsOf(3), { chunkSize: 1, concurrency: 2 });
     await settled();
-    second.open();
-    expect((await collecting).outcomes.map(({ status }) => status)).toEqual(['error', 'unknown']);
+    stopped.open();
+    expect((await run).statuses).toEqual(['error', status, 'error']);
   });
 
   test('a chunk that waits for the rate limit at the stop → is not sent, and comes out with the code', async () => {
-    const { client, sent } = bulkService(() => refused(403, 'quota_limit_reached'), {
-      rateLimit: { limits: { 'trackers.createBulk': 1 } },
-    });
-    const { outcomes } = await collect(
-      client.trackers.createMany(inputsOf(6), { chunkSize: 2, concurrency: 3 }),
-    );
+    const rateLimit = { limits: { 'trackers.createBulk': 1 } };
+    const { sent, codes } = await createAll(() => quota, inputsOf(3), { chunkSize: 1 }, { rateLimit });
     expect(sent).toHaveLength(1);
-    expect(outcomes.map(({ status, errors }) => [status, errors?.[0]?.code])).toEqual(
-      Array.from({ length: 6 }, () => ['error', 'quota_limit_reached']),
-    );
+    expect(codes).toEqual(['quota_limit_reached', 'quota_limit_reached', 'quota_limit_reached']);
+  });
+
+  test('two requests under way are refused for different reasons → the rest come out with the first one', async () => {
+    const [first, second] = [gate(), gate()];
+    const reply = async (_: unknown, request: number) => {
+      await (request === 1 ? first : second).opened;
+      return request === 1 ? refused(403, 'bulk_create_limit_exceeded') : quota;
+    };
+    const run = createAll(reply, inputsOf(3), { chunkSize: 1, concurrency: 2 });
+    await settled();
+    second.open();
+    await settled();
+    first.open();
+    const { sent, codes } = await run;
+    expect(sent).toHaveLength(2);
+    expect(codes).toEqual(['bulk_create_limit_exceeded', 'quota_limit_reached', 'quota_limit_reached']);
+  });
+});
+
+describe('a long pause in mid-run', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    return () => vi.useRealTimers();
+  });
+
+  /** A service that asks for a pause at the second request, and its client with the built-in limiter. */
+  function pausingService(retryAfterSeconds: number, options: TrackingClientOptions = {}) {
+    const pause = { status: 429, headers: { 'retry-after': `${retryAfterSeconds}` }, body: '' };
+    return bulkService((inputs, request) => (request === 2 ? pause : created(inputs)), {
+      rateLimit: undefined,
+      retry: undefined,
+      ...options,
+    });
+  }
+
+  test('ten minutes → the run waits and every input is created', async () => {
+    const { client, sent } = pausingService(600);
+    const collecting = collect(client.trackers.createMany(inputsOf(10), { chunkSize: 1 }));
+    await vi.advanceTimersByTimeAsync(599_000);
+    expect(sent).toHaveLength(3);
+    const { outcomes } = await inVirtualTime(collecting, 20_000);
+    expect(countsOf(outcomes)).toEqual({ created: 10 });
+  });
+
+  test('two hours → the chunk that met it fails, and the others ask again after one', async () => {
+    const { client } = pausingService(7200);
+    const run = client.trackers.createMany(inputsOf(10), { chunkSize: 1, concurrency: 1 });
+    const { outcomes } = await inVirtualTime(collect(run), 3_620_000);
+    expect(countsOf(outcomes)).toEqual({ created: 9, error: 1 });
+  });
+
+  test.each([
+    ['of the client', { retry: { maxRetryAfterMs: 5000 } }, {}],
+    ['of the run', {}, { retry: { maxRetryAfterMs: 5000 } }],
+  ])(
+    'longer than maxRetryAfterMs %s → the rest come out as error at once',
+    async (_whose, client, options) => {
+      const service = pausingService(600, client);
+      const run = service.client.trackers.createMany(inputsOf(10), {
+        chunkSize: 1,
+        concurrency: 1,
+        ...options,
+      });
+      const { outcomes } = await inVirtualTime(collect(run), 5000);
+      expect(countsOf(outcomes)).toEqual({ created: 1, error: 9 });
+    },
+  );
+
+  test('an abort while it waits → ends at once', async () => {
+    const { client } = pausingService(600);
+    const controller = new AbortController();
+    const options = { chunkSize: 1, signal: controller.signal };
+    const collecting = collect(client.trackers.createMany(inputsOf(10), options));
+    await vi.advanceTimersByTimeAsync(5000);
+    controller.abort('enough');
+    expect((await collecting).error).toBe('enough');
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -1,35 +1,51 @@
+import { getEventListeners } from 'node:events';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
-import type { BulkSummary } from '../../src/index.ts';
-import { bulkAnswer, bulkService, collect, countsOf, inputsOf, itemOf, settled } from './bulk-service.ts';
+import type { TrackerInput } from '../../src/index.ts';
+import { bulkService, collect, createAll, created, inputsOf, settled } from './bulk-service.ts';
+
+const never = () => new Promise<never>(() => {});
+const END = { done: true, value: undefined };
+
+/** Inputs without end, and how many of them were taken. */
+function countedInputs() {
+  const counted = { taken: 0, inputs };
+  function* inputs() {
+    for (;;) {
+      counted.taken += 1;
+      yield* inputsOf(1, counted.taken);
+    }
+  }
+  return counted;
+}
+
+/** A source whose parts a test can replace. */
+function sourceOf(iterator: {
+  next: () => PromiseLike<IteratorResult<TrackerInput>>;
+  return?: () => Promise<IteratorResult<TrackerInput>>;
+}): AsyncIterable<TrackerInput> {
+  // An async iterator may give any promise.
+  return { [Symbol.asyncIterator]: () => iterator as AsyncIterator<TrackerInput> };
+}
 
 describe('how fast inputs are read', () => {
   test('not read → no input is taken, and nothing is sent', async () => {
     const { client, sent } = bulkService();
-    const taken = vi.fn();
-    function* inputs() {
-      taken();
-      yield* inputsOf(1);
-    }
-    client.trackers.createMany(inputs());
+    const counted = countedInputs();
+    client.trackers.createMany(counted.inputs());
     await settled();
-    expect(taken).not.toHaveBeenCalled();
+    expect(counted.taken).toBe(0);
     expect(sent).toEqual([]);
   });
 
   test('a reader that stops reading → no more than the chunks under way were read and sent', async () => {
     const { client, sent } = bulkService();
-    let taken = 0;
-    function* inputs() {
-      for (;;) {
-        yield* inputsOf(1, taken);
-        taken += 1;
-      }
-    }
-    const run = client.trackers.createMany(inputs(), { chunkSize: 10, concurrency: 3 });
+    const counted = countedInputs();
+    const run = client.trackers.createMany(counted.inputs(), { chunkSize: 10, concurrency: 3 });
     await run.next();
     await settled();
     expect(sent).toHaveLength(3);
-    expect(taken).toBeLessThanOrEqual(30);
+    expect(counted.taken).toBe(30);
     await run.return();
   });
 
@@ -47,7 +63,7 @@ describe('how fast inputs are read', () => {
     const { client } = bulkService();
     async function* inputs() {
       yield* inputsOf(2);
-      await new Promise(() => {});
+      await never();
     }
     const run = client.trackers.createMany(inputs(), { chunkSize: 2 });
     expect(await run.next()).toMatchObject({ value: { index: 0 } });
@@ -55,6 +71,25 @@ describe('how fast inputs are read', () => {
     await run.return();
   });
 
+  test('150 inputs, then an error → what was read is sent and reported, then the error surfaces', async () => {
+    function* broken() {
+      yield* inputsOf(150);
+      throw new Error('line 151 is no row');
+    }
+    const { sent, statuses, error } = await createAll(created, broken());
+    expect(sent.map((chunk) => chunk.length)).toEqual([100, 50]);
+    expect(statuses).toEqual(Array.from({ length: 150 }, () => 'created'));
+    expect(error).toEqual(new Error('line 151 is no row'));
+  });
+
+  test('promises of another realm, as under some test runners → are awaited like any other', async () => {
+    const results = [`{ done: false, value: { trackingNumber: 'LA680658838NL' } }`, '{ done: true }'];
+    const next = () => runInNewContext(`Promise.resolve(${results.shift()})`);
+    expect((await createAll(created, sourceOf({ next }))).statuses).toEqual(['created']);
+  });
+});
+
+describe('leaving', () => {
   test('break → nothing more is sent, and the source is told', async () => {
     const { client, sent } = bulkService();
     const returned = vi.fn();
@@ -70,50 +105,149 @@ describe('how fast inputs are read', () => {
     expect(sent).toHaveLength(1);
     expect(returned).toHaveBeenCalledOnce();
   });
+
+  test('read to its end → every further read is the end', async () => {
+    const run = bulkService().client.trackers.createMany(inputsOf(1));
+    await collect(run);
+    expect(await run.next()).toEqual(END);
+  });
+
+  test('return() before the first read → nothing is read or sent', async () => {
+    const { client, sent } = bulkService();
+    const next = vi.fn();
+    const run = client.trackers.createMany(sourceOf({ next }));
+    await run.return();
+    expect(await run.next()).toEqual(END);
+    expect(next).not.toHaveBeenCalled();
+    expect(sent).toEqual([]);
+  });
+
+  test('throw() → leaves the stream and rejects with that error', async () => {
+    const run = bulkService().client.trackers.createMany(inputsOf(3));
+    await run.next();
+    await expect(run.throw(new Error('mine'))).rejects.toThrow('mine');
+    expect(await run.next()).toEqual(END);
+  });
+
+  test('await using → the end of the block leaves the stream', async () => {
+    const run = bulkService().client.trackers.createMany(inputsOf(3));
+    {
+      await using stream = run;
+      await stream.next();
+    }
+    expect(await run.next()).toEqual(END);
+  });
+
+  test('while the source waits → the source is told once', async () => {
+    const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
+    const run = bulkService().client.trackers.createMany(sourceOf({ next: never, return: returned }));
+    const pending = run.next();
+    await run.return();
+    expect(await pending).toEqual(END);
+    expect(returned).toHaveBeenCalledOnce();
+  });
+
+  const throws = () => {
+    throw new Error('mine');
+  };
+
+  test.each([
+    ['rejects', async () => throws()],
+    ['throws', throws],
+  ])('a source whose return() %s → leaving does not', async (_, fail) => {
+    const next = async () => ({ done: false, value: { trackingNumber: 'LA680658838NL' } });
+    const run = bulkService().client.trackers.createMany(sourceOf({ next, return: fail }), { chunkSize: 1 });
+    await run.next();
+    await expect(run.return()).resolves.toEqual(END);
+  });
+
+  test('while requests are under way → they are given up', async () => {
+    const signals: AbortSignal[] = [];
+    const { client } = bulkService(undefined, {
+      fetch: async (_, init) => {
+        if (init?.signal) signals.push(init.signal);
+        return await never();
+      },
+    });
+    const run = client.trackers.createMany(inputsOf(4), { chunkSize: 2 });
+    void run.next();
+    await settled();
+    await run.return();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  });
 });
 
-describe('summary and progress', () => {
-  test('after the end → summary() counts every input', async () => {
-    const statuses = ['created', 'existing', 'error'];
-    const { client } = bulkService((inputs) =>
-      bulkAnswer(
-        inputs.slice(0, 3).map((input, index) => itemOf(input, statuses[index])),
-        207,
-      ),
-    );
-    const run = client.trackers.createMany([...inputsOf(4), { trackingNumber: 'x' }]);
-    expect(run.summary()).toEqual({ total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 });
-    await collect(run);
-    expect(run.summary()).toEqual({ total: 5, created: 1, existing: 1, error: 1, invalid: 1, unknown: 1 });
-  });
-
-  test('onProgress → is told after every chunk', async () => {
-    const { client } = bulkService();
-    const told: BulkSummary[] = [];
-    const run = client.trackers.createMany(inputsOf(250), { onProgress: (summary) => told.push(summary) });
-    await collect(run);
-    expect(told.map(({ total, created }) => [total, created])).toEqual([
-      [100, 100],
-      [200, 200],
-      [250, 250],
-    ]);
-  });
-
-  test.each<[string, () => void]>([
-    [
-      'throws',
-      () => {
-        throw new Error('mine');
-      },
-    ],
-    ['rejects', async () => Promise.reject(new Error('mine'))],
-  ])('onProgress %s → a warning, and the run goes on', async (_, onProgress) => {
-    const warn = vi.fn();
-    const logger = { debug() {}, info() {}, warn, error() {} };
-    const { client } = bulkService(undefined, { logger, logLevel: 'warn' });
-    const { outcomes } = await collect(client.trackers.createMany(inputsOf(150), { onProgress }));
+describe('an abort', () => {
+  test('in mid-run → what was read comes out, then the reason; nothing more is read or sent', async () => {
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const counted = countedInputs();
+    const reply = (inputs: readonly TrackerInput[], request: number) =>
+      request === 1 ? created(inputs) : never();
+    const options = { chunkSize: 2, concurrency: 2, signal: controller.signal };
+    const run = createAll(reply, counted.inputs(), options);
     await settled();
-    expect(countsOf(outcomes)).toEqual({ created: 150 });
-    expect(warn).toHaveBeenCalledTimes(2);
+    controller.abort(reason);
+    const { outcomes, statuses, error, sent } = await run;
+    expect(error).toBe(reason);
+    expect(outcomes.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(statuses).toEqual(['created', 'created', 'unknown', 'unknown', 'unknown', 'unknown']);
+    expect(sent).toHaveLength(3);
+    expect(counted.taken).toBe(6);
+  });
+
+  test('when every input was read and is under way → what it brings is unknown, then the reason', async () => {
+    const controller = new AbortController();
+    const run = createAll(never, inputsOf(2), { signal: controller.signal });
+    await settled();
+    controller.abort('enough');
+    expect(await run).toMatchObject({ statuses: ['unknown', 'unknown'], error: 'enough' });
+  });
+
+  test('while chunks wait for the rate limit → those are errors, for they never left', async () => {
+    const controller = new AbortController();
+    const rateLimit = { limits: { 'trackers.createBulk': 1 } };
+    const run = createAll(never, inputsOf(3), { chunkSize: 1, signal: controller.signal }, { rateLimit });
+    await settled();
+    controller.abort(new Error('enough'));
+    const { sent, statuses, codes } = await run;
+    expect(sent).toHaveLength(1);
+    expect(statuses).toEqual(['unknown', 'error', 'error']);
+    expect(codes[1]).toBe('aborted');
+  });
+
+  test('while the source waits → what was read so far is an error, then the reason', async () => {
+    const controller = new AbortController();
+    async function* inputs() {
+      yield* inputsOf(2);
+      await never();
+    }
+    const run = createAll(created, inputs(), { signal: controller.signal });
+    await settled();
+    controller.abort('a reason that is no error');
+    expect(await run).toMatchObject({
+      statuses: ['error', 'error'],
+      error: 'a reason that is no error',
+      sent: [],
+    });
+  });
+
+  test('before the start → the reason, and no input is taken', async () => {
+    const counted = countedInputs();
+    const signal = AbortSignal.abort('enough');
+    const { outcomes, error } = await createAll(created, counted.inputs(), { signal });
+    expect(outcomes).toEqual([]);
+    expect(error).toBe('enough');
+    expect(counted.taken).toBe(0);
+  });
+
+  test('100 streams on one signal → one listener, and none once they are read to their end', async () => {
+    const { signal } = new AbortController();
+    const { client } = bulkService();
+    const runs = Array.from({ length: 100 }, () => client.trackers.createMany(inputsOf(1), { signal }));
+    for (const run of runs) await run.next();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    for (const run of runs) await collect(run);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 });

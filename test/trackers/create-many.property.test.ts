@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import type { TrackerInput } from '../../src/index.ts';
 import { networkFailure } from '../support/make-client.ts';
 import {
+  answered,
   bulkAnswer,
   bulkService,
   collect,
-  collectInVirtualTime,
   created,
   inputsOf,
+  inVirtualTime,
   itemOf,
   refused,
   useVirtualTime,
@@ -19,10 +20,7 @@ const FATES = {
   created,
   shuffled: (inputs: readonly TrackerInput[]) => bulkAnswer(inputs.map((input) => itemOf(input)).reverse()),
   partial: (inputs: readonly TrackerInput[]) =>
-    bulkAnswer(
-      inputs.map((input, index) => itemOf(input, index % 2 ? 'error' : 'existing')),
-      207,
-    ),
+    answered(inputs, ...inputs.map((_, index) => (index % 2 ? 'error' : 'existing'))),
   fewer: (inputs: readonly TrackerInput[]) => bulkAnswer(inputs.slice(1).map((input) => itemOf(input))),
   reset: () => networkFailure('ECONNRESET'),
   neverSent: () => networkFailure('ECONNREFUSED'),
@@ -72,7 +70,7 @@ test('any failures, sources and chunks → every input that was read comes out e
         { retry: { retries: 2 } },
       );
       const run = client.trackers.createMany(isAsync ? asyncSource() : source(), options);
-      const { outcomes, error } = await collectInVirtualTime(run);
+      const { outcomes, error } = await inVirtualTime(collect(run));
 
       expect(error).toEqual(breaksAt === null ? undefined : new Error('source'));
       expect(outcomes.map(({ index }) => index)).toEqual([...inputs.slice(0, end).keys()]);
