@@ -1,43 +1,46 @@
 import { describe, expect, test } from 'vitest';
+import type { TrackingClient } from '../../src/index.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
-import { TRACKER, TRACKING } from '../support/calls.ts';
+import { COURIER, PER_CALL_TRACKING, TRACKER, TRACKING } from '../support/calls.ts';
 import { makeClient, rejectionOf } from '../support/make-client.ts';
 
 const input = { trackingNumber: 'LA680658838NL' };
+const lookUps = [PER_CALL_TRACKING, PER_CALL_TRACKING];
 
-describe('envelopes', () => {
-  test.each([
-    ['shown', { data: { tracker: TRACKER } }],
-    ['bare', { data: TRACKER }],
-  ])('the %s form of a tracker → the tracker, for create, get and update', async (_form, body) => {
-    const { client } = makeClient({ body });
-    expect(await client.trackers.create(input)).toEqual(TRACKER);
-    expect(await client.trackers.get('t')).toEqual(TRACKER);
-    expect(await client.trackers.update('t', { isSubscribed: false })).toEqual(TRACKER);
-  });
-
-  test.each([
-    ['shown', { data: { trackings: [TRACKING, { events: [] }] } }],
-    ['array', { data: [TRACKING] }],
-    ['bare', { data: TRACKING }],
-  ])('the %s form of results → the first tracking, for results and track', async (_form, body) => {
-    const { client } = makeClient({ body });
-    expect(await client.trackers.results('t')).toEqual(TRACKING);
-    expect(await client.trackers.track(input)).toEqual(TRACKING);
+describe('envelopes, in the shown and in a bare form', () => {
+  test.each<[method: string, call: (client: TrackingClient) => unknown, data: unknown[], result: unknown]>([
+    ['create', ({ trackers }) => trackers.create(input), [{ tracker: TRACKER }, TRACKER], TRACKER],
+    ['get', ({ trackers }) => trackers.get('t'), [{ tracker: TRACKER }, TRACKER], TRACKER],
+    [
+      'update',
+      ({ trackers }) => trackers.update('t', { isSubscribed: false }),
+      [{ tracker: TRACKER }, TRACKER],
+      TRACKER,
+    ],
+    [
+      'results',
+      ({ trackers }) => trackers.results('t'),
+      [{ trackings: [TRACKING, { events: [] }] }, [TRACKING], TRACKING],
+      TRACKING,
+    ],
+    [
+      'track',
+      ({ trackers }) => trackers.track(input),
+      [{ trackings: [TRACKING] }, [TRACKING], TRACKING],
+      TRACKING,
+    ],
+    ['couriers', ({ couriers }) => couriers.list(), [{ couriers: [COURIER] }, [COURIER]], [COURIER]],
+    ['search', ({ tracking }) => tracking.search(input), [{ trackings: lookUps }, lookUps], lookUps],
+  ])('%s → the record, the first tracking, or the list', async (_, call, forms, result) => {
+    for (const data of forms) expect(await call(makeClient({ body: { data } }).client)).toEqual(result);
   });
 });
 
 describe('resend', () => {
   test.each([
-    [{ data: { summary: { totalResent: 3 } } }, { totalResent: 3 }],
-    [{ data: { summary: { totalResent: '3' } } }, { totalResent: 3 }],
-    [{ data: { summary: { totalResent: null } } }, { totalResent: undefined }],
-    [{ data: { summary: {} } }, {}],
-    [{ data: { summary: null } }, {}],
-    [{ data: {} }, {}],
-    [{ data: null }, {}],
-    [{ data: [] }, {}],
     [{ data: { summary: { totalResent: 3, queued: 1 } } }, { totalResent: 3, queued: 1 }],
+    [{ data: { summary: null } }, {}],
+    [{ data: [] }, {}],
   ])('%j → %j', async (body, result) => {
     const { client } = makeClient({ status: 201, body });
     expect(await client.trackers.resendWebhookEvents('t')).toEqual(result);
@@ -46,10 +49,8 @@ describe('resend', () => {
   test.each([{}, null, { data: { summary: 'done' } }, { data: { summary: { totalResent: {} } } }])(
     "%j → resolves without a total, also with invalidResponse 'throw'",
     async (body) => {
-      const { client, requests } = makeClient(
-        { status: 201, body: JSON.stringify(body) },
-        { invalidResponse: 'throw' },
-      );
+      const answer = { status: 201, body: JSON.stringify(body) };
+      const { client, requests } = makeClient(answer, { invalidResponse: 'throw' });
       expect((await client.trackers.resendWebhookEvents('t')).totalResent).toBeUndefined();
       expect(requests).toHaveLength(1);
     },
@@ -57,26 +58,8 @@ describe('resend', () => {
 });
 
 describe('input', () => {
-  test('a broken rule → RequestValidationError with path, code and message, nothing is sent', async () => {
-    const { client, requests } = makeClient({ status: 500 });
-    expect(await rejectionOf(client.trackers.create({ trackingNumber: '123456789' }))).toMatchObject({
-      name: 'RequestValidationError',
-      code: 'validation_error',
-      message: 'Expected `trackingNumber` to be a real tracking number, got a plain ascending run of digits',
-      issues: [{ path: ['trackingNumber'] }],
-    });
-    expect(requests).toHaveLength(0);
-  });
-
-  test('a field that no rule knows → sent as given', async () => {
-    const { client, requests } = makeClient({ body: { data: TRACKER } });
-    const extended: TrackerInput & { addedLater: number } = { ...input, addedLater: 1 };
-    await client.trackers.create(extended);
-    expect(JSON.parse(requests[0]?.body ?? '')).toEqual({ ...input, addedLater: 1 });
-  });
-
-  test('every field → sent as given', async () => {
-    const full: TrackerInput = {
+  test('every field, and one that no rule knows → sent as given', async () => {
+    const full: TrackerInput & { addedLater: number } = {
       trackingNumber: 'la680658838nl',
       courierCode: ['fr-post', 'us-post'],
       clientTrackerId: 'order-1',
@@ -91,34 +74,38 @@ describe('input', () => {
       title: 'Shoes',
       recipient: { email: 'a@b.test', name: 'A' },
       settings: { restrictTrackingToCourierCode: ['fr-post'] },
+      addedLater: 1,
     };
     const { client, requests } = makeClient({ body: { data: TRACKER } });
     await client.trackers.create(full);
     expect(JSON.parse(requests[0]?.body ?? '')).toEqual(full);
   });
 
-  test('a field that JSON cannot hold → RequestValidationError, nothing is sent', async () => {
+  test.each<[what: string, call: (client: TrackingClient) => PromiseLike<unknown>, message: string]>([
+    [
+      'a broken rule',
+      ({ trackers }) => trackers.create({ trackingNumber: '123456789' }),
+      'Expected `trackingNumber` to be a real tracking number, got a plain ascending run of digits',
+    ],
+    [
+      'a field that JSON cannot hold',
+      ({ trackers }) => trackers.create({ ...input, ...{ big: 5n } }),
+      'Expected `input` to be a JSON value, got an object',
+    ],
+    [
+      'one bad item of a bulk',
+      ({ trackers }) => trackers.createBulk([input, { trackingNumber: 'x' }]),
+      'Expected `items[1].trackingNumber` to have 5 to 50 characters, got a string of 1 character',
+    ],
+    [
+      'a broken rule of a paid look-up',
+      ({ tracking }) => tracking.search({ trackingNumber: 'x' }),
+      'Expected `trackingNumber` to have 5 to 50 characters, got a string of 1 character',
+    ],
+  ])('%s → RequestValidationError that names it, nothing is sent', async (_, call, message) => {
     const { client, requests } = makeClient({ body: { data: TRACKER } });
-    const odd: TrackerInput & { big: bigint } = { ...input, big: 5n };
-    expect(await rejectionOf(client.trackers.create(odd))).toMatchObject({
-      name: 'RequestValidationError',
-      message: 'Expected `input` to be a JSON value, got an object',
-    });
+    const error = await rejectionOf(call(client));
+    expect(error).toMatchObject({ name: 'RequestValidationError', code: 'validation_error', message });
     expect(requests).toHaveLength(0);
-  });
-
-  test('a bulk with one bad item → RequestValidationError that names it, nothing is sent', async () => {
-    const { client, requests } = makeClient({ status: 500 });
-    expect(await rejectionOf(client.trackers.createBulk([input, { trackingNumber: 'x' }]))).toMatchObject({
-      message: 'Expected `items[1].trackingNumber` to have 5 to 50 characters, got a string of 1 character',
-      issues: [{ path: [1, 'trackingNumber'] }],
-    });
-    expect(requests).toHaveLength(0);
-  });
-
-  test('a bulk → the bare array', async () => {
-    const { client, requests } = makeClient({ body: { status: 'success' } });
-    await client.trackers.createBulk([input, input]);
-    expect(JSON.parse(requests[0]?.body ?? '')).toEqual([input, input]);
   });
 });
