@@ -48,12 +48,6 @@ interface Row {
   failure?: string;
 }
 
-interface WatchOptions {
-  readonly intervalMs: number;
-  readonly json?: boolean | undefined;
-  readonly terminal: Terminal;
-}
-
 export function addWatch(program: Command, { terminal, end }: Context): void {
   const command = program
     .command('watch [numbers...]')
@@ -64,8 +58,7 @@ export function addWatch(program: Command, { terminal, end }: Context): void {
     if (numbers.length > 0 === (flags.all ?? false))
       throw new CommandError('Expected either tracking numbers or `--all`');
     const inputs = flags.all ? undefined : numbers.map((number) => buildInput(number, flags));
-    const options = { json: flags.json, intervalMs: flags.interval ?? DEFAULT_INTERVAL_MS, terminal };
-    end(await new Watch((logger) => createClient(flags, logger), options).run(inputs));
+    end(await new Watch((logger) => createClient(flags, logger), flags, terminal).run(inputs));
   });
 }
 
@@ -78,21 +71,21 @@ function parseInterval(text: string): number {
 
 export class Watch {
   readonly #client: TrackingClient;
-  readonly #options: WatchOptions;
+  readonly #flags: WatchFlags;
   readonly #terminal: Terminal;
   /** By tracker id, or by tracking number where there is no tracker. */
   readonly #rows = new Map<string, Row>();
   readonly #isLive: boolean;
   #drawnLines = 0;
 
-  constructor(createClientWith: (logger: Logger) => TrackingClient, options: WatchOptions) {
+  constructor(createClientWith: (logger: Logger) => TrackingClient, flags: WatchFlags, terminal: Terminal) {
     this.#client = createClientWith(createLogger((line) => this.#warn(line)));
-    this.#options = options;
-    this.#terminal = options.terminal;
-    this.#isLive = options.terminal.stdout.isTTY === true && !options.json;
+    this.#flags = flags;
+    this.#terminal = terminal;
+    this.#isLive = terminal.stdout.isTTY === true && !flags.json;
   }
 
-  /** Watches some numbers, or all trackers if there are none, until the service has stopped tracking them. */
+  /** Watches some numbers, or all trackers where `inputs` is undefined, until none is tracked any more. */
   async run(inputs: readonly TrackerInput[] | undefined): Promise<number> {
     const ids = inputs === undefined ? this.#listTracked() : this.#create(inputs);
     const redraw = this.#isLive ? setInterval(() => this.#redraw(), REDRAW_MS) : undefined;
@@ -140,7 +133,7 @@ export class Watch {
   }
 
   #chooseInterval({ id, tracking, poll }: PollContext): number {
-    const { intervalMs } = this.#options;
+    const { interval: intervalMs = DEFAULT_INTERVAL_MS } = this.#flags;
     const isFirst = tracking === undefined && poll <= FIRST_RESULTS_POLLS;
     const waitMs = isFirst ? Math.min(intervalMs, FIRST_RESULTS_INTERVAL_MS) : intervalMs;
     const row = this.#rows.get(id);
@@ -161,7 +154,7 @@ export class Watch {
     if (stopped) row.nextPollAtMs = undefined;
     const { trackingNumber, status = null } = row;
     if (this.#isLive) this.#redraw();
-    else if (this.#options.json) {
+    else if (this.#flags.json) {
       const { trackerId } = tracking?.tracker ?? update.tracker ?? { trackerId: update.id };
       this.#terminal.printJson({ trackingNumber, trackerId, poll, status, newEvents, stopped });
     } else {
@@ -176,7 +169,7 @@ export class Watch {
     row.nextPollAtMs = undefined;
     row.failure = plain(formatReason(error));
     const { trackingNumber, failure } = row;
-    if (this.#options.json) this.#terminal.printJson({ trackingNumber, error: failure });
+    if (this.#flags.json) this.#terminal.printJson({ trackingNumber, error: failure });
     else this.#warn(`${trackingNumber}  ${failure}`);
   }
 

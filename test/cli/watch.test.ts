@@ -20,7 +20,7 @@ function setUp(
       logger,
       retry: false,
     });
-  const watch = new Watch(createClientWith, { intervalMs, json, terminal: made.terminal });
+  const watch = new Watch(createClientWith, { interval: intervalMs, json }, made.terminal);
   const run = (...numbers: string[]) => watch.run(numbers.map((trackingNumber) => ({ trackingNumber })));
   const runAll = () => watch.run(undefined);
   return { fake, run, runAll, ...made };
