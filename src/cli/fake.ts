@@ -44,14 +44,7 @@ export interface FakeFlags {
 }
 
 const PLAYS: readonly Play[] = ['delivered', 'exception', 'customs', 'never-found', 'none'];
-const FAILURE_KINDS: readonly FailureKind[] = [
-  'reset',
-  'timeout',
-  'stall',
-  'badJson',
-  'html',
-  'commitThenDrop',
-];
+const KINDS: readonly FailureKind[] = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'];
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
 /** A run of days stays small. */
@@ -83,7 +76,7 @@ export function addFake(program: Command, { terminal }: Context): void {
       'after',
       `
 Plays take turns; "delivered" is the default, in 77 seconds with --speed 3600.
-Kinds of failures: ${FAILURE_KINDS.join(', ')}.`,
+Kinds of failures: ${KINDS.join(', ')}.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
 }
@@ -128,9 +121,9 @@ function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>>
 function parseFailure(text: string) {
   const parts = text.split(':');
   const [endpoint = '', what = '', count = '1', ...rest] = parts.length === 1 ? ['all', text] : parts;
-  const kind = FAILURE_KINDS.find((name) => name === what);
+  const kind = KINDS.find((name) => name === what);
   if (rest.length > 0 || (kind === undefined && !/^[45]\d\d$/.test(what))) {
-    const kinds = FAILURE_KINDS.join(', ');
+    const kinds = KINDS.join(', ');
     rejectFlag('fail', `[ENDPOINT:]WHAT[:TIMES], where WHAT is a status from 400 to 599 or ${kinds}`, text);
   }
   const [name = 'trackers.list'] = parseEndpoints('fail', endpoint);
@@ -139,7 +132,6 @@ function parseFailure(text: string) {
   return { endpoint: endpoint === 'all' ? '*' : name, failure } as const;
 }
 
-/** Serves a fake tracking service over HTTP until Ctrl-C. */
 async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<void> {
   const { host, port, apiKey, play = ['delivered'], speed, seed, quota, limit = [], webhookUrl } = flags;
   const { colours } = terminal;
@@ -170,8 +162,7 @@ async function serveFake(flags: FakeFlags, terminal: Terminal): Promise<void> {
       seed,
       concurrency: CONCURRENT_PUSHES,
       until2xx: { maxAttempts: MAX_ATTEMPTS, speed: RETRY_SPEED },
-      onSent: (sent, pushes) =>
-        terminal.print(formatPush(sent, pushes, { atMs: Date.now(), maxAttempts: MAX_ATTEMPTS, colours })),
+      onSent: (sent, pushes) => terminal.print(formatPush(sent, pushes, Date.now(), colours)),
     }).start();
   terminal.print(formatGreeting(server.url, flags, colours));
   await untilAborted(terminal.signal);
@@ -239,15 +230,15 @@ function describePush({ item }: QueuedPush): string {
 export function formatPush(
   { status, succeeded, attempt }: SentWebhook,
   pushes: readonly QueuedPush[],
-  options: { readonly atMs: number; readonly maxAttempts: number; readonly colours: Colours },
+  atMs: number,
+  colours: Colours,
 ): string {
-  const { atMs, maxAttempts, colours } = options;
   const text = pushes.map((push) => {
     const resent = push.isReplay ? colours.dim(' (resent)') : '';
     return `${plain(push.item.tracker.trackingNumber ?? '')} ${describePush(push)}${resent}`;
   });
   const saidNo = status !== null && status < 300 ? ' but success: false' : '';
-  const next = attempt >= maxAttempts ? 'given up' : `attempt ${attempt} of ${maxAttempts}`;
+  const next = attempt >= MAX_ATTEMPTS ? 'given up' : `attempt ${attempt} of ${MAX_ATTEMPTS}`;
   const note = succeeded ? '' : colours.dim(`${saidNo}, ${next}`);
   return formatLine(atMs, 'push', text.join(', '), formatStatus(status, succeeded, colours) + note, colours);
 }

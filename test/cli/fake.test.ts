@@ -145,17 +145,17 @@ describe('the line of a webhook', () => {
     ['escape codes', {}, eventsPush('at\u001b[2J home\u009b31m\u202e\r\nnow'), 'at home now → 200'],
     ['a proof of delivery', {}, proof, 'proof of delivery → 200'],
     ['a resent push', {}, { ...delivered, isReplay: true }, 'Delivered (resent) → 200'],
-    ['a refusal', { ...REFUSED, status: 500, attempt: 2 }, delivered, 'Delivered → 500, attempt 2 of 10'],
-    ['the last attempt', { ...REFUSED, attempt: 10 }, delivered, 'Delivered → no answer, given up'],
+    ['a refusal', { ...REFUSED, status: 500, attempt: 2 }, delivered, 'Delivered → 500, attempt 2 of 20'],
+    ['the last attempt', { ...REFUSED, attempt: 20 }, delivered, 'Delivered → no answer, given up'],
     [
       'success: false',
       { ...REFUSED, status: 200 },
       delivered,
-      'Delivered → 200 but success: false, attempt 1 of 10',
+      'Delivered → 200 but success: false, attempt 1 of 20',
     ],
   ])('%s → %#', (_, sent, push, line) => {
     const webhook: SentWebhook = { messageIds: ['m1'], attempt: 1, status: 200, succeeded: true, ...sent };
-    const text = formatPush(webhook, [push], { atMs: AT_MS, maxAttempts: 10, colours });
+    const text = formatPush(webhook, [push], AT_MS, colours);
     expect(text).toBe(`09:05:07 push   RR123456785CN ${line}`);
   });
 });
