@@ -15,7 +15,6 @@ export interface Row {
   readonly cells: readonly string[];
 }
 
-/** The rows of a file or a pipe, all of them checked. */
 export interface CsvInput {
   readonly name: string;
   readonly columns: readonly string[];
@@ -58,7 +57,14 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
     };
     await pipeline(stream, decoded, write, { signal });
     const delimiter = options.delimiter ?? detectDelimiter(start.text);
-    const { columns, total } = await checkRows(parseRows(file, name, delimiter, 1), name);
+    let columns: readonly string[] | undefined;
+    let total = -1;
+    for await (const { cells } of parseRows(file, name, delimiter, 1)) {
+      columns ??= cells;
+      total += 1;
+    }
+    if (columns === undefined)
+      throw new CommandError(`Expected ${name} to have a first line of names, got an empty file`);
     const needsBom = start.text.startsWith('\uFEFF') || encoding !== 'utf-8';
     const rows = () => parseRows(file, name, delimiter, 2);
     return { name, columns, total, delimiter, needsBom, identity, rows, close: () => file.close() };
@@ -166,15 +172,4 @@ async function* parseRows(
   } finally {
     source.destroy();
   }
-}
-
-async function checkRows(rows: AsyncIterable<Row>, name: string) {
-  let columns: readonly string[] | undefined;
-  let total = -1;
-  for await (const { cells } of rows) {
-    columns ??= cells;
-    total += 1;
-  }
-  if (columns !== undefined) return { columns, total };
-  throw new CommandError(`Expected ${name} to have a first line of names, got an empty file`);
 }

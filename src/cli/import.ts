@@ -54,8 +54,15 @@ The first line names the columns; trackingNumber is required:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
 "Tracking number" is the same name. Other columns are not sent.`,
     );
-  addServiceFlags(command).action(async (file: string, flags: ImportFlags) => {
-    end(await importFile(createClient(flags, logger), file, flags, terminal));
+  addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
+    const client = createClient(flags, logger);
+    const { encoding = 'utf-8', delimiter } = flags;
+    const input = await readCsv(path, { encoding, delimiter, signal: terminal.signal });
+    try {
+      end(await importRows(client, input, path, flags, terminal));
+    } finally {
+      await input.close();
+    }
   });
 }
 
@@ -73,34 +80,11 @@ function parseEncoding(text: string): string {
   }
 }
 
-/** Creates a tracker for each row of a CSV file; rows that fail go into a file of their own, with the reason. */
-async function importFile(
-  client: TrackingClient,
-  path: string,
-  flags: ImportFlags,
-  terminal: Terminal,
-): Promise<number> {
-  const { encoding = 'utf-8', delimiter, json = false } = flags;
-  const input = await readCsv(path, { encoding, delimiter, signal: terminal.signal });
-  try {
-    const columns = removeFailureColumns(input.columns);
-    const fields = resolveFields(columns, input.name);
-    const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
-    if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
-    const failuresPath = flags.failures ?? defaultFailuresPath(path, input);
-    const failures = await FailuresFile.open(failuresPath, input, flags.overwrite ?? false);
-    return await importRows(client, input, fields, failures, json, terminal);
-  } finally {
-    await input.close();
-  }
-}
-
 /** Makes `tracking_number`, `Tracking Number` and `trackingNumber` one name. */
 function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, '');
 }
 
-/** Finds the field of each column, or undefined for one that is not sent. */
 function resolveFields(columns: readonly string[], fileName: string): readonly (string | undefined)[] {
   const fields = columns.map((name) => FIELD_BY_NAME.get(normalizeName(name)));
   const names = columns.map((name, index) => fields[index] ?? name);
@@ -142,16 +126,20 @@ function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   return `${stem}.failures-${time}-${milliseconds}.csv`;
 }
 
-/** Sends the rows of one file, and prints a summary. */
+/** Creates a tracker for each row of a CSV file; rows that fail go into a file of their own, with the reason. */
 async function importRows(
   client: TrackingClient,
   input: CsvInput,
-  fields: readonly (string | undefined)[],
-  failures: FailuresFile,
-  json: boolean,
+  path: string,
+  { failures: failuresPath = defaultFailuresPath(path, input), overwrite = false, json }: ImportFlags,
   terminal: Terminal,
 ): Promise<number> {
-  const { signal } = terminal;
+  const { signal, stderr } = terminal;
+  const columns = removeFailureColumns(input.columns);
+  const fields = resolveFields(columns, input.name);
+  const unsent = columns.filter((column, index) => column !== '' && fields[index] === undefined);
+  if (unsent.length > 0) terminal.warn(`Columns that are not sent: ${plain(unsent.join(', '))}`);
+  const failures = await FailuresFile.open(failuresPath, input, overwrite);
   const rows = new Map<number, Row>();
   const inputs = async function* () {
     let index = 0;
@@ -161,11 +149,14 @@ async function importRows(
       yield buildRowInput(row.cells, fields);
     }
   };
-  const bar = terminal.stderr.isTTY ? createProgressBar(terminal.stderr) : undefined;
-  bar?.start(input.total, 0, { created: 0 });
+  // The bar prints nothing where `stderr` is no terminal.
+  const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
+  const options = { format, stream: stderr, clearOnComplete: true };
+  const bar = new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
+  bar.start(input.total, 0, { created: 0 });
   const run = client.trackers.createMany(inputs(), {
     signal,
-    onProgress: ({ total: done, created }) => bar?.update(done, { created }),
+    onProgress: ({ total: done, created }) => bar.update(done, { created }),
   });
   let stop: string | undefined;
   const stopAtFile = (error: unknown, line: number) => {
@@ -186,11 +177,11 @@ async function importRows(
     if (!signal.aborted) throw error;
     stop = 'Stopped';
   } finally {
-    bar?.stop();
+    bar.stop();
     await failures.close().catch((error: unknown) => stopAtFile(error, line));
   }
   // With `--json` a program reads stdout, so sentences for people go to stderr.
-  const say = (text: string) => (json ? terminal.stderr.write(`${text}\n`) : terminal.print(text));
+  const say = (text: string) => (json ? stderr.write(`${text}\n`) : terminal.print(text));
   for (const text of formatSummary(run.summary(), input.total, failures, terminal)) say(text);
   if (stop === undefined) return failures.count > 0 ? EXIT.failed : EXIT.done;
   const advice = 'Run the same command again to go on: what exists is found again, not created twice.';
@@ -223,10 +214,4 @@ function formatSummary(
 function describeOutcome({ input, status, tracker, errors = [] }: BulkOutcome, line: number) {
   const { trackingNumber } = input;
   return { line, status, trackingNumber, trackerId: tracker?.trackerId ?? null, errors };
-}
-
-function createProgressBar(stream: NodeJS.WritableStream): cliProgress.SingleBar {
-  const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
-  const options = { format, stream, clearOnComplete: true };
-  return new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
 }
