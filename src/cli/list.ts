@@ -14,7 +14,6 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 const MAX_PAGE_SIZE = 500;
 
-/** Adds `list`, which prints the trackers of the account. */
 export function addList(program: Command, { terminal, logger }: Context): void {
   const command = program
     .command('list')
@@ -59,7 +58,6 @@ function formatTrackers(trackers: readonly Tracker[], { colours }: Terminal): st
   return formatTable(cut(head), rows.map(cut));
 }
 
-/** Adds `couriers`, which prints the couriers whose code, name or country contains a text. */
 export function addCouriers(program: Command, { terminal, logger, end }: Context): void {
   const command = program
     .command('couriers [text]')

@@ -24,7 +24,6 @@ export function addListen(program: Command, { terminal }: Context): void {
     .action((flags: ListenFlags) => listen(flags, terminal));
 }
 
-/** Receives webhooks and prints each event once, until Ctrl-C. */
 async function listen({ host, port, secret, json }: ListenFlags, terminal: Terminal): Promise<void> {
   const { colours } = terminal;
   const time = () => formatClock(Date.now(), colours);

@@ -45,7 +45,6 @@ export const EXIT = {
   failed: 1,
   /** An argument, a file or the environment is wrong, and nothing was sent. */
   usage: 2,
-  /** Nothing was found. */
   noResults: 3,
   /** Ctrl-C ended the command before it was done; shells use the same code. */
   interrupted: 130,

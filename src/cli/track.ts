@@ -4,7 +4,6 @@ import { addShipmentFlags, buildInput, type Context, createClient, type Shipment
 import { EXIT } from './terminal.ts';
 import { formatMilestone, formatTime, formatTimelineLine, plain } from './text.ts';
 
-/** Adds `track`, which prints the events of one shipment, oldest first. */
 export function addTrack(program: Command, { terminal, logger, end }: Context): void {
   const command = program.command('track <number>').description('print the timeline of one shipment');
   addShipmentFlags(command).action(async (number: string, flags: ShipmentFlags) => {
