@@ -1,6 +1,5 @@
 import ky, { type KyInstance } from 'ky';
-import { linkedController, onAbort, sleep } from '../common/abort.ts';
-import { MAX_TIMER_MS, systemClock } from '../common/clock.ts';
+import { linkedController, MAX_TIMER_MS, onAbort, sleep, systemClock } from '../common/clock.ts';
 import { MAX_CAUSES, maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import {

@@ -1,4 +1,4 @@
-import { onAbort } from '../common/abort.ts';
+import { onAbort } from '../common/clock.ts';
 import { QueueFullError, TrackingError } from '../errors.ts';
 
 /** Which of two waiting calls goes first. */

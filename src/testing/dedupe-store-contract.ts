@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { sleep } from '../common/abort.ts';
+import { sleep } from '../common/clock.ts';
 import { checkOptions, functionOption, type OptionShape, timeoutOption } from '../common/option-checks.ts';
 import type { DedupeStore } from '../webhooks/dedupe-store.ts';
 

@@ -1,6 +1,5 @@
 import pThrottle from 'p-throttle';
-import { onAbort, sleep } from '../common/abort.ts';
-import { ReschedulableTimer, systemClock } from '../common/clock.ts';
+import { onAbort, ReschedulableTimer, sleep, systemClock } from '../common/clock.ts';
 import { checkOptions } from '../common/option-checks.ts';
 import { completeRetry, PATIENT_RETRY } from '../config/call-options.ts';
 import { isTrackingError, ResultsNotReadyError, TimeoutError, TrackingError } from '../errors.ts';

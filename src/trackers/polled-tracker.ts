@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { linkedController } from '../common/abort.ts';
+import { linkedController } from '../common/clock.ts';
 import { endpoints } from '../endpoints.ts';
 import {
   ConfigurationError,

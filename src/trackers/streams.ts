@@ -1,4 +1,4 @@
-import { onAbort } from '../common/abort.ts';
+import { onAbort } from '../common/clock.ts';
 import { refuseOption } from '../common/option-checks.ts';
 
 /**

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { sleep } from '../common/abort.ts';
+import { sleep } from '../common/clock.ts';
 import {
   callGuarded,
   checkIsObject,

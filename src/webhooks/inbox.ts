@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
-import { sleep } from '../common/abort.ts';
+import { sleep } from '../common/clock.ts';
 import { checkOptions, delayOption, type OptionShape } from '../common/option-checks.ts';
 import { TrackingError } from '../errors.ts';
 import type { WebhookMessage } from '../schemas/webhook.ts';

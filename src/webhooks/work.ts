@@ -1,4 +1,4 @@
-import { linkedController } from '../common/abort.ts';
+import { linkedController } from '../common/clock.ts';
 import { isJsonObject, kindOf } from '../common/validation.ts';
 import { TrackingError } from '../errors.ts';
 import { buildEventKeys, buildProofOfDeliveryKey, getTrackerName } from '../events/keys.ts';

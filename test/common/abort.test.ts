@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { onAbort, sleep } from '../../src/common/abort.ts';
+import { onAbort, sleep } from '../../src/common/clock.ts';
 import { rejectionOf } from '../support/make-client.ts';
 
 beforeEach(() => {

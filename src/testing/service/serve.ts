@@ -1,4 +1,4 @@
-import { sleep } from '../../common/abort.ts';
+import { sleep } from '../../common/clock.ts';
 import { kindOf } from '../../common/validation.ts';
 import { type EndpointName, endpoints } from '../../endpoints.ts';
 import { type ApiErrorItem, apiErrorItemSchema } from '../../schemas/api-error.ts';

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { sleep } from '../../common/abort.ts';
-import { MAX_TIMER_MS } from '../../common/clock.ts';
+import { MAX_TIMER_MS, sleep } from '../../common/clock.ts';
 import {
   checkOptions,
   choiceOption,
