@@ -39,7 +39,6 @@ const MAX_BACKOFF_MS = 8_000;
 export interface CallContext {
   readonly config: Config;
   readonly ky: KyInstance;
-  /** The options of a call that is made without any. */
   readonly defaultOptions: CallOptions;
 }
 
@@ -59,7 +58,6 @@ export function callEndpoint<Name extends EndpointName>(
   return startCall(context, name, options, () => prepareRequest(context.config, name, input), callSite);
 }
 
-/** Prepares a call and starts it. If the preparation throws, the promise rejects with that error. */
 export function startCall<T>(
   context: CallContext,
   method: EndpointName | 'request',
@@ -79,7 +77,6 @@ export function startCall<T>(
 interface Retry {
   readonly error: TrackingError;
   readonly retryAfterMs: number | undefined;
-  /** On the monotonic clock. */
   readonly resumeAt: number;
 }
 
@@ -266,7 +263,6 @@ function isAmbiguous(error: unknown): boolean {
   return error instanceof TimeoutError || error instanceof ConnectionError;
 }
 
-/** Tells whether the service may have carried out a request that left and then failed. */
 export function mayHaveBeenCarriedOut(error: unknown): boolean {
   if (error instanceof ApiError) return error.status < 300 || error.status >= 500 || error.status === 408;
   return !(error instanceof ConnectionError && error.neverSent);

@@ -20,11 +20,9 @@ import {
 import { RequestValidationError } from '../errors.ts';
 import { hasDotSegment } from '../schemas/tracker.ts';
 
-/** One request, checked and ready to be sent. */
 export interface PreparedRequest<T> {
   readonly endpoint: EndpointName | 'request';
   readonly method: string;
-  /** Path template, for hooks and errors. */
   readonly path: string;
   /** Method and URL without query and ids, so that equal failures have equal messages. */
   readonly title: string;
@@ -79,10 +77,6 @@ function formatQuery(query: Readonly<Record<string, QueryValue>>): string {
   return text === '' ? '' : `?${text}`;
 }
 
-function fillPath(template: string, params: Readonly<Record<string, string>>): string {
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
-}
-
 export type EndpointResult<Name extends EndpointName> = z.output<
   (typeof endpoints)[Name]['response']['schema']
 >;
@@ -100,12 +94,13 @@ export function prepareRequest<Name extends EndpointName>(
   const bodyName = row.retryClass === 'bulk' ? 'items' : 'input';
   const body =
     row.request.body === undefined ? undefined : checkInput(row.request.body, input.body, bodyName);
+  const path = row.path.replace(/\{(\w+)\}/g, (_, param: string) => encodeURIComponent(params[param] ?? ''));
   return {
     endpoint: name,
     method: row.method,
     path: row.path,
     title: `${row.method} ${config.baseUrl}${row.path}`,
-    target: fillPath(row.path, params) + formatQuery(query),
+    target: path + formatQuery(query),
     body: body === undefined ? undefined : toJson(body, bodyName),
     limitPerSecond: config.limits[name] ?? row.limitPerSecond,
     maxLimitPerSecond: config.limits[name],
@@ -170,18 +165,16 @@ const schemaOption = option<StandardSchema>(
   isStandardSchema,
 ).optional();
 
-/** Finds the endpoint whose path a raw path matches, so that both share one bucket. */
-function findRow(method: string, path: string): EndpointName | undefined {
-  return ROUTES.find((route) => route.method === method && route.pattern.test(path))?.endpoint;
-}
-
 export function prepareRawRequest<Schema extends StandardSchema>(
   config: Config,
   request: RawRequest<Schema>,
 ): PreparedRequest<StandardSchemaOutput<Schema>> {
   checkInput(rawRequestSchema, request, 'request');
   checkOptions(schemaOption, request.schema, 'schema');
-  const name = findRow(request.method, request.path);
+  // A path that the table has shares the bucket of its endpoint.
+  const name = ROUTES.find(
+    ({ method, pattern }) => method === request.method && pattern.test(request.path),
+  )?.endpoint;
   const row: Endpoint | undefined = name && endpoints[name];
   const isIdempotent = request.idempotent ?? isReading(request.method);
   const limit = name && config.limits[name];

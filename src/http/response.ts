@@ -24,7 +24,6 @@ import { checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import type { CallOutcome, RateLimitInfo, WithResponse } from './api-promise.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';
 
-/** A response that arrived whole. */
 export interface RawResponse {
   readonly status: number;
   readonly statusText: string;
@@ -37,18 +36,13 @@ export interface RawResponse {
 interface Exchange<T = unknown> {
   readonly request: PreparedRequest<T>;
   readonly response: RawResponse;
-  /** How many requests were sent, this one included. */
   readonly attempts: number;
 }
 
 const MAX_HEADER_TEXT_LENGTH = 200;
 const JSON_TYPE = /^(application|text)\/([\w.+-]+\+)?json\b/i;
 
-/**
- * Turns a response into the result of its call.
- *
- * @throws ApiError for a response that is no success; ResponseValidationError for a success that cannot be read
- */
+/** @throws ApiError for a response that is no success; ResponseValidationError for a success that cannot be read */
 export async function readOutcome<T>(
   config: Config,
   request: PreparedRequest<T>,
@@ -91,7 +85,9 @@ function readPayload(exchange: Exchange, rules: ResponseRules<unknown>): unknown
   const { status, text } = response;
   if (!isSuccess(response, rules)) {
     const details = createDetails(exchange, parseLoosely(text));
-    throw createApiError(details, request.title, describeRedirect(request.title, status));
+    const isRedirect = status >= 300 && status <= 399;
+    const redirect = `${request.title} responded with a redirect (${status}), which is never followed: the key would travel with it`;
+    throw createApiError(details, request.title, isRedirect ? redirect : undefined);
   }
   const isOwn = 'ownSchema' in rules;
   const isBodyless = request.method === 'HEAD' || status === 204 || status === 205;
@@ -197,15 +193,9 @@ function createBodyError(exchange: Exchange, body: unknown, problem: string): Re
   return new ResponseValidationError(message, { ...maskFacts(exchange, body), issues });
 }
 
-/** Creates the error of a success without results, which reports no errors of its own. */
 function createNotReadyError(exchange: Exchange, body: unknown): ResultsNotReadyError {
   const details = { ...createDetails(exchange, body), errors: [], retryAfterMs: undefined };
   return new ResultsNotReadyError(`${exchange.request.title} has no results yet; ask again later`, details);
-}
-
-function describeRedirect(title: string, status: number): string | undefined {
-  if (status < 300 || status > 399) return undefined;
-  return `${title} responded with a redirect (${status}), which is never followed: the key would travel with it`;
 }
 
 function maskFacts({ response }: Exchange, body: unknown) {
@@ -260,21 +250,16 @@ export function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
 
 const MAX_EXCERPT_LENGTH = 500;
 
-function stringify(body: unknown): string {
+/** Quotes a masked body as one short line. A gateway's page is named by its size only. */
+function excerpt(body: unknown): string {
   try {
-    return JSON.stringify(body) ?? '';
+    const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
+    if (/^\s*</.test(text)) return `an HTML page of ${text.length} characters`;
+    return toPrintableLine(text, MAX_EXCERPT_LENGTH);
   } catch {
     // The body is nested deeper than the call stack allows.
     return '';
   }
-}
-
-/** Quotes a masked body as one short line. A gateway's page is named by its size only. */
-function excerpt(body: unknown): string {
-  const text = typeof body === 'string' ? body : stringify(body);
-  return /^\s*</.test(text)
-    ? `an HTML page of ${text.length} characters`
-    : toPrintableLine(text, MAX_EXCERPT_LENGTH);
 }
 
 function describe({ status, errors, body, requestId }: ApiErrorDetails, title: string): string {
@@ -290,7 +275,6 @@ function describe({ status, errors, body, requestId }: ApiErrorDetails, title: s
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
 }
 
-/** Creates the error of a response. By default its message quotes the errors of the response, or its body. */
 export function createApiError(
   details: ApiErrorDetails,
   title: string,
@@ -303,7 +287,6 @@ export function createApiError(
 /** From this value on `X-RateLimit-Reset` is a Unix timestamp, because no delay lasts three years. */
 const MIN_TIMESTAMP_SECONDS = 100_000_000;
 
-/** Reads what the limiter learns from a response. */
 export function readRateLimitFeedback(response: Pick<Response, 'status' | 'headers'>): RateLimitFeedback {
   const { status, headers } = response;
   const { limit, remaining, resetMs } = readRateLimit(headers);
@@ -326,13 +309,10 @@ export function readRetryAfterMs({
   status,
   headers,
 }: Pick<Response, 'status' | 'headers'>): number | undefined {
-  const requestedMs = readRetryAfterHeader(headers);
+  const retryAfter = headers.get('retry-after');
+  const delay = parseSeconds(retryAfter);
+  const requestedMs = delay === undefined ? readTimeUntil(parseDate(retryAfter), headers) : delay * 1000;
   return status === 429 ? (requestedMs ?? readResetMs(headers) ?? WINDOW_MS) : requestedMs;
-}
-
-function readRetryAfterHeader(headers: Headers): number | undefined {
-  const delay = parseSeconds(headers.get('retry-after'));
-  return delay === undefined ? readTimeUntil(parseDate(headers.get('retry-after')), headers) : delay * 1000;
 }
 
 function readResetMs(headers: Headers): number | undefined {
@@ -350,11 +330,9 @@ function readTimeUntil(momentMs: number | undefined, headers: Headers): number |
 }
 
 function readInteger(headers: Headers, name: 'limit' | 'remaining'): number | undefined {
-  return parseInteger(headers.get(`ratelimit-${name}`)) ?? parseInteger(headers.get(`x-ratelimit-${name}`));
-}
-
-function parseInteger(text: string | null): number | undefined {
-  return /^\d+$/.test(text ?? '') ? Number(text) : undefined;
+  const texts = [headers.get(`ratelimit-${name}`), headers.get(`x-ratelimit-${name}`)];
+  const digits = texts.find((text) => /^\d+$/.test(text ?? ''));
+  return digits === undefined ? undefined : Number(digits);
 }
 
 function parseSeconds(text: string | null): number | undefined {

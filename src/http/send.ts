@@ -19,10 +19,7 @@ const ACTIVITIES: Record<TimeoutPhase, string> = {
   backoff: 'waiting to try again',
 };
 
-/**
- * The time limit of one call. Its signal joins the caller's signal with `totalTimeoutMs`; the limiter, p-retry and every attempt
- * get it, and the call rejects with its reason.
- */
+/** The time limit of one call. Its signal joins the caller's with `totalTimeoutMs`, and the call rejects with its reason. */
 export class Deadline {
   phase: TimeoutPhase = 'queue';
   /** A timeout before the next request leaves has this failure as its cause. */
@@ -35,7 +32,6 @@ export class Deadline {
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #unsubscribe: (() => void) | undefined;
 
-  /** @param title - method and URL, as messages show them */
   constructor(
     title: string,
     { signal, totalTimeoutMs }: { signal?: AbortSignal | undefined; totalTimeoutMs?: number | undefined },
@@ -73,10 +69,7 @@ export class Deadline {
     }
   }
 
-  /**
-   * Runs one attempt with a signal of its own, which ends with the call or after `timeoutMs`. It rejects at that moment even if
-   * the attempt ignores its signal, because a key function, a `fetch` or a body of the caller may never end.
-   */
+  /** Rejects in time even if the attempt ignores its signal, because a key function, a `fetch` or a body may never end. */
   async withTimeout<T>(timeoutMs: number, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { controller, unsubscribe } = linkedController(this.signal);
     const { signal } = controller;
@@ -131,12 +124,6 @@ interface AttemptOptions {
   readonly onHeaders: (response: Response) => void;
 }
 
-/**
- * Sends one attempt and reads the whole response.
- *
- * @throws the signal's reason; ConfigurationError for a key function that fails; ConnectionError without a complete response;
- * ResponseValidationError for a body that is too long
- */
 export async function sendRequest(
   client: KyInstance,
   config: Config,
@@ -258,7 +245,6 @@ const NEVER_CONNECTED_CODES = new Set([
   'FailedToOpenSocket',
 ]);
 
-/** System calls that happen before the first byte is sent. */
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
 /** Deno has no codes, but its message names the step. A URL holds no space, so it cannot imitate that message. */
@@ -286,20 +272,19 @@ function formatRootCause(error: unknown): string {
 }
 
 /**
- * True when a failure of `fetch` proves that no byte of the request has left, so that even a paid call may be repeated.
- *
- * Only codes prove it: a proxy's error text can speak of a refused connection, too. If another error of the chain has another
- * code, nothing is proved, because wrappers that retry by themselves make such errors.
+ * True when a failure of `fetch` proves that no byte of the request has left. Only codes prove it: a proxy's error text can
+ * speak of a refused connection, too. Another code in the chain disproves it: wrappers that retry make such errors.
  */
 function wasNeverSent(error: unknown): boolean {
   const causes = listCauses(error);
   const coded = causes.filter((cause) => 'code' in cause && typeof cause.code === 'string');
-  if (coded.length > 0) return coded.every(isNeverConnected);
+  if (coded.length > 0) {
+    return coded
+      .map(Object)
+      .every(
+        ({ code, syscall }) => NEVER_CONNECTED_CODES.has(code) || SYSTEM_CALLS_BEFORE_SENDING.has(syscall),
+      );
+  }
   const root = causes.at(-1);
   return 'Deno' in globalThis && root !== undefined && DENO_NEVER_CONNECTED.test(root.message);
-}
-
-function isNeverConnected(error: Error): boolean {
-  const { code, syscall } = Object(error);
-  return NEVER_CONNECTED_CODES.has(code) || SYSTEM_CALLS_BEFORE_SENDING.has(syscall);
 }

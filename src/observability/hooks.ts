@@ -19,7 +19,6 @@ export interface CallInfo {
   readonly baseUrl: string;
 }
 
-/** The facts about an attempt that hooks get. */
 export interface AttemptInfo extends CallInfo {
   /** Counts from 1. */
   readonly attempt: number;
@@ -27,13 +26,11 @@ export interface AttemptInfo extends CallInfo {
   readonly queuedMs: number;
 }
 
-/** A request is about to be sent. */
 export interface RequestInfo extends AttemptInfo {
   /** Tokens left in the endpoint's bucket; undefined without a limiter. */
   readonly tokensLeft: number | undefined;
 }
 
-/** A response arrived whole. */
 export interface ResponseInfo extends RequestInfo {
   /** HTTP status. */
   readonly status: number;
@@ -43,7 +40,6 @@ export interface ResponseInfo extends RequestInfo {
   readonly requestId: string | undefined;
 }
 
-/** A request ended without a whole response. */
 export interface ErrorInfo extends RequestInfo {
   /** ConnectionError, TimeoutError, ResponseValidationError for a body that is too long, or your signal's reason. */
   readonly error: unknown;
@@ -51,7 +47,6 @@ export interface ErrorInfo extends RequestInfo {
   readonly durationMs: number;
 }
 
-/** A call is over. */
 export interface DoneInfo extends CallInfo {
   /** The error of the call; undefined when it succeeded. */
   readonly error: unknown;
@@ -63,7 +58,6 @@ export interface DoneInfo extends CallInfo {
   readonly durationMs: number;
 }
 
-/** A failed attempt is followed by another one. */
 export interface RetryInfo extends AttemptInfo {
   /** Why the attempt failed. */
   readonly error: TrackingError;
@@ -71,13 +65,11 @@ export interface RetryInfo extends AttemptInfo {
   readonly retryAfterMs: number | undefined;
 }
 
-/** The service responded with 429. */
 export interface RateLimitedInfo extends AttemptInfo {
   /** How long the endpoint pauses, in milliseconds. */
   readonly delayMs: number;
 }
 
-/** A response breaks its schema and is used all the same (`invalidResponse`). */
 export interface MismatchInfo extends AttemptInfo {
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
@@ -85,7 +77,6 @@ export interface MismatchInfo extends AttemptInfo {
   readonly mismatched: readonly ValidationIssue[];
 }
 
-/** A poll of a tracker begins. */
 export interface PollInfo {
   /** The id that `poll` or `pollMany` got. */
   readonly id: string;

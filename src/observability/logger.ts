@@ -78,7 +78,6 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
   return { level: lowest, debug, info, warn, error, warnOnce };
 }
 
-/** Creates the function that hands a line to a logger in the form that this logger wants. */
 function createPrinter(logger: Logger) {
   // `Object` also makes an object of null, which callers without types may pass.
   const methods: Record<string, unknown> = Object(logger);

@@ -51,21 +51,8 @@ export interface CreateManyOptions extends BulkRequestOptions {
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
 }
 
-/** The number of inputs with each outcome. */
-export interface BulkSummary {
-  /** Inputs with a known outcome, whether or not you have read it. */
-  readonly total: number;
-  /** New trackers. */
-  readonly created: number;
-  /** Trackers that matched the same payload. */
-  readonly existing: number;
-  /** Inputs that were rejected, or not sent before the run ended. */
-  readonly error: number;
-  /** Inputs that break a rule, so they were not sent. */
-  readonly invalid: number;
-  /** Inputs that were sent, but perhaps not carried out. */
-  readonly unknown: number;
-}
+/** The number of inputs with each outcome; `total` counts all whose outcome is known, whether or not you have read it. */
+export type BulkSummary = Readonly<Record<BulkStatus | 'total', number>>;
 
 const createManyOptions = z.strictObject({
   chunkSize: option<number>(
@@ -96,7 +83,6 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #chunks: Promise<BulkOutcome[]>[] = [];
   #isReading = false;
   #inputsRead = 0;
-  /** The error of the inputs, or the signal's reason. */
   #readingFailure: { readonly error: unknown } | undefined;
   readonly #unsent = new Set<AbortController>();
   /** Nothing is sent after the failure that had these errors. */
@@ -214,7 +200,6 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  /** Stops the run: every later request would fail in the same way, so those not sent yet are cancelled. */
   #stop(errors: readonly ApiErrorItem[]): void {
     this.#stopErrors ??= errors;
     for (const controller of this.#unsent) controller.abort(new Error('The run was stopped'));

@@ -25,10 +25,8 @@ export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 interface PollOutcome {
   readonly id: string;
   readonly update?: PollUpdate;
-  /** The service's response when the update has no results. */
   readonly notReady?: ResultsNotReadyError | undefined;
   readonly error?: unknown;
-  /** True when the tracker is polled no more: the service has stopped tracking, `until` returned true, or it failed. */
   readonly isLast: boolean;
 }
 
@@ -49,7 +47,6 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   readonly #callSite: CallSite;
   #unread: PollOutcome[] = [];
   #underWay = 0;
-  /** Trackers whose first poll has not begun. */
   #unpolled = 0;
   #isStarting = false;
   #idSource: 'ready' | 'reading' | 'ended' = 'ready';

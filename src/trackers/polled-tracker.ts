@@ -56,7 +56,6 @@ export interface PollRequests {
   readonly context: CallContext;
   readonly options: TrackerRequestOptions;
   readonly maxConsecutiveErrors: number;
-  /** Waits until `maxPerSecond` allows one more request. */
   readonly takeTurn: () => Promise<void>;
   readonly callSite: CallSite;
 }
