@@ -1,12 +1,10 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { OrderableEvent } from '../../src/events/order.ts';
-import { isNewerEvent, latestEvent, sortEvents } from '../../src/index.ts';
+import { isNewerEvent, latestEvent, parseOccurrenceDatetime, sortEvents } from '../../src/index.ts';
 
-const ZONE = process.env['TZ'];
 afterEach(() => {
-  if (ZONE === undefined) delete process.env['TZ'];
-  else process.env['TZ'] = ZONE;
+  vi.unstubAllEnvs();
 });
 
 function event(
@@ -20,6 +18,69 @@ function event(
 function idsOf(events: readonly OrderableEvent[]): unknown[] {
   return events.map(({ eventId }) => eventId);
 }
+
+const NOON = Date.UTC(2021, 2, 4, 12);
+
+describe('parseOccurrenceDatetime', () => {
+  test('local time → no instant', () => {
+    expect(parseOccurrenceDatetime('2021-03-04T12:00:00')).toEqual({
+      kind: 'local',
+      date: '2021-03-04',
+      timeMs: 43_200_000,
+    });
+  });
+
+  test('date only → no time; UTC → the instant', () => {
+    expect(parseOccurrenceDatetime('2021-03-04')).toEqual({ kind: 'date', date: '2021-03-04' });
+    expect(parseOccurrenceDatetime('2021-03-04T12:00:00Z')).toMatchObject({ kind: 'utc', epochMs: NOON });
+  });
+
+  test.each([
+    ['+02:00', -120, 120],
+    ['-03:30', 210, -210],
+    ['+02', -120, 120],
+    ['-00:00', 0, 0],
+  ])('offset %s → the instant and the offset', (offset, shiftMinutes, offsetMinutes) => {
+    expect(parseOccurrenceDatetime(`2021-03-04T12:00:00${offset}`)).toMatchObject({
+      kind: 'offset',
+      date: '2021-03-04',
+      offsetMinutes,
+      epochMs: NOON + shiftMinutes * 60_000,
+    });
+  });
+
+  test.each([
+    ['12:00:00.5', 43_200_500],
+    ['12:00:00.123456', 43_200_123],
+    ['12:59', 46_740_000],
+    ['12:00:60', 43_260_000],
+    ['24:00:00', 86_400_000],
+  ])('time %s → milliseconds since midnight', (time, timeMs) => {
+    expect(parseOccurrenceDatetime(`2021-03-04T${time}`)).toMatchObject({ timeMs });
+  });
+
+  test('a space for the T, and white space around → read all the same', () => {
+    const read = parseOccurrenceDatetime(' 2021-03-04 12:00:00 ');
+    expect(read).toMatchObject({ kind: 'local', date: '2021-03-04' });
+  });
+
+  test('a year before 100 → that year', () => {
+    const text = '0021-03-04T12:00:00Z';
+    expect(parseOccurrenceDatetime(text)).toMatchObject({ epochMs: Date.parse(text) });
+  });
+
+  test.each([
+    'yesterday',
+    '2021-02-30',
+    '2021-13-01',
+    '2021-00-10',
+    '2021-03-04T24:00:01',
+    '2021-03-04T12:60',
+    '2021-03-04T12:00:61',
+  ])('%j → undefined', (text) => {
+    expect(parseOccurrenceDatetime(text)).toBeUndefined();
+  });
+});
 
 /** Local, offset, UTC and date-only times of one shipment, oldest first. */
 const MIXED = [
@@ -56,7 +117,7 @@ describe('sortEvents', () => {
   test.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati'])(
     'local, offset, UTC and date-only times mixed, under %s → one order',
     (zone) => {
-      process.env['TZ'] = zone;
+      vi.stubEnv('TZ', zone);
       expect(new Intl.DateTimeFormat().resolvedOptions().timeZone).toBe(zone);
       expect(idsOf(sortEvents([...MIXED].reverse()))).toEqual(idsOf(MIXED));
     },
@@ -76,67 +137,57 @@ describe('sortEvents', () => {
   });
 
   test('equal times, orders and ids → the order of the input', () => {
-    const [a, b] = [
-      { eventId: null, status: 'Arrived' },
-      { eventId: null, status: 'Left' },
-    ];
-    expect(sortEvents([a, b])).toEqual([a, b]);
-    expect(sortEvents([b, a])).toEqual([b, a]);
+    const events = [{ status: 'Arrived' }, { status: 'Left' }, { status: 'Delivered' }];
+    expect(sortEvents<OrderableEvent>(events)).toEqual(events);
   });
 
-  test('equal times and orders → the event id decides', () => {
-    const events = [event('b', '2021-03-04T10:00:00', 1), event('a', '2021-03-04T10:00:00', 1)];
-    expect(idsOf(sortEvents(events))).toEqual(['a', 'b']);
-  });
-
-  test('instants → ordered by instant, not by what is written', () => {
-    const later = event('later', '2021-03-04T10:00:00Z');
-    const earlier = event('earlier', '2021-03-04T11:00:00+02:00');
-    expect(idsOf(sortEvents([later, earlier]))).toEqual(['earlier', 'later']);
-  });
-
-  test('equal times → `order` decides', () => {
-    const events = [event('b', '2021-03-04T10:00:00', 2), event('a', '2021-03-04T10:00:00', 1)];
-    expect(idsOf(sortEvents(events))).toEqual(['a', 'b']);
-  });
-
-  test('equal times, `order` against event ids → `order` decides', () => {
-    const events = [event('a', '2021-03-04T10:00:00', 2), event('b', '2021-03-04T10:00:00', 1)];
-    expect(idsOf(sortEvents(events))).toEqual(['b', 'a']);
-  });
-
-  test('different times → `order` decides nothing', () => {
-    const events = [event('late', '2021-03-04T11:00:00', 1), event('early', '2021-03-04T10:00:00', 2)];
-    expect(idsOf(sortEvents(events))).toEqual(['early', 'late']);
-  });
-
-  test('a day with a date-only event → `order` orders the whole day, its timed events too', () => {
-    const events = [
-      event('third', '2021-03-04T08:00:00', 3),
-      event('second', '2021-03-04', 2),
-      event('first', '2021-03-04T10:00:00', 1),
-      event('next day', '2021-03-05T01:00:00', 0),
-    ];
-    expect(idsOf(sortEvents(events))).toEqual(['first', 'second', 'third', 'next day']);
-  });
-
-  test('a date-only event without `order` → at the start of its day', () => {
-    const events = [event('timed', '2021-03-04T00:00:01'), event('date', '2021-03-04')];
-    expect(idsOf(sortEvents(events))).toEqual(['date', 'timed']);
-  });
-
-  test('an event without `order` on a day with a date-only event → keeps its place', () => {
-    const events = [
-      event('second', '2021-03-04', 2),
-      event('timed', '2021-03-04T08:00:00'),
-      event('first', '2021-03-04T09:00:00', 1),
-    ];
-    expect(idsOf(sortEvents(events))).toEqual(['first', 'timed', 'second']);
-  });
-
-  test('no readable time → last', () => {
-    const events = [event('unreadable', 'soon', 0), event('none', null, 1), event('timed', '2021-03-04', 2)];
-    expect(idsOf(sortEvents(events))).toEqual(['timed', 'unreadable', 'none']);
+  test.each<[name: string, sorted: string, events: OrderableEvent[]]>([
+    [
+      'equal times and orders → the event id decides',
+      'a b',
+      [event('b', '2021-03-04T10:00:00', 1), event('a', '2021-03-04T10:00:00', 1)],
+    ],
+    [
+      'equal times → `order` decides, not the event id',
+      'b a',
+      [event('a', '2021-03-04T10:00:00', 2), event('b', '2021-03-04T10:00:00', 1)],
+    ],
+    [
+      'different times → `order` decides nothing',
+      'early late',
+      [event('late', '2021-03-04T11:00:00', 1), event('early', '2021-03-04T10:00:00', 2)],
+    ],
+    [
+      'a day with a date-only event → `order` orders the whole day, its timed events too',
+      'first second third next',
+      [
+        event('third', '2021-03-04T08:00:00', 3),
+        event('second', '2021-03-04', 2),
+        event('first', '2021-03-04T10:00:00', 1),
+        event('next', '2021-03-05T01:00:00', 0),
+      ],
+    ],
+    [
+      'a date-only event without `order` → at the start of its day',
+      'date timed',
+      [event('timed', '2021-03-04T00:00:01'), event('date', '2021-03-04')],
+    ],
+    [
+      'an event without `order` on a day with a date-only event → keeps its place',
+      'first timed second',
+      [
+        event('second', '2021-03-04', 2),
+        event('timed', '2021-03-04T08:00:00'),
+        event('first', '2021-03-04T09:00:00', 1),
+      ],
+    ],
+    [
+      'no readable time → last',
+      'timed unreadable none',
+      [event('unreadable', 'soon', 0), event('none', null, 1), event('timed', '2021-03-04', 2)],
+    ],
+  ])('%s (%s)', (_name, sorted, events) => {
+    expect(idsOf(sortEvents(events)).join(' ')).toBe(sorted);
   });
 
   test('deprecated fields → not looked at', () => {
@@ -147,25 +198,30 @@ describe('sortEvents', () => {
     expect(idsOf(sortEvents(events))).toEqual(['a', 'b']);
   });
 
-  test('the given array → not changed', () => {
+  test('the array in the argument → not changed', () => {
     const events = [event('b', '2021-03-05'), event('a', '2021-03-04')];
     sortEvents(events);
     expect(idsOf(events)).toEqual(['b', 'a']);
   });
 });
 
-test('a time, an order and an id of other kinds, as a webhook may bring them → sorted as if they were missing', () => {
-  const odd = { occurrenceDatetime: 5, order: '1', eventId: 7 } as unknown as OrderableEvent; // What the service may send.
-  const known = { occurrenceDatetime: '2021-03-04', order: 2, eventId: 'e1' };
-  expect(sortEvents([odd, known])).toEqual([known, odd]);
-  expect(isNewerEvent(odd, known)).toBe(false);
-});
-
-test('an order that is text beside a number, at the same moment → sorted as if it were missing', () => {
-  const odd = { ...event('odd', '2021-03-04T10:00:00'), order: '3' } as unknown as OrderableEvent; // What the service may send.
-  const known = event('known', '2021-03-04T10:00:00', 2);
-  expect(sortEvents([known, odd])).toEqual([odd, known]);
-});
+test.each([
+  ['time', { occurrenceDatetime: 5 }, event('known', '2021-03-04', 2), false],
+  [
+    'order',
+    { ...event('odd', '2021-03-04T10:00:00'), order: '3' },
+    event('known', '2021-03-04T10:00:00', 2),
+    true,
+  ],
+  ['id', { eventId: 7 }, event('known', null), true],
+])(
+  'an event with a %s of another kind, as a webhook may bring it → sorted as if it were missing',
+  (_field, sent, known, isFirst) => {
+    const odd = sent as unknown as OrderableEvent; // What the service may send.
+    expect(sortEvents([odd, known])).toEqual(isFirst ? [odd, known] : [known, odd]);
+    expect(isNewerEvent(odd, known)).toBe(false);
+  },
+);
 
 describe('latestEvent', () => {
   test('events in any order → the newest that has a readable time', () => {

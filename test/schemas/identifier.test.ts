@@ -17,26 +17,12 @@ const dots = fc
   );
 
 describe('tracker ids', () => {
-  test.each([
-    '26148317-7502-d3ac-44a9-546d240ac0dd',
-    'order 1042',
-    'a/b',
-    '...',
-    'a..b',
-    '..a',
-    'é',
-    '%',
-    '%zz',
-    '😀',
-  ])('%s → accepted unchanged', (id) => {
-    expect(trackerIdentifier.parse(id)).toBe(id);
-  });
-
-  test.each(['', ' ', '\t\n'])('%j → rejected as empty', (id) => {
-    expect(messagesOf(trackerIdentifier, id)).toEqual([
-      expect.stringMatching(/^Expected `value` to be a non-empty id, got /),
-    ]);
-  });
+  test.each(['order 1042', 'a/b', '...', 'a..b', '..a', '%', '%zz', '😀'])(
+    '%s → accepted unchanged',
+    (id) => {
+      expect(trackerIdentifier.parse(id)).toBe(id);
+    },
+  );
 
   test.each(['.', '..', '%2e', '%2E%2e', '%2e.', '%252e%252e', '%25252e', ' .. ', '%20..'])(
     '%j → rejected as a dot segment',
@@ -45,15 +31,16 @@ describe('tracker ids', () => {
     },
   );
 
-  test.each([undefined, null, 5, {}, ['..']])('%j → rejected as no string', (id) => {
+  test.each([
+    ['', 'a non-empty id'],
+    ['\t\n', 'a non-empty id'],
+    [undefined, 'a string'],
+    [5, 'a string'],
+    ['\ud800', 'well-formed Unicode'],
+    ['a\udc00b', 'well-formed Unicode'],
+  ])('%j → rejected, because it must be %s', (id, rule) => {
     expect(messagesOf(trackerIdentifier, id)).toEqual([
-      expect.stringMatching(/^Expected `value` to be a string, got /),
-    ]);
-  });
-
-  test.each(['\ud800', 'a\udc00b'])('half a surrogate pair (%j) → rejected', (id) => {
-    expect(messagesOf(trackerIdentifier, id)).toEqual([
-      expect.stringMatching(/^Expected `value` to be well-formed Unicode, got /),
+      expect.stringContaining(`Expected \`value\` to be ${rule}, got `),
     ]);
   });
 
@@ -98,10 +85,8 @@ describe('tracking numbers in a path', () => {
   );
 });
 
-describe('searchBy', () => {
-  test('another word → rejected with the rule', () => {
-    expect(messagesOf(searchBySchema, 'clientId')).toEqual([
-      'Expected `value` to be "trackerId" or "clientTrackerId", got a string of 8 characters',
-    ]);
-  });
+test('another word as searchBy → rejected with the rule', () => {
+  expect(messagesOf(searchBySchema, 'clientId')).toEqual([
+    'Expected `value` to be "trackerId" or "clientTrackerId", got a string of 8 characters',
+  ]);
 });

@@ -7,18 +7,11 @@ const messages = (fields: object) => messagesOf(trackerInputSchema, { trackingNu
 
 describe('text fields', () => {
   test.each([
-    ['clientTrackerId', 100],
-    ['shipmentReference', 100],
-    ['destinationPostCode', 32],
-  ])('%s of %d characters → accepted', (field, max) => {
-    expect(messages({ [field]: 'x'.repeat(max) })).toEqual([]);
-  });
-
-  test.each([
     ['clientTrackerId', 100, 'at most 100 characters'],
     ['shipmentReference', 100, 'at most 100 characters'],
     ['destinationPostCode', 32, '1 to 32 characters'],
-  ])('%s of one character more than %d → rejected with the rule', (field, max, rule) => {
+  ])('%s of %d characters → accepted; of one more → rejected with the rule', (field, max, rule) => {
+    expect(messages({ [field]: 'x'.repeat(max) })).toEqual([]);
     expect(messages({ [field]: 'x'.repeat(max + 1) })).toEqual([
       `Expected \`${field}\` to have ${rule}, got a string of ${max + 1} characters`,
     ]);
@@ -35,12 +28,8 @@ describe('text fields', () => {
     'shipmentReference',
     'destinationPostCode',
     'courierName',
-    'trackingUrl',
-    'orderNumber',
-    'title',
     'shippingDate',
     'originCountryCode',
-    'destinationCountryCode',
   ])('%s that is a number → rejected', (field) => {
     expect(messages({ [field]: 7 })).toEqual([`Expected \`${field}\` to be a string, got a number`]);
   });
@@ -59,10 +48,6 @@ describe('text fields', () => {
       recipient: {},
       settings: {},
     });
-  });
-
-  test('trackingNumber that is null → rejected', () => {
-    expect(trackerInputSchema.safeParse({ trackingNumber: null }).success).toBe(false);
   });
 
   test('an update of nothing but nulls → rejected, it would change nothing', () => {
@@ -100,10 +85,8 @@ describe('courier codes', () => {
     ['', 'to be a courier code, got an empty string'],
     [' ', 'to be a courier code, got a string of 1 character'],
     [['a', ''], 'to hold courier codes only, got an array of 2'],
-    [['a', 'b', ' '], 'to hold courier codes only, got an array of 3'],
     [['a', 5], 'to hold courier codes only, got an array of 2'],
     [5, 'to be a courier code or an array of them, got a number'],
-    [true, 'to be a courier code or an array of them, got a boolean'],
   ])('%j → rejected with the rule', (courierCode, rule) => {
     expect(messages({ courierCode })).toEqual([`Expected \`courierCode\` ${rule}`]);
   });
@@ -125,7 +108,6 @@ describe('courier codes', () => {
 
 describe('recipient', () => {
   const longest = `${'x'.repeat(248)}@b.com`;
-
   const quoted = ['"ada lovelace"@example.test', '"a@b"@example.test', '"a\\"b"@example.test'];
   test.each(['a@b', 'a.b+c@mail.example.test', longest, ...quoted])('email %s → accepted', (email) => {
     expect(messages({ recipient: { email } })).toEqual([]);
@@ -144,19 +126,16 @@ describe('recipient', () => {
     ]);
   });
 
-  test('a name of 100 characters that take two code units each → accepted', () => {
+  test('a name of 100 characters of two code units → accepted; of 101 → rejected with the rule', () => {
     expect(messages({ recipient: { name: '📦'.repeat(100) } })).toEqual([]);
-  });
-
-  test('a name of 101 characters → rejected with the rule', () => {
     expect(messages({ recipient: { name: 'x'.repeat(101) } })).toEqual([
       'Expected `recipient.name` to have at most 100 characters, got a string of 101 characters',
     ]);
   });
 
-  test.each([['settings'], ['recipient']])('%s that is a string → rejected', (field) => {
-    expect(messages({ [field]: 'x' })).toEqual([
-      `Expected \`${field}\` to be an object, got a string of 1 character`,
+  test('a string in place of it → rejected', () => {
+    expect(messages({ recipient: 'x' })).toEqual([
+      'Expected `recipient` to be an object, got a string of 1 character',
     ]);
   });
 });
@@ -164,7 +143,6 @@ describe('recipient', () => {
 describe('the input as a whole', () => {
   test.each([
     [undefined, 'undefined'],
-    [null, 'null'],
     ['LA680658838NL', 'a string of 13 characters'],
     [[], 'an array of 0'],
   ])('%j → rejected, the kind is named', (value, kind) => {

@@ -11,27 +11,16 @@ const validNumber = fc
 const of = (value: unknown) => messagesOf(trackerInputSchema, { trackingNumber: value });
 
 describe('length', () => {
-  test.each([
-    [4, 'AB12'],
-    [51, 'A'.repeat(51)],
-  ])('%d characters → rejected with the rule', (length, value) => {
-    expect(of(value)).toEqual([
-      `Expected \`trackingNumber\` to have 5 to 50 characters, got a string of ${length} characters`,
-    ]);
-  });
-
-  test.each([
-    [5, 'AB123'],
-    [50, 'A'.repeat(50)],
-  ])('%d characters → accepted', (_length, value) => {
+  test.each(['AB123', 'A'.repeat(50)])('%s, as short or as long as allowed → accepted', (value) => {
     expect(of(value)).toEqual([]);
   });
 
   test.each([
+    ['A'.repeat(51), 'a string of 51 characters'],
     ['', 'an empty string'],
     ['A#', 'a string of 2 characters'],
     ['1234', 'a string of 4 characters'],
-  ])('%j, too short whatever else it breaks → one message, about the length', (value, got) => {
+  ])('%j, whatever else it breaks → one message, about the length', (value, got) => {
     expect(of(value)).toEqual([`Expected \`trackingNumber\` to have 5 to 50 characters, got ${got}`]);
   });
 });
@@ -57,8 +46,6 @@ describe('kind', () => {
     [null, 'null'],
     [12345, 'a number'],
     [['AB123'], 'an array of 1'],
-    [{}, 'an object'],
-    [true, 'a boolean'],
   ])('%j → rejected, the kind is named', (value, kind) => {
     expect(of(value)[0]).toBe(`Expected \`trackingNumber\` to be a string, got ${kind}`);
   });
@@ -82,12 +69,10 @@ describe('dummy values', () => {
   );
 });
 
-describe('for all', () => {
-  test('every number of the right length and characters that is no run → accepted unchanged', () => {
-    fc.assert(
-      fc.property(validNumber, (value) => {
-        expect(trackingNumber.parse(value)).toBe(value);
-      }),
-    );
-  });
+test('any number of the right length and characters that is no run → accepted unchanged', () => {
+  fc.assert(
+    fc.property(validNumber, (value) => {
+      expect(trackingNumber.parse(value)).toBe(value);
+    }),
+  );
 });
