@@ -135,28 +135,6 @@ describe('documented answers through the client', () => {
     expect(await rejectionOf(call(client))).toBeInstanceOf(ResultsNotReadyError);
   });
 
-  test('an unknown field and an unknown milestone → kept', async () => {
-    const odd = {
-      ...TRACKING,
-      shipment: { ...samples.SHIPMENT, statusMilestone: 'teleported' },
-      insurance: 1,
-    };
-    const { client } = makeClient({ body: { data: { trackings: [odd] } } });
-    expect(await client.trackers.results('t1')).toEqual(odd);
-  });
-
-  test('only the promised fields of a tracker (docs/service.md 2.1) → resolves', async () => {
-    const tracker = { trackerId: 't1', trackingNumber: 'RR123456785CN', isTracked: true };
-    const { client } = makeClient({ body: { data: { tracker } } });
-    expect(await client.trackers.get('t1')).toEqual(tracker);
-  });
-
-  test('an add-on that the account lacks → absent, never null', async () => {
-    const { client } = makeClient({ body: { data: { trackings: [TRACKING] } } });
-    const { shipment } = await client.trackers.results('t1');
-    expect(shipment?.delivery).not.toHaveProperty('aiPredictiveDeliveryDate');
-  });
-
   test.each([
     ['a tracker', (client: TrackingClient) => client.trackers.get('t1'), {}],
     ['a page', (client: TrackingClient) => client.trackers.list(), { trackers: [] }],

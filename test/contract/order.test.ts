@@ -1,6 +1,6 @@
 import type { EventInput } from 'tracking-client/testing';
 import { describe, expect, test } from 'vitest';
-import { advance, contractFake, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
+import { contractFake, NUMBER } from './support/contract-fake.ts';
 import { at, fieldsAt } from './support/reach.ts';
 
 /** Oldest first. */
@@ -37,17 +37,13 @@ describe.each(Object.entries(LATE))('%s', (_name, events) => {
     expect(fieldsAt(tracking, 'eventId', 'events')).toEqual(['door', 'van', 'hub', 'label']);
   });
 
-  test('milestone, code and category → the newest event’s', async () => {
+  test('shipment and statistics → the status of the newest event, and when each milestone was reached', async () => {
     const tracking = await resultsAfter(events, true);
     expect(at(tracking, 'shipment')).toMatchObject({
       statusMilestone: 'delivered',
       statusCode: 'delivery_delivered',
       statusCategory: 'delivery',
     });
-  });
-
-  test('statistics → when each milestone was reached', async () => {
-    const tracking = await resultsAfter(events, true);
     expect(at(tracking, 'statistics', 'timestamps')).toMatchObject({
       infoReceivedDatetime: '2026-03-01T08:00:00Z',
       inTransitDatetime: '2026-03-02T08:00:00Z',
@@ -86,25 +82,5 @@ describe('what decides the order', () => {
     for (const event of STORY.toReversed()) fake.shipment(NUMBER).addEvent(event);
     const milestones = fake.webhooks.pending.map(({ item }) => at(item, 'shipment', 'statusMilestone'));
     expect(new Set(milestones)).toEqual(new Set(['delivered']));
-  });
-});
-
-describe('GET /trackers', () => {
-  async function listed(sort: string): Promise<unknown[]> {
-    const { call, client } = contractFake();
-    for (const trackingNumber of [OTHER_NUMBER, NUMBER]) {
-      await client.trackers.create({ trackingNumber });
-      await advance(1000);
-    }
-    const { body } = await call('GET', `/trackers?page=1&limit=500${sort}`);
-    return fieldsAt(body, 'trackingNumber', 'data', 'trackers');
-  }
-
-  test.each([
-    ['no sort', '', [OTHER_NUMBER, NUMBER]],
-    ['sort=1', '&sort=1', [OTHER_NUMBER, NUMBER]],
-    ['sort=-1', '&sort=-1', [NUMBER, OTHER_NUMBER]],
-  ])('%s → by createdAt', async (_name, sort, numbers) => {
-    expect(await listed(sort)).toEqual(numbers);
   });
 });

@@ -36,25 +36,6 @@ describe('two trackers of one number', () => {
       expect(await trackingOf(service, id)).toMatchObject({ shipment: { statusMilestone: 'delivered' } });
   });
 
-  test('shipment({ trackerId }) → speaks to one', async () => {
-    const service = contractFake();
-    const one = await service.createFetched({ courierCode: 'us-post' });
-    const other = await service.createFetched({ courierCode: 'fr-post' });
-    service.fake.shipment(NUMBER).addEvent();
-    service.fake.shipment({ trackerId: one }).deliver();
-    expect(await trackingOf(service, one)).toMatchObject({ shipment: { statusMilestone: 'delivered' } });
-    expect(await trackingOf(service, other)).toMatchObject({ shipment: { statusMilestone: 'in_transit' } });
-  });
-
-  test('shipment({ trackerId }).stopTracking() → the other stays tracked', async () => {
-    const { client, createFetched, fake } = contractFake();
-    const one = await createFetched({ courierCode: 'us-post' });
-    const other = await createFetched({ courierCode: 'fr-post' });
-    fake.shipment({ trackerId: one }).stopTracking();
-    expect(await client.trackers.get(one)).toMatchObject({ isTracked: false });
-    expect(await client.trackers.get(other)).toMatchObject({ isTracked: true });
-  });
-
   test('results of the number → one tracking a tracker', async () => {
     const { call, createFetched, fake } = contractFake();
     const ids = [await createFetched({ courierCode: 'us-post' }), await createFetched()];
@@ -88,18 +69,6 @@ describe('settings.restrictTrackingToCourierCode', () => {
     const id = await service.createFetched(input);
     service.fake
       .shipment(NUMBER)
-      .addEvent({ eventId: 'cn', courierCode: 'cn-post' }, { eventId: 'us', courierCode: 'us-post' });
-    expect(fieldsAt(await trackingOf(service, id), 'eventId', 'events')).toEqual(['us']);
-    const pushed = service.fake.webhooks.pending.flatMap(({ item }) => fieldsAt(item, 'eventId', 'events'));
-    expect(pushed).toEqual(['us']);
-  });
-
-  test('an event of another courier told to that tracker alone → is not shown and not pushed', async () => {
-    const service = contractFake();
-    const settings = { restrictTrackingToCourierCode: 'us-post' };
-    const id = await service.createFetched({ settings });
-    service.fake
-      .shipment({ trackerId: id })
       .addEvent({ eventId: 'cn', courierCode: 'cn-post' }, { eventId: 'us', courierCode: 'us-post' });
     expect(fieldsAt(await trackingOf(service, id), 'eventId', 'events')).toEqual(['us']);
     const pushed = service.fake.webhooks.pending.flatMap(({ item }) => fieldsAt(item, 'eventId', 'events'));

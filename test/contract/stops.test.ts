@@ -26,15 +26,11 @@ describe('a number that never gets results', () => {
     ['archived without data', archivedWithoutData],
   ] as const;
 
-  test.each(GIVEN_UP)('%s → results stay 404 parcel_not_found', async (_name, reach) => {
-    const { call, id } = await reach();
+  test.each(GIVEN_UP)('%s → results stay 404 parcel_not_found, isTracked: false', async (_name, reach) => {
+    const { call, client, id } = await reach();
     await advance(30 * DAY_MS);
     const { status, body } = await call('GET', `/trackers/${id}/results`);
     expect([status, at(body, 'errors', 0, 'code')]).toEqual([404, 'parcel_not_found']);
-  });
-
-  test.each(GIVEN_UP)('%s → isTracked: false on the record', async (_name, reach) => {
-    const { client, id } = await reach();
     expect(await client.trackers.get(id)).toMatchObject({ isTracked: false });
   });
 

@@ -33,6 +33,10 @@ describe('buildEventKeys', () => {
     expect(keysOf({ tracker, events: [{ eventId: 'e1' }] })).toEqual([`tracking/events:${name}:e1`]);
   });
 
+  test('a tracker id that looks like another one escaped → two keys', () => {
+    expect(keysOf(tracking('a:b', 'c'))).not.toEqual(keysOf(tracking('a%3Ab', 'c')));
+  });
+
   test('different tracker and event ids, whatever characters they have → different keys', () => {
     const id = fc.string({ minLength: 1, unit: fc.constantFrom(':', '%', '3', 'A', 'a', '/') });
     fc.assert(
