@@ -174,16 +174,16 @@ function getRetryAfterMs({ 'retry-after': value = '' }: Outcome['responseHeaders
 
 /** Sends one request to the receiver, a probe where there is no body; never rejects. */
 async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcome> {
-  const noResponse = { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
   const controller = new AbortController();
   const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
   // A receiver that is a function may never look at the signal.
-  const tooLate = new Promise<Outcome>((resolve) => {
-    controller.signal.addEventListener('abort', () => resolve(noResponse));
+  const tooLate = new Promise<never>((_, reject) => {
+    controller.signal.addEventListener('abort', reject);
   });
-  const result = send(receiver, controller.signal, body).catch(() => noResponse);
   try {
-    return await Promise.race([result, tooLate]);
+    return await Promise.race([send(receiver, controller.signal, body), tooLate]);
+  } catch {
+    return { status: null, succeeded: false, responseBody: null, responseHeaders: {} };
   } finally {
     globalThis.clearTimeout(timer);
   }
