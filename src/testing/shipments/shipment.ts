@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sortEvents } from '../../events/order.ts';
 import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } from '../../schemas/event.ts';
-import type { PerCallTracking, Shipment, Statistics } from '../../schemas/tracking.ts';
+import type { PerCallTracking, Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 
 /** Generates ids that depend on the seed only. Each kind has its own count, so that a further request changes no tracker id. */
@@ -127,49 +127,42 @@ export class KnownParcel extends ShipmentState {
 
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
-function buildShipment(state: ShipmentState, places: Places, latest: TrackingEvent | undefined): Shipment {
-  return {
-    shipmentId: state.shipmentId,
-    statusCode: latest?.statusCode ?? null,
-    statusCategory: latest?.statusCategory ?? null,
-    statusMilestone: latest?.statusMilestone ?? 'pending',
-    originCountryCode: places.originCountryCode,
-    destinationCountryCode: places.destinationCountryCode,
-    trackingNumbers: [{ tn: state.trackingNumber }],
-    recipient: null,
-    ...state.fields,
-    delivery: {
-      estimatedDeliveryDate: null,
-      courierEstimatedDeliveryDate: null,
-      service: null,
-      ...state.fields.delivery,
-    },
-  };
-}
-
-function buildStatistics(events: readonly TrackingEvent[]): Statistics {
-  const findFirst = (milestone: string) =>
-    events.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;
-  return {
-    timestamps: {
-      infoReceivedDatetime: findFirst('info_received'),
-      inTransitDatetime: findFirst('in_transit'),
-      outForDeliveryDatetime: findFirst('out_for_delivery'),
-      failedAttemptDatetime: findFirst('failed_attempt'),
-      availableForPickupDatetime: findFirst('available_for_pickup'),
-      exceptionDatetime: findFirst('exception'),
-      deliveredDatetime: findFirst('delivered'),
-    },
-  };
-}
-
 /** Builds results without a tracker; the newest event by time comes first and decides the status. */
 export function buildResults(state: ShipmentState, places: Places, events = state.events): PerCallTracking {
   const oldestFirst = sortEvents(events);
+  const latest = oldestFirst.at(-1);
+  const findFirst = (milestone: string) =>
+    oldestFirst.find((event) => event.statusMilestone === milestone)?.occurrenceDatetime ?? null;
   return {
-    shipment: buildShipment(state, places, oldestFirst.at(-1)),
+    shipment: {
+      shipmentId: state.shipmentId,
+      statusCode: latest?.statusCode ?? null,
+      statusCategory: latest?.statusCategory ?? null,
+      statusMilestone: latest?.statusMilestone ?? 'pending',
+      originCountryCode: places.originCountryCode,
+      destinationCountryCode: places.destinationCountryCode,
+      trackingNumbers: [{ tn: state.trackingNumber }],
+      recipient: null,
+      ...state.fields,
+      delivery: {
+        estimatedDeliveryDate: null,
+        courierEstimatedDeliveryDate: null,
+        service: null,
+        ...state.fields.delivery,
+      },
+    },
     events: oldestFirst.toReversed(),
-    statistics: buildStatistics(oldestFirst),
+    statistics: {
+      timestamps: {
+        infoReceivedDatetime: findFirst('info_received'),
+        inTransitDatetime: findFirst('in_transit'),
+        outForDeliveryDatetime: findFirst('out_for_delivery'),
+        failedAttemptDatetime: findFirst('failed_attempt'),
+        availableForPickupDatetime: findFirst('available_for_pickup'),
+        exceptionDatetime: findFirst('exception'),
+        deliveredDatetime: findFirst('delivered'),
+      },
+    },
   };
 }
 
