@@ -53,13 +53,6 @@ function findTracker({ params, query }: Call, state: FakeState): TrackerState {
   return tracker;
 }
 
-function checkBulkQuota(state: FakeState, inputs: readonly unknown[]): void {
-  const { quota } = state.options.plans.perShipment;
-  // Counting validates every item, so it is skipped where nothing is limited.
-  if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
-    throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
-}
-
 function createItem(inputData: unknown, state: FakeState) {
   try {
     const input = validateTrackerInput(state.now(), inputData);
@@ -110,7 +103,10 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
       const message = `The body must be an array of 1 to ${MAX_BULK_ITEMS} items, got ${kindOf(inputs)}.`;
       throw rejection(400, 'validation_error', message);
     }
-    checkBulkQuota(state, inputs);
+    const { quota } = state.options.plans.perShipment;
+    // Counting validates every item, so it is skipped where nothing is limited.
+    if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
+      throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
     const data = inputs.map((input) => createItem(input, state));
     const count = (status: string) => data.filter((item) => item.itemStatus === status).length;
     const summary = {

@@ -100,16 +100,10 @@ export interface TrackerState extends TrackerPayload {
   isFetched: boolean;
 }
 
-/** Builds a tracker as webhooks show it, without `isTracked` and `courierCode`. */
 export function buildWebhookTracker(tracker: TrackerState): Omit<Tracker, 'isTracked' | 'courierCode'> {
-  return {
-    trackerId: tracker.trackerId,
-    trackingNumber: tracker.trackingNumber,
-    shipmentReference: tracker.shipmentReference,
-    clientTrackerId: tracker.clientTrackerId,
-    isSubscribed: tracker.isSubscribed,
-    createdAt: new Date(tracker.createdAtMs).toISOString(),
-  };
+  const { trackerId, trackingNumber, shipmentReference, clientTrackerId, isSubscribed } = tracker;
+  const createdAt = new Date(tracker.createdAtMs).toISOString();
+  return { trackerId, trackingNumber, shipmentReference, clientTrackerId, isSubscribed, createdAt };
 }
 
 export function isTracked({ trackedUntilMs }: TrackerState, nowMs: number): boolean {
