@@ -58,40 +58,4 @@ describe('createMany over HTTP', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['existing', 'existing', 'created', 'created']);
     expect(fake.trackers).toHaveLength(4);
   });
-
-  test('the quota runs out in mid-run → the rest come out as error with its code, and are not sent', async () => {
-    const { fake, client } = await makeService({ plans: { perShipment: { quota: 5 } } });
-    const outcomes = await collect(
-      client.trackers.createMany(inputsOf(12), { chunkSize: 2, concurrency: 1 }),
-    );
-    expect(outcomes.map(({ status }) => status)).toEqual([
-      ...Array.from({ length: 4 }, () => 'created'),
-      ...Array.from({ length: 8 }, () => 'error'),
-    ]);
-    expect(new Set(outcomes.slice(4).map(({ errors }) => errors?.[0]?.code))).toEqual(
-      new Set(['quota_limit_reached']),
-    );
-    expect(fake.requests).toHaveLength(3);
-  });
-
-  test('inputs the service refuses among good ones → a partial answer, each with its own outcome', async () => {
-    const { client } = await makeService();
-    const [one, two, three] = inputsOf(3);
-    const taken = { ...two, clientTrackerId: 'order-0' } as TrackerInput; // `two` exists: three inputs were made.
-    const outcomes = await collect(
-      client.trackers.createMany([one, taken, three].filter((input) => input !== undefined)),
-    );
-    expect(outcomes.map(({ status, errors }) => [status, errors?.[0]?.code])).toEqual([
-      ['created', undefined],
-      ['error', 'tracker_conflict'],
-      ['created', undefined],
-    ]);
-  });
-
-  test('a 429 that was not ours → waited out, and everything is created', async () => {
-    const { fake, client } = await makeService();
-    fake.fail('trackers.createBulk', { status: 429, retryAfter: 1 });
-    const outcomes = await collect(client.trackers.createMany(inputsOf(3)));
-    expect(outcomes.map(({ status }) => status)).toEqual(['created', 'created', 'created']);
-  });
 });

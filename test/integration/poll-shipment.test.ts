@@ -1,15 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { TrackingClientOptions } from '../../src/options.ts';
 import type { FakeTrackingServiceOptions } from '../../src/testing/index.ts';
 import type { PollManyUpdate } from '../../src/trackers/poll-many.ts';
 import { makeService } from './make-service.ts';
 
 /** Adds a shorthand to the service, whose results are there at once. */
-async function makePolledService(
-  fakeOptions: FakeTrackingServiceOptions = {},
-  clientOptions: TrackingClientOptions = {},
-) {
-  const { fake, client } = await makeService({ resultsDelayMs: 0, ...fakeOptions }, clientOptions);
+async function makePolledService(options: FakeTrackingServiceOptions = {}) {
+  const { fake, client } = await makeService({ resultsDelayMs: 0, ...options });
   const create = (trackingNumber: string, clientTrackerId?: string) =>
     client.trackers.create({ trackingNumber, ...(clientTrackerId && { clientTrackerId }) });
   return { fake, client, create };
@@ -30,12 +26,8 @@ describe('poll over HTTP', () => {
       ids.push(...newEvents.map(({ eventId }) => eventId));
       stops.push(stopped);
     }
-    expect(ids.toSorted()).toEqual(
-      fake
-        .shipment(number)
-        .events.map(({ eventId }) => eventId)
-        .toSorted(),
-    );
+    const played = fake.shipment(number).events.map(({ eventId }) => eventId);
+    expect(ids.toSorted()).toEqual(played.toSorted());
     expect(stops.indexOf(true)).toBe(stops.length - 1);
   });
 
@@ -55,23 +47,6 @@ describe('poll over HTTP', () => {
       expect(await polls.next()).toEqual({ done: true, value: undefined });
     },
   );
-
-  test('a connection that breaks once → the poll after it brings what happened', async () => {
-    const { fake, client, create } = await makePolledService({}, { retry: false });
-    const { trackerId } = await create(number);
-    fake.shipment(number).addEvent({ status: 'here' });
-    fake.fail('trackers.results', { kind: 'reset' });
-    const first = await client.trackers.poll(trackerId, fast).next();
-    expect(first.value).toMatchObject({ poll: 2, newEvents: [{ status: 'here' }] });
-  });
-
-  test('no such tracker → rejects at once', async () => {
-    const { client } = await makePolledService();
-    await expect(client.trackers.waitUntilStopped('nobody', fast)).rejects.toMatchObject({
-      name: 'NotFoundError',
-      code: 'tracker_not_found',
-    });
-  });
 });
 
 describe('pollMany over HTTP', () => {

@@ -11,6 +11,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import * as main from 'tracking-client';
 import { TrackingClient } from 'tracking-client';
+import { inboxTableSql } from 'tracking-client/postgres';
 import {
   createFakeTrackingService,
   createWebhookSender,
@@ -144,9 +145,8 @@ describe('from-sdk.md', () => {
   it('a tracker without results → pending; with results → its milestone', async () => {
     const fake = await serving({ resultsDelayMs: 3_600_000 });
     vi.stubEnv('SHIP24_API_KEY', fake.apiKey);
-    const { milestone } = await imported<{ milestone(id: string): Promise<string> }>(
-      ...(['from-sdk', 'src/tracking.ts'] as const),
-    );
+    type Recipe = { milestone(id: string): Promise<string> };
+    const { milestone } = await imported<Recipe>('from-sdk', 'src/tracking.ts');
     const { trackerId } = await new TrackingClient().trackers.create({ trackingNumber: NUMBER });
     expect(await milestone(trackerId)).toBe('pending');
     fake.shipment(NUMBER).addEvent({ statusMilestone: 'in_transit' });
@@ -232,6 +232,12 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
     return pool;
   }
 
+  async function makeInbox(): Promise<pg.Pool> {
+    const pool = await makeSchema();
+    await pool.query(inboxTableSql('webhook_inbox'));
+    return pool;
+  }
+
   it('postgres.md: every webhook three times, at once and out of order → one row an event, the newest status', async () => {
     const fake = await serving();
     const pool = await makeSchema();
@@ -252,9 +258,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
 
   it('lambda.md: events of API Gateway, also in base64 → handled once; HEAD gets 200, no secret 401', async () => {
     await serving();
-    const pool = await makeSchema();
-    const { inboxTableSql } = await import('tracking-client/postgres');
-    await pool.query(inboxTableSql('webhook_inbox'));
+    const pool = await makeInbox();
     await pool.query('CREATE TABLE parcel_events (key text PRIMARY KEY, tracker_id text, status text)');
     const lambda = await imported<{
       handler(event: object): Promise<{ statusCode: number; body: string }>;
@@ -286,14 +290,10 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
   it('pg-boss.md: every webhook three times and out of order → each event is worked on once', async () => {
     const fake = await serving();
     vi.stubEnv('PORT', '0');
-    const pool = await makeSchema();
-    const { inboxTableSql } = await import('tracking-client/postgres');
-    await pool.query(inboxTableSql('webhook_inbox'));
+    const pool = await makeInbox();
     const lines = captured();
-    const { webhooks, close } = await imported<{
-      webhooks: Webhooks;
-      close(): Promise<void>;
-    }>('pg-boss', 'src/main.ts');
+    type Recipe = { webhooks: Webhooks; close(): Promise<void> };
+    const { webhooks, close } = await imported<Recipe>('pg-boss', 'src/main.ts');
     cleanUps.push(close, () => pool.query('DROP SCHEMA IF EXISTS pgboss CASCADE'));
     await deliverParcel(fake, webhooks, createTracker);
     const { rows } = await pool.query(
@@ -307,9 +307,7 @@ await describeWithPostgres('recipes with PostgreSQL', (url) => {
 
   it('pg-boss.md: a webhook before its queue exists → 500, so that the sender repeats it', async () => {
     await serving();
-    const pool = await makeSchema();
-    const { inboxTableSql } = await import('tracking-client/postgres');
-    await pool.query(inboxTableSql('webhook_inbox'));
+    const pool = await makeInbox();
     const { eventWebhooks } = await imported<{
       eventWebhooks(pool: pg.Pool, boss: { send(): Promise<null> }): Webhooks;
     }>('pg-boss', 'src/events.ts');
