@@ -15,21 +15,8 @@ function nested(depth: number): string {
 
 /** Texts in place of a JSON value; some are not valid JSON. */
 const VALUES = [
-  'null',
-  'true',
-  '[]',
-  '{}',
-  '""',
-  '-0',
-  '0.1',
-  '1e400',
-  '-1e400',
-  '9'.repeat(400),
-  '9007199254740993',
-  '01',
-  'NaN',
-  'undefined',
-  "'single'",
+  ...['null', 'true', '[]', '{}', '""', '-0', '0.1', '1e400', '-1e400'],
+  ...['9'.repeat(400), '9007199254740993', '01', 'NaN', 'undefined', "'single'"],
   '"\\ud800"',
   '"\\udc00\\ud800"',
   '"\\u0000"',
@@ -137,8 +124,22 @@ export function brokenBody(
   );
 }
 
+type Json = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Returns the objects in a list; none for any other value. */
-export function objectsOf(list: unknown): Readonly<Record<string, unknown>>[] {
-  if (!Array.isArray(list)) return [];
-  return list.filter((item) => typeof item === 'object' && item !== null && !Array.isArray(item));
+export function objectsOf(list: unknown): Json[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+/** Reads a body; undefined when it is no JSON. */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
 }

@@ -82,14 +82,8 @@ const POLL = { ...CALL, intervalMs: () => 1000, initialDelayMs: 0, maxDurationMs
 const CALLBACKS = { onEvent: nothing, onProofOfDelivery: nothing, onOther: fails };
 const STORE = { claim: rejects, commit: rejects, release: rejects };
 const INBOX = { store: STORE, leaseMs: 60_000, maxAttempts: 1, onDeadLetter: fails, onError: rejects };
-const HANDLER = {
-  ...CALLBACKS,
-  secret: SECRET,
-  store: STORE,
-  deadlineMs: 50,
-  onError: nothing,
-  onReport: fails,
-};
+const REPORTS = { onError: nothing, onReport: fails };
+const HANDLER = { ...CALLBACKS, ...REPORTS, secret: SECRET, store: STORE, deadlineMs: 50 };
 const BROKEN_POOL = { query: rejects, connect: rejects };
 const BROKEN_REDIS = {
   sendCommand: rejects,

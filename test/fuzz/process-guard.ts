@@ -3,22 +3,8 @@ import { inspect } from 'node:util';
 import { must } from './must.ts';
 
 const INTRINSICS: readonly object[] = [
-  Object,
-  Array,
-  Function,
-  String,
-  Number,
-  Boolean,
-  Symbol,
-  Promise,
-  Map,
-  Set,
-  Date,
-  RegExp,
-  Error,
-  Headers,
-  Request,
-  Response,
+  ...[Object, Array, Function, String, Number, Boolean, Symbol, Promise],
+  ...[Map, Set, Date, RegExp, Error, Headers, Request, Response],
 ].map(({ prototype }) => prototype);
 
 /** Sockets close and timers end a moment after the test that used them. */

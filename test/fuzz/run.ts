@@ -86,18 +86,12 @@ do {
   seed += 1;
 } while (performance.now() < endsAt && tallies.some(({ verdict }) => verdict === 'ok'));
 
-console.log(`\nproperty      runs  batches  seeds                   seconds   growth  verdict`);
+console.log();
 for (const { property, runs, batches, ms, grownBytes, verdict } of tallies) {
   const seeds = `${firstSeed}…${firstSeed + batches - 1}`;
-  const row = [
-    property.name.padEnd(10),
-    String(runs).padStart(7),
-    String(batches).padStart(8),
-    `  ${seeds.padEnd(22)}`,
-    (ms / 1000).toFixed(0).padStart(8),
-    inMegabytes(grownBytes).padStart(8),
-    ` ${verdict}`,
-  ];
-  console.log(`${row.join(' ')}\n             ${property.about}`);
+  console.log(`${property.name}: ${verdict}; ${property.about}`);
+  console.log(
+    `  ${runs} runs, ${batches} batches, seeds ${seeds}, ${Math.round(ms / 1000)} s, grew by ${inMegabytes(grownBytes)}`,
+  );
 }
 process.exitCode = tallies.every(({ verdict }) => verdict === 'ok') ? 0 : 1;

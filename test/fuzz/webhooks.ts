@@ -10,7 +10,7 @@ import {
 } from '../../src/webhooks/index.ts';
 import { HOSTS } from '../integration/webhook-hosts.ts';
 import { makeClient, type Running, SECRET } from '../integration/webhook-loopback.ts';
-import { brokenBody } from './bodies.ts';
+import { brokenBody, isObject, parseJson } from './bodies.ts';
 import { must, printed } from './must.ts';
 import { property } from './property.ts';
 
@@ -70,10 +70,6 @@ const request = fc.record({
 });
 type Sent = typeof request extends fc.Arbitrary<infer Made> ? Made : never;
 
-type Json = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Reads the events that must be handled before a 2xx, independently of the parser. */
 function eventIdsOf(payload: unknown): { readonly ids: string[]; readonly hasBroken: boolean } {
   if (!isObject(payload)) return { ids: [], hasBroken: true };
@@ -93,14 +89,6 @@ function eventIdsOf(payload: unknown): { readonly ids: string[]; readonly hasBro
     });
   });
   return { ids, hasBroken };
-}
-
-function jsonOf(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 /** A receiver that records all calls of a run. */
@@ -234,7 +222,7 @@ export const webhooks = property(
       // The host's own body parser may replace invalid bytes.
       const isParsed = HOSTS[sent.host]?.parses === true;
       must(isParsed || isUtf8(sent.body.bytes), () => 'invalid UTF-8 was taken');
-      const { ids, hasBroken } = eventIdsOf(jsonOf(sent.body.bytes));
+      const { ids, hasBroken } = eventIdsOf(parseJson(sent.body.bytes));
       must(!hasBroken, () => `answered with ${status}, though a part of it is lost`);
       const lost = ids.filter((eventId) => !receiver.handledIds.has(eventId));
       must(lost.length === 0, () => `answered with ${status}, and never handled: ${printed(lost)}`);
