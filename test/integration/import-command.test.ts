@@ -149,7 +149,7 @@ describe('tracking-client import', () => {
         },
       });
       // Late enough for the program to have started on a busy machine.
-      setTimeout(() => child.kill('SIGINT'), 2_500);
+      setTimeout(() => child.kill('SIGINT'), 6_000);
       expect(await exitCode).toBe(130);
       pipe.end();
       expect(await readdir(temporary)).toEqual([]);
