@@ -14,7 +14,6 @@ export interface BucketId {
   readonly endpoint: string;
 }
 
-/** A request that needs a token. */
 export interface AcquireOptions {
   readonly bucket: BucketId;
   /** Requests allowed per second, until the service announces another number; the first call of a bucket sets it. */
@@ -27,7 +26,6 @@ export interface AcquireOptions {
   readonly maxPauseMs?: number | undefined;
 }
 
-/** The rate limit as a response describes it. */
 export interface RateLimitFeedback {
   readonly status: number;
   readonly retryAfterMs?: number | undefined;
@@ -43,9 +41,7 @@ export interface RateLimitFeedback {
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
-  /** Called right before the request leaves. */
   send(): void;
-  /** The headers of the response arrived. */
   report(feedback: RateLimitFeedback): void;
   /** Nothing was sent, so the token is free at once. Does nothing after `send`. */
   cancel(): void;
@@ -68,24 +64,17 @@ export interface Limiter {
   /** True if processes share the allowance, so that the account needs a name which is the same in all of them. */
   readonly spansProcesses: boolean;
   /**
-   * Waits for a token of one bucket.
-   *
    * @throws QueueFullError if the queue is full; LongPauseError if more than `maxPauseMs` of a pause is left; the signal's reason
    * @internal
    */
   acquire(options: AcquireOptions): Promise<Permit>;
-  /**
-   * Reads the state of one bucket; undefined if it was not used yet, or forgotten.
-   *
-   * @internal
-   */
+  /** @internal */
   snapshot(bucket: BucketId): BucketSnapshot | undefined;
 }
 
 /** The service asked for a longer pause than a call waits for; the client turns it into a `RateLimitError`. */
 export class LongPauseError extends TrackingError {
   static override readonly kind: string = 'LongPauseError';
-  /** The rest of the pause. */
   readonly pausedForMs: number;
 
   constructor(pausedForMs: number) {
@@ -128,7 +117,6 @@ export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback):
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
 }
 
-/** Computes the limit that holds after a response, in requests per second. */
 export function computeLimit(
   { announcedLimit, resetMs }: RateLimitFeedback,
   current: number,
@@ -194,24 +182,17 @@ export function formatBucketKey({ baseUrl, account, endpoint }: BucketId): strin
   return `${endpoint}\n${baseUrl}\n${account}`;
 }
 
-/** A call that asks for a token. */
 interface TokenRequest extends Pick<AcquireOptions, 'priority' | 'signal' | 'maxPauseMs'> {
   readonly resolve: (permit: Permit) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-class WaitingCall {
+interface WaitingCall {
   readonly request: TokenRequest;
-  /** The later the call came, the larger. */
   readonly sequence: number;
-  unsubscribe: (() => void) | undefined;
-  previous: WaitingCall | undefined;
-  next: WaitingCall | undefined;
-
-  constructor(request: TokenRequest, sequence: number) {
-    this.request = request;
-    this.sequence = sequence;
-  }
+  unsubscribe?: () => void;
+  previous?: WaitingCall | undefined;
+  next?: WaitingCall | undefined;
 }
 
 /** First in, first out, with removal from the middle in constant time. */
@@ -238,7 +219,6 @@ class FifoQueue {
 }
 
 interface QueueOptions {
-  /** For messages. */
   readonly endpoint: string;
   readonly maxQueue: number;
   /** Called after an aborted call has left the queue. */
@@ -264,14 +244,13 @@ export class CallQueue {
     return this.#lanes.interactive.size;
   }
 
-  /** Lets a call wait, or rejects it if it does not wait for so long a pause. */
   append(request: TokenRequest, pausedForMs: number): void {
     if (isPauseTooLong(pausedForMs, request)) {
       request.reject(new LongPauseError(pausedForMs));
       return;
     }
     this.#sequence += 1;
-    const call = new WaitingCall(request, this.#sequence);
+    const call: WaitingCall = { request, sequence: this.#sequence };
     this.#lanes[request.priority].append(call);
     const { signal } = request;
     if (signal === undefined) return;
@@ -281,12 +260,7 @@ export class CallQueue {
     });
   }
 
-  /**
-   * The call that goes next, if any may go.
-   *
-   * @param free - tokens in the bucket
-   * @param reserved - how many of them background calls leave to interactive ones
-   */
+  /** Finds the call that goes next; background calls leave `reserved` of the `free` tokens to interactive ones. */
   next(free: number, reserved: number): WaitingCall | undefined {
     if (free <= 0) return undefined;
     const background = this.#lanes.background.first;
@@ -294,7 +268,6 @@ export class CallQueue {
     return this.#lanes.interactive.first ?? (free > reserved ? background : undefined);
   }
 
-  /** Removes the call that goes next. */
   take(free: number, reserved: number): TokenRequest | undefined {
     const call = this.next(free, reserved);
     if (call === undefined) return undefined;
@@ -304,7 +277,6 @@ export class CallQueue {
     return call.request;
   }
 
-  /** Rejects every call that does not wait for so long a pause. */
   rejectIfPauseExceeds(pausedForMs: number): void {
     for (const call of this.#calls()) {
       if (isPauseTooLong(pausedForMs, call.request)) this.#reject(call, new LongPauseError(pausedForMs));

@@ -31,12 +31,11 @@ const limiterOptions = z.strictObject({
 } satisfies OptionShape<TokenBucketLimiterOptions>);
 
 /**
- * Sends as fast as the service allows and never faster: at most `limit` requests fall into any window of one second. Clients of
- * one account in one process share the allowance by sharing the limiter.
+ * Sends as fast as the service allows and never faster. Clients of one account in one process share the allowance by sharing the
+ * limiter. If responses show that others use the account, too, it leaves them their part.
  *
  * A used token comes back one second after the *response* arrived, because the service may have counted the request at any moment
- * before. A 429 pauses only its own endpoint, an hour at most. If responses show that others use the account, too, the limiter
- * leaves them their part.
+ * before. A 429 pauses only its own endpoint, an hour at most.
  *
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
@@ -163,35 +162,14 @@ class ForeignUse {
   }
 }
 
-/** A token that a call holds, and the permit to use it. Only its bucket writes to the fields. */
-class Token implements Permit {
-  readonly #bucket: Bucket;
-  readonly tokensLeft: number;
-  state: 'granted' | 'sent' | 'answered' | 'cancelled' = 'granted';
-  sentAt = 0;
+interface Token {
+  state: 'granted' | 'sent' | 'answered' | 'cancelled';
+  sentAt: number;
   freeAt: number;
   /** False until it is sent, and after a 429: the service does not count what it refuses. */
-  isCounted = false;
+  isCounted: boolean;
   /** How many counted tokens had come back when this one was sent. */
-  returnedBefore = 0;
-
-  constructor(bucket: Bucket, tokensLeft: number, freeAt: number) {
-    this.#bucket = bucket;
-    this.tokensLeft = tokensLeft;
-    this.freeAt = freeAt;
-  }
-
-  send(): void {
-    this.#bucket.send(this);
-  }
-
-  report(feedback: RateLimitFeedback): void {
-    this.#bucket.report(this, feedback);
-  }
-
-  cancel(): void {
-    this.#bucket.cancel(this);
-  }
+  returnedBefore: number;
 }
 
 class Bucket {
@@ -248,7 +226,7 @@ class Bucket {
     return inUse === 0 && queued === 0 && pausedUntil === null && isAlone;
   }
 
-  send(token: Token): void {
+  #send(token: Token): void {
     if (token.state !== 'granted') return;
     const now = systemClock.now();
     this.#collect(now);
@@ -263,7 +241,7 @@ class Bucket {
     this.#grantWaiting();
   }
 
-  report(token: Token, feedback: RateLimitFeedback): void {
+  #report(token: Token, feedback: RateLimitFeedback): void {
     if (token.state !== 'sent') return;
     const now = systemClock.now();
     token.state = 'answered';
@@ -289,7 +267,7 @@ class Bucket {
     this.#grantWaiting();
   }
 
-  cancel(token: Token): void {
+  #cancel(token: Token): void {
     if (token.state !== 'granted') return;
     token.state = 'cancelled';
     this.#granted.delete(token);
@@ -327,11 +305,17 @@ class Bucket {
     return free > (priority === 'interactive' ? 0 : reserved) && now >= this.#opensAt;
   }
 
-  #grant(now: number): Token {
+  #grant(now: number): Permit {
     this.#lastGrantAt = now;
-    const token = new Token(this, this.#limit - this.#inUse - 1, now + UNSENT_LEASE_MS);
+    const freeAt = now + UNSENT_LEASE_MS;
+    const token: Token = { state: 'granted', sentAt: 0, freeAt, isCounted: false, returnedBefore: 0 };
     this.#granted.add(token);
-    return token;
+    return {
+      tokensLeft: this.#limit - this.#inUse,
+      send: () => this.#send(token),
+      report: (feedback) => this.#report(token, feedback),
+      cancel: () => this.#cancel(token),
+    };
   }
 
   #grantWaiting(): void {
@@ -359,13 +343,9 @@ class Bucket {
 
   /** When the next token comes back, or when others may leave more of them. */
   get #nextFreeAt(): number {
-    let nextFreeAt = this.#foreignUse.changesAt;
-    for (const tokens of [this.#granted, this.#sent, this.#answered]) {
-      for (const { freeAt } of tokens) {
-        nextFreeAt = Math.min(nextFreeAt, freeAt);
-        break;
-      }
-    }
-    return nextFreeAt;
+    const firstFreeAt = (tokens: Set<Token>) =>
+      tokens.values().next().value?.freeAt ?? Number.POSITIVE_INFINITY;
+    const returns = [this.#granted, this.#sent, this.#answered].map(firstFreeAt);
+    return Math.min(this.#foreignUse.changesAt, ...returns);
   }
 }
