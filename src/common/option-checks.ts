@@ -6,12 +6,7 @@ import { kindOf } from './validation.ts';
 /** A schema for every option of an interface, so that an option without one does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
 
-/**
- * Checks options against their schema.
- *
- * @param name - what the options are called; other names than `options` stand before the names in them: `retry.retries`
- * @throws ConfigurationError "Expected `name` to be …, got …"; of values other than numbers it shows the kind only
- */
+/** @param name - stands before the names of the options, as in `retry.retries`, unless it is `options` */
 export function checkOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,

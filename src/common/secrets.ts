@@ -42,10 +42,7 @@ export function maskHeaders(headers: Headers, secret: string): Headers {
   return masked;
 }
 
-/**
- * Copies what is safe to log of a foreign error: name, code, message and stack of it and of its causes, five at most, each with
- * the secret masked. The original may hold requests or sockets.
- */
+/** Copies what is safe to log of a foreign error and of its causes. The original may hold requests or sockets. */
 export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES): unknown {
   if (!(cause instanceof Error)) return maskText(formatNonError(cause), secret);
   const copy = new Error(maskText(cause.message, secret));

@@ -233,14 +233,11 @@ async function takePermit(
   }
 }
 
-interface RetryRules {
-  readonly retryClass: RetryClass;
-  readonly retryAmbiguous: boolean;
-  readonly maxRetryAfterMs: number;
-}
-
 /** Tells whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
-export function isRetryable(error: unknown, rules: RetryRules): error is TrackingError {
+export function isRetryable(
+  error: unknown,
+  rules: { retryClass: RetryClass; retryAmbiguous: boolean; maxRetryAfterMs: number },
+): error is TrackingError {
   const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
   if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
   // The service counts a request that it refuses with 429 as not made, so even a paid call may be repeated.

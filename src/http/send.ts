@@ -9,6 +9,7 @@ import {
   type TimeoutPhase,
   type TrackingError,
 } from '../errors.ts';
+import type { RequestOptions } from '../options.ts';
 import type { PreparedRequest } from './prepare.ts';
 import { type RawResponse, readRequestId } from './response.ts';
 
@@ -32,10 +33,7 @@ export class Deadline {
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #unsubscribe: (() => void) | undefined;
 
-  constructor(
-    title: string,
-    { signal, totalTimeoutMs }: { signal?: AbortSignal | undefined; totalTimeoutMs?: number | undefined },
-  ) {
+  constructor(title: string, { signal, totalTimeoutMs }: Pick<RequestOptions, 'signal' | 'totalTimeoutMs'>) {
     this.#title = title;
     this.#totalTimeoutMs = totalTimeoutMs;
     if (signal === undefined && totalTimeoutMs === undefined) return;

@@ -34,10 +34,7 @@ export interface RateLimitFeedback {
   readonly resetMs?: number | undefined;
 }
 
-/**
- * Permission for one request. A request that breaks after `send` is never reported, because the service may have counted it; its
- * token comes back at the latest moment.
- */
+/** A request that breaks after `send` is never reported, because the service may have counted it. */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;

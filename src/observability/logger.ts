@@ -52,14 +52,9 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
     // A logger that fails must not break the call.
     return (message, fields) => {
       const line = `[tracking-client] ${message}`;
-      const printPlainLine = () =>
-        callGuarded(
-          () => print(method, line, undefined),
-          () => {},
-        );
+      const printPlainLine = () => callGuarded(() => print(method, line, undefined));
       // If the fields cannot be written, such as a bigint as JSON, the line is logged without them.
-      const onFailure = fields === undefined ? () => {} : printPlainLine;
-      callGuarded(() => print(method, line, fields), onFailure);
+      callGuarded(() => print(method, line, fields), fields && printPlainLine);
     };
   };
   const [debug, info, warn, error] = METHODS.map(createMethod) as [LogLine, LogLine, LogLine, LogLine]; // One each.

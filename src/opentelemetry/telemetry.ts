@@ -8,7 +8,6 @@ import {
   type Span,
   SpanKind,
   SpanStatusCode,
-  type Tracer,
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
@@ -23,7 +22,7 @@ import {
 } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, isTrackingError } from '../errors.ts';
-import type { Hooks } from '../observability/hooks.ts';
+import type { ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
 // Types only: a program that traces its calls must not load the receiver of webhooks.
 import type { WebhookHandler, WebhookHandlerOptions } from '../webhooks/handler.ts';
@@ -53,16 +52,7 @@ const telemetryOptions = z.strictObject({
   attempts: switchOption.default(true),
 } satisfies OptionShape<TelemetryOptions>);
 
-interface Telemetry<Metrics> {
-  readonly tracer: Tracer;
-  readonly hasAttempts: boolean;
-  readonly getMetrics: () => Metrics;
-}
-
-function resolveTelemetry<Metrics>(
-  options: TelemetryOptions,
-  createMetrics: (meter: Meter) => Metrics,
-): Telemetry<Metrics> {
+function resolveTelemetry<Metrics>(options: TelemetryOptions, createMetrics: (meter: Meter) => Metrics) {
   const checked = checkOptions(telemetryOptions, options, 'telemetry');
   const { tracerProvider = trace.getTracerProvider(), meterProvider, attempts } = checked;
   let created: Metrics | undefined;
@@ -70,7 +60,7 @@ function resolveTelemetry<Metrics>(
     tracer: tracerProvider.getTracer(NAME, VERSION),
     hasAttempts: attempts,
     // A meter that is made before its provider is registered never counts anything, so metrics are made at their first use.
-    getMetrics: () => {
+    getMetrics: (): Metrics => {
       created ??= createMetrics((meterProvider ?? metrics.getMeterProvider()).getMeter(NAME, VERSION));
       return created;
     },
@@ -140,15 +130,17 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
     call.reportedQueuedMs += queuedMs;
     call.span.addEvent('tracking_client.queued', { 'tracking_client.queued_ms': queuedMs });
   };
-  const recordDuration = (
-    call: OpenCall | undefined,
-    method: string,
-    durationMs: number,
+  const endAttempt = (
+    { callId, method, durationMs }: ResponseInfo | ErrorInfo,
     result: Attributes,
+    describe: (span: Span) => void,
   ) => {
-    if (call === undefined || !hasAttempts) return;
+    const call = calls.get(callId);
+    if (call?.attempt === undefined) return;
     const attributes = { 'http.request.method': method, ...call.server, ...result };
     getMetrics().requestDuration.record(durationMs / 1000, attributes);
+    describe(call.attempt.setAttributes(result));
+    call.attempt.end();
   };
   return {
     onStart: ({ callId, endpoint, baseUrl }) => {
@@ -180,25 +172,16 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
       const name = template === undefined ? method : `${method} ${template}`;
       call.attempt = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, call.context);
     },
-    onResponse: ({ callId, method, status, durationMs, requestId }) => {
-      const call = calls.get(callId);
+    onResponse: (info) => {
+      const { status, requestId } = info;
       const errorType = status >= 400 ? { 'error.type': String(status) } : {};
-      recordDuration(call, method, durationMs, { 'http.response.status_code': status, ...errorType });
-      const span = call?.attempt;
-      span?.setAttribute('http.response.status_code', status);
-      if (requestId !== undefined) span?.setAttribute('http.response.header.x-request-id', [requestId]);
-      if (status >= 400)
-        span?.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR });
-      span?.end();
+      endAttempt(info, { 'http.response.status_code': status, ...errorType }, (span) => {
+        if (requestId !== undefined) span.setAttribute('http.response.header.x-request-id', [requestId]);
+        if (status >= 400) span.setStatus({ code: SpanStatusCode.ERROR });
+      });
     },
-    onError: ({ callId, method, error, durationMs }) => {
-      const call = calls.get(callId);
-      recordDuration(call, method, durationMs, { 'error.type': getErrorType(error) });
-      const span = call?.attempt;
-      if (span === undefined) return;
-      fail(span, error);
-      span.end();
-    },
+    onError: (info) =>
+      endAttempt(info, { 'error.type': getErrorType(info.error) }, (span) => fail(span, info.error)),
     onRetry: ({ callId, endpoint, error, retryAfterMs }) => {
       const attributes = { 'error.type': error.name };
       const wait = retryAfterMs === undefined ? {} : { 'tracking_client.retry_after_ms': retryAfterMs };

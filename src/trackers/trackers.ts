@@ -75,8 +75,7 @@ export class TrackersResource {
   /**
    * Lists all trackers, page by page until a page is empty or adds nothing new. The next page is read when you get there.
    *
-   * @param query - `limit` trackers a page (default 500), `sort` (default 1: new trackers do not shift the pages); and
-   * the options of each call
+   * @param query - `limit` a page (default 500), `sort` (default 1: new trackers shift no page), and the options of each call
    * @returns the trackers, one by one
    * @throws like `list`, at the page that fails
    */
@@ -110,16 +109,14 @@ export class TrackersResource {
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
    * @returns `status`, and each item's `itemStatus`
-   * @throws RequestValidationError before anything is sent; ApiError when the whole request failed with 401, 429 or 5xx;
-   * ConnectionError, TimeoutError and ResponseValidationError, after which the items may exist
+   * @throws ApiError when the whole request failed; ConnectionError or TimeoutError, after which the items may exist
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
     return callEndpoint(this.#context, 'trackers.createBulk', { body: items }, options);
   }
 
   /**
-   * Creates any number of trackers, 100 a request, and yields one outcome for each input, in order. Inputs are read only
-   * as fast as chunks are sent, and nothing is sent while you do not read.
+   * Creates any number of trackers and yields one outcome for each input, in order. Nothing is sent while you do not read.
    *
    * @param inputs - an iterable or async iterable of creation requests
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
@@ -199,8 +196,7 @@ export class TrackersResource {
   }
 
   /**
-   * Polls one tracker at background priority until the service stops tracking it. A response without results is an update,
-   * too; at every second one the tracker's record is read, which tells whether the service still tracks.
+   * Polls one tracker at background priority until the service stops tracking it. A poll without results is an update, too.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `intervalMs` and when to end; see each option
@@ -215,12 +211,11 @@ export class TrackersResource {
   }
 
   /**
-   * Polls any number of trackers as one stream; `add` and `delete` change which. A tracker that fails yields
-   * `{ id, error }`, and the others go on. The stream ends when none is left.
+   * Polls any number of trackers as one stream; `add` and `delete` change which. One that fails yields `{ id, error }`.
    *
    * @param ids - an iterable or async iterable of ids, read as far as they can be polled
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
-   * @returns the updates of all trackers as they come
+   * @returns the updates of all trackers as they come, until no tracker is left
    * @throws ConfigurationError at once; while you read, the error of `ids`, and the signal's reason on abort
    * @example
    * const polls = client.trackers.pollMany(trackerIds, { intervalMs: 1_200_000 });
@@ -237,8 +232,7 @@ export class TrackersResource {
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - those of `poll`
    * @returns the last results
-   * @throws ResultsNotReadyError with the `tracker` when tracking has stopped without results; TimeoutError when
-   * `maxDurationMs` runs out first; else like `poll`
+   * @throws ResultsNotReadyError when tracking has stopped without results; TimeoutError after `maxDurationMs`; else like `poll`
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
     return waitUntilStopped(this.#context, id, options, captureCallSite(this.waitUntilStopped));
