@@ -56,10 +56,4 @@ describe('the commands of', () => {
     const [found = ''] = commandsOf(`\`\`\`sh\n${command} # a comment\n\`\`\``);
     expect(complaintAbout(found)).toContain(complaint);
   });
-
-  it('a newcomer → finds the two that show it', () => {
-    expect(commandsOf(readDocument('README.md'))).toEqual(
-      expect.arrayContaining(['npm ci', 'npm run demo', 'npm test']),
-    );
-  });
 });

@@ -15,12 +15,9 @@ it('the guides and the recipes → stay short enough to be read', () => {
   expect(bytes).toBeLessThanOrEqual(101_000);
 });
 
-it.each([
-  ['an endpoint that is allowed more often', '/trackers/bulk` | 3 |', '/trackers/bulk` | 30 |'],
-  ['an option with another default', '| 4; 20 for', '| 5; 20 for'],
-])('options.md with %s → written as it was', (_, words, otherWords) => {
+it('options.md with another default → written as it was', () => {
   const text = readDocument('docs/options.md');
-  const stale = text.replace(words, otherWords);
+  const stale = text.replace('| 4; 20 for', '| 5; 20 for');
   expect(stale).not.toBe(text);
   expect(writtenAnew(stale)).toBe(text);
 });
@@ -38,12 +35,8 @@ it('a document with a part that is gone → named', () => {
 
 /** The table of one interface of options. */
 function tableOf(code: string): string {
-  const source = ts.createSourceFile(
-    'a.ts',
-    `interface AnyOptions {\n${code}\n}`,
-    ts.ScriptTarget.Latest,
-    true,
-  );
+  const text = `interface AnyOptions {\n${code}\n}`;
+  const source = ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest, true);
   const type = source.statements.find(ts.isInterfaceDeclaration);
   return type === undefined ? '' : optionTable([type]);
 }
