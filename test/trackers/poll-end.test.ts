@@ -1,11 +1,13 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Tracking } from '../../src/index.ts';
-import { pass, polledService, read, results } from './polled-service.ts';
+import { EMPTY, pass, polledService, results, startPoll } from './polled-service.ts';
 
-describe('the end', () => {
+const nothingNew = () => results([]);
+const END = { done: true, value: undefined };
+
+describe('the end of poll', () => {
   test('isTracked false → that update is the last, and nothing is sent after it', async () => {
-    const { client, startsOf } = polledService((poll) => results(['a'], poll < 3));
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000 }));
+    const { reading, startsOf } = startPoll((poll) => results(['a'], poll < 3));
     await pass(10_000);
     expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, true]);
     expect(reading.end).toEqual({});
@@ -14,28 +16,22 @@ describe('the end', () => {
   });
 
   test('until → is asked about results only, and the update it likes is the last', async () => {
-    const asked: Tracking[] = [];
-    const { client, startsOf } = polledService((poll) =>
-      poll === 1 ? { body: { data: { trackings: [] } } } : results(poll < 4 ? [] : ['a']),
-    );
-    const until = (tracking: Tracking) => {
-      asked.push(tracking);
-      return tracking.events.length > 0;
-    };
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, until }));
+    const until = vi.fn(({ events }: Tracking) => events.length > 0);
+    const { reading, polls } = startPoll((poll) => (poll === 1 ? EMPTY : results(poll < 4 ? [] : ['a'])), {
+      until,
+    });
     await pass(10_000);
-    expect(asked).toHaveLength(3);
+    expect(until).toHaveBeenCalledTimes(3);
     expect(reading.items.at(-1)).toMatchObject({ newEvents: [{ eventId: 'a' }], stopped: false });
-    expect(startsOf()).toHaveLength(4);
+    expect(polls).toHaveLength(4);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test('until throws → the reader gets its error, and no timer is left', async () => {
-    const { client } = polledService(() => results([]));
     const until = () => {
       throw new Error('mine');
     };
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, until }));
+    const { reading } = startPoll(nothingNew, { until });
     await pass(1000);
     expect(reading.end?.error).toEqual(new Error('mine'));
     expect(vi.getTimerCount()).toBe(0);
@@ -44,8 +40,7 @@ describe('the end', () => {
   test.each([2500, 3000])(
     'maxDurationMs %d → ends then, and no poll comes after it',
     async (maxDurationMs) => {
-      const { client, startsOf } = polledService(() => results([]));
-      const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxDurationMs }));
+      const { reading, startsOf } = startPoll(nothingNew, { maxDurationMs });
       await pass(maxDurationMs - 1);
       expect(reading.end).toBeUndefined();
       await pass(1);
@@ -57,51 +52,41 @@ describe('the end', () => {
   );
 
   test('maxDurationMs while a request is under way → the request is given up, and no error is thrown', async () => {
-    const { client, polls } = polledService(() => results([]), 60_000);
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, maxDurationMs: 2500 }));
+    const { reading, polls } = startPoll(nothingNew, { maxDurationMs: 2500 }, { latencyMs: 60_000 });
     await pass(2500);
-    expect(reading.items).toEqual([]);
-    expect(reading.end).toEqual({});
+    expect(reading).toEqual({ items: [], end: {} });
     expect(polls).toEqual([expect.objectContaining({ startedAt: 1000, endedAt: undefined })]);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test('break → no timer is left, and nothing is sent after it', async () => {
-    const { client, startsOf } = polledService(() => results([]));
+    const { client, startsOf } = polledService(nothingNew);
     const run = async () => {
       for await (const _ of client.trackers.poll('tracker-1', { intervalMs: 1000 })) break;
     };
     const done = run();
     await pass(1000);
     await done;
+    expect(vi.getTimerCount()).toBe(0);
     await pass(10_000);
     expect(startsOf()).toEqual([1000]);
-    expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('return() during the wait for the next poll → the wait ends at once, without a timer', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const polls = client.trackers.poll('tracker-1', { intervalMs: 1000 });
-    const pending = polls.next();
-    await pass(500);
-    const returned = polls.return();
-    expect(vi.getTimerCount()).toBe(0);
-    expect(await pending).toEqual({ done: true, value: undefined });
-    expect(await returned).toEqual({ done: true, value: undefined });
-    expect(await polls.next()).toEqual({ done: true, value: undefined });
-    await pass(10_000);
-    expect(startsOf()).toEqual([]);
-  });
-
-  test('return() during a request → the request is given up', async () => {
-    const { client, polls } = polledService(() => results([]), 60_000);
+  test.each([
+    ['the wait for the next poll', 500, []],
+    ['a request', 1500, [1000]],
+  ])('return() during %s → it ends at once, without a timer', async (_, atMs, starts) => {
+    const { client, polls, startsOf } = polledService(nothingNew, { latencyMs: 60_000 });
     const stream = client.trackers.poll('tracker-1', { intervalMs: 1000 });
     const pending = stream.next();
-    await pass(1500);
-    await stream.return();
-    expect(await pending).toEqual({ done: true, value: undefined });
-    expect(polls[0]?.endedAt).toBeUndefined();
+    await pass(atMs);
+    expect(await stream.return()).toEqual(END);
     expect(vi.getTimerCount()).toBe(0);
+    expect(await pending).toEqual(END);
+    expect(await stream.next()).toEqual(END);
+    await pass(10_000);
+    expect(startsOf()).toEqual(starts);
+    expect(polls.every(({ endedAt }) => endedAt === undefined)).toBe(true);
   });
 
   test.each([
@@ -110,11 +95,10 @@ describe('the end', () => {
     ['during a request', 1200, [1000]],
     ['during a later wait', 1700, [1000]],
   ])('an abort %s → rejects with the reason, without a timer', async (_, atMs, starts) => {
-    const { client, startsOf } = polledService(() => results([]), 400);
     const controller = new AbortController();
     const reason = new Error('enough');
     if (atMs === 0) controller.abort(reason);
-    const reading = read(client.trackers.poll('tracker-1', { intervalMs: 1000, signal: controller.signal }));
+    const { reading, startsOf } = startPoll(nothingNew, { signal: controller.signal }, { latencyMs: 400 });
     await pass(atMs);
     controller.abort(reason);
     await pass(0);
@@ -125,14 +109,54 @@ describe('the end', () => {
   });
 
   test('an abort while the reader is busy → its next read rejects with the reason', async () => {
-    const { client } = polledService(() => results([]));
+    const { client } = polledService(nothingNew);
     const controller = new AbortController();
-    const polls = client.trackers.poll('tracker-1', { initialDelayMs: 0, signal: controller.signal });
-    const first = polls.next();
-    await pass(0);
-    await first;
+    const stream = client.trackers.poll('tracker-1', { initialDelayMs: 0, signal: controller.signal });
+    await stream.next();
     controller.abort('a reason that is no error');
-    await expect(polls.next()).rejects.toBe('a reason that is no error');
-    expect(await polls.next()).toEqual({ done: true, value: undefined });
+    await expect(stream.next()).rejects.toBe('a reason that is no error');
+    expect(await stream.next()).toEqual(END);
+  });
+});
+
+describe('waitUntilStopped', () => {
+  test('isTracked turns false → resolves to those results', async () => {
+    const { client } = polledService((poll) => results(['a', 'b'].slice(0, poll), poll < 2));
+    const waiting = client.trackers.waitUntilStopped('tracker-1', { intervalMs: 1000 });
+    await pass(2000);
+    expect(await waiting).toMatchObject({
+      tracker: { isTracked: false },
+      events: [{ eventId: 'a' }, { eventId: 'b' }],
+    });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('until → resolves to the results it likes', async () => {
+    const { client } = polledService((poll) => results(['a', 'b', 'c'].slice(0, poll)));
+    const until = ({ events }: Tracking) => events.length === 2;
+    const waiting = client.trackers.waitUntilStopped('tracker-1', { intervalMs: 1000, until });
+    await pass(2000);
+    expect((await waiting).events).toHaveLength(2);
+  });
+
+  test.each([
+    ['no until', {}],
+    ['results that until does not like', { until: () => false }],
+  ])('maxDurationMs runs out, %s → TimeoutError that names it', async (_, more) => {
+    const { client } = polledService(nothingNew);
+    const options = { intervalMs: 1000, maxDurationMs: 2500, ...more };
+    const outcome = expect(client.trackers.waitUntilStopped('tracker-1', options)).rejects.toMatchObject({
+      name: 'TimeoutError',
+      timeoutMs: 2500,
+      message: 'Ran out of `maxDurationMs` (2500 ms) while the service was still tracking',
+    });
+    await pass(2500);
+    await outcome;
+  });
+
+  test('intervalMs 5 → rejects with ConfigurationError', async () => {
+    const { client } = polledService(nothingNew);
+    const waiting = client.trackers.waitUntilStopped('tracker-1', { intervalMs: 5 });
+    await expect(waiting).rejects.toMatchObject({ name: 'ConfigurationError' });
   });
 });

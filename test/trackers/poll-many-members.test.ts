@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { idsIn, idsOf, pass, polledService, read, results } from './polled-service.ts';
+import { idsIn, idsOf, pass, polledService, read, results, startPollMany } from './polled-service.ts';
+
+const nothingNew = () => results([]);
 
 describe('add and delete', () => {
   test('an id added while polling → joins with its own initial delay', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(['tracker-0'], { intervalMs: 1000 });
-    read(stream);
+    const { stream, startsOf } = startPollMany(nothingNew, ['tracker-0']);
     await pass(1500);
     expect(stream.add('tracker-1')).toBe(true);
     expect(stream.add('tracker-1')).toBe(false);
@@ -15,17 +15,28 @@ describe('add and delete', () => {
     expect(stream.size).toBe(2);
   });
 
-  test('an id twice → is polled once', async () => {
-    const { client, polls } = polledService(() => results([]));
-    read(client.trackers.pollMany(['tracker-0', 'tracker-0'], { intervalMs: 1000 }));
+  test('an id added while the source has none → is polled after its interval', async () => {
+    async function* ids(): AsyncGenerator<string> {
+      await new Promise(() => {});
+    }
+    const { stream, startsOf } = startPollMany(nothingNew, ids());
+    await pass(500);
+    stream.add('tracker-1');
     await pass(1000);
-    expect(polls).toHaveLength(1);
+    expect(startsOf('tracker-1')).toEqual([1500]);
+    await stream.return();
+  });
+
+  test('an id added to a stream that has ended → an error that says so', async () => {
+    const { client } = polledService(nothingNew);
+    const stream = client.trackers.pollMany([]);
+    expect(await stream.next()).toEqual({ done: true, value: undefined });
+    expect(() => stream.add('tracker-1')).toThrow(/has ended/);
+    expect(stream.delete('tracker-1')).toBe(false);
   });
 
   test('an id deleted while it waits → is not polled again', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
-    read(stream);
+    const { stream, startsOf } = startPollMany(nothingNew, idsOf(2));
     await pass(1500);
     expect(stream.delete('tracker-0')).toBe(true);
     expect(stream.delete('tracker-0')).toBe(false);
@@ -35,9 +46,7 @@ describe('add and delete', () => {
   });
 
   test('an id deleted while its poll is under way → the request is given up, and no update comes', async () => {
-    const { client, polls } = polledService(() => results([]), 500);
-    const stream = client.trackers.pollMany(idsOf(2), { intervalMs: 1000 });
-    const reading = read(stream);
+    const { stream, polls, reading } = startPollMany(nothingNew, idsOf(2), {}, { latencyMs: 500 });
     await pass(1200);
     stream.delete('tracker-0');
     await pass(1000);
@@ -46,7 +55,7 @@ describe('add and delete', () => {
   });
 
   test('an id deleted before its update was read → the update is dropped', async () => {
-    const { client } = polledService(() => results([]));
+    const { client } = polledService(nothingNew);
     const stream = client.trackers.pollMany(idsOf(3), { intervalMs: 1000 });
     const first = stream.next();
     await pass(1000);
@@ -56,36 +65,30 @@ describe('add and delete', () => {
   });
 
   test('an id deleted and added again during its poll → starts anew, and the old answer is nobody’s', async () => {
-    const { client } = polledService((poll) => results([`event-${poll}`]), 300);
-    const stream = client.trackers.pollMany(['tracker-0', 'tracker-1'], { intervalMs: 1000 });
-    const reading = read(stream);
+    const answerTo = (poll: number) => results([`event-${poll}`]);
+    const { stream, reading } = startPollMany(answerTo, idsOf(2), {}, { latencyMs: 300 });
     await pass(1100);
     stream.delete('tracker-0');
     stream.add('tracker-0');
     await pass(1500);
-    const own = reading.items.filter(({ id }) => id === 'tracker-0');
-    expect(own).toMatchObject([{ poll: 1, newEvents: [{ eventId: 'event-2' }] }]);
+    const updates = reading.items.filter(({ id }) => id === 'tracker-0');
+    expect(updates).toMatchObject([{ poll: 1, newEvents: [{ eventId: 'event-2' }] }]);
   });
 
   test("an id deleted by the caller's own `until` → is polled no more, and no update comes", async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(idsOf(2), {
-      intervalMs: 1000,
+    const { stream, reading, startsOf } = startPollMany(nothingNew, idsOf(2), {
       until: () => {
         stream.delete('tracker-0');
         return false;
       },
     });
-    const reading = read(stream);
     await pass(3000);
     expect(idsIn(reading.items)).not.toContain('tracker-0');
     expect(startsOf('tracker-0')).toEqual([1000]);
   });
 
   test('the last id deleted → the stream ends', async () => {
-    const { client } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(['tracker-0']);
-    const reading = read(stream);
+    const { stream, reading } = startPollMany(nothingNew, ['tracker-0']);
     await pass(10);
     stream.delete('tracker-0');
     await pass(0);
@@ -93,94 +96,186 @@ describe('add and delete', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('an id added to a stream that has ended → an error that says so', async () => {
-    const { client } = polledService(() => results([]));
-    const stream = client.trackers.pollMany([]);
-    expect(await stream.next()).toEqual({ done: true, value: undefined });
-    expect(() => stream.add('tracker-1')).toThrow(/has ended/);
-    expect(stream.delete('tracker-1')).toBe(false);
-  });
-});
-
-test('any intervals, additions and deletions → every tracker is polled exactly at its times', async () => {
-  const trackers = fc.array(
-    fc.record({
-      intervalMs: fc.integer({ min: 1000, max: 9000 }),
-      addedAt: fc.integer({ min: 0, max: 10_000 }),
-      deletedAt: fc.integer({ min: 0, max: 20_000 }),
-    }),
-    { maxLength: 25 },
-  );
-  await fc.assert(
-    fc.asyncProperty(trackers, async (all) => {
-      const { client, startsOf } = polledService(() => results([]));
-      const stream = client.trackers.pollMany(['first'], {
-        intervalMs: ({ id }) => all[Number(id)]?.intervalMs ?? 60_000,
-        concurrency: 100,
-      });
-      read(stream);
-      for (const [index, { addedAt, deletedAt }] of all.entries()) {
-        setTimeout(() => stream.add(String(index)), addedAt);
-        setTimeout(() => stream.delete(String(index)), addedAt + deletedAt + 0.5);
-      }
-      await pass(30_000);
-      for (const [index, { intervalMs, addedAt, deletedAt }] of all.entries()) {
-        const count = Math.floor(Math.min(deletedAt, 30_000 - addedAt) / intervalMs);
-        const times = Array.from({ length: count }, (_, poll) => addedAt + (poll + 1) * intervalMs);
-        expect(startsOf(String(index))).toEqual(times);
-      }
-      await stream.return();
-    }),
-    { numRuns: 30 },
-  );
-});
-
-describe('a stream without a tracker yet', () => {
-  test('an id is added while the source has none → polled after its interval', async () => {
-    const { client, startsOf } = polledService(() => results([]));
-    async function* ids(): AsyncGenerator<string> {
-      await new Promise(() => {});
-    }
-    const stream = client.trackers.pollMany(ids(), { intervalMs: 1000 });
-    read(stream);
-    await pass(500);
-    stream.add('tracker-1');
-    await pass(1000);
-    expect(startsOf('tracker-1')).toEqual([1500]);
-    await stream.return();
+  test('any intervals, additions and deletions → every tracker is polled exactly at its times', async () => {
+    const trackers = fc.array(
+      fc.record({
+        intervalMs: fc.integer({ min: 1000, max: 9000 }),
+        addedAt: fc.integer({ min: 0, max: 10_000 }),
+        deletedAt: fc.integer({ min: 0, max: 20_000 }),
+      }),
+      { maxLength: 25 },
+    );
+    await fc.assert(
+      fc.asyncProperty(trackers, async (all) => {
+        const intervalMs = ({ id }: { id: string }) => all[Number(id)]?.intervalMs ?? 60_000;
+        const { stream, startsOf } = startPollMany(nothingNew, ['first'], { intervalMs, concurrency: 100 });
+        for (const [index, { addedAt, deletedAt }] of all.entries()) {
+          setTimeout(() => stream.add(String(index)), addedAt);
+          setTimeout(() => stream.delete(String(index)), addedAt + deletedAt + 0.5);
+        }
+        await pass(30_000);
+        for (const [index, { intervalMs, addedAt, deletedAt }] of all.entries()) {
+          const count = Math.floor(Math.min(deletedAt, 30_000 - addedAt) / intervalMs);
+          const times = Array.from({ length: count }, (_, poll) => addedAt + (poll + 1) * intervalMs);
+          expect(startsOf(String(index))).toEqual(times);
+        }
+        await stream.return();
+      }),
+      { numRuns: 30 },
+    );
   });
 });
 
 describe('an id that can not be one', () => {
-  test.each(['', '..', '%2e'])(
-    '%j of the source → its failure at once, and the others are polled',
-    async (id) => {
-      const { client, polls } = polledService(() => results([]));
-      const reading = read(client.trackers.pollMany([id, 'tracker-1'], { intervalMs: 1000 }));
-      await pass(0);
-      expect(reading.items).toMatchObject([{ id, error: { name: 'RequestValidationError' } }]);
-      await pass(1000);
-      expect(polls.map((poll) => poll.id)).toEqual(['tracker-1']);
-    },
-  );
+  test('of the source → its failure at once, and the others are polled', async () => {
+    const { reading, polls } = startPollMany(nothingNew, ['..', 'tracker-1']);
+    await pass(0);
+    expect(reading.items).toMatchObject([{ id: '..', error: { name: 'RequestValidationError' } }]);
+    await pass(1000);
+    expect(polls.map((poll) => poll.id)).toEqual(['tracker-1']);
+  });
 
-  test('from a source that goes on → its failure at once', async () => {
-    const { client } = polledService(() => results([]));
+  test('of a source that goes on → its failure at once', async () => {
     async function* ids(): AsyncGenerator<string> {
       yield '..';
       await new Promise(() => {});
     }
-    const stream = client.trackers.pollMany(ids());
-    const reading = read(stream);
+    const { stream, reading } = startPollMany(nothingNew, ids());
     await pass(0);
     expect(reading.items).toHaveLength(1);
     await stream.return();
   });
 
   test('added → throws at once', () => {
-    const { client } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(['tracker-1']);
+    const stream = polledService(nothingNew).client.trackers.pollMany(['tracker-1']);
     expect(() => stream.add('..')).toThrow(/^Expected `id` /);
     expect(stream.size).toBe(0);
+  });
+});
+
+describe('where ids come from', () => {
+  test('an id twice → is polled once', async () => {
+    const { polls } = startPollMany(nothingNew, ['tracker-0', 'tracker-0']);
+    await pass(1000);
+    expect(polls).toHaveLength(1);
+  });
+
+  test('an async iterable → ids join as they come, and the stream goes on until it is over', async () => {
+    async function* ids() {
+      yield 'tracker-0';
+      await new Promise((resolve) => setTimeout(resolve, 10_000));
+      yield 'tracker-1';
+    }
+    const { reading, startsOf } = startPollMany((poll) => results([], poll < 2), ids());
+    await pass(9000);
+    expect(reading.end).toBeUndefined();
+    await pass(3000);
+    expect(startsOf('tracker-1')).toEqual([11_000, 12_000]);
+    expect(reading.end).toEqual({});
+  });
+
+  test('10,000 ids of an array → are read in batches, and timers have their turn in between', async () => {
+    const { stream } = startPollMany(nothingNew, idsOf(10_000), { intervalMs: 900_000 });
+    await pass(1);
+    expect(stream.size).toBeLessThan(2000);
+    await pass(1000);
+    expect(stream.size).toBe(10_000);
+    await stream.return();
+  });
+
+  test('ids without end that are due at once → no more are read than are polled soon', async () => {
+    let taken = 0;
+    function* ids() {
+      for (;;) {
+        taken += 1;
+        yield `tracker-${taken}`;
+      }
+    }
+    const options = { initialDelayMs: 0, intervalMs: 900_000, maxPerSecond: 10 };
+    const { stream, polls } = startPollMany(nothingNew, ids(), options);
+    await pass(60_000);
+    expect(polls).toHaveLength(601);
+    expect(taken).toBeLessThanOrEqual(polls.length + 1000);
+    await stream.return();
+  });
+
+  test('more ids than can be polled in an interval → each is polled, those read late as well', async () => {
+    const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 20 };
+    const { stream, polls } = startPollMany(nothingNew, idsOf(520), options);
+    await pass(40_000);
+    expect(new Set(polls.map(({ id }) => id)).size).toBe(520);
+    await stream.return();
+  });
+
+  test('ids that throw → the reader gets their error, and nothing is sent', async () => {
+    function* ids() {
+      yield 'tracker-0';
+      throw new Error('mine');
+    }
+    const { reading, polls } = startPollMany(nothingNew, ids(), { initialDelayMs: 0 });
+    await pass(1000);
+    expect(reading.end?.error).toEqual(new Error('mine'));
+    expect(polls).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('ids that throw while the reader is behind → what was polled is read, then the error', async () => {
+    const { client, polls } = polledService(nothingNew);
+    async function* ids() {
+      yield* idsOf(5);
+      await new Promise((resolve) => setTimeout(resolve, 2500));
+      throw new Error('mine');
+    }
+    const reading = read(client.trackers.pollMany(ids(), { intervalMs: 1000 }), 400);
+    await pass(2500);
+    const sent = polls.length;
+    await pass(7500);
+    expect(reading.end?.error).toEqual(new Error('mine'));
+    expect(polls).toHaveLength(sent);
+    expect(reading.items).toHaveLength(sent);
+  });
+});
+
+describe('the end of pollMany', () => {
+  test('every tracker stopped → the stream ends, without a timer', async () => {
+    const answerTo = (poll: number, id: string) => results([], poll < (id === 'tracker-0' ? 2 : 4));
+    const { stream, reading } = startPollMany(answerTo, idsOf(2));
+    await pass(4000);
+    expect(reading.end).toEqual({});
+    expect(stream.size).toBe(0);
+    expect(reading.items).toHaveLength(6);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('no poll falls due before maxDurationMs ends → stays open, and an id that joins is polled', async () => {
+    const { stream, reading, startsOf } = startPollMany(nothingNew, ['slow'], {
+      intervalMs: ({ id }) => (id === 'slow' ? 60_000 : 1000),
+      maxDurationMs: 4500,
+    });
+    await pass(2000);
+    expect(reading.end).toBeUndefined();
+    stream.add('fast');
+    await pass(2500);
+    expect(startsOf()).toEqual([3000, 4000]);
+    expect(reading.end).toEqual({});
+  });
+
+  test('maxDurationMs longer than a timer can hold, and no tracker → ends then', async () => {
+    const ids = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+    const { reading } = startPollMany(nothingNew, ids, { maxDurationMs: 2 ** 32 });
+    await pass(2 ** 32 - 1);
+    expect(reading.end).toBeUndefined();
+    await pass(1);
+    expect(reading.end).toEqual({});
+  });
+
+  test('left in the middle → no tracker is polled any more', async () => {
+    const { client } = polledService(nothingNew);
+    const stream = client.trackers.pollMany(idsOf(2), { initialDelayMs: 0 });
+    await stream.next();
+    expect(stream.size).toBe(2);
+    await stream.return();
+    expect(stream.size).toBe(0);
+    expect(stream.delete('tracker-0')).toBe(false);
   });
 });

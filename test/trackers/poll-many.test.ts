@@ -1,21 +1,29 @@
 import { describe, expect, test, vi } from 'vitest';
-import { idsIn, idsOf, NOT_FOUND, pass, polledService, read, results } from './polled-service.ts';
+import {
+  idsIn,
+  idsOf,
+  NOT_FOUND,
+  pass,
+  polledService,
+  read,
+  results,
+  startPollMany,
+} from './polled-service.ts';
+
+const nothingNew = () => results([]);
 
 describe('when polls happen', () => {
   test('many ids, no options → nothing before 15 minutes, then each once every 15 minutes, in their order', async () => {
-    const { client, startsOf, polls } = polledService(() => results([]));
+    const { client, polls } = polledService(nothingNew);
     read(client.trackers.pollMany(idsOf(3)));
     await pass(15 * 60_000 - 1);
     expect(polls).toEqual([]);
     await pass(15 * 60_000 + 1);
     expect(polls.map(({ id }) => id)).toEqual([...idsOf(3), ...idsOf(3)]);
-    expect(startsOf('tracker-1')).toEqual([15 * 60_000, 30 * 60_000]);
   });
 
   test('10,000 trackers that wait → one timer', async () => {
-    const { client } = polledService(() => results([]));
-    const stream = client.trackers.pollMany(idsOf(10_000));
-    read(stream);
+    const { stream } = startPollMany(nothingNew, idsOf(10_000), { intervalMs: 900_000 });
     await pass(100);
     expect(stream.size).toBe(10_000);
     expect(vi.getTimerCount()).toBe(1);
@@ -24,40 +32,22 @@ describe('when polls happen', () => {
   });
 
   test('a slow tracker → is not polled twice at a time, and the others keep their interval', async () => {
-    const { client, startsOf, polls } = polledService(
-      () => results([]),
-      (_, id) => (id === 'tracker-0' ? 2500 : 10),
-    );
-    read(client.trackers.pollMany(idsOf(3), { intervalMs: 1000 }));
-    await pass(8000);
-    expect(startsOf('tracker-0')).toEqual([1000, 4000, 7000]);
-    expect(startsOf('tracker-1')).toEqual([1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000]);
-    const slow = polls.filter(({ id }) => id === 'tracker-0');
-    expect(slow.every((poll, index) => poll.startedAt >= (slow[index - 1]?.endedAt ?? 0))).toBe(true);
+    const latencyMs = (_: number, id: string) => (id === 'tracker-0' ? 2500 : 10);
+    const { startsOf } = startPollMany(nothingNew, idsOf(3), {}, { latencyMs });
+    await pass(5000);
+    expect(startsOf('tracker-0')).toEqual([1000, 4000]);
+    expect(startsOf('tracker-1')).toEqual([1000, 2000, 3000, 4000, 5000]);
   });
 
   test('concurrency 2 → no more than two polls at a time, and everybody has a turn', async () => {
-    let underWay = 0;
-    let most = 0;
-    const { client, startsOf } = polledService(
-      () => {
-        underWay -= 1;
-        return results([]);
-      },
-      () => {
-        underWay += 1;
-        most = Math.max(most, underWay);
-        return 100;
-      },
-    );
-    read(client.trackers.pollMany(idsOf(10), { intervalMs: 1000, concurrency: 2 }));
+    const { polls, startsOf } = startPollMany(nothingNew, idsOf(10), { concurrency: 2 }, { latencyMs: 100 });
     await pass(1499);
-    expect(most).toBe(2);
-    for (const id of idsOf(10)) expect(startsOf(id)).toHaveLength(1);
+    expect(startsOf()).toEqual([1000, 1000, 1100, 1100, 1200, 1200, 1300, 1300, 1400, 1400]);
+    expect(polls.map(({ id }) => id)).toEqual(idsOf(10));
   });
 
   test('a reader that stops reading → no more polls than concurrency, and no timer', async () => {
-    const { client, polls } = polledService(() => results([]));
+    const { client, polls } = polledService(nothingNew);
     const stream = client.trackers.pollMany(idsOf(20), { intervalMs: 1000, concurrency: 3 });
     const first = stream.next();
     await pass(1000);
@@ -68,12 +58,55 @@ describe('when polls happen', () => {
   });
 });
 
+describe('maxPerSecond', () => {
+  test('2 per second → polls are half a second apart, and each tracker has its turn', async () => {
+    const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 2 };
+    const { startsOf } = startPollMany(nothingNew, idsOf(4), options);
+    await pass(11_500);
+    expect(startsOf()).toEqual([0, 500, 1000, 1500, 10_000, 10_500, 11_000, 11_500]);
+  });
+
+  test('1,000 trackers wait for the budget → one timer', async () => {
+    const { stream } = startPollMany(nothingNew, idsOf(1000), { initialDelayMs: 0, maxPerSecond: 2 });
+    await pass(100);
+    expect(vi.getTimerCount()).toBe(1);
+    await stream.return();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 1 };
+
+  test('a tracker leaves while it waits for the budget → the next one is polled in its place', async () => {
+    const { stream, polls } = startPollMany(nothingNew, idsOf(3), options);
+    await pass(500);
+    stream.delete('tracker-1');
+    await pass(500);
+    expect(polls.map(({ id }) => id)).toEqual(['tracker-0', 'tracker-2']);
+  });
+
+  test('the only one that was due leaves meanwhile → none is polled before it is due', async () => {
+    const { stream, startsOf } = startPollMany(nothingNew, idsOf(2), options);
+    await pass(500);
+    stream.delete('tracker-1');
+    await pass(9500);
+    expect(startsOf()).toEqual([0, 10_000]);
+  });
+
+  test('a wall clock that is set forward while a poll waits → the one after it keeps its distance', async () => {
+    const { startsOf } = startPollMany(nothingNew, idsOf(3), { ...options, maxPerSecond: 2 });
+    await pass(100);
+    vi.setSystemTime(Date.now() + 300);
+    await pass(1000);
+    expect(startsOf()).toEqual([0, 500, 1000]);
+  });
+});
+
 describe('what updates hold', () => {
   test('updates → are those of poll, with the id', async () => {
-    const { client } = polledService((poll, id) =>
-      results([`${id}-a`, ...(poll > 1 ? ['b'] : [])], poll < 2),
+    const { reading } = startPollMany(
+      (poll, id) => results([`${id}-a`, ...(poll > 1 ? ['b'] : [])], poll < 2),
+      idsOf(2),
     );
-    const reading = read(client.trackers.pollMany(idsOf(2), { intervalMs: 1000 }));
     await pass(2000);
     expect(reading.items.map(({ id, newEvents, poll, stopped }) => [id, newEvents, poll, stopped])).toEqual([
       ['tracker-0', [{ eventId: 'tracker-0-a' }], 1, false],
@@ -85,71 +118,47 @@ describe('what updates hold', () => {
   });
 
   test('one tracker is not found → yields its error once, and the others go on', async () => {
-    const { client, startsOf } = polledService((_, id) => (id === 'tracker-1' ? NOT_FOUND : results([])));
-    const reading = read(client.trackers.pollMany(idsOf(3), { intervalMs: 1000 }));
+    const answerTo = (_: number, id: string) => (id === 'tracker-1' ? NOT_FOUND : results([]));
+    const { reading, startsOf } = startPollMany(answerTo, idsOf(3));
     await pass(2000);
-    const failures = reading.items.filter(({ error }) => error);
-    expect(failures).toEqual([
-      {
-        id: 'tracker-1',
-        error: expect.objectContaining({ name: 'NotFoundError', code: 'tracker_not_found' }),
-      },
-    ]);
-    expect(idsIn(reading.items).toSorted()).toEqual([
-      'tracker-0',
-      'tracker-0',
-      ...idsOf(3).slice(1),
-      'tracker-2',
-    ]);
+    const error = expect.objectContaining({ name: 'NotFoundError', code: 'tracker_not_found' });
+    expect(reading.items.filter((item) => item.error)).toEqual([{ id: 'tracker-1', error }]);
+    const others = ['tracker-0', 'tracker-0', 'tracker-2', 'tracker-2'];
+    expect(idsIn(reading.items.filter((item) => !item.error)).toSorted()).toEqual(others);
     expect(startsOf('tracker-1')).toHaveLength(1);
   });
 
-  test("an id that can't be one → yields its error, and nothing is sent for it", async () => {
-    const { client, polls } = polledService(() => results([]));
-    const reading = read(client.trackers.pollMany(['..', 'tracker-1'], { intervalMs: 1000 }));
-    await pass(1000);
-    expect(reading.items).toMatchObject([
-      { id: '..', error: { name: 'RequestValidationError' } },
-      { id: 'tracker-1', poll: 1 },
-    ]);
-    expect(polls.map(({ id }) => id)).toEqual(['tracker-1']);
-  });
+  const mine = { name: 'TrackingError', cause: { message: 'mine' } };
 
-  test('a caller function that throws for one tracker → yields its error, and the others go on', async () => {
-    const { client } = polledService((poll) => results(poll === 2 ? ['bad'] : []));
+  test('until throws for one tracker → yields its error, and nothing more', async () => {
     const until = ({ events }: { events: unknown[] }) => {
       if (events.length > 0) throw new Error('mine');
       return false;
     };
-    const reading = read(client.trackers.pollMany(['tracker-1'], { intervalMs: 1000, until }));
+    const answerTo = (poll: number) => results(poll === 2 ? ['bad'] : []);
+    const { reading } = startPollMany(answerTo, ['tracker-1'], { until });
     await pass(2000);
-    expect(reading.items[1]).toMatchObject({
-      id: 'tracker-1',
-      error: { name: 'TrackingError', cause: { message: 'mine' } },
-    });
+    expect(reading.items[1]).toMatchObject({ id: 'tracker-1', error: mine });
     expect(reading.end).toEqual({});
   });
-});
 
-describe('an interval function that throws', () => {
   const intervalMs = ({ id }: { id: string }) => {
     if (id === 'tracker-1') throw new Error('mine');
     return 1000;
   };
 
-  test('for one of the ids → yields its error, and the others go on', async () => {
-    const { client } = polledService(() => results([]));
-    const reading = read(client.trackers.pollMany(idsOf(3), { intervalMs }));
+  test('an interval function throws for one of the ids → yields its error, and the others go on', async () => {
+    const { reading } = startPollMany(nothingNew, idsOf(3), { intervalMs });
     await pass(1000);
     expect(reading.items).toMatchObject([
-      { id: 'tracker-1', error: { name: 'TrackingError', cause: { message: 'mine' } } },
+      { id: 'tracker-1', error: mine },
       { id: 'tracker-0', poll: 1 },
       { id: 'tracker-2', poll: 1 },
     ]);
   });
 
-  test('for an id that is added → add() throws it', async () => {
-    const { client } = polledService(() => results([]));
+  test('an interval function throws for an id that is added → add() throws it', async () => {
+    const { client } = polledService(nothingNew);
     const stream = client.trackers.pollMany(['tracker-0'], { intervalMs });
     expect(() => stream.add('tracker-1')).toThrow('mine');
     expect(stream.size).toBe(0);

@@ -1,7 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
-import type { PollManyUpdate } from '../../src/index.ts';
+import type { PollManyOptions, PollManyUpdate, PollOptions } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
+import type { TrackerIds } from '../../src/trackers/poll-many.ts';
 import { TRACKER } from '../support/calls.ts';
 import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
 
@@ -16,72 +17,104 @@ export function record(isTracked: boolean): Answer {
   return { body: { data: { tracker: { ...TRACKER, isTracked } } } };
 }
 
-/** The service's answer when it has no data yet, in one of its two forms. */
-export const NOT_READY: Answer = { status: 404, body: failure('parcel_not_found') };
-export const EMPTY: Answer = { body: { data: { trackings: [] } } };
-export const NOT_FOUND: Answer = { status: 404, body: failure('tracker_not_found') };
-export const BROKEN: Answer = { status: 500, body: failure('processing_error') };
-
-function failure(code: string) {
-  return { errors: [{ code, message: 'no' }], data: null };
+/** An error in the service's envelope. */
+export function failure(status: number, code: string): Answer {
+  return { status, body: { errors: [{ code, message: 'no' }], data: null } };
 }
 
-/** One poll as the service saw it; times are milliseconds since the test began. */
-export interface SeenPoll {
+/** The service's answer when it has no data yet, in one of its two forms. */
+export const NOT_READY = failure(404, 'parcel_not_found');
+export const EMPTY: Answer = { body: { data: { trackings: [] } } };
+export const NOT_FOUND = failure(404, 'tracker_not_found');
+export const BROKEN = failure(500, 'processing_error');
+
+/** One request as the service saw it; times are milliseconds since the test began. */
+interface SeenRequest {
+  readonly kind: 'results' | 'record';
   readonly id: string;
   readonly query: string;
   readonly startedAt: number;
   endedAt: number | undefined;
 }
 
+type AnswerTo = (poll: number, id: string) => Answer | Error;
+
+interface ServiceOptions extends TrackingClientOptions {
+  /** Time until an answer, for all polls or the n-th of an id. Default 0. */
+  readonly latencyMs?: number | ((poll: number, id: string) => number);
+  /** Answers the n-th request for a record. Default: tracked. */
+  readonly recordOf?: (request: number) => Answer;
+}
+
 /**
  * A service in virtual time, and a client for it that does not repeat failed requests.
  *
  * @param answerTo - what the n-th poll of an id gets, from 1
- * @param latencyMs - time until an answer, for all polls or the n-th of an id
  */
-export function polledService(
-  answerTo: (poll: number, id: string) => Answer | Error,
-  latencyMs: number | ((poll: number, id: string) => number) = 0,
-  options: TrackingClientOptions = {},
-) {
+export function polledService(answerTo: AnswerTo, options: ServiceOptions = {}) {
+  const { latencyMs = 0, recordOf = () => record(true), ...clientOptions } = options;
   vi.useFakeTimers();
   onTestFinished(() => {
     vi.restoreAllMocks();
     vi.useRealTimers();
   });
   const beganAt = performance.now();
-  const polls: SeenPoll[] = [];
-  const counts = new Map<string, number>();
+  const requests: SeenRequest[] = [];
+  const polls: SeenRequest[] = [];
+  const warn = vi.fn();
   const { client } = makeClient(
     async ({ url, signal }) => {
       const { pathname, search } = new URL(url);
-      const id = decodeURIComponent(pathname.split('/').at(-2) ?? '');
-      const poll = (counts.get(id) ?? 0) + 1;
-      counts.set(id, poll);
-      const seen: SeenPoll = {
-        id,
-        query: search,
-        startedAt: performance.now() - beganAt,
-        endedAt: undefined,
-      };
+      const [, encodedId = '', rest] = /\/trackers\/([^/]+)(\/results)?$/.exec(pathname) ?? [];
+      const kind = rest === undefined ? 'record' : 'results';
+      const id = decodeURIComponent(encodedId);
+      const startedAt = performance.now() - beganAt;
+      const seen: SeenRequest = { kind, id, query: search, startedAt, endedAt: undefined };
+      requests.push(seen);
+      if (kind === 'record') return toResponse(recordOf(requests.length - polls.length));
       polls.push(seen);
+      const poll = polls.filter((other) => other.id === id).length;
       await pause(typeof latencyMs === 'number' ? latencyMs : latencyMs(poll, id), signal);
       seen.endedAt = performance.now() - beganAt;
       const answer = answerTo(poll, id);
       if (answer instanceof Error) throw answer;
       return toResponse(answer);
     },
-    { retry: false, ...options },
+    { retry: false, logger: { debug() {}, info() {}, warn, error() {} }, logLevel: 'warn', ...clientOptions },
   );
   return {
     client,
+    /** Every request, those for records included. */
+    requests,
     polls,
+    warn,
     /** When each poll of an id, or of all, reached the service. */
     startsOf: (id?: string) =>
       polls.filter((poll) => id === undefined || poll.id === id).map(({ startedAt }) => startedAt),
-    now: () => performance.now() - beganAt,
   };
+}
+
+/** Reads a poll of `tracker-1` every second in the background. */
+export function startPoll(
+  answerTo: AnswerTo,
+  options: PollOptions = {},
+  serviceOptions: ServiceOptions = {},
+) {
+  const service = polledService(answerTo, serviceOptions);
+  const stream = service.client.trackers.poll('tracker-1', { intervalMs: 1000, ...options });
+  return { ...service, stream, reading: read(stream) };
+}
+
+/** Reads a poll of some trackers every second in the background. */
+export function startPollMany(
+  answerTo: AnswerTo,
+  ids: TrackerIds,
+  options: PollManyOptions = {},
+  serviceOptions: ServiceOptions = {},
+) {
+  const service = polledService(answerTo, serviceOptions);
+  const stream = service.client.trackers.pollMany(ids, { intervalMs: 1000, ...options });
+  return { ...service, stream, reading: read(stream) };
 }
 
 /** A wait that leaves no timer behind when the request is given up. */
