@@ -106,12 +106,6 @@ describe('leaving', () => {
     expect(returned).toHaveBeenCalledOnce();
   });
 
-  test('read to its end → every further read is the end', async () => {
-    const run = bulkService().client.trackers.createMany(inputsOf(1));
-    await collect(run);
-    expect(await run.next()).toEqual(END);
-  });
-
   test('return() before the first read → nothing is read or sent', async () => {
     const { client, sent } = bulkService();
     const next = vi.fn();

@@ -1,27 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
-import {
-  idsIn,
-  idsOf,
-  NOT_FOUND,
-  pass,
-  polledService,
-  read,
-  results,
-  startPollMany,
-} from './polled-service.ts';
+import { idsIn, idsOf, NOT_FOUND, pass, polledService, results, startPollMany } from './polled-service.ts';
 
 const nothingNew = () => results([]);
 
 describe('when polls happen', () => {
-  test('many ids, no options → nothing before 15 minutes, then each once every 15 minutes, in their order', async () => {
-    const { client, polls } = polledService(nothingNew);
-    read(client.trackers.pollMany(idsOf(3)));
-    await pass(15 * 60_000 - 1);
-    expect(polls).toEqual([]);
-    await pass(15 * 60_000 + 1);
-    expect(polls.map(({ id }) => id)).toEqual([...idsOf(3), ...idsOf(3)]);
-  });
-
   test('10,000 trackers that wait → one timer', async () => {
     const { stream } = startPollMany(nothingNew, idsOf(10_000), { intervalMs: 900_000 });
     await pass(100);

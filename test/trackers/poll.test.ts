@@ -2,17 +2,7 @@ import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { PollContext } from '../../src/index.ts';
-import {
-  BROKEN,
-  EMPTY,
-  NOT_READY,
-  pass,
-  polledService,
-  read,
-  results,
-  startPoll,
-  startPollMany,
-} from './polled-service.ts';
+import { BROKEN, pass, polledService, read, results, startPoll, startPollMany } from './polled-service.ts';
 
 const MINUTE_MS = 60_000;
 const nothingNew = () => results([]);
@@ -113,16 +103,6 @@ describe('what updates hold', () => {
       }),
       { numRuns: 30 },
     );
-  });
-
-  test.each([
-    ['parcel_not_found', NOT_READY],
-    ['an empty list', EMPTY],
-  ])('%s, then results → updates without results and events, then both', async (_, answer) => {
-    const { reading } = startPoll((poll) => (poll <= 6 ? answer : results(['a'])));
-    await pass(7000);
-    expect(reading.items[0]).toEqual({ tracking: undefined, newEvents: [], poll: 1, stopped: false });
-    expect(reading.items[6]).toMatchObject({ poll: 7, newEvents: [{ eventId: 'a' }] });
   });
 });
 

@@ -86,12 +86,4 @@ describe('searchBy', () => {
       expect(targets.toSorted()).toEqual(expected.toSorted());
     },
   );
-
-  test('another word → RequestValidationError', async () => {
-    const options: object = { searchBy: 'trackingNumber' };
-    expect(await rejectionOf(makeClient().client.trackers.get('t', options))).toMatchObject({
-      name: 'RequestValidationError',
-      message: 'Expected `searchBy` to be "trackerId" or "clientTrackerId", got a string of 14 characters',
-    });
-  });
 });
