@@ -137,7 +137,6 @@ async function* readChunks(file: FileHandle): AsyncGenerator<Buffer, void, undef
   }
 }
 
-/** Parses the rows from the one with the number `from` on, the first line being 1. */
 async function* parseRows(
   file: FileHandle,
   name: string,

@@ -76,7 +76,6 @@ export class FailuresFile {
     }
   }
 
-  /** Appends a row; rejects when the disk is full. */
   async add(outcome: BulkOutcome, { line, cells }: Row): Promise<void> {
     const { delimiter, needsBom } = this.#input;
     const errors = outcome.errors ?? [];

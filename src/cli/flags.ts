@@ -5,9 +5,7 @@ import { plain } from './text.ts';
 
 export interface Context {
   readonly terminal: Terminal;
-  /** Prints the warnings of a client. */
   readonly logger: Logger;
-  /** Sets the exit code of the command. */
   readonly end: (exitCode: number) => void;
 }
 
@@ -26,7 +24,6 @@ export function addServiceFlags(command: Command): Command {
     .option('--allow-insecure-http', 'send the key over http: (TRACKING_ALLOW_INSECURE_HTTP=1)');
 }
 
-/** Creates the client from flags and environment; where one is missing, the error says what to set. */
 export function createClient(flags: ServiceFlags, logger: Logger): TrackingClient {
   const { baseUrl, apiKey } = flags;
   const advice = 'To try it without any: `npx tracking-client fake` in another terminal';
@@ -46,7 +43,6 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
   }
 }
 
-/** Creates a client's logger that shows each message as one line. */
 export function createLogger(show: (line: string) => void): Logger {
   const log: Logger['warn'] = (message, fields) => {
     const { reason } = fields ?? {};
@@ -57,7 +53,6 @@ export function createLogger(show: (line: string) => void): Logger {
   return { debug: log, info: log, warn: log, error: log };
 }
 
-/** The flags of every command about a tracking number; the hints help the service to find the shipment. */
 export interface ShipmentFlags extends ServiceFlags {
   readonly courier?: readonly string[];
   readonly destination?: string;
@@ -90,7 +85,6 @@ export function rejectFlag(flag: string, rule: string, text?: string): never {
   throw new CommandError(`Expected \`--${flag}\` to be ${rule}${end}`);
 }
 
-/** Creates the parser of a flag that may be given several times. */
 export function repeatable<Value>(parse: (text: string) => Value) {
   return (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)];
 }

@@ -98,7 +98,6 @@ function resolveFields(columns: readonly string[], fileName: string): readonly (
   return fields;
 }
 
-/** Builds the creation request of a row; an empty cell is a field that is left out. */
 function buildRowInput(cells: readonly string[], fields: readonly (string | undefined)[]): TrackerInput {
   const named = fields.flatMap((field, index) => {
     const text = cells[index] ?? '';
@@ -126,7 +125,6 @@ function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   return `${stem}.failures-${time}-${milliseconds}.csv`;
 }
 
-/** Creates a tracker for each row of a CSV file; rows that fail go into a file of their own, with the reason. */
 async function importRows(
   client: TrackingClient,
   input: CsvInput,

@@ -10,7 +10,6 @@ interface ListFlags extends ServiceFlags {
 }
 
 const DEFAULT_LIMIT = 100;
-/** A longer list is of no use to a person. */
 const MAX_LIMIT = 100_000;
 const MAX_PAGE_SIZE = 500;
 

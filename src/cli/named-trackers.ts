@@ -12,14 +12,12 @@ import { addServiceFlags, type Context, createClient, type ServiceFlags } from '
 import { CommandError, EXIT, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** The values of `--by`, which says how the command line names trackers. */
 const NAMES = ['id', 'client-id', 'number'] as const;
 
 interface NamedTrackersFlags extends ServiceFlags {
   readonly by: (typeof NAMES)[number];
 }
 
-/** Returns a value for programs and a line for people. */
 type Action = (
   client: TrackingClient,
   id: string,

@@ -11,10 +11,8 @@ import { plain } from './text.ts';
 import { addTrack } from './track.ts';
 import { addWatch } from './watch.ts';
 
-/** Adds a subcommand each, in the order of the help. */
 const ADDERS = [addTrack, addWatch, addImport, addList, addStop, addResend, addCouriers, addListen, addFake];
 
-/** Creates the command; the subcommand that runs calls `end` when its exit code is not 0. */
 export function createProgram(terminal: Terminal, end: (exitCode: number) => void): Command {
   const program = new Command('tracking-client')
     .description('track shipments from a terminal')
@@ -40,7 +38,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 Ctrl-C.`,
   return program;
 }
 
-/** Runs a command line and returns its exit code; a failure is one line on stderr. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const fail = (message: string, code: number) => {
     terminal.stderr.write(`tracking-client: ${plain(message)}\n`);

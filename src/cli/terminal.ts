@@ -7,9 +7,7 @@ export type Colours = ReturnType<typeof pc.createColors>;
 type OutputStream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'rows' | 'columns'>>;
 
 export class Terminal {
-  /** Gets the result; it may be a pipe. */
   readonly stdout: OutputStream;
-  /** Gets progress, warnings and failures. */
   readonly stderr: OutputStream;
   readonly colours: Colours;
   /** Aborts at Ctrl-C, when the process is told to end, and with an `OutputError` when nothing more can be printed. */
@@ -38,7 +36,6 @@ export class Terminal {
   }
 }
 
-/** Exit codes, for scripts to branch on. */
 export const EXIT = {
   done: 0,
   /** The service or the network refused, or some of several items failed. */
@@ -50,7 +47,6 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** Ends a command with one line on stderr. */
 export class CommandError extends Error {
   readonly exitCode: number;
 

@@ -29,7 +29,6 @@ export function formatClock(atMs: number, colours: Colours): string {
   return colours.dim(new Date(atMs).toTimeString().slice(0, 8));
 }
 
-/** Formats a milestone: green when delivered, red or yellow when something went wrong. */
 export function formatMilestone(milestone: string | null | undefined, colours: Colours): string {
   const text = plain(milestone ?? 'unknown');
   if (text === 'delivered') return colours.green(text);
@@ -37,7 +36,6 @@ export function formatMilestone(milestone: string | null | undefined, colours: C
   return text === 'failed_attempt' ? colours.yellow(text) : colours.cyan(text);
 }
 
-/** Formats an event in the courier's own words, with its location. */
 export function formatEvent(event: Omit<TrackingEvent, 'eventId'>, colours: Colours): string {
   const { status, statusCode, statusMilestone, location } = event;
   const text = plain(status ?? statusCode ?? statusMilestone ?? 'unknown');

@@ -42,9 +42,7 @@ interface Row {
   readonly trackingNumber: string;
   status?: string | undefined;
   event?: TrackingEvent | undefined;
-  /** Undefined once watching has ended. */
   nextPollAtMs: number | undefined;
-  /** The reason when watching has ended early. */
   failure?: string;
 }
 
@@ -85,7 +83,6 @@ export class Watch {
     this.#isLive = terminal.stdout.isTTY === true && !flags.json;
   }
 
-  /** Watches some numbers, or all trackers where `inputs` is undefined, until none is tracked any more. */
   async run(inputs: readonly TrackerInput[] | undefined): Promise<number> {
     const ids = inputs === undefined ? this.#listTracked() : this.#create(inputs);
     const redraw = this.#isLive ? setInterval(() => this.#redraw(), REDRAW_MS) : undefined;
@@ -199,7 +196,6 @@ export class Watch {
     this.#drawnLines = table.split('\n').length;
   }
 
-  /** Formats as many rows as the screen has room for, first those that are still watched. */
   #table(): string {
     const { stdout, colours } = this.#terminal;
     const room = Math.max(1, (stdout.rows ?? 24) - OTHER_LINES);

@@ -10,7 +10,6 @@ function isBefore(a: HeapItem, b: HeapItem): boolean {
   return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.sequence < b.sequence);
 }
 
-/** A binary heap by `dueAt`; inserts and removes any item in O(log n). */
 export class MinHeap<Item extends HeapItem> {
   readonly #items: Item[] = [];
   #insertions = 0;
@@ -26,7 +25,6 @@ export class MinHeap<Item extends HeapItem> {
     this.#insertAt(this.#items.length, item);
   }
 
-  /** Removes an item; false when it is not in the heap. */
   remove(item: Item): boolean {
     const index = item.heapIndex;
     if (this.#items[index] !== item) return false;

@@ -61,11 +61,8 @@ interface KindFailure {
 /** A failure to inject, and how often it happens. */
 export type Failure = StatusFailure | KindFailure;
 
-/** A planned failure. */
 export interface PlannedFailure {
-  /** How many requests it will still fail. */
   readonly remaining: number;
-  /** Ends it now. */
   cancel(): void;
 }
 

@@ -59,7 +59,6 @@ export function toJsonResponse(
   };
 }
 
-/** Builds the error response of an endpoint; the bulk endpoint has an envelope of its own. */
 export function toErrorResponse(
   endpoint: EndpointName | undefined,
   { status, errors }: Pick<ServiceError, 'status' | 'errors'>,
@@ -72,7 +71,6 @@ export function hasJsonType(headers: Headers): boolean {
   return /^application\/json\b/i.test(headers.get('content-type') ?? '');
 }
 
-/** Rejects a request without a valid key; without `apiKeys` any key is valid. */
 export function checkApiKey(headers: Headers, apiKeys: readonly string[] | undefined): void {
   const authorization = headers.get('authorization')?.trim() ?? '';
   if (authorization === '')

@@ -61,7 +61,6 @@ function safeParse<Schema extends z.ZodType>(schema: Schema, value: unknown) {
   return schema.safeParse(value, { error: errorMap('body'), reportInput: true });
 }
 
-/** Checks a value against rules that need no clock; throws one error item per broken rule. */
 export function validate<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = safeParse(schema, value);
   if (!parsed.success) throw new ServiceError(400, parsed.error.issues.map(toErrorItem));

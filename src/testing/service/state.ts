@@ -86,7 +86,6 @@ export class FakeState {
     this.limits = options.limits === false ? undefined : new RateLimits(options.limits, options.limitWindow);
   }
 
-  /** Lets everything happen that is due, then returns the fake's time. */
   now(): number {
     const nowMs = this.options.now();
     this.#timeline.catchUp(nowMs);
@@ -198,7 +197,6 @@ export class FakeState {
       shipment.fields = { ...shipment.fields, ...fields };
   }
 
-  /** Stops trackers now. A number without trackers stops its first tracker later, after the first results. */
   stopTracking(target: Target, atMs: number): void {
     const trackers = this.findTrackers(target);
     if (trackers.length === 0) target.parcel.stopsFirstTracker = true;
@@ -234,7 +232,6 @@ export class FakeState {
       if (isTracked(tracker, atMs)) this.#push(tracker, PROOF_OF_DELIVERY_TOPIC, atMs, { data });
   }
 
-  /** Queues every push of a tracker again that no longer waits; returns the number of their events. */
   resend(trackerId: string): number {
     const waiting = new Set(this.webhooks.pending);
     const earlier = this.webhooks.history.filter(

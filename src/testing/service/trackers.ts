@@ -6,7 +6,6 @@ import { buildResults, type ShipmentState } from '../shipments/shipment.ts';
 import { rejection } from './http.ts';
 import { toAlpha2, toDay } from './input.ts';
 
-/** Sorts courier codes and drops repeated ones, so that lists can be compared. */
 function normalizeCouriers(codes: CourierCodes | undefined): string[] {
   const list = typeof codes === 'string' ? [codes] : (codes ?? []);
   return [...new Set(list.map((code) => code.trim().toLowerCase()))].sort();
@@ -93,10 +92,8 @@ export interface TrackerState extends TrackerPayload {
   readonly createdAtMs: number;
   readonly shipment: ShipmentState;
   readonly discover: (event: TrackingEvent) => TrackingEvent;
-  /** False once archived. */
   isSubscribed: boolean;
   trackedUntilMs: number;
-  /** True once the service asked couriers for it. */
   isFetched: boolean;
 }
 
@@ -122,9 +119,7 @@ export function buildTrackingRecord(tracker: TrackerState, nowMs: number): Track
   return { tracker: buildTrackerRecord(tracker, nowMs), ...buildResults(tracker.shipment, tracker) };
 }
 
-/** Fields that tell the shipments of one number apart. */
 export const SHIPMENT_FIELDS = ['courierCodes', 'originCountryCode', 'destinationCountryCode', 'shippingDay'];
-/** Fields that must match for a tracker to be reused. */
 const MATCHED_FIELDS = [
   ...SHIPMENT_FIELDS,
   'destinationPostCode',
