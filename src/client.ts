@@ -53,7 +53,7 @@ export class TrackingClient {
   request<Schema extends StandardSchema = StandardSchema>(
     request: RawRequest<Schema> & RequestOptions,
   ): ApiPromise<StandardSchemaOutput<Schema>> {
-    // A copy of null is empty, so that the rejection names what is missing.
+    // Spreading null gives an empty object, so the rejection names what is missing.
     const { method, path, query, body, schema, idempotent, ...options } = { ...request };
     const raw = { method, path, query, body, schema, idempotent };
     return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#context.config, raw));

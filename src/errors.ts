@@ -220,7 +220,7 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
     this.path = details.path;
     this.attempts = details.attempts;
     this.retryAfterMs = details.retryAfterMs;
-    // Kept for the reader, out of logs: a body can be a whole HTML page.
+    // Not enumerable, so that logs leave them out: a body can be a whole HTML page.
     Object.defineProperty(this, 'headers', { value: details.headers });
     Object.defineProperty(this, 'body', { value: details.body });
   }

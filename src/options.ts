@@ -59,8 +59,8 @@ export interface TrackingClientOptions {
   readonly hooks?: Hooks | undefined;
   /**
    * Handles a success that breaks its schema. `keep`: hands the data over as it came; `withResponse().mismatched`, the hook
-   * `onMismatch` and one `warn` line for each endpoint and field name the breach. `throw`: rejects with
-   * `ResponseValidationError`, which unusable data does in both modes. Default `keep`.
+   * `onMismatch` and one `warn` line for each endpoint and field report it. `throw`: rejects with
+   * `ResponseValidationError`. Unusable data rejects in both modes. Default `keep`.
    */
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /** Longest response, in bytes after decompression; a longer one rejects. Default 67,108,864 (64 MiB). */

@@ -14,7 +14,7 @@ function advanceTo(momentMs: number): void {
   const readingMs = globalThis.performance.now();
   const behindMs = Math.max(momentMs, latestMs) - (readingMs + clockOffsetMs);
   const wasSetBack = readingMs < latestReadingMs;
-  // Whole milliseconds, because fake timers stand on whole ones and the sum must not round.
+  // Add whole milliseconds, because fake timers fire at whole ones and the sum must stay exact.
   if (behindMs > (wasSetBack ? 0 : TIMER_TOLERANCE_MS)) clockOffsetMs += Math.ceil(behindMs);
   latestReadingMs = readingMs;
   latestMs = Math.max(momentMs, latestMs, readingMs + clockOffsetMs);
@@ -103,7 +103,7 @@ function unref(handle: unknown): void {
 /** All calls that share a signal share one listener, because Node warns of a leak where a signal has many. */
 const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
-/** Runs `callback` once when `signal` aborts, or at once if it has aborted. Returns a function that takes the callback back. */
+/** Runs `callback` once when `signal` aborts, or at once if it has. Returns a function that removes the callback. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {};
   if (signal.aborted) {

@@ -46,7 +46,7 @@ function ruleMessage(name: string, rule: string, value: unknown): string {
   return `Expected \`${name}\` to be ${rule}, got ${typeof value === 'number' ? String(value) : kindOf(value)}`;
 }
 
-/** An option with one rule, which reads on from "to be". */
+/** An option with one rule, worded so that it can follow "to be". */
 export function option<T>(rule: string, isValid: (value: unknown) => boolean): z.ZodType<T> {
   return z.custom<T>(isValid, { params: { rule } });
 }
@@ -102,7 +102,7 @@ export function refuseOption(name: string, rule: string, value: unknown): never 
   throw new ConfigurationError(ruleMessage(name, rule, value));
 }
 
-/** Rejects what is no object; for options of which a field is read before all of them are checked. */
+/** Rejects a value that is not an object; needed where a field is read before all options are checked. */
 export function checkIsObject(name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
@@ -127,7 +127,7 @@ const TRANSPORT_HEADERS = [
 ];
 
 export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {
-  // An array, a Map or Headers has no fields of its own and would pass as empty.
+  // A Map or Headers has no fields of its own and would pass as empty; the keys of an array are no header names.
   const isBag = typeof value === 'object' && value !== null && !(Symbol.iterator in value);
   if (!isBag) return refuseOption(name, 'an object of header names and values', value);
   const headers = new Headers();
@@ -148,7 +148,7 @@ export function checkHeaders(name: string, value: unknown): Readonly<Record<stri
   return Object.fromEntries(headers);
 }
 
-/** Calls a function of the caller's; neither what it throws nor a promise of it that rejects may break ours. */
+/** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` learns of it. */
 export function callGuarded(callback: () => unknown, onFailure: () => void = () => {}): void {
   try {
     const returned = callback();

@@ -42,7 +42,7 @@ export function maskHeaders(headers: Headers, secret: string): Headers {
   return masked;
 }
 
-/** Copies what is safe to log of a foreign error and of its causes. The original may hold requests or sockets. */
+/** Copies what a log may hold of a foreign error and its causes. The original may hold a request or a socket. */
 export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES): unknown {
   if (!(cause instanceof Error)) return maskText(formatNonError(cause), secret);
   const copy = new Error(maskText(cause.message, secret));
@@ -76,7 +76,7 @@ function formatNonError(value: unknown): string {
 /** Line breaks, terminal codes, and the characters that reverse the direction of text: they would forge lines in a log. */
 const UNPRINTABLE = /[\s\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]+/gu;
 
-/** Makes one printable line of a text that is masked already, because a cut could leave half of a secret. */
+/** Makes one printable line of a text. Mask the text first, because the cut could leave half of a secret. */
 export function toPrintableLine(text: string, maxLength: number): string {
   const line = text
     // Long enough for the line, and short enough that a body of 64 MiB is not searched.

@@ -184,7 +184,7 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
   };
 }
 
-/** Names the account for the limiter. A function may return any key, so each client with one is an account of its own. */
+/** Names the account for the limiter. A key function may return any key, so its client is an account of its own. */
 function resolveAccount(
   account: string | undefined,
   apiKey: Config['apiKey'],

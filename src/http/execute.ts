@@ -133,10 +133,10 @@ export async function execute<T>(
             if (!signal.aborted) deadline.phase = 'body';
           },
         });
-        // If the attempt was over before its body was read, it is reported as a failure, and not as a response, too.
+        // An attempt that ended before its body was read is reported as a failure only, not also as a response.
         signal.throwIfAborted();
         report.noteResponse(response);
-        // Within the time limit, because a caller's asynchronous schema may never settle.
+        // Read within the time limit, because a caller's asynchronous schema may never settle.
         const read = await readOutcome(config, request, response, attemptNumber);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;

@@ -30,7 +30,7 @@ export interface PreparedRequest<T> {
   readonly target: string;
   readonly body: string | undefined;
   readonly limitPerSecond: number;
-  /** The caller's own limit, above which no announced limit counts. */
+  /** The caller's own limit; no announced limit raises it. */
   readonly maxLimitPerSecond: number | undefined;
   readonly timeoutClass: TimeoutClass;
   readonly retryClass: RetryClass;

@@ -233,7 +233,7 @@ function readItem(value: unknown, key: string): ApiErrorItem[] {
   const { code, message, ...rest } = value;
   return [
     {
-      // Sound: `maskValue` makes an object of an object.
+      // Sound: `maskValue` returns an object for an object.
       ...(maskValue(rest, key) as object),
       code: isKnownErrorCode(code) ? code : maskText(code, key),
       message: typeof message === 'string' ? maskText(message, key) : undefined,

@@ -20,10 +20,10 @@ const ACTIVITIES: Record<TimeoutPhase, string> = {
   backoff: 'waiting to try again',
 };
 
-/** The time limit of one call. Its signal joins the caller's with `totalTimeoutMs`, and the call rejects with its reason. */
+/** The time limit of one call. Its signal aborts with the caller's or after `totalTimeoutMs`, and ends the call. */
 export class Deadline {
   phase: TimeoutPhase = 'queue';
-  /** A timeout before the next request leaves has this failure as its cause. */
+  /** The failure of the previous attempt: the cause of a timeout that comes before the next request is sent. */
   lastFailure: TrackingError | undefined;
   readonly signal: AbortSignal | undefined;
   readonly #title: string;
@@ -138,7 +138,7 @@ export async function sendRequest(
     const response = await client(request.target.slice(1), {
       method,
       ...(body !== undefined && { body }),
-      // Left out if there are none, because ky would copy the client's once more.
+      // Left out if there are none; otherwise ky would copy the client's headers once more.
       ...(headers && { headers }),
       // Looked up now, so that mocks installed later work. The signal goes to `fetch` itself: ky would derive three others
       // from it, and a `fetch` that reads only its second argument would see none.
@@ -206,7 +206,7 @@ async function readBody(response: Response, maxBytes: number): Promise<string | 
     body?.cancel().catch(() => {});
     return undefined;
   }
-  // Counting costs time, and a response of known length needs none. The body of a stub may be no stream.
+  // Counting costs time, and a response of known length needs no counting. The body of a stub may be no stream.
   if (declaredBytes !== null || typeof body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > maxBytes ? undefined : text;
@@ -271,7 +271,7 @@ function formatRootCause(error: unknown): string {
 
 /**
  * True when a failure of `fetch` proves that no byte of the request has left. Only codes prove it: a proxy's error text can
- * speak of a refused connection, too. Another code in the chain disproves it: wrappers that retry make such errors.
+ * speak of a refused connection, too. Any other code in the chain disproves it: a wrapper may have sent it and retried.
  */
 function wasNeverSent(error: unknown): boolean {
   const causes = listCauses(error);

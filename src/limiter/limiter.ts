@@ -40,7 +40,7 @@ export interface Permit {
   readonly tokensLeft: number;
   send(): void;
   report(feedback: RateLimitFeedback): void;
-  /** Nothing was sent, so the token is free at once. Does nothing after `send`. */
+  /** Frees the token at once, because nothing was sent. Does nothing after `send`. */
   cancel(): void;
 }
 
@@ -83,7 +83,7 @@ export class LongPauseError extends TrackingError {
 /** The window in which the service counts, in milliseconds. */
 export const WINDOW_MS = 1_000;
 
-/** From a response to the return of its token: a window, and a guard because no two clocks run equally fast. */
+/** From a response to the return of its token: a window, plus a margin because no two clocks run equally fast. */
 export const RETURN_MS = WINDOW_MS + 10;
 
 /** Longest time in milliseconds from sending a request to the service counting it, with DNS, TCP and TLS. */
@@ -133,7 +133,7 @@ export function computeLimit(
 /** While a background call waits, at most this many interactive calls go before it. */
 const MAX_INTERACTIVE_RUN = 19;
 
-/** With this many buckets the idle ones are looked for and forgotten, so that keys which change daily leak nothing. */
+/** From this many buckets on, idle ones are forgotten, so that keys which change daily leak no memory. */
 const CLEAN_FROM_BUCKETS = 256;
 
 interface Bucket {
@@ -166,7 +166,7 @@ export class Buckets<B extends Bucket> {
     return this.#buckets.get(formatBucketKey(id))?.snapshot();
   }
 
-  /** Doubling the mark keeps the cost of looking constant per bucket that was made. */
+  /** Doubles the threshold, so that the searches for idle buckets cost constant time per bucket made. */
   #forgetIdle(): void {
     if (this.#buckets.size < this.#cleanFrom) return;
     for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
@@ -222,7 +222,7 @@ interface QueueOptions {
   readonly onAbort: () => void;
 }
 
-/** The calls that wait for a token of one bucket, in one lane per priority, and the rule which of them goes next. */
+/** The calls that wait for a token of one bucket, in one lane per priority, and the rule for which goes next. */
 export class CallQueue {
   readonly #options: QueueOptions;
   readonly #lanes = { interactive: new FifoQueue(), background: new FifoQueue() };
@@ -317,6 +317,6 @@ export class CallQueue {
 }
 
 function isPauseTooLong(pausedForMs: number, { maxPauseMs }: TokenRequest): boolean {
-  // Whole milliseconds, because what is left of an hour may be an hour and a billionth.
+  // Compare whole milliseconds, because rounding can make a pause of an hour a billionth longer than the hour.
   return maxPauseMs !== undefined && Math.floor(pausedForMs) > maxPauseMs;
 }

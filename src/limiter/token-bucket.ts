@@ -66,7 +66,7 @@ export class TokenBucketLimiter implements Limiter {
   }
 }
 
-/** How long the estimate stands until it may grow: the pause after a refusal, and more than one window of observation. */
+/** How long an estimate stands before it may grow: enough for the pause after a refusal and more than one window. */
 const PERIOD_MS = 2_500;
 
 /** How long a new bucket leaves one token unused when its first ones come back. */
@@ -87,8 +87,8 @@ const SPREAD_OVER = 0.8;
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
  * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
  * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. Nobody sees that others are refused. So a new bucket of which calls wait leaves one token unused for a moment when its
- *    first ones come back. Others that started at the same time and were refused return in this gap, and are noticed.
+ * 8. Nobody sees that others are refused. So a new bucket with waiting calls leaves one token unused for a moment when
+ *    its first ones come back. Others that started at the same time and were refused retry in this gap and are noticed.
  */
 class ForeignUse {
   /** Requests of ours that left and were not refused, and how many of their tokens have come back. */
@@ -98,9 +98,9 @@ class ForeignUse {
   #tokens = Number.POSITIVE_INFINITY;
   /** The fewest tokens this period may end with. */
   #floor = 0;
-  /** The least that a response of this period told of. */
+  /** The fewest available tokens that a response of this period showed. */
   #least = Number.POSITIVE_INFINITY;
-  /** Infinity until the first token comes back. */
+  /** When the gap of rule 8 ends; Infinity until the first token comes back. */
   #gapEndsAt = Number.POSITIVE_INFINITY;
   /** When the next request may leave after others left nothing. */
   opensAt = Number.NEGATIVE_INFINITY;
@@ -182,7 +182,7 @@ class Bucket {
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
   readonly #foreignUse = new ForeignUse();
   #limit: number;
-  /** When the request left whose response announced the limit last. */
+  /** Send time of the latest request whose response announced a limit. */
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #lastGrantAt = Number.NEGATIVE_INFINITY;
@@ -201,7 +201,7 @@ class Bucket {
     if (this.#canGrantAtOnce(priority, now)) return Promise.resolve(this.#grant(now));
     return new Promise((resolve, reject) => {
       this.#queue.append({ priority, signal, maxPauseMs, resolve, reject }, this.#pausedUntil - now);
-      // An interactive call may go before background calls that wait, so it is not in excess until this is known.
+      // Grant before rejecting, because an interactive call may go before the background calls that wait.
       this.#grantWaiting();
       this.#queue.rejectExcess();
     });
@@ -236,7 +236,7 @@ class Bucket {
     token.isCounted = true;
     token.returnedBefore = this.#foreignUse.noteSent();
     this.#granted.delete(token);
-    // Even if its lease has ended and the bucket is full: the service will count the request.
+    // Added even if its lease has ended and the bucket is full, because the service counts the request.
     this.#sent.add(token);
     this.#grantWaiting();
   }
@@ -288,7 +288,7 @@ class Bucket {
     }
   }
 
-  /** When the pause is over, and the last grant long enough ago if others use the account. */
+  /** When the pause is over and, if others use the account, the last grant is long enough ago. */
   get #opensAt(): number {
     const { opensAt, spacingMs } = this.#foreignUse;
     return Math.max(this.#pausedUntil, opensAt, this.#lastGrantAt + spacingMs);

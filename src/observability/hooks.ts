@@ -78,17 +78,17 @@ export interface MismatchInfo extends AttemptInfo {
 }
 
 export interface PollInfo {
-  /** The id that `poll` or `pollMany` got. */
+  /** The id that `poll` or `pollMany` was given. */
   readonly id: string;
-  /** How long after it was due it begins, in milliseconds. */
+  /** How late the poll begins, in milliseconds. */
   readonly lagMs: number;
 }
 
 /**
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
- * Of one call, in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`; between two
- * attempts `onRetry`; `onDone`. An input that breaks a rule starts no call.
+ * A call runs, in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`;
+ * between two attempts `onRetry`; `onDone`. An input that breaks a rule starts no call.
  */
 export interface Hooks {
   /** A call was made; it waits for its token next. */
@@ -131,7 +131,7 @@ export function resolveHooks(hooks: Hooks | undefined, logger: LogAdapter): Hook
   if (hooks === undefined) return {};
   const guarded = Object.entries(checkOptions(hooksObject, hooks, 'hooks')).map(([name, callback]) => {
     const onFailure = () => logger.warn(`The hook \`${name}\` failed; the call goes on`);
-    // Each hook gets a copy, so that one which changes it does not mislead the next.
+    // Each hook gets a copy, so that a hook which changes its copy does not mislead the next hook.
     const call = (info: object) => callGuarded(() => callback?.call(hooks, { ...info }), onFailure);
     return [name, callback && call];
   });

@@ -6,15 +6,15 @@ import { kindOf } from '../common/validation.ts';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Takes log lines: the console, or a logger of pino, winston, bunyan or NestJS as it is. A logger with `log` instead of `info` and
- * the console get the fields as JSON at the end of the line.
+ * Takes log lines: the console, or a logger of pino, winston, bunyan or NestJS as it is. The console, and a logger
+ * with `log` instead of `info`, get the fields as JSON at the end of the line.
  */
 export interface Logger {
   /** Takes a line of the level `debug`. */
   debug(message: string, fields?: LogFields): void;
   /** Takes a line of the level `info`. */
   info?(message: string, fields?: LogFields): void;
-  /** Takes such lines in a logger without `info`. */
+  /** Takes the lines of the level `info` in a logger without `info`. */
   log?(message: string, fields?: LogFields): void;
   /** Takes a line of the level `warn`. */
   warn(message: string, fields?: LogFields): void;
@@ -95,7 +95,7 @@ function createPrinter(logger: Logger) {
       Object.entries(fields).map(([name, value]) => [name, describeError(value)]),
     );
     if (isBunyan) return call(method, plainFields, line);
-    // Given apart, winston would drop the fields where the line holds a `%d`, which it takes for a placeholder.
+    // If they were passed apart, winston would drop the fields of a line with a `%d`, which it takes for a placeholder.
     if (isWinston) return call(method, { ...plainFields, message: line });
     if (!hasInfo) return call(method, `${line} ${JSON.stringify(plainFields)}`);
     return call(method, line, plainFields);

@@ -36,8 +36,8 @@ interface ClaimRequest {
 /**
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
  *
- * Create the table with `createTable()`, or with `inboxTableSql()` in a migration of your own, and call `purge()` now and then. Its
- * methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
+ * Create the table with `createTable()`, or with `inboxTableSql()` in your own migration, and call `purge()` regularly.
+ * Methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
  *
  * @example
  * const store = new PostgresDedupeStore({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
@@ -98,7 +98,7 @@ export class PostgresDedupeStore implements DedupeStore {
     return withTimeLimit(send, this.#commandTimeoutMs);
   }
 
-  /** A statement may hold each key once, so the first request for a key is sent and later ones find it busy. */
+  /** A statement can hold each key only once, so the first request for a key is sent and later ones find it busy. */
   async #sendClaims(requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);

@@ -39,7 +39,7 @@ const UNDEFINED_TABLE = '42P01';
  * // CREATE TABLE IF NOT EXISTS "webhooks"."inbox" ( … ) WITH (fillfactor = 80);
  */
 export function inboxTableSql(table: string = DEFAULT_TABLE): string {
-  // With no index but that of the keys, and room on the page, a commit touches no index; a purge has to read the whole table.
+  // Only the keys are indexed and pages keep free room, so a commit updates no index. A purge reads the whole table.
   return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
   key text COLLATE "C" PRIMARY KEY,
   state text NOT NULL CHECK (state IN ('leased', 'failed', 'done')),
@@ -102,7 +102,7 @@ END $migration$`);
     return purged;
   }
 
-  /** Looks at the keys that the statement did not get. A key without a claim counts as `BUSY`: its row went away in between. */
+  /** Claims keys, and looks up those it did not get. A key missing in the result is `BUSY`: its row was deleted. */
   async claim(
     client: Queryable,
     statement: 'claim' | 'markDone',
@@ -178,7 +178,7 @@ function quoteTable(table: string): string {
 }
 
 // Every statement that locks several rows locks them in the order of their keys. Two receivers that lock the same rows in
-// different orders would wait for each other, and PostgreSQL would fail one of them. All times are of the server's clock.
+// different orders would wait for each other, and PostgreSQL would fail one. All times are on the server's clock.
 
 const FORGOTTEN = 'inbox.expires_at <= clock_timestamp()';
 
@@ -191,7 +191,7 @@ const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`
 
 type Statements = ReturnType<typeof buildStatements>;
 
-/** `$1` are the keys; `markDone`, `unmarkDone` and `countFailure` are those of the transactional inbox. */
+/** `$1` holds the keys. Only the transactional inbox runs `markDone`, `unmarkDone` and `countFailure`. */
 function buildStatements(name: string) {
   const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
   const inOrder = 'ORDER BY wanted.key COLLATE "C"';
@@ -229,7 +229,7 @@ WHERE key IN (
   ORDER BY key COLLATE "C" FOR UPDATE
 )`,
 
-    // `$2` ms to remember the keys, `$3` `lock_timeout`, `$4` token. Puts the application's own `lock_timeout` back in the end.
+    // `$2` ms to remember the keys, `$3` `lock_timeout`, `$4` token. Restores the application's own `lock_timeout`.
     markDone: `WITH setting AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
 ), marked AS (

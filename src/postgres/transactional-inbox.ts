@@ -65,7 +65,7 @@ export type TransactionSource = ConnectionPool | TransactionRunner;
 
 /** A `PoolClient` of `pg`, or a `Transaction` of PGlite. */
 type TransactionOf<Source extends TransactionSource> = Source extends {
-  // The pool of `pg` can also call back; of several signatures TypeScript would look at the last one only.
+  // `connect` of `pg` also has a callback signature, and TypeScript would infer from the last signature only.
   connect: { (): Promise<infer Connection>; (...rest: never[]): unknown };
 }
   ? Connection
@@ -77,7 +77,7 @@ type TransactionOf<Source extends TransactionSource> = Source extends {
 
 /** Added to the context of a callback by the transactional inbox. */
 export interface TransactionContext<Source extends TransactionSource> {
-  /** Write with this and nothing else: its writes last exactly when the event counts as handled. */
+  /** Write only through this: its writes are kept if and only if the event counts as handled. */
   readonly transaction: TransactionOf<Source>;
 }
 
@@ -113,11 +113,11 @@ interface Limits {
 }
 
 /**
- * An inbox whose events take effect exactly once, crashes included: one transaction marks the new events of a webhook as handled
- * and holds the callbacks' writes. When it fails, each callback is repeated in a transaction of its own, also where it had succeeded.
+ * An inbox whose events take effect exactly once, even after a crash: one transaction marks the new events of a webhook
+ * as handled and holds the callbacks' writes. If a callback fails, all run again, each in a transaction of its own.
  *
- * Only what is written through `transaction` happens once: a mail that a callback sends may be sent again. An attempt that ends with
- * its process is not counted. The table may be that of a `PostgresDedupeStore`, but not while the store receives into it.
+ * Only writes through `transaction` happen once: a mail that a callback sends may be sent again. An attempt that a
+ * crash ends is not counted. The table may be that of a `PostgresDedupeStore`, but not while the store uses it.
  *
  * @example
  * const inbox = new TransactionalInbox({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
@@ -215,7 +215,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     if (failure?.error instanceof TransactionEndedError) {
       this.#settings.onError(failure.error, 'callback', getKeys(items));
     }
-    // If another receiver holds one key, the others are handled alone.
+    // If another receiver holds one key, the whole transaction is busy, so each job is then tried alone.
     return failure === undefined && !items.every(({ state }) => state === 'busy');
   }
 
@@ -251,15 +251,15 @@ export class TransactionalInbox<Source extends TransactionSource>
   }
 
   /**
-   * In one transaction: marks the open items of jobs as done, calls back for what is new, and commits. Sets the states of the
-   * items; if a callback fails they are open again, because the transaction was rolled back, and its error is returned.
+   * In one transaction: marks the open items of jobs as done, calls the callbacks for new ones, and commits. Sets the
+   * states of the items. If a callback fails, it rolls back, opens the items again, and returns the error.
    */
   async #transact(
     jobs: readonly Job<TransactionContext<Source>>[],
     { giveUpAt, signal }: Limits,
   ): Promise<Failure | undefined> {
     const items = getItems(jobs).filter(isOpen);
-    // Short, because it stays in the row.
+    // The token is short, because it stays in the row.
     const token = randomUUID().slice(0, 8);
     let hasMarked = false;
     let hasCallbackFailed = false;
@@ -310,7 +310,7 @@ export class TransactionalInbox<Source extends TransactionSource>
         this.#giveUp(items, error);
         return undefined;
       }
-      // A callback that sent a COMMIT of its own has kept the marks of events that nobody has handled.
+      // If a callback sent its own COMMIT, events that nobody has handled are still marked as done.
       await this.#runOrReport('unmarkDone', items.filter(isClaimed), token);
       setState(
         items.filter(({ state }) => state !== 'busy' && state !== 'duplicate'),
@@ -320,7 +320,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     }
   }
 
-  /** Counts a failed attempt on its own, because the transaction that failed could not. */
+  /** Counts a failed attempt in a statement of its own, because the failed transaction was rolled back. */
   async #countFailure(items: readonly WorkItem[], { error }: Failure): Promise<void> {
     for (const item of items) item.error = error;
     setState(items, 'failed');
@@ -383,7 +383,7 @@ export async function inTransaction<Result>(
   const discard = () => {
     isClean = false;
   };
-  // Without a listener the error event of a lent connection that breaks would end the process. Its statement rejects as well.
+  // A lent connection that breaks emits `error`, which ends a process without a listener. Its statement rejects, too.
   connection.on?.('error', discard);
   try {
     // Two statements in one round trip, here and at the end.

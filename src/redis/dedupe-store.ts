@@ -22,7 +22,7 @@ import {
 
 /**
  * KEYS: keys. ARGV: token; lease in ms; ms after which an unfinished key is forgotten.
- * Replies for each key: the attempt if it is ours now, 0 if it is done, minus the ms that are left of another lease.
+ * Replies for each key: the attempt if it is ours now, 0 if it is done, or the ms left of another lease, negated.
  */
 const CLAIM_SCRIPT = createScript(`
 local time = redis.call('TIME')
@@ -140,7 +140,7 @@ export class RedisDedupeStore implements DedupeStore {
     // Wait for all of them even if one fails, so that a release cannot overtake a claim.
     const outcomes = await Promise.allSettled(runs);
     const error = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
-    // Redis refuses before it runs anything. A client does not tell whether it is one of a cluster.
+    // Redis refuses the script before it runs anything. A client does not tell whether it belongs to a cluster.
     if (size > 1 && error instanceof Error && error.message.startsWith('CROSSSLOT')) {
       this.#isSpread = true;
       return this.#send(script, keys, values);
@@ -149,7 +149,7 @@ export class RedisDedupeStore implements DedupeStore {
   }
 }
 
-/** Redis serves nobody else while a script runs. */
+/** Bounds one script, because Redis serves nobody else while it runs. */
 const MAX_KEYS = 1_000;
 
 /** Redis holds any text, but drivers change half a surrogate pair, which JSON allows. */

@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto';
 import { type BucketId, formatBucketKey, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
 import { createScript } from './redis-client.ts';
 
-/** Redis gives a token this long before it may be used, so that asking costs none of its time. */
+/** Redis grants a token up to this long before it may be used, so that the round trip delays no request. */
 export const HORIZON_MS = 200;
 /** From the start of a token to the sending of its request; a process that needs longer renews the token. */
 export const SEND_WITHIN_MS = 100;
 export const RENEW_MS = 1_000;
-/** How long before a token is back its next holder asks for it. */
+/** A process asks for a token this long before the token comes back. */
 const LEAD_MS = 100;
-/** Shortest time between two commands of a waiting process: others have their turn, or it uses up its share. */
+/** A process that still waits asks again no sooner than this, so that others get their turn. */
 const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
 /** A process that asks this much later than it was told to loses its place among the waiters; it may be dead. */
 const MAX_LATE_MS = 500;
 /** How long each process keeps to its share after another one lost Redis, until the slowest has reconnected. */
 const AFTER_OUTAGE_MS = 3_000;
-/** The next response announces the limit again. */
+/** Redis forgets an announced limit after this time; the next response announces it again. */
 const LIMIT_MS = 60 * 60 * 1_000;
 const KEEP_MS = 60_000;
 /** Bounds one command, because Redis serves nobody else meanwhile. */
@@ -116,7 +116,7 @@ export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
   const hash = createHash('sha256').update(formatBucketKey(bucket)).digest('hex');
   const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
   const names = ['tokens', 'waiters', 'deadlines', 'pause', 'limit', 'outage'];
-  // The number keeps versions of the package apart that store another form.
+  // The number keeps apart versions of the package that store different data.
   return names.map((name) => `${keyPrefix}{${tag}}:3:${name}`);
 }
 

@@ -41,12 +41,12 @@ import { createScriptRunner, type RedisClient } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Responses wait this long for others before Redis hears of them; their tokens are out for a second anyway. */
+/** Responses are collected this long before Redis is told of them; their tokens are out for a second anyway. */
 const NEWS_WITHIN_MS = 300;
 /** A token that is still not sent is renewed this long before its end. */
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
-/** A busy program fires the timer of a command before it reads a reply that is there, so it waits this much longer. */
+/** A busy program may fire a command's timer before it reads the reply that has come, so it waits this much longer. */
 const LAST_LOOK_MS = 20;
 /** A bucket that nobody uses does not try Redis, so its failure stops counting after this time. */
 const FORGET_FAILURE_MS = 60_000;
@@ -93,7 +93,7 @@ const limiterOptions = z.strictObject({
  *
  * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. Without Redis the first
  * local request leaves when every token is surely back, about two seconds after the last reply. Configure Redis with
- * `maxmemory-policy noeviction`: when it loses its keys, requests of up to one second may be refused.
+ * `maxmemory-policy noeviction`: if it loses its keys, the service may refuse requests for up to one second.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
@@ -331,7 +331,7 @@ class SharedBucket {
     this.#grantShare(now);
     this.#renewUnsent(now);
     if (!this.#isAsking && this.#nextAskAt(now) <= now) void this.#ask();
-    // Reject calls beyond `maxQueue` only once Redis has replied, for they may get their tokens at once; a share gave all it has.
+    // Reject calls beyond `maxQueue` only after Redis has replied or the share is used up: they may get tokens at once.
     if (!this.#isAsking || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
     this.#setTimer(now);
   }
@@ -340,7 +340,7 @@ class SharedBucket {
     for (const token of this.#tokens) if (token.freeAt <= now) this.#tokens.delete(token);
   }
 
-  /** Cancels tokens that nobody wants or that start within a pause. */
+  /** Grants tokens that have started, and cancels those that nobody wants or that start within a pause. */
   #grantHeld(now: number): void {
     const held = this.#held;
     this.#held = [];
@@ -394,7 +394,7 @@ class SharedBucket {
       return this.#options.isLocalAllowed ? this.#outage.failedAt + PROBE_EVERY_MS : now;
     }
     const { interactive, total } = this.#wanted;
-    // The first waiting call needs a place, an interactive one may use the reserve, and no process shall wait behind us in vain.
+    // Ask now if Redis must list us as waiting or remove us, or must know of an interactive call (for the reserve).
     const { isWaiting, isInteractive } = this.#listed;
     const isListedWrongly = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
     return isListedWrongly ? now : Math.min(this.#askAt, this.#tellBy);
@@ -447,10 +447,10 @@ class SharedBucket {
       this.#limit = reply.limit;
       this.#limitKnownSince = askedAt;
     }
-    // Count from the question, so that the pause ends here no later than in Redis and does not grow on the way.
+    // Count from when we asked, so that the pause ends here no later than in Redis and does not grow on the way.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
-      // The reply took time. Counted from its arrival, no request is early; counted from the question, none is late.
+      // The reply took time: count `startsAt` from now, so that none is early, `sendBy` from `askedAt`, so none is late.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
       this.#held.push(this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }));
     }
@@ -497,7 +497,7 @@ class SharedBucket {
       this.#nextShareAt(now),
       ...Array.from(this.#tokens, (token) => this.#renewsAt(token)),
     );
-    // News alone does not keep a program alive: without it a token only comes back later.
+    // News alone does not keep a program alive: if Redis never gets it, a token only comes back later.
     this.#timer.set(wakeAt, this.#queue.size > 0);
   }
 }

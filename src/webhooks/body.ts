@@ -1,6 +1,6 @@
 import { ConfigurationError, WebhookParseError } from '../errors.ts';
 
-/** Returns a message when the headers announce a body that is no plain JSON. */
+/** Returns a message when the headers announce a body that is not plain JSON. */
 export function findMediaTypeError(headers: Headers): string | undefined {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';
@@ -9,7 +9,7 @@ export function findMediaTypeError(headers: Headers): string | undefined {
   return 'Expected a body of type `application/json`';
 }
 
-/** Bodies that the host has parsed already, so that they are not serialized and parsed again. */
+/** Keeps bodies that the host has parsed already, so that they are not serialized and parsed again. */
 const parsedBodies = new WeakMap<Request, { readonly body: unknown }>();
 
 export function keepParsedBody(request: Request, body: unknown): void {

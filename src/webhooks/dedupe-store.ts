@@ -19,7 +19,7 @@ export interface DedupeStore {
    *
    * @param keys - distinct keys
    * @param options - `token` identifies the claimant; `leaseMs` is the length of the lease
-   * @returns one claim a key, in the same order
+   * @returns one claim per key, in the same order
    */
   claim(
     keys: readonly string[],
@@ -49,14 +49,14 @@ export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
 
 const HASHED = 'sha256:';
 
-/** Hashes a key that the store cannot hold: drivers send every broken surrogate as the same character, so two keys would be one. */
+/** Hashes a key that the store cannot hold. Drivers turn every broken surrogate into the same character. */
 export function storableKey(key: string, storable: RegExp): string {
   // A key that looks hashed is hashed too, because it could be mistaken for the hash of another key.
   if (storable.test(key) && !key.startsWith(HASHED)) return key;
   return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
 }
 
-/** Keeps a shared statement quick. A larger call is not split; it goes alone. */
+/** Keeps a shared statement fast. A call with more items is not split: it is sent alone. */
 const MAX_BATCH_ITEMS = 1_000;
 
 interface WaitingCall<Item, Result> {
@@ -66,8 +66,8 @@ interface WaitingCall<Item, Result> {
 }
 
 /**
- * Lets calls that are made while a statement is under way share the next one, and its failure. `send` resolves to one result an
- * item, and must have a time limit, since all others wait for it.
+ * Calls made while a statement is under way share the next statement; if it fails, all of them fail. `send` resolves to
+ * one result per item. It must have a time limit, because all later calls wait for it.
  */
 export function batched<Item, Result>(
   send: (items: readonly Item[]) => Promise<readonly Result[]>,

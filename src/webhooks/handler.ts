@@ -71,7 +71,7 @@ export interface WebhookHandler {
   /**
    * Refuses new webhooks with 503, and waits for the work under way.
    *
-   * @param options - after `timeoutMs` milliseconds it aborts callbacks and releases all other work. Default: without limit
+   * @param options - `timeoutMs`: when to abort running callbacks and release all other work. Default: no limit
    * @throws ConfigurationError when `timeoutMs` is not from 0 to 2,147,483,647; nothing is closed then
    */
   close(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
@@ -180,7 +180,7 @@ class Receiver<Extra extends object> {
   async receive(request: Request): Promise<Response> {
     if (request.method === 'HEAD') return respond(this.#isClosing ? 'closing' : 'alive', request);
     if (request.method !== 'POST') return respond('method_not_allowed', request);
-    // A controller for each webhook, because in a Worker a signal belongs to the request that made it.
+    // Each webhook has a controller of its own, because in a Worker a signal belongs to the request that made it.
     const shutdown = new AbortController();
     const work = this.#accept(request, shutdown.signal);
     const entry = { work, shutdown };
@@ -193,7 +193,7 @@ class Receiver<Extra extends object> {
   async #accept(request: Request, signal: AbortSignal): Promise<Response> {
     const { authenticate, inbox, callbacks, maxBodyBytes, deadlineMs, onReport } = this.#settings;
     const startedAt = performance.now();
-    // Read now, because a webhook that arrives before `close` is handled even if its secret takes long.
+    // Read now, because a webhook that arrives before `close` is handled even if reading the secret takes long.
     const isClosing = this.#isClosing;
     try {
       await authenticate(request.headers.get('authorization'));
@@ -259,7 +259,7 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
       return;
     }
     const now = performance.now();
-    // The absolute difference, because a test may set the clock back.
+    // Compare the absolute difference, because a test may set the clock back.
     if (Math.abs(now - loggedAt) < REFUSAL_LOG_INTERVAL_MS) {
       unloggedCount += 1;
       return;
@@ -277,7 +277,7 @@ interface ResponseRule {
   readonly retryAfterSeconds?: number;
 }
 
-/** 200 only when everything is done for good, because the sender repeats everything else (docs/service.md 8.5). */
+/** Respond with 200 only when everything is done for good: the sender repeats everything else (docs/service.md 8.5). */
 const RESPONSES = {
   alive: { status: 200 },
   done: { status: 200 },

@@ -35,7 +35,7 @@ import {
   withTimeLimit,
 } from './work.ts';
 
-/** Longer than two statements of 2 s, since a batched call waits for one other statement. */
+/** Longer than two statements of 2 s, because a batched call first waits for the statement under way. */
 const STORE_TIMEOUT_MS = 4_500;
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -88,7 +88,7 @@ const processOptions = z.strictObject({
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
-/** Processes a webhook for every kind of inbox; `runJobs` gives every item its outcome, until `giveUpAt` of `performance.now`. */
+/** Processes a webhook for any inbox. `runJobs` sets the items' outcomes until `performance.now()` is `giveUpAt`. */
 export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
   payload: unknown,
@@ -250,7 +250,7 @@ class Round {
     for (const item of items) this.#uncommitted.add(item);
   }
 
-  /** Items that got their outcome while the claim was under way no longer pass `takesClaim`, and keep it. */
+  /** An item that gets its outcome during the claim no longer passes `takesClaim`, so it keeps that outcome. */
   async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
@@ -275,7 +275,7 @@ class Round {
     }
   }
 
-  /** Renews leases older than half their time: a suspended machine must not handle what another receiver took over. */
+  /** Renews leases that are half over: while this machine was suspended, others may have taken items over. */
   async #ensureLeases(): Promise<boolean> {
     if (performance.now() - this.#claimedAt < this.#settings.leaseMs / 2) return true;
     try {
@@ -309,7 +309,7 @@ class Round {
     });
   }
 
-  /** Tries for ten seconds, then accepts the failure: the work is done, and a redelivery would repeat it. */
+  /** Tries for ten seconds: the work is done, and without the commit a redelivery would repeat it. Then gives up. */
   async #commitUntilDone(): Promise<void> {
     if (await this.#commit()) return;
     const giveUpAt = performance.now() + COMMIT_TRIES_MS;

@@ -22,7 +22,7 @@ const storeOptions = z.strictObject({
 
 const FIRST_CLAIM: Claim = { status: 'acquired', attempt: 1 };
 
-/** A key that is not done: leased by `token`, or released when there is none. */
+/** A key that is not done: leased by `token`, or released when `token` is undefined. */
 interface OpenKey {
   readonly token: string | undefined;
   readonly leaseUntil: number;
@@ -111,13 +111,13 @@ export class MemoryDedupeStore implements DedupeStore {
     return { status: 'acquired', attempt: open.attempts + 1 };
   }
 
-  /** Forgets as many old keys as the new ones need, but none that these claims found, and none if there are too few. */
+  /** Forgets old keys, but none of `keys`, until the new ones fit. If they cannot fit, forgets nothing and throws. */
   #makeRoom(keys: readonly string[], claims: readonly Claim[], now: number): void {
     const fresh = keys.filter(
       (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
     );
     const surplus = this.size + fresh.length - this.#maxKeys;
-    // The keys that these claims found done are now the most recently used ones, so they stand last.
+    // A claim that finds a done key makes it the most recently used one, so these keys stand last and are kept.
     const found = claims.filter(({ status }) => status === 'done').length;
     const fromDone = Math.min(surplus, this.#done.size - found);
     const idle = this.#findIdleKeys(surplus - fromDone, new Set(keys), now);

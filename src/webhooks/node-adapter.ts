@@ -69,7 +69,7 @@ async function serve(
     outgoing.writeHead(405, { allow: 'HEAD, POST' }).end();
     return;
   }
-  // The sender has hung up, so the missing body is no mistake of the host.
+  // The sender has hung up, so the missing body is not the host's mistake.
   if (outgoing.destroyed && parsed === undefined) return;
   const body = new IncomingBody(incoming);
   const request = toWebRequest(incoming, parsed, body);
@@ -131,7 +131,7 @@ async function send(outgoing: ServerResponse, response: Response): Promise<void>
   if (outgoing.headersSent || outgoing.destroyed) return;
   outgoing.statusCode = response.status;
   for (const [name, value] of response.headers) outgoing.setHeader(name, value);
-  // The loop keeps only the last of several cookies.
+  // `setHeader` in the loop above keeps only the last of several cookies.
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) outgoing.setHeader('set-cookie', cookies);
   outgoing.end(body);

@@ -38,7 +38,7 @@ export interface ParsedWebhook {
   readonly duplicates: number;
   /** The first 100 items that are invalid or hold invalid events; the valid events of such an item stand in `messages`. */
   readonly rejected: ItemIssues[];
-  /** The first 100 of the `messages` with fields that break the schema; these are kept as they came, whatever their type says. */
+  /** The first 100 messages with fields that break the schema. Such fields keep their values, even of another type. */
   readonly mismatched: ItemIssues[];
 }
 
@@ -115,8 +115,8 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
 /**
- * Reads the items of one webhook. An item is rejected only if a field is wrong that its key depends on. All other fields are
- * kept as they came: the service does not promise their form, and it would repeat a rejected item in vain for six days.
+ * Reads the items of one webhook. An item is rejected only if a field that its key depends on is wrong. Other fields
+ * are kept as they came: the service does not promise their form, and would repeat a rejected item for six days.
  */
 class ItemReader {
   readonly #messages: WebhookMessage[] = [];
@@ -235,7 +235,7 @@ function hasTrackerId({ tracker }: JsonObject): boolean {
   return typeof tracker['trackerId'] === 'string' || typeof tracker['clientTrackerId'] === 'string';
 }
 
-/** Also checks that there is one of two ids, which the schema cannot say. */
+/** Also reports a tracker without either id, because the schema cannot express that rule. */
 function findItemIssues(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
   const issues = findIssues(schema, item);
   const { tracker } = item;

@@ -28,7 +28,7 @@ export interface CallbackContext {
 
 /** The second argument of `onEvent`. */
 export interface EventContext extends CallbackContext {
-  /** Brought the event, with tracker, shipment, and all events of the push. */
+  /** The message that brought the event, with tracker, shipment, and all events of the push. */
   readonly message: EventsMessage;
   /** The key under which the event is remembered; a good idempotency key for your own writes. */
   readonly key: string;
@@ -36,7 +36,7 @@ export interface EventContext extends CallbackContext {
 
 /** The second argument of `onDeadLetter`. */
 export interface DeadLetterContext extends CallbackContext {
-  /** Brought the event, or is the proof of delivery itself. */
+  /** The message that brought the event, or the proof of delivery itself. */
   readonly message: EventsMessage | ProofOfDelivery;
   /** The key under which the event is remembered. */
   readonly key: string;
@@ -70,7 +70,7 @@ export interface WebhookCallbacks<Extra extends object = object> {
   readonly onProofOfDelivery?:
     | ((proof: ProofOfDelivery, context: CallbackContext & { readonly key: string } & Extra) => unknown)
     | undefined;
-  /** Called, without deduplication, for messages of unknown topics, without events, or that no other callback wants. Default: none. */
+  /** Called without deduplication for messages of unknown topics, without events or without callback. Default: none. */
   readonly onOther?: ((message: WebhookMessage) => unknown) | undefined;
 }
 
@@ -105,7 +105,7 @@ export interface InboxOptions {
   readonly onDeadLetter?: DeadLetterCallback | undefined;
   /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
-  /** Told of errors that reach no promise, of rejected items, and once of each field that breaks the schema. Default: writes to `logger`. */
+  /** Gets errors that reject no promise, rejected items, and mismatched fields (once). Default: writes to `logger`. */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
   /** Where lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
@@ -121,7 +121,7 @@ export interface WebhookInboxOptions extends InboxOptions {
 export interface ProcessOptions {
   /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
   readonly busyTimeoutMs?: number | undefined;
-  /** Starts nothing new once it aborts, and is passed on to the callback that runs. Default: none. */
+  /** When it aborts, nothing new starts, and the signal of the running callback aborts, too. Default: none. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -154,7 +154,7 @@ export interface WebhookReport {
   readonly duplicates: number;
   /** Given to `onDeadLetter` and done. */
   readonly deadLettered: number;
-  /** Messages that reached `onOther`, or would have. */
+  /** Messages for `onOther`, even if it is not set or was not called. */
   readonly others: number;
   /** The callbacks that failed. */
   readonly failures: readonly WebhookFailure[];
@@ -221,7 +221,7 @@ export function checkCallbacks<Extra extends object>(
 /** Builds the schemas of the options that every kind of inbox has. */
 export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutMs: number) {
   return {
-    // A key forgotten before the sender gives up would let a late redelivery be handled again.
+    // If a key were forgotten before the sender gives up, a late redelivery would be handled again.
     retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
     maxAttempts: countOption(1).optional(),
     onDeadLetter: functionOption<DeadLetterCallback<Extra>>().optional(),
@@ -250,7 +250,7 @@ export function resolveCommonOptions<Extra extends object>(
     maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : maxAttempts,
     onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
       callGuarded(() => observer(error, { operation, keys })),
-    // The fields that `onError` was told of: once the service changes a field, every webhook breaks the schema in the same way.
+    // Fields already reported to `onError`. A field that the service changed breaks the schema in every webhook.
     knownMismatches: new Set<string>(),
   };
 }

@@ -35,7 +35,7 @@ export interface WorkItem {
   readonly event: WebhookEvent | undefined;
   state: ItemState;
   attempt: number;
-  /** When the lease of a busy item ends, from the last claim. */
+  /** How long the lease of a busy item lasts, in milliseconds from the last claim. */
   retryAfterMs: number;
   error: unknown;
 }
@@ -79,7 +79,7 @@ export function applyClaim(item: WorkItem, claim: Claim): void {
   }
 }
 
-/** Checks the reply of a store: types do not bind a store of a user, and a misread claim would lose an event. */
+/** Checks the reply of a store: a user's store may not keep to the types, and a misread claim would lose an event. */
 export function checkClaims(reply: unknown, count: number): readonly Claim[] {
   // A copy without holes, which `every` would skip.
   const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
@@ -132,13 +132,13 @@ export function planJobs<Extra extends object>(
       const items = createEventItems(message);
       const known = eventsOfTracker.get(tracker);
       if (known === undefined) eventsOfTracker.set(tracker, items);
-      // One by one, for the arguments of `push` overflow the stack at 150,000 items.
+      // One by one, because the arguments of `push` overflow the stack at 150,000 items.
       else for (const item of items) known.push(item);
     } else {
       others.push(message);
     }
   }
-  // All webhooks visit trackers in the same order. Otherwise two whose callbacks write the same rows would deadlock.
+  // All webhooks visit trackers in the same order. Otherwise two webhooks that write the same rows could deadlock.
   for (const tracker of [...eventsOfTracker.keys()].sort()) {
     for (const item of sortByEvent(eventsOfTracker.get(tracker) ?? [], ({ event }) => event)) {
       const { key, message, event } = item;
@@ -229,7 +229,7 @@ export async function withTimeLimit<Result>(
   }
 }
 
-/** Adds the outcomes of items to what is known of messages without a key. */
+/** Builds the report from the outcomes of the items and what is known about messages without a key. */
 export function buildReport(
   jobs: readonly Job<never>[],
   keyless: Pick<WebhookReport, 'duplicates' | 'failures' | 'rejected' | 'others'> & {
