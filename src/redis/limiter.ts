@@ -450,7 +450,7 @@ class SharedBucket {
     // Count from when we asked, so that the pause ends here no later than in Redis and does not grow on the way.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
-      // The reply took time: count `startsAt` from now, so that none is early, `sendBy` from `askedAt`, so none is late.
+      // The reply took time. Count the start from now, so that it is never early, and `sendBy` from when we asked.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
       this.#held.push(this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }));
     }
