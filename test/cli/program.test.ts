@@ -96,6 +96,7 @@ describe('the command', () => {
     ['', '0', 2, /with `--allow-insecure-http`\), got http:\n$/],
     ['--allow-insecure-http', '0', 1, /^tracking-client: .* 401/],
     ['', 'true', 1, /^tracking-client: .* 401/],
+    ['', '1', 1, /^tracking-client: .* 401/],
   ])(
     'http: to another host, the flag %j and the variable %s → exit code %i',
     async (flag, variable, code, message) => {

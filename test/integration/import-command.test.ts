@@ -101,13 +101,22 @@ describe('tracking-client import', () => {
       expect(fake.requests).toEqual([]);
     });
 
-    it.each(['hard link', 'symbolic link', 'same name', 'standard input'])(
+    it('--overwrite and a symbolic link → refused, what it points to is unchanged', async () => {
+      const { start, path } = await setUp('trackingNumber\nx\n');
+      await writeFile(path('other.csv'), 'precious');
+      await symlink(path('other.csv'), path('mine.csv'));
+      expect(await start(['rows.csv', '--failures', 'mine.csv', '--overwrite']).exitCode).toBe(2);
+      expect(await readFile(path('other.csv'), 'utf8')).toBe('precious');
+    });
+
+    it.each(['hard link', 'symbolic link', 'linked folder', 'same name', 'standard input'])(
       '--overwrite and the input by another name (%s) → refused, unchanged, nothing sent',
       async (kind) => {
-        const { fake, start, shell, path } = await setUp(csvOf(2));
+        const { fake, folder, start, shell, path } = await setUp(csvOf(2));
         if (kind === 'hard link') await link(path('rows.csv'), path('other.csv'));
         if (kind === 'symbolic link') await symlink('rows.csv', path('other.csv'));
-        const name = kind === 'same name' ? './rows.csv' : 'other.csv';
+        if (kind === 'linked folder') await symlink(folder, path('again'));
+        const name = { 'linked folder': 'again/rows.csv', 'same name': './rows.csv' }[kind] ?? 'other.csv';
         const isPiped = kind === 'standard input';
         const { exitCode } = isPiped
           ? shell('cli import - --failures rows.csv --overwrite < rows.csv')
@@ -138,6 +147,24 @@ describe('tracking-client import', () => {
         expect(fake.trackers).toHaveLength(1);
       },
     );
+
+    it('a mistake in the last line of a pipe → nothing is sent, exit code 2', async () => {
+      const { fake, start } = await setUp('');
+      const { output, exitCode } = start(['-'], { stdin: `trackingNumber\n${NUMBER}\n"open` });
+      expect(await exitCode).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: Standard input is no CSV: Quote Not Closed.*\n$/);
+      expect(fake.requests).toEqual([]);
+    });
+
+    it('a temporary folder that cannot be written → one line, nothing sent, exit code 2', async () => {
+      const { fake, start, temporary } = await setUp(csvOf(1));
+      await rm(temporary, { recursive: true });
+      await writeFile(temporary, '');
+      const { output, exitCode } = start(['rows.csv']);
+      expect(await exitCode).toBe(2);
+      expect(output.stderr).toMatch(/^tracking-client: .*ENOTDIR.*\n$/);
+      expect(fake.requests).toEqual([]);
+    });
 
     it('a pipe that says nothing, and SIGINT → exit code 130 at once, nothing left behind', async () => {
       const { start, temporary } = await setUp('');
@@ -243,6 +270,13 @@ describe('tracking-client import', () => {
   });
 
   describe('what is said at the end', () => {
+    it('a wrong key → the reason and its count in the summary', async () => {
+      const { start } = await setUp(csvOf(250), { apiKeys: ['another'] });
+      const { output, exitCode } = start(['rows.csv']);
+      expect(await exitCode).toBe(1);
+      expect(output.stdout).toMatch(/\nWhy\n +250 +auth_invalid_api_key: .*\(first in line 2\)\n/);
+    });
+
     it('SIGINT in the middle → says that the same command goes on; which finds what exists', async () => {
       const { fake, start, files } = await setUp(csvOf(900), { latencyMs: 100 });
       const { child, output, exitCode } = start(['rows.csv']);

@@ -258,7 +258,9 @@ describe('the package', () => {
       encoding: 'utf8',
     });
     expect(status).toBe(1);
+    expect(stderr).not.toMatch(/^node:internal\/deps\/undici/);
     expect(stderr).toContain('ConnectionError: GET http://127.0.0.1:1/v1/couriers got no response: ');
+    expect(stderr).toMatch(/^ {4}at .*\[eval1?\]:3:/m);
     expect(Buffer.byteLength(stderr)).toBeLessThan(2_000);
   });
 

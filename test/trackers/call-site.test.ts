@@ -68,6 +68,12 @@ describe('the stack of an error names the line that called the method', () => {
     await list.next();
     expect(await rejectionOf(list.next())).toMatchObject({ name: 'NotFoundError', ...fromHere });
   });
+
+  test('createMany, wrong options', () => {
+    const { client } = makeClient({ status: 500 });
+    const call = () => callFromHere(client, (trackers) => trackers.createMany([], { chunkSize: 0 }));
+    expect(call).toThrow(expect.objectContaining(fromHere));
+  });
 });
 
 test('an abort → the reason of the signal keeps its own stack', async () => {
