@@ -9,7 +9,7 @@ import { CsvError, parse } from 'csv-parse';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** The line is that of an editor; a row of several lines has the number of its last one. */
+/** `line` is the number that an editor shows; for a row that spans several lines, it is the last one. */
 export interface Row {
   readonly line: number;
   readonly cells: readonly string[];
@@ -20,7 +20,7 @@ export interface CsvInput {
   readonly columns: readonly string[];
   readonly total: number;
   readonly delimiter: string;
-  /** True when the failures need a byte order mark, without which a spreadsheet takes UTF-8 for another encoding. */
+  /** True when the file of failures needs a byte order mark, because spreadsheets otherwise misread its UTF-8. */
   readonly needsBom: boolean;
   /** Identifies the file under all of its names. */
   readonly identity: Stats;

@@ -6,10 +6,10 @@ import type { CsvInput, Row } from './csv-input.ts';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** Only its owner may read it, as it holds names and addresses. */
+/** Only the owner may read the file, because it holds names and addresses. */
 const MODE = 0o600;
 
-/** Stand after the columns of the imported file. */
+/** These columns follow those of the imported file. */
 const FAILURE_COLUMNS: readonly string[] = ['line', 'status', 'reason'];
 
 /** Removes the columns that an earlier import added. */
@@ -19,8 +19,8 @@ export function removeFailureColumns(columns: readonly string[]): readonly strin
 }
 
 /**
- * Finds what rows with the same mistake have in common. The service's messages differ from row to row, so its code counts;
- * our own name the field and the rule before ", got".
+ * Finds what rows with the same mistake have in common: the service's code, because its messages differ by row, or the
+ * part of our own message before ", got", which names the field and the rule.
  */
 function findReasonKey({ status, errors }: BulkOutcome): string {
   const { code = status, message = '' } = errors?.[0] ?? {};

@@ -47,13 +47,13 @@ const PLAYS: readonly Play[] = ['delivered', 'exception', 'customs', 'never-foun
 const KINDS: readonly FailureKind[] = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'];
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
-/** A run of days stays small. */
+/** Bounds the memory of a fake that runs for days. */
 const HISTORY_LIMIT = 1000;
 /** The six days of the service's attempts take half a minute, which is enough for a receiver that restarts. */
 const RETRY_SPEED = 16_000;
 const MAX_ATTEMPTS = 20;
 const CONCURRENT_PUSHES = 4;
-/** A push may still take this long to end after Ctrl-C. */
+/** After Ctrl-C, a push under way may take this long to end. */
 const STOP_GRACE_MS = 1000;
 
 export function addFake(program: Command, { terminal }: Context): void {

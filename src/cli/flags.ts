@@ -46,7 +46,7 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
 export function createLogger(show: (line: string) => void): Logger {
   const log: Logger['warn'] = (message, fields) => {
     const { reason } = fields ?? {};
-    // The name of an error class tells a person nothing.
+    // Leave out a reason that is only the name of an error class.
     const end = typeof reason === 'string' && !/^\w+Error$/.test(reason) ? `: ${reason}` : '';
     show(plain(message.replace(/^\[tracking-client\] /, '') + end));
   };
@@ -79,7 +79,7 @@ export function buildInput(
   };
 }
 
-/** Rejects the text of a flag; leave out a text that may be secret. */
+/** Rejects the text of a flag; leave the text out when it may be secret. */
 export function rejectFlag(flag: string, rule: string, text?: string): never {
   const end = text === undefined ? '' : `, got ${JSON.stringify(text)}`;
   throw new CommandError(`Expected \`--${flag}\` to be ${rule}${end}`);

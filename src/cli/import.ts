@@ -114,10 +114,10 @@ function buildRowInput(cells: readonly string[], fields: readonly (string | unde
   return { ...texts, trackingNumber, courierCode: courierCode?.split(/[\s;|]+/), recipient };
 }
 
-/** Returns a path beside the file, or in the current folder for a pipe. Its milliseconds let a stopped run start again at once. */
+/** Returns a path beside the file, or in the current folder for a pipe. Milliseconds make it unique for each run. */
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   const now = new Date();
-  // Swedish dates are ISO 8601, in local time.
+  // The Swedish locale formats local time as in ISO 8601.
   const time = now.toLocaleString('sv').replace(/[-:]/g, '').replace(' ', '-');
   const milliseconds = String(now.getMilliseconds()).padStart(3, '0');
   const isNamed = identity.isFile() && !isStandardInput(path);

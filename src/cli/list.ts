@@ -24,7 +24,7 @@ export function addList(program: Command, { terminal, logger }: Context): void {
     const found: Tracker[] = [];
     let count = 0;
     let hasMore = false;
-    // A filter may skip any number of trackers, so it reads the largest pages.
+    // The filter may skip any number of trackers, so read the largest pages.
     const pageSize = tracked ? MAX_PAGE_SIZE : Math.min(limit + 1, MAX_PAGE_SIZE);
     const { trackers } = createClient(flags, logger);
     for await (const tracker of trackers.listAll({ sort: -1, limit: pageSize, signal: terminal.signal })) {

@@ -19,14 +19,14 @@ const stop = (signal: NodeJS.Signals) => {
 process.on('SIGINT', stop);
 process.on('SIGTERM', stop);
 stdout.on('error', (error) => controller.abort(new OutputError(error)));
-// Nobody is left to be told.
+// An error of stderr is ignored, because there is nowhere left to report it.
 stderr.on('error', () => {});
 
 const colours = createColours(stdout.isTTY === true, env);
 const terminal = new Terminal(stdout, stderr, colours, controller.signal);
 void run(process.argv.slice(2), terminal).then((exitCode) => {
   stdout.write('', (error) => {
-    // The error of the last line may come before its event.
+    // The callback may get the error of the last line before the `error` event fires.
     if (error) controller.abort(new OutputError(error));
     const { reason } = controller.signal;
     const outputError = reason instanceof OutputError ? reason : undefined;

@@ -38,7 +38,7 @@ export class Terminal {
 
 export const EXIT = {
   done: 0,
-  /** The service or the network refused, or some of several items failed. */
+  /** The service or the network failed or refused, or some of several items failed. */
   failed: 1,
   /** An argument, a file or the environment is wrong, and nothing was sent. */
   usage: 2,

@@ -170,7 +170,7 @@ export class Watch {
     else this.#warn(`${trackingNumber}  ${failure}`);
   }
 
-  /** Prints a line above the table, which a line of another stream would break. */
+  /** Prints a warning above the table. Without clearing the table first, a line on stderr would break it. */
   #warn(line: string): void {
     this.#clear();
     this.#terminal.warn(line);
@@ -183,7 +183,7 @@ export class Watch {
 
   #clear(): void {
     if (this.#drawnLines === 0) return;
-    // To the first column, up to the table's first line, clear the rest. At Ctrl-C the cursor stands behind a printed `^C`.
+    // Go to column 1 (after Ctrl-C the cursor stands behind `^C`), up to the table's first line, and clear the rest.
     this.#terminal.stdout.write(`\r\u001b[${this.#drawnLines}A\u001b[0J`);
     this.#drawnLines = 0;
   }

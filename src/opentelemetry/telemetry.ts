@@ -36,8 +36,8 @@ export interface TelemetryOptions {
   /** Makes the metrics. Default: the provider that is registered with `@opentelemetry/api` at the first call, poll or webhook. */
   readonly meterProvider?: MeterProvider | undefined;
   /**
-   * Spans of attempts, and the metric `http.client.request.duration`. Set `false` where an instrumentation of `fetch`, as
-   * `@opentelemetry/instrumentation-undici`, makes both. Default true.
+   * Spans of attempts, and the metric `http.client.request.duration`. Set `false` where an instrumentation of `fetch`,
+   * such as `@opentelemetry/instrumentation-undici`, makes both. Default true.
    */
   readonly attempts?: boolean | undefined;
 }
@@ -109,7 +109,7 @@ interface OpenCall {
   readonly server: Attributes;
   readonly basePath: string;
   attempt: Span | undefined;
-  /** The time in the queue that events of the span already tell, in milliseconds. */
+  /** Milliseconds in the queue that events of the span have reported so far. */
   reportedQueuedMs: number;
 }
 
@@ -119,7 +119,7 @@ interface OpenCall {
  *
  * @param options - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
  * @returns the option `hooks` of a client, or of several
- * @throws ConfigurationError when an option is unknown, or no provider
+ * @throws ConfigurationError for an unknown option, or a provider that is none
  * @example
  * const client = new TrackingClient({ hooks: telemetryHooks() });
  */
@@ -227,7 +227,7 @@ function getErrorType(error: unknown): string {
   return error instanceof Error ? error.name : '_OTHER';
 }
 
-/** Marks a span as failed. Only messages of our own errors are kept: any other, as the reason of a signal, may hold secrets. */
+/** Marks a span as failed. Only messages of our own errors are kept: others (a signal's reason) may hold secrets. */
 function fail(span: Span, error: unknown): void {
   const message = isTrackingError(error) ? { message: error.message } : {};
   span.setAttribute('error.type', getErrorType(error)).setStatus({ code: SpanStatusCode.ERROR, ...message });
@@ -258,7 +258,7 @@ const onReportOption = z.object({
  * @param options - see `WebhookHandlerOptions`
  * @param telemetry - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
  * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
- * @throws ConfigurationError when an option is missing or makes no sense, and without any secret
+ * @throws ConfigurationError when an option, such as the secret, is missing or makes no sense
  * @example
  * const webhooks = tracedWebhookHandler(createWebhookHandler, { secret, store, onEvent: (event) => saveEvent(event) });
  */
@@ -292,7 +292,7 @@ export function tracedWebhookHandler<Extra extends object = object>(
   const receive = async (request: Request): Promise<Response> => {
     // A HEAD request only asks whether the receiver is up, and every other method is refused: neither is a webhook.
     if (request.method !== 'POST') return handler(request);
-    // Below the server span of an HTTP instrumentation, a second one would count the request twice.
+    // Below the server span of an HTTP instrumentation, a second server span would count the request twice.
     const kind = trace.getActiveSpan() === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
     const attributes = { 'http.request.method': request.method };
     const span = tracer.startSpan('process webhook', { kind, attributes });

@@ -13,7 +13,7 @@ const courierFields = {
   countryCode: nullish(z.string()),
   /** Fields of a creation request that this courier needs. */
   requiredFields: nullish(openEnums(COURIER_REQUIRED_FIELDS)),
-  /** True when it should no longer be used. */
+  /** True when the courier code should no longer be used. */
   isDeprecated: nullish(z.boolean()),
 };
 /** The schema of `Courier`. */

@@ -31,7 +31,7 @@ const shipmentDeliveryFields = {
   service: nullish(z.string()),
   /** @deprecated Not to be relied on. */
   signedBy: nullish(z.string()),
-  /** Add-on: absent when the account lacks the option or there is no value; a date, or a range. */
+  /** A date or a range; absent when the account lacks this add-on or there is no value. */
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
 };
 export const shipmentDeliverySchema: NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> =

@@ -9,7 +9,7 @@ export interface DedupeStoreContractOptions {
   readonly createStore: () => DedupeStore | Promise<DedupeStore>;
   /** Lets milliseconds pass for the store. Default: real time; give the advance of a fake clock to wait no time at all. */
   readonly wait?: ((ms: number) => void | Promise<void>) | undefined;
-  /** Length in milliseconds of the leases that are left to end. Default: 100. */
+  /** Length in milliseconds of the leases that the cases let expire. Default: 100. */
   readonly shortLeaseMs?: number | undefined;
 }
 
@@ -26,7 +26,7 @@ const RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 const MANY = Array.from({ length: 100 }, (_, index) => `event-${index}`);
 const SEVERAL = MANY.slice(0, 20);
 const LIKE_PATTERNS = ['a%b_c*d', 'a%b_c*', 'aXb_c*d', 'a%bXc*d', 'a%b_cXd', "a%b_c*d'", '{a}%b_c*d'];
-/** JSON allows half a pair, and most drivers send each half as the same replacement character. */
+/** JSON allows half a surrogate pair, and most drivers send every such half as the same replacement character. */
 const HALVES_OF_PAIRS = ['a\ud800', 'a\ud801', 'a\udbff', 'a\udc00', 'a\ufffd'];
 const LONG_KEYS = [1, 2].map((last) => 'x'.repeat(4_999) + last);
 const CLAIMANTS = Array.from({ length: 8 }, (_, index) => `token-${index}`);
@@ -73,7 +73,7 @@ class Scenario {
     for (const step of steps.split('; ')) {
       const [action = '', expected] = step.split(': ');
       const [token = '', verb, ...labels] = action.replace(' briefly', '').split(' ');
-      // A little more than the lease, for timers fire early and stores may count whole milliseconds.
+      // A little more than the lease, because timers may fire early and stores may count whole milliseconds.
       if (action === 'leases end') await wait(shortLeaseMs + 20);
       else if (verb === 'commits') await this.commit(labels);
       else if (verb === 'releases') await this.release(token, labels);
@@ -90,7 +90,7 @@ function expectSame(actual: string, expected: string): void {
   if (actual !== expected) throw new Error(`Expected the store to respond "${expected}", got "${actual}"`);
 }
 
-/** The same labels in another order for every claimant, so that a store that locks key by key meets itself halfway. */
+/** Gives each claimant the same labels in another order, so that a store that locks key by key collides halfway. */
 function shuffledFor(claimant: number): string[] {
   const turned = [...SEVERAL.slice(claimant), ...SEVERAL.slice(0, claimant)];
   return claimant % 2 === 0 ? turned : turned.reverse();

@@ -40,22 +40,22 @@ export interface FakeTrackingService {
   readonly trackers: readonly Tracker[];
   /** The couriers of the service; a test may change the array. */
   readonly couriers: FakeCourier[];
-  /** The webhooks that wait to be pushed, and those that were. */
+  /** The webhooks that wait to be pushed, and those that were pushed before. */
   readonly webhooks: WebhookQueue;
   /**
    * Serves the fake on loopback HTTP.
    *
    * @param options - see `ListenOptions`
    * @returns a server; close it when done
-   * @throws the error of the system when the port is taken
+   * @throws the system's error, e.g. when the port is taken
    */
   listen(options?: ListenOptions): Promise<FakeServer>;
   /**
-   * Returns the verbs of a test about all trackers of one tracking number, or about one tracker.
+   * Returns an object with which a test changes all trackers of one tracking number, or a single tracker.
    *
-   * @param of - a tracking number in any case, which may have no tracker yet; or the id of one tracker
+   * @param of - a tracking number, upper or lower case, which may have no tracker yet; or the id of one tracker
    * @returns the shipment
-   * @throws ConfigurationError when it is no tracking number, or there is no such tracker
+   * @throws ConfigurationError for an invalid tracking number, or an id that no tracker has
    * @example fake.shipment({ trackerId: tracker.trackerId }).deliver()
    */
   shipment(of: ShipmentKey): FakeShipment;
@@ -64,7 +64,7 @@ export interface FakeTrackingService {
    *
    * @param trackingNumber - whose shipment
    * @param name - which scenario
-   * @param options - `speed`: how many times faster than real time, at least 1; default the fake's `speed`; `Infinity` for at once
+   * @param options - `speed`: how many times faster than real time, 1 to `Infinity` (at once); default the fake's
    * @returns the shipment
    * @throws ConfigurationError for an unknown scenario or a speed below 1
    */
@@ -74,14 +74,14 @@ export interface FakeTrackingService {
    *
    * @param endpoint - an endpoint of the table, or `*` for all
    * @param failure - what goes wrong, and how often (default once)
-   * @returns how often it will still happen, and a way to end it
+   * @returns how many more requests will fail, and a way to end the failure
    * @throws ConfigurationError for an unknown endpoint or an invalid failure
    * @example
    * fake.fail('trackers.create', { status: 429, retryAfter: 1 });
    * fake.fail('*', { kind: 'reset', times: 2 });
    */
   fail(endpoint: EndpointName | '*', failure: Failure): PlannedFailure;
-  /** Forgets everything, and ids start anew. Servers go on listening. */
+  /** Forgets everything and starts the ids anew. Servers go on listening. */
   reset(): void;
 }
 

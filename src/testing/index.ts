@@ -1,5 +1,5 @@
 /**
- * Tests code that uses the service, without the service: a fake of it, a sender of webhooks, and builders of records.
+ * Tools to test your code without the service: a fake service, a sender of webhooks, and builders of records.
  *
  * @module tracking-client/testing
  */

@@ -20,13 +20,13 @@ const handlersOptions = z.strictObject({
   baseUrl: option<string | URL>('an absolute URL', isUrl).optional(),
 } satisfies OptionShape<TrackingHandlersOptions>);
 
-/** Keeps requests alive until their callers give up, because MSW 2 loses the signal of a request that is garbage. */
+/** Holds requests until their callers abort, because in MSW 2 the signal of a garbage-collected one never fires. */
 const waiting = new Set<Request>();
 
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
   const outcome = await fake.serve(await toFakeRequest(request, basePath));
   if (outcome.kind === 'response') return toResponse(outcome.response);
-  // MSW 2 rejects with this response as the cause, so the code stands where Node's `fetch` has it.
+  // MSW 2 makes this response the `cause` of its error, so `cause.code` is set, as with Node's `fetch`.
   if (outcome.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
   waiting.add(request);
   request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
@@ -36,8 +36,8 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
 }
 
 /**
- * Creates request handlers for MSW 2 and 3. The fake responds to everything below a base URL, also to wrong paths and
- * methods, and its planned failures happen.
+ * Creates request handlers for MSW 2 and 3. The fake responds to everything below a base URL, even with a wrong path
+ * or method, and its planned failures happen there, too.
  *
  * @param fake - from `createFakeTrackingService`
  * @param options - `baseUrl`: the one your code is configured with; default the fake's own

@@ -78,7 +78,7 @@ export interface RecordedRequest {
   readonly query: Readonly<Record<string, string>>;
   /** The parsed JSON, or else the text; `undefined` when there was none. */
   readonly body: unknown;
-  /** Names in lower case; never the key. */
+  /** Names in lower case; `authorization` is left out. */
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch on the fake's clock. */
   readonly receivedAtMs: number;
@@ -92,7 +92,7 @@ export interface RecordedRequest {
   readonly error: ApiErrorItem | undefined;
 }
 
-/** Only text and numbers, because every object would be the same seed. */
+/** Only text and numbers, because all objects would give the same seed. */
 export const seedOption = option<string | number>('a string or a number', (value) =>
   ['string', 'number'].includes(typeof value),
 );
@@ -102,7 +102,7 @@ export const speedOption = option<number>(
   (value) => typeof value === 'number' && value >= 1,
 );
 
-/** `true`, `false`, or options (which imply `true`); the result has the options in any case, and `isOn`. */
+/** Accepts `true`, `false`, or options (which imply `true`); the result always has all options and `isOn`. */
 export const switchWithOptions = <Options extends z.ZodType<object>>(name: string, options: Options) =>
   z.unknown().transform((value) => ({
     isOn: value !== false,

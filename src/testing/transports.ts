@@ -44,7 +44,7 @@ export function toStalledResponse({ status, headers, body }: FakeResponse, signa
       onAbort(signal, () => void Promise.resolve().then(fail));
     },
   });
-  // Without a length, MSW 3 takes the end of the connection for the end of the body.
+  // Without a length, MSW 3 takes the loss of the connection for the end of the body.
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 
@@ -199,8 +199,8 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
 };
 
 /**
- * Rejects what a web page in a developer's browser could send. The fake serves no pages, so every `Origin` is another
- * site's. Without `Origin`, a page needs the permission of a preflight for JSON and for a key, and gets none.
+ * Rejects what a web page in a developer's browser could send. The fake serves no pages, so every `Origin` is that of
+ * another site. To send JSON or a key, a page also needs the permission of a preflight, which the fake never gives.
  */
 function checkAccess(headers: Headers, apiKeys: readonly string[] | undefined): void {
   if (headers.has('origin'))

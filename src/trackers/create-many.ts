@@ -43,9 +43,9 @@ export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>
 
 /** Options of `trackers.createMany`; those of a request apply to each chunk. */
 export interface CreateManyOptions extends BulkRequestOptions {
-  /** Inputs a request, 1 to 100. Default 100. */
+  /** Number of inputs in one request, 1 to 100. Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Most chunks that are under way or unread, 1 or more. Default 3, as many as the service accepts in a second. */
+  /** Maximum number of chunks under way or unread, at least 1. Default 3: the service accepts three in a second. */
   readonly concurrency?: number | undefined;
   /** Called after every chunk with the counts so far; when it throws, a warning is logged and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
@@ -85,7 +85,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   #inputsRead = 0;
   #readingFailure: { readonly error: unknown } | undefined;
   readonly #unsent = new Set<AbortController>();
-  /** Nothing is sent after the failure that had these errors. */
+  /** The errors of the failure after which nothing more is sent. */
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 

@@ -50,7 +50,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
 export interface PollManyOptions extends PollOptions {
   /** Budget of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
   readonly maxPerSecond?: number | undefined;
-  /** Most polls that are under way or unread, 1 or more. Default 10. */
+  /** Maximum number of polls under way or unread, at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

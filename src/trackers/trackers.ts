@@ -73,7 +73,7 @@ export class TrackersResource {
   }
 
   /**
-   * Lists all trackers, page by page until a page is empty or adds nothing new. The next page is read when you get there.
+   * Lists all trackers, page by page until one is empty or adds nothing new. The next page is read when you reach it.
    *
    * @param query - `limit` a page (default 500), `sort` (default 1: new trackers shift no page), and the options of each call
    * @returns the trackers, one by one
@@ -213,7 +213,7 @@ export class TrackersResource {
   /**
    * Polls any number of trackers as one stream; `add` and `delete` change which. One that fails yields `{ id, error }`.
    *
-   * @param ids - an iterable or async iterable of ids, read as far as they can be polled
+   * @param ids - an iterable or async iterable of ids, read only as fast as they can be polled
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
    * @returns the updates of all trackers as they come, until no tracker is left
    * @throws ConfigurationError at once; while you read, the error of `ids`, and the signal's reason on abort

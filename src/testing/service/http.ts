@@ -128,7 +128,7 @@ export class RateLimits {
     const isFixed = this.#window === 'fixed';
     const windowStart = isFixed ? Math.floor(nowMs / WINDOW_MS) * WINDOW_MS : nowMs - WINDOW_MS;
     const isInWindow = (at: number) => (isFixed ? at >= windowStart : at > windowStart);
-    // Requests "of the future" are forgotten, because a clock that stepped back must not lock anybody out.
+    // If the clock stepped back, requests that now lie in the future are forgotten; otherwise nobody could call.
     const accepted = (this.#accepted.get(endpoint) ?? []).filter((at) => isInWindow(at) && at <= nowMs);
     const allowed = accepted.length < limit;
     if (allowed) accepted.push(nowMs);

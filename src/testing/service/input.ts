@@ -6,8 +6,8 @@ import { DAY_MS, MAX_SHIPPING_AGE_DAYS, type TrackerRequest } from '../../schema
 import { rejection, ServiceError } from './http.ts';
 
 /**
- * ISO 3166-1 alpha-3 codes and `XKX` for Kosovo, which couriers use. The alpha-2 code stands before those that do not begin
- * with it. The table is here because `Intl` knows no alpha-3 codes.
+ * ISO 3166-1 alpha-3 codes, and `XKX`, which couriers use for Kosovo. If a code does not begin with its alpha-2 code,
+ * the alpha-2 code stands before it. The table is here because `Intl` knows no alpha-3 codes.
  */
 const COUNTRIES = `
   ADAND AEARE AFG AGATG AIA ALB AMARM AOAGO AQATA ARG ASM ATAUT AUS AWABW AXALA AZE BABIH BBBRB
@@ -32,7 +32,7 @@ for (const codes of COUNTRIES.trim().split(/\s+/)) {
   alpha2ByCode.set(codes.slice(-3), alpha2);
 }
 
-/** Converts an alpha-2 or alpha-3 code in any case to alpha-2, which the service responds with; `undefined` for no country. */
+/** Converts an alpha-2 or alpha-3 code, upper or lower case, to alpha-2 as in responses; `undefined` for no country. */
 export function toAlpha2(code: string): string | undefined {
   return alpha2ByCode.get(code.toUpperCase());
 }
@@ -83,14 +83,14 @@ function findPlaceErrors(input: DatedPlace, nowMs: number): ApiErrorItem[] {
   return errors;
 }
 
-/** Checks a value against all rules of an endpoint, with the age of its date by the fake's clock instead of the machine's. */
+/** Checks a value against all rules of an endpoint; the fake's clock, not the machine's, sets the age of its date. */
 export function validateAt<T extends DatedPlace>(nowMs: number, schema: z.ZodType<T>, value: unknown): T {
   const parsed = safeParse(schema, value);
   const isOutdated = (issue: z.core.$ZodIssue) =>
     issue.code === 'custom' && issue.params?.['code'] === 'shipping_date_outdated';
   const issues = parsed.error?.issues.filter((issue) => !isOutdated(issue)) ?? [];
   if (issues.length > 0) throw new ServiceError(400, issues.map(toErrorItem));
-  // Sound: the age is the only rule that the value may break, and all that these schemas change is to leave nulls out.
+  // Sound: the value breaks no rule except perhaps the age, and these schemas change nothing except to drop nulls.
   const input = parsed.success ? parsed.data : (removeNulls(value) as T);
   const errors = findPlaceErrors(input, nowMs);
   if (errors.length > 0) throw new ServiceError(400, errors);

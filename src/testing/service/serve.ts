@@ -65,7 +65,7 @@ function createItem(inputData: unknown, state: FakeState) {
   }
 }
 
-/** The service finds the shipment by these, so they are fixed once there are data. */
+/** The service finds the shipment by these, so they cannot change once there is data. */
 const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
 
 function showResults(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
@@ -158,7 +158,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
   'trackers.webhookHistory': (call, state) => {
     const { trackerId, trackingNumber, clientTrackerId } = findTracker(call, state);
     const pushes = state.webhooks.history.filter((push) => push.trackerId === trackerId);
-    // A set, because pushes of one request share an attempt. The order is reversed first, because sorting is stable.
+    // A set, because all pushes of a request share one attempt. The order is reversed first, because sorting is stable.
     const attempts = [...new Set(pushes.flatMap((push) => push.attempts))].reverse();
     attempts.sort((a, b) => Date.parse(b.sentAt) - Date.parse(a.sentAt));
     const metadata = {
@@ -205,7 +205,7 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
   throw rejection(422, 'no_active_subscription', message);
 }
 
-/** Carries out a request that no injected failure stops: key, limit, plan, content type, then the endpoint. */
+/** Carries out a request that no injected failure stops: checks key, limit, plan, content type. */
 function carryOut(
   state: FakeState,
   request: FakeRequest,
@@ -262,7 +262,7 @@ function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefine
 }
 
 export async function serve(state: FakeState, request: FakeRequest): Promise<Outcome> {
-  // A prefix keeps a target that starts with `//` a path; resolving it would make it a host.
+  // With a prefix, a target such as `//x` stays a path; resolved against a base, it would become a host.
   const url = new URL(request.target.startsWith('/') ? `http://fake${request.target}` : 'http://fake/');
   const { authorization: _key, ...headers } = Object.fromEntries(request.headers);
   const entry: LogEntry = {

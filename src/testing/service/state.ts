@@ -32,7 +32,7 @@ import {
   toPayload,
 } from './trackers.ts';
 
-/** Our choice, because the service only says "a long time without events". */
+/** Our choice of days, because the service only says "a long time without events". */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 /** Leaves time for a proof of delivery. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
@@ -207,8 +207,8 @@ export class FakeState {
   }
 
   /**
-   * Plans the steps of a scenario. Their written times keep the normal pace and end when the last step happens, so that a
-   * faster scenario never writes times of the future.
+   * Plans the steps of a scenario. The times in its events keep the normal pace and end when the last step happens, so
+   * a faster scenario never writes times in the future.
    */
   startScenario(parcel: KnownParcel, name: PlayName, speed: number): void {
     parcel.hasScenario = true;

@@ -25,7 +25,7 @@ export type Hints = ReturnType<typeof toHints>;
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
-  /** False for a courier whose results come with later calls only. Default true. */
+  /** False for a courier whose results come only with later calls. Default true. */
   readonly supportsSynchronousFetch?: boolean;
 }
 
@@ -62,7 +62,7 @@ export function canRespond(couriers: readonly FakeCourier[], hints: Hints): bool
   return hints.courierCodes.length === 0 || !hints.courierCodes.every(lacksField);
 }
 
-/** False when none of the named couriers, or else of those that know the number, responds while the caller waits. */
+/** False when no named courier (without names: none that knows the number) responds while the caller waits. */
 export function canRespondAtOnce(couriers: readonly FakeCourier[], hints: Hints, known: string[]): boolean {
   const courierCodes = hints.courierCodes.length > 0 ? hints.courierCodes : known;
   const isSynchronous = (code: string) =>
@@ -149,7 +149,7 @@ function collides(a: TrackerPayload, b: TrackerPayload): boolean {
 
 export class TrackerStore {
   readonly #byId = new Map<unknown, TrackerState>();
-  /** Archiving frees an id, but the archived tracker is found by it until another one takes it. */
+  /** Archiving frees an id, but the archived tracker is found by it until another tracker takes the id. */
   readonly #byClientTrackerId = new Map<unknown, TrackerState>();
   readonly #byTrackingNumber = new Map<string, TrackerState[]>();
 

@@ -12,10 +12,10 @@ import type { EventInput } from './shipment.ts';
 export type ShipmentKey = string | { readonly trackerId: string };
 
 /**
- * The verbs of a test about one tracking number, or about one tracker of it. They return the shipment, so they chain.
+ * Lets a test change all trackers of one number, or one of them. Methods return the shipment, so calls can be chained.
  *
- * Every tracker of the number that is tracked knows at once what a verb adds; a tracker that is created later knows it
- * `resultsDelayMs` after its creation. A tracker that has stopped learns nothing new.
+ * Trackers that are still tracked show at once what a method adds; a tracker that is created later shows it
+ * `resultsDelayMs` after its creation. A tracker that has stopped shows nothing new.
  *
  * @example
  * fake.shipment('RR123456785CN')
@@ -57,7 +57,7 @@ export class FakeShipment {
   /**
    * Adds events, which every tracker of the number pushes as one webhook, unless `eventsPerPush` splits it.
    *
-   * @param events - what they say, in any order; default one event in transit. Id, time, order and status are filled in.
+   * @param events - in any order; default: one event in transit. A missing id, time, order or status is filled in.
    * @example shipment.addEvent({ statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-04T17:12:57' })
    */
   addEvent(...events: readonly EventInput[]): this {
@@ -66,9 +66,9 @@ export class FakeShipment {
   }
 
   /**
-   * Adds an event that says delivered. Tracking goes on until `stopTracking`, or stops by itself 14 days later.
+   * Adds an event with milestone `delivered`. Tracking goes on until `stopTracking`, or stops by itself 14 days later.
    *
-   * @param event - what else it says; default nothing
+   * @param event - more fields of the event; default none
    */
   deliver(event: EventInput = {}): this {
     return this.addEvent({ statusMilestone: 'delivered', ...event });
@@ -76,14 +76,14 @@ export class FakeShipment {
 
   /**
    * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. Before there is a tracker, it stops
-   * the first one as soon as that has its first results; a later tracker of the number is tracked.
+   * the first tracker once that has its first results; a later tracker of the number is tracked.
    */
   stopTracking(): this {
     return this.#change((state, target, nowMs) => state.stopTracking(target, nowMs));
   }
 
   /**
-   * Sets fields of the shipment, over what events and trackers say.
+   * Sets fields of the shipment; they replace what events and trackers say.
    *
    * @param fields - the fields to set; others stay
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
@@ -95,7 +95,7 @@ export class FakeShipment {
   /**
    * Queues a proof of delivery, topic `tracking/pod`, for every tracker of the number that is tracked.
    *
-   * @param proof - what it says; default a signature to download
+   * @param proof - its fields; default: a signature to download
    */
   proveDelivery(proof: ProofOfDelivery['data'] = {}): this {
     return this.#change((state, target, nowMs) => state.pushProof(target, proof, nowMs));

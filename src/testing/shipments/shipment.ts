@@ -4,7 +4,7 @@ import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } fro
 import type { PerCallTracking, Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 
-/** Generates ids that depend on the seed only. Each kind has its own count, so that a further request changes no tracker id. */
+/** Generates ids that depend on the seed only. Each kind has its own counter: a new request changes no tracker id. */
 export class SeededIds {
   readonly #seed: string;
   readonly #counts = new Map<string, number>();
@@ -56,7 +56,7 @@ export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
   readonly events: TrackingEvent[] = [];
-  /** Set by a test; they win over what events and trackers say. */
+  /** Set by a test; they replace what events and trackers say. */
   fields: Partial<Shipment> = {};
 
   constructor(trackingNumber: string, shipmentId: string) {
@@ -90,7 +90,7 @@ export class ShipmentState {
 
 /** The events that couriers know of a tracking number; each tracker of the number discovers its own shipment from them. */
 export class KnownParcel extends ShipmentState {
-  /** True once a test or a scenario decides what happens, so that no scenario of the options starts. */
+  /** True once a test or a scenario decides what happens; then no scenario of the options starts by itself. */
   hasScenario = false;
   /** True when a test stopped tracking before there was a tracker. */
   stopsFirstTracker = false;

@@ -1,15 +1,15 @@
 import type { EventsMessage, ProofOfDelivery } from '../../schemas/webhook.ts';
 
-/** An item of `trackings[]` as it is sent: `kind` is what a reader makes of it. */
+/** An item of `trackings[]` as it is sent, without `kind`, which only `parseWebhook` adds. */
 export type PushItem = Omit<EventsMessage, 'kind'> | Omit<ProofOfDelivery, 'kind'>;
 
-/** One attempt to hand a push over. */
+/** One attempt to send a push. */
 export interface PushAttempt {
   /** ISO 8601, on the fake's clock. */
   readonly sentAt: string;
   /** The receiver's status; `null` when there was none. */
   readonly status: number | null;
-  /** True when the receiver took it. */
+  /** True when the receiver accepted it. */
   readonly succeeded: boolean;
   /** The URL of the receiver; `null` when it is a function. */
   readonly url: string | null;
@@ -21,13 +21,13 @@ export interface PushAttempt {
   readonly responseHeaders: Readonly<Record<string, string>>;
 }
 
-/** One item of `trackings[]` that waits for the receiver, or has been with it. */
+/** One item of `trackings[]` that waits to be sent to the receiver, or was sent. */
 export interface QueuedPush {
-  /** Whose tracker it is about. */
+  /** The id of the tracker that it is about. */
   readonly trackerId: string;
   /** The item to send. */
   readonly item: PushItem;
-  /** True when a resend queued it, not a new event. */
+  /** True when it was queued by a resend, not by a new event. */
   readonly isReplay: boolean;
   /** The attempts so far. */
   readonly attempts: readonly PushAttempt[];
@@ -52,7 +52,7 @@ export class WebhookQueue {
     return [...this.#waiting];
   }
 
-  /** Everything that was ever queued, oldest first, with the attempts to send it; the latest where there is a `historyLimit`. */
+  /** Everything that was ever queued, oldest first, with the attempts to send it; at most `historyLimit`. */
   get history(): readonly QueuedPush[] {
     this.#now();
     return [...this.#attempts.keys()];
@@ -73,7 +73,7 @@ export class WebhookQueue {
    * Notes how a request to the receiver ended, for the webhook history of its trackers.
    *
    * @param sent - the push or the pushes in it
-   * @param attempt - what the receiver responded; what was sent and the response's parts are filled in where left out
+   * @param attempt - status and result; missing parts of the request and the response are filled in
    */
   record(
     sent: QueuedPush | readonly QueuedPush[],

@@ -19,14 +19,14 @@ import { jsonOrText } from '../service/http.ts';
 import { seededRandom } from '../shipments/shipment.ts';
 import type { PushAttempt, QueuedPush } from './queue.ts';
 
-/** The service gives up after as many attempts (public contract). */
+/** The service gives up after this many attempts (public contract). */
 const MAX_ATTEMPTS = 20;
 /** Compresses the six days to about two seconds. */
 const DEFAULT_SPEED = 250_000;
-/** The service waits about as long for a response (public contract). */
+/** The service waits about this long for a response (public contract). */
 const TIMEOUT_MS = 15_000;
 const FIRST_WAIT_MS = 15_000;
-/** The waits double up to this one, so that 19 of them take 5.9 of the contract's six days. */
+/** Waits double up to this maximum, so that 19 of them take 5.9 of the contract's six days. */
 const MAX_WAIT_MS = 18 * 3_600_000;
 const FUNCTION_URL = 'http://webhook.test/';
 
@@ -41,7 +41,7 @@ export interface WebhookSenderOptions {
   readonly fake: Pick<FakeTrackingService, 'webhooks'>;
   /** Sent as `Authorization: Bearer <secret>`. Default: none. */
   readonly secret?: string;
-  /** How many times more than once each request is sent. Default 0. */
+  /** How many duplicates of each request are sent. Default 0. */
   readonly duplicates?: number;
   /** True to send in a random order that the seed decides. Default false: in order. */
   readonly shuffle?: boolean;
@@ -50,10 +50,10 @@ export interface WebhookSenderOptions {
   /** Requests under way at the same time. Default 1. */
   readonly concurrency?: number;
   /**
-   * True to repeat what was not accepted, as the service does: 20 attempts over about six days, with waits from 15 seconds to 18 hours, and
-   * never before a `Retry-After` of the receiver. Default false.
-   * `speed` is how many times faster that goes, at least 1; default 250000, so that it takes two seconds. With 1, use fake timers.
-   * `maxAttempts` is how often it tries, `delayMs` another wait, the same each time, in milliseconds.
+   * True to repeat what was not accepted, as the service does: 20 attempts over about six days, with waits of 15 s to
+   * 18 hours, never before a `Retry-After` of the receiver. Default false. `speed` is how many times faster it runs,
+   * at least 1; default 250000, so that all attempts take two seconds; with 1, use fake timers. `maxAttempts` is the
+   * number of attempts. `delayMs` replaces all waits by one of that length, in milliseconds.
    */
   readonly until2xx?:
     | boolean
@@ -95,13 +95,13 @@ export interface WebhookSenderReport {
 /** Pushes what a fake queued, as the service would. */
 export interface WebhookSender {
   /**
-   * Sends everything that waits now, and what comes meanwhile.
+   * Sends everything that waits now, and what is queued meanwhile.
    *
-   * @returns the result, when nothing is left
+   * @returns the result, once nothing is left to send
    */
   flush(): Promise<WebhookSenderReport>;
   /**
-   * Asks with `HEAD` whether the receiver is there, as older documentation has it.
+   * Asks with `HEAD` whether the receiver is there, as older documentation of the service describes.
    *
    * @returns true when it responds with 200
    */
@@ -110,7 +110,7 @@ export interface WebhookSender {
    * Sends whatever is queued from now on.
    *
    * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: called after each look that sent something; an error that it throws goes to the console
-   * @returns stops it, and resolves when the last request is over, repeats included
+   * @returns a function that stops sending, and resolves when the last request is over, repeats included
    */
   start(options?: {
     readonly everyMs?: number;
@@ -172,7 +172,7 @@ function getRetryAfterMs({ 'retry-after': value = '' }: Outcome['responseHeaders
   return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
-/** Sends one request to the receiver, a probe where there is no body; never rejects. */
+/** Sends one request to the receiver; without a body, it is a probe. Never rejects. */
 async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcome> {
   const controller = new AbortController();
   const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
