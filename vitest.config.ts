@@ -22,7 +22,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           isolate: false,
-          // `npm test` runs them at a low priority, beside tests that wait for servers.
+          // `npm test` runs them beside the build.
           testTimeout: 20_000,
           include: ['test/**/*.test.ts'],
           exclude: ['test/integration/**', 'test/consumers/**', 'test/contract/**'],

@@ -18,19 +18,22 @@ interface Step {
 
 /** First, because a build leaves files of its own in the root for a moment. Circular imports are among the rules of Biome. */
 const lintSteps: readonly Step[] = [{ name: 'format and lint', command: 'biome ci --error-on-warnings .' }];
-const buildSteps: readonly Step[] = [{ name: 'build', command: 'npm run build' }];
+const packageSteps: readonly Step[] = [
+  { name: 'build', command: 'npm run build' },
+  { name: 'publint', command: 'publint --strict' },
+  { name: 'attw', command: 'attw --pack . --format ascii' },
+];
+/** They run beside the build that the tests with servers need, because they use no real time. */
+const unitSteps: readonly Step[] = [
+  { name: 'unit tests', command: 'vitest run', project: 'unit' },
+  { name: 'contract tests', command: 'vitest run', project: 'contract' },
+];
 /** They mostly wait, for servers and real time, and nothing may hold them up: all that runs beside them has a low priority. */
 const serverSteps: readonly Step[] = [
   { name: 'integration tests', command: 'vitest run', project: 'integration' },
 ];
-const packageSteps: readonly Step[] = [
-  { name: 'publint', command: 'publint --strict', isLowPriority: true },
-  { name: 'attw', command: 'attw --pack . --format ascii', isLowPriority: true },
-  { name: 'docs', command: 'tsx scripts/docs.ts --check', isLowPriority: true },
-];
 const sourceSteps: readonly Step[] = [
-  { name: 'unit tests', command: 'vitest run', project: 'unit', isLowPriority: true },
-  { name: 'contract tests', command: 'vitest run', project: 'contract', isLowPriority: true },
+  { name: 'docs', command: 'tsx scripts/docs.ts --check', isLowPriority: true },
   // Compiles everything, and fails for an error in any file.
   { name: 'types', command: 'vitest run', project: 'types', isLowPriority: true },
 ];
@@ -99,8 +102,8 @@ async function take(steps: readonly Step[]): Promise<void> {
 
 try {
   await take(lintSteps);
-  const built = take(buildSteps).then(() => Promise.all([take(serverSteps), take(packageSteps)]));
-  await Promise.all([built, take(sourceSteps)]);
+  await Promise.all([take(packageSteps), take(unitSteps)]);
+  await Promise.all([take(serverSteps), take(sourceSteps)]);
 } finally {
   await rm(scratch, { recursive: true, force: true });
 }
