@@ -25,7 +25,7 @@ await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
   });
 
   test('scripts that Redis forgot → loaded again', async () => {
-    const { join, toAcquire } = makeFleet();
+    const { join, toAcquire } = makeFleet({ onUnavailable: 'reject' });
     const limiter = join();
     await limiter.acquire(toAcquire());
     await admin.script('FLUSH');
