@@ -18,7 +18,7 @@ export interface RawAnswer {
 }
 
 /** Rules every clock of the test: nothing here sleeps. */
-export function virtualTime(): void {
+function virtualTime(): void {
   vi.useFakeTimers({ now: START_MS });
   onTestFinished(() => {
     vi.useRealTimers();

@@ -12,7 +12,7 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
 }
 
 /** The list that lies at a path of JSON; one that is not there is empty. */
-export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
+function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];
 }

@@ -45,7 +45,7 @@ export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
 }
 
 /** Resolves when a `redis-server` takes connections. Rejects when it does not start. */
-export function ready(server: ChildProcess): Promise<void> {
+function ready(server: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`Expected Redis to start, got exit code ${code}`)));
@@ -56,7 +56,7 @@ export function ready(server: ChildProcess): Promise<void> {
 }
 
 /** A port on which nobody listens. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
