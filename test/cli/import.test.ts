@@ -4,15 +4,10 @@ import { join } from 'node:path';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { run } from '../../src/cli/program.ts';
+import { csvOf } from '../support/csv.ts';
 import { connect, makeTerminal } from './make-terminal.ts';
 
 const NUMBER = 'RR123456785CN';
-
-/** The text of a file with many rows. */
-function csvOf(count: number): string {
-  const numbers = Array.from({ length: count }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
-  return `trackingNumber\n${numbers.join('\n')}\n`;
-}
 
 describe('import', () => {
   let folder = '';

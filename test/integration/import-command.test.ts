@@ -3,14 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from 'tracking-client/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { csvOf } from '../support/csv.ts';
 import { type BundledCommand, bundleCommand, type StartOptions } from './command.ts';
 
 const NUMBER = 'RR123456785CN';
-
-function csvOf(count: number): string {
-  const numbers = Array.from({ length: count }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
-  return `trackingNumber\n${numbers.join('\n')}\n`;
-}
 
 describe('tracking-client import', () => {
   let cli: BundledCommand;

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { TransactionalInbox, type TransactionalInboxOptions } from '../../src/postgres/index.ts';
+import { deferred } from '../support/deferred.ts';
 import { settled } from '../support/settled.ts';
-import { deferred } from '../webhooks/support.ts';
 import { describeWithPostgres } from './services.ts';
 
 const silent = () => {};

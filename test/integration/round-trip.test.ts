@@ -1,22 +1,6 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { TrackingClient } from '../../src/client.ts';
-import type { TrackingClientOptions } from '../../src/options.ts';
-import { createFakeTrackingService } from '../../src/testing/index.ts';
+import { describe, expect, test } from 'vitest';
 import { rejectionOf } from '../support/make-client.ts';
-
-/** A client and a fake service, with real HTTP between them. */
-async function makeService(options: TrackingClientOptions = {}) {
-  const fake = createFakeTrackingService({ apiKeys: ['the-right-key'] });
-  const server = await fake.listen();
-  onTestFinished(() => server.close());
-  const client = new TrackingClient({
-    baseUrl: server.url,
-    apiKey: fake.apiKey,
-    logLevel: 'silent',
-    ...options,
-  });
-  return { fake, client };
-}
+import { makeService } from './make-service.ts';
 
 const number = 'LA680658838NL';
 
@@ -66,7 +50,7 @@ describe('trackers', () => {
 
 describe('the rest', () => {
   test('a wrong key → AuthenticationError, one request', async () => {
-    const { client, fake } = await makeService({ apiKey: 'wrong-key' });
+    const { client, fake } = await makeService({ apiKeys: ['the-right-key'] }, { apiKey: 'wrong-key' });
     expect(await rejectionOf(client.couriers.list())).toMatchObject({
       name: 'AuthenticationError',
       status: 401,
@@ -76,7 +60,7 @@ describe('the rest', () => {
 
   test('two calls to an endpoint of one a second → the second waits, no 429', async () => {
     const refused: unknown[] = [];
-    const { client } = await makeService({ hooks: { onRateLimit: (info) => refused.push(info) } });
+    const { client } = await makeService({}, { hooks: { onRateLimit: (info) => refused.push(info) } });
     await Promise.all([client.couriers.list(), client.couriers.list()]);
     expect(refused).toEqual([]);
   });

@@ -6,8 +6,8 @@ import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { afterEach, expect, test } from 'vitest';
 import { createWebhookHandler, toNodeHandler } from '../../src/webhooks/index.ts';
+import { deferred } from '../support/deferred.ts';
 import { settled } from '../support/settled.ts';
-import { deferred } from '../webhooks/support.ts';
 import { listening, makeClient, payloadOf, SECRET } from './webhook-loopback.ts';
 
 const cleanUps: (() => unknown)[] = [];

@@ -2,7 +2,8 @@ import { describe, expect, test, vi } from 'vitest';
 import { makeCounter } from '../../bench/limiter/counting.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
-import { bucket, type Call, countGranted, makeLimiter, useVirtualTime } from './make-limiter.ts';
+import { useVirtualTime } from '../support/virtual-time.ts';
+import { bucket, type Call, countGranted, makeLimiter } from './make-limiter.ts';
 
 /** A limiter with a limit of 10 that nobody has used yet. */
 function makeShared() {

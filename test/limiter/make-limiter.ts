@@ -1,7 +1,8 @@
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { AcquireOptions, Permit, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import { TokenBucketLimiter, type TokenBucketLimiterOptions } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
+import { clock, useVirtualTime } from '../support/virtual-time.ts';
 
 /** A call under observation. */
 export interface Call {
@@ -18,27 +19,14 @@ export const bucket = {
   endpoint: 'trackers.get',
 } as const;
 
-/** The fake timers, in short. */
-const clock = {
-  now: () => performance.now(),
-  wallNow: () => Date.now(),
-  advance: async (ms: number) => {
-    await settled();
-    await vi.advanceTimersByTimeAsync(ms);
-    await settled();
-  },
-  get timerCount() {
-    return vi.getTimerCount();
-  },
-};
-
-/** Installs fake timers until the test ends; promises settle in real turns of the event loop. */
-export function useVirtualTime(): typeof clock {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-  return clock;
+/** Follows a call of `acquire` until it is granted or rejected. */
+export function observe(acquiring: Promise<Permit>): Call {
+  const call: Call = { state: 'waiting', doneAt: undefined, permit: undefined, error: undefined };
+  acquiring.then(
+    (permit) => Object.assign(call, { state: 'granted', doneAt: clock.now(), permit }),
+    (error: unknown) => Object.assign(call, { state: 'rejected', doneAt: clock.now(), error }),
+  );
+  return call;
 }
 
 /** A limiter in virtual time, and short ways to use it. The limit is 3 unless a call says otherwise. */
@@ -47,12 +35,7 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
   const limiter = new TokenBucketLimiter(options);
 
   function acquire(overrides: Partial<AcquireOptions> = {}): Call {
-    const call: Call = { state: 'waiting', doneAt: undefined, permit: undefined, error: undefined };
-    limiter.acquire({ bucket, limit: 3, priority: 'interactive', ...overrides }).then(
-      (permit) => Object.assign(call, { state: 'granted', doneAt: clock.now(), permit }),
-      (error: unknown) => Object.assign(call, { state: 'rejected', doneAt: clock.now(), error }),
-    );
-    return call;
+    return observe(limiter.acquire({ bucket, limit: 3, priority: 'interactive', ...overrides }));
   }
 
   /** Calls that were granted and sent at once. */

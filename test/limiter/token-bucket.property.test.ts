@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { settled } from '../support/settled.ts';
-import { bucket, useVirtualTime } from './make-limiter.ts';
+import { useVirtualTime } from '../support/virtual-time.ts';
+import { bucket } from './make-limiter.ts';
 
 const WINDOW_MS = 1_000;
 const MAX_UPLINK_MS = 500;

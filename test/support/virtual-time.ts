@@ -1,4 +1,5 @@
-import { vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
+import { settled } from './settled.ts';
 
 // Taken now, because fake timers may replace it later.
 const { setImmediate } = globalThis;
@@ -26,4 +27,27 @@ export async function settleInVirtualTime<T>(start: () => PromiseLike<T>): Promi
   } finally {
     if (isInstalledHere) vi.useRealTimers();
   }
+}
+
+/** Short ways to read and advance the fake timers of `useVirtualTime`. */
+export const clock = {
+  now: () => performance.now(),
+  wallNow: () => Date.now(),
+  advance: async (ms: number) => {
+    await settled();
+    await vi.advanceTimersByTimeAsync(ms);
+    await settled();
+  },
+  get timerCount() {
+    return vi.getTimerCount();
+  },
+};
+
+/** Installs fake timers until the test ends; promises settle in real turns of the event loop. */
+export function useVirtualTime(): typeof clock {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return clock;
 }

@@ -1,4 +1,4 @@
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import type { BulkItem, BulkOutcome, TrackerInput } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { CreateManyOptions, TrackerInputs } from '../../src/trackers/create-many.ts';
@@ -113,14 +113,6 @@ export async function createAll(
   return { sent, ...(await collect(client.trackers.createMany(inputs, options))) };
 }
 
-/** Runs under fake timers; `settled` goes on to work. */
-export function useVirtualTime(): void {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-}
-
 /** Awaits a run for which time passes, so that the waits between attempts take no real time. */
 export async function inVirtualTime<T>(outcome: Promise<T>, ms = 600_000): Promise<T> {
   await vi.advanceTimersByTimeAsync(ms);
@@ -132,15 +124,6 @@ export function countsOf(outcomes: readonly BulkOutcome[]): Record<string, numbe
   const counts: Record<string, number> = {};
   for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
-}
-
-/** A promise to be resolved from outside. */
-export function gate(): { readonly opened: Promise<void>; open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
 }
 
 /** Resolves when everything that can run without time passing has run. */

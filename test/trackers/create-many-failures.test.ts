@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackerInput } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
+import { deferred } from '../support/deferred.ts';
 import { type Answer, networkFailure } from '../support/make-client.ts';
+import { useVirtualTime } from '../support/virtual-time.ts';
 import {
   answered,
   bulkService,
@@ -10,12 +12,10 @@ import {
   createAll,
   created,
   failed,
-  gate,
   inputsOf,
   inVirtualTime,
   refused,
   settled,
-  useVirtualTime,
 } from './bulk-service.ts';
 
 const reset = networkFailure('ECONNRESET');
@@ -135,15 +135,15 @@ describe('failures that stop the run', () => {
     ['answered', (inputs: readonly TrackerInput[]) => answered(inputs, 'existing'), 'existing'],
     ['cut off', () => reset, 'unknown'],
   ])('a chunk sent before the stop and %s after it → keeps its own result', async (_, answer, status) => {
-    const stopped = gate();
+    const stopped = deferred();
     const reply = async (inputs: readonly TrackerInput[], request: number) => {
       if (request === 1) return quota;
-      await stopped.opened;
+      await stopped.promise;
       return answer(inputs);
     };
     const run = createAll(reply, inputsOf(3), { chunkSize: 1, concurrency: 2 });
     await settled();
-    stopped.open();
+    stopped.resolve();
     expect((await run).statuses).toEqual(['error', status, 'error']);
   });
 
@@ -155,16 +155,16 @@ describe('failures that stop the run', () => {
   });
 
   test('two requests under way are refused for different reasons → the rest come out with the first one', async () => {
-    const [first, second] = [gate(), gate()];
+    const [first, second] = [deferred(), deferred()];
     const reply = async (_: unknown, request: number) => {
-      await (request === 1 ? first : second).opened;
+      await (request === 1 ? first : second).promise;
       return request === 1 ? refused(403, 'bulk_create_limit_exceeded') : quota;
     };
     const run = createAll(reply, inputsOf(3), { chunkSize: 1, concurrency: 2 });
     await settled();
-    second.open();
+    second.resolve();
     await settled();
-    first.open();
+    first.resolve();
     const { sent, codes } = await run;
     expect(sent).toHaveLength(2);
     expect(codes).toEqual(['bulk_create_limit_exceeded', 'quota_limit_reached', 'quota_limit_reached']);

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { TrackerInput } from '../../src/index.ts';
 import { networkFailure } from '../support/make-client.ts';
+import { useVirtualTime } from '../support/virtual-time.ts';
 import {
   answered,
   bulkAnswer,
@@ -12,7 +13,6 @@ import {
   inVirtualTime,
   itemOf,
   refused,
-  useVirtualTime,
 } from './bulk-service.ts';
 
 /** What can happen to a request. */

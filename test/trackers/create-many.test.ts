@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type BulkSummary, ConfigurationError, type TrackerInput } from '../../src/index.ts';
+import { deferred } from '../support/deferred.ts';
 import {
   answered,
   bulkAnswer,
@@ -8,7 +9,6 @@ import {
   countsOf,
   createAll,
   created,
-  gate,
   inputsOf,
   itemOf,
   refused,
@@ -56,10 +56,10 @@ describe('chunks', () => {
   });
 
   test('the second chunk answers first → outcomes come in the order of the inputs', async () => {
-    const chunk = gate();
+    const chunk = deferred();
     const reply = async (inputs: readonly TrackerInput[], request: number) => {
-      if (request === 1) await chunk.opened;
-      else chunk.open();
+      if (request === 1) await chunk.promise;
+      else chunk.resolve();
       return created(inputs);
     };
     const { outcomes } = await createAll(reply, inputsOf(6), { chunkSize: 2 });

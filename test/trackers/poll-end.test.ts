@@ -1,8 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Tracking } from '../../src/index.ts';
-import { EMPTY, pass, polledService, results, startPoll } from './polled-service.ts';
+import { EMPTY, nothingNew, pass, polledService, results, startPoll } from './polled-service.ts';
 
-const nothingNew = () => results([]);
 const END = { done: true, value: undefined };
 
 describe('the end of poll', () => {

@@ -1,8 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { idsIn, idsOf, pass, polledService, read, results, startPollMany } from './polled-service.ts';
-
-const nothingNew = () => results([]);
+import {
+  idsIn,
+  idsOf,
+  nothingNew,
+  pass,
+  polledService,
+  read,
+  results,
+  startPollMany,
+} from './polled-service.ts';
 
 describe('add and delete', () => {
   test('an id added while polling → joins with its own initial delay', async () => {

@@ -1,7 +1,14 @@
 import { describe, expect, test, vi } from 'vitest';
-import { idsIn, idsOf, NOT_FOUND, pass, polledService, results, startPollMany } from './polled-service.ts';
-
-const nothingNew = () => results([]);
+import {
+  idsIn,
+  idsOf,
+  NOT_FOUND,
+  nothingNew,
+  pass,
+  polledService,
+  results,
+  startPollMany,
+} from './polled-service.ts';
 
 describe('when polls happen', () => {
   test('10,000 trackers that wait → one timer', async () => {

@@ -2,10 +2,18 @@ import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { PollContext } from '../../src/index.ts';
-import { BROKEN, pass, polledService, read, results, startPoll, startPollMany } from './polled-service.ts';
+import {
+  BROKEN,
+  nothingNew,
+  pass,
+  polledService,
+  read,
+  results,
+  startPoll,
+  startPollMany,
+} from './polled-service.ts';
 
 const MINUTE_MS = 60_000;
-const nothingNew = () => results([]);
 
 describe('when polls happen', () => {
   test('no options → nothing is sent before 15 minutes, then every 15 minutes', async () => {

@@ -12,6 +12,9 @@ export function results(eventIds: readonly string[], isTracked = true): Answer {
   return { body: { data: { trackings: [{ tracker: { ...TRACKER, isTracked }, events }] } } };
 }
 
+/** Answers every poll with no events. */
+export const nothingNew = () => results([]);
+
 /** The record of a tracker. */
 export function record(isTracked: boolean): Answer {
   return { body: { data: { tracker: { ...TRACKER, isTracked } } } };

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
+import { deferred } from '../support/deferred.ts';
 import { makeHandler, post, SECRET, webhook } from './make-handler.ts';
-import { deferred, E1, makeInbox, ScriptedStore, useFakeTimers } from './support.ts';
+import { E1, makeInbox, ScriptedStore, useFakeTimers } from './support.ts';
 
 useFakeTimers();
 

@@ -1,17 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import {
-  deferred,
-  E1,
-  failure,
-  keyOf,
-  makeInbox,
-  payload,
-  ScriptedStore,
-  tracking,
-  useFakeTimers,
-} from './support.ts';
-
-const TWO = payload(tracking('t1', 'e1', 'e2'));
+import { deferred } from '../support/deferred.ts';
+import { E1, failure, keyOf, makeInbox, ScriptedStore, TWO, useFakeTimers } from './support.ts';
 
 useFakeTimers();
 

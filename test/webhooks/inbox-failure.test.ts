@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
+import { deferred } from '../support/deferred.ts';
 import { watchTimers } from '../support/watch-timers.ts';
 import {
-  deferred,
   E1,
   failingOn,
   failure,
@@ -11,11 +11,10 @@ import {
   payload,
   proofOfDelivery,
   ScriptedStore,
+  TWO,
   tracking,
   useFakeTimers,
 } from './support.ts';
-
-const TWO = payload(tracking('t1', 'e1', 'e2'));
 
 useFakeTimers();
 

@@ -1,18 +1,18 @@
 import { describe, expect, test, vi } from 'vitest';
+import { deferred } from '../support/deferred.ts';
 import {
-  deferred,
   failure,
   keyOf,
   makeInbox,
   payload,
   ScriptedStore,
+  TWO,
   tracking,
   useFakeTimers,
 } from './support.ts';
 
 const LEASE_MS = 60_000;
 const RETAIN = { retainMs: 30 * 86_400_000 };
-const TWO = payload(tracking('t1', 'e1', 'e2'));
 type Options = Parameters<typeof makeInbox>[0];
 
 useFakeTimers();

@@ -12,12 +12,12 @@ import {
   payload,
   proofOfDelivery,
   ScriptedStore,
+  TWO,
   tracking,
   useFakeTimers,
 } from './support.ts';
 
 const HALF_LEASE_MS = 30_000;
-const TWO = payload(tracking('t1', 'e1', 'e2'));
 const KEYS = [keyOf('e1'), keyOf('e2')];
 const down = new Error('connection refused');
 const nothing = () => {};

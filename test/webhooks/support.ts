@@ -8,17 +8,6 @@ export function useFakeTimers(): void {
   afterEach(() => void vi.useRealTimers());
 }
 
-/** A promise that the test settles. */
-export function deferred<Value = void>() {
-  let resolve: (value: Value) => void = () => {};
-  let reject: (reason?: unknown) => void = () => {};
-  const promise = new Promise<Value>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
-}
-
 /** One item of an enveloped payload, with an event per given id. */
 export function tracking(trackerId: string, ...events: (string | Record<string, unknown>)[]) {
   return {
@@ -54,6 +43,9 @@ export function payload(...trackings: unknown[]) {
 
 /** The payload of one event, `e1` of tracker `t1`. */
 export const E1 = payload(tracking('t1', 'e1'));
+
+/** The payload of two events, `e1` and `e2` of tracker `t1`. */
+export const TWO = payload(tracking('t1', 'e1', 'e2'));
 
 /** The key of an event of tracker `t1`. */
 export function keyOf(eventId: string): string {

@@ -1,8 +1,9 @@
 import type { AcquireOptions, Permit } from '../../../src/limiter/limiter.ts';
 import { RedisLimiter, type RedisLimiterOptions } from '../../../src/redis/index.ts';
 import type { NodeRedisClient } from '../../../src/redis/redis-client.ts';
-import { bucket, type Call, useVirtualTime } from '../../limiter/make-limiter.ts';
+import { bucket, type Call, observe } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
+import { useVirtualTime } from '../../support/virtual-time.ts';
 
 /** What a limiter told and wanted with one command, in the order of the script's arguments. */
 export interface Command {
@@ -102,12 +103,7 @@ export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
   const limiter = new RedisLimiter({ redis, logger, ...options });
 
   function acquire(overrides: Partial<AcquireOptions> = {}): Call {
-    const call: Call = { state: 'waiting', doneAt: undefined, permit: undefined, error: undefined };
-    limiter.acquire({ bucket, limit: 10, priority: 'interactive', ...overrides }).then(
-      (permit) => Object.assign(call, { state: 'granted', doneAt: clock.now(), permit }),
-      (error: unknown) => Object.assign(call, { state: 'rejected', doneAt: clock.now(), error }),
-    );
-    return call;
+    return observe(limiter.acquire({ bucket, limit: 10, priority: 'interactive', ...overrides }));
   }
 
   /** A call that is granted and sent at once. */
