@@ -69,13 +69,19 @@ export class Deadline {
 
   /** Rejects in time even if the attempt ignores its signal, because a key function, a `fetch` or a body may never end. */
   async withTimeout<T>(timeoutMs: number, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { controller, unsubscribe } = linkedController(this.signal);
-    const { signal } = controller;
-    const timer = setTimeout(() => controller.abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
+    const controller = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let unsubscribe = () => {};
     try {
       return await new Promise((resolve, reject) => {
-        onAbort(signal, () => reject(signal.reason));
-        attempt(signal).then(resolve, reject);
+        // A listener on the attempt's own signal would keep the response alive until a major garbage collection.
+        const abort = (reason: unknown) => {
+          controller.abort(reason);
+          reject(reason);
+        };
+        timer = setTimeout(() => abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
+        unsubscribe = onAbort(this.signal, () => abort(this.signal?.reason));
+        attempt(controller.signal).then(resolve, reject);
       });
     } finally {
       clearTimeout(timer);
