@@ -95,7 +95,8 @@ function getRank({ occurrenceDatetime, order, eventId }: OrderableEvent): Rank {
 function getPosition(occurrence: OccurrenceDatetime | undefined): number {
   if (occurrence === undefined) return Number.POSITIVE_INFINITY;
   if (occurrence.kind === 'utc' || occurrence.kind === 'offset') return occurrence.epochMs;
-  const startMs = getStartOfDayMs(occurrence.date) ?? 0;
+  // A date alone is parsed as the start of its day in UTC.
+  const startMs = Date.parse(occurrence.date);
   return occurrence.kind === 'local' ? startMs + occurrence.timeMs : startMs;
 }
 

@@ -1,6 +1,5 @@
 import { ConfigurationError, WebhookParseError } from '../errors.ts';
 
-/** Returns a message when the headers announce a body that is not plain JSON. */
 export function findMediaTypeError(headers: Headers): string | undefined {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') return 'Expected an uncompressed body';
@@ -16,7 +15,6 @@ export function keepParsedBody(request: Request, body: unknown): void {
   parsedBodies.set(request, { body });
 }
 
-/** Reads the body as bytes, or takes it as the host parsed it; undefined when it is longer than `maxBytes`. */
 export async function readRequestBody(
   request: Request,
   maxBytes: number,

@@ -44,7 +44,6 @@ export interface DedupeStore {
 /** Seven days in milliseconds: the sender repeats a push for six days (docs/service.md 8.5). */
 export const OUTLASTS_SENDER_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Time limit of one call of a store. */
 export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
 
 const HASHED = 'sha256:';

@@ -117,8 +117,9 @@ function streamParsedBody(parsed: unknown): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       pull(controller) {
-        const text = typeof parsed === 'string' ? parsed : JSON.stringify(parsed);
-        controller.enqueue(parsed instanceof Uint8Array ? parsed : Buffer.from(text));
+        const isText = typeof parsed === 'string';
+        if (parsed instanceof Uint8Array) controller.enqueue(parsed);
+        else controller.enqueue(Buffer.from(isText ? parsed : JSON.stringify(parsed)));
         controller.close();
       },
     },
@@ -171,7 +172,6 @@ class IncomingBody {
   }
 }
 
-/** Forwards chunks to a stream until the returned function is called. */
 function forwardChunks(
   incoming: IncomingMessage,
   controller: ReadableStreamDefaultController<Uint8Array>,
