@@ -402,15 +402,16 @@ export async function inTransaction<Result>(
   }
 }
 
-async function connect(pool: ConnectionPool, limitMs: number): Promise<PooledConnection> {
-  const connecting = pool.connect();
-  try {
-    return await withTimeLimit(() => connecting, limitMs);
-  } catch (error) {
-    // A connection that comes too late must go back to the pool.
-    if (error instanceof StoreTimeoutError) connecting.then((late) => late.release()).catch(() => {});
-    throw error;
-  }
+function connect(pool: ConnectionPool, limitMs: number): Promise<PooledConnection> {
+  return withTimeLimit(
+    () => pool.connect(),
+    limitMs,
+    (connecting) => {
+      // A connection that comes too late must go back to the pool.
+      connecting.then((late) => late.release()).catch(() => {});
+      return new StoreTimeoutError(limitMs, connecting);
+    },
+  );
 }
 
 function rethrowEnded(error: unknown): never {
