@@ -5,7 +5,7 @@ import { EXIT, type Terminal } from './terminal.ts';
 import { formatTable, formatTime, plain } from './text.ts';
 
 interface ListFlags extends ServiceFlags {
-  readonly limit?: number;
+  readonly limit: number;
   readonly tracked?: boolean;
 }
 
@@ -18,9 +18,9 @@ export function addList(program: Command, { terminal, logger }: Context): void {
     .command('list')
     .description('list the trackers of the account, newest first')
     .option('--tracked', 'only those that are still tracked')
-    .option('--limit <number>', 'how many at most (default: 100)', wholeNumber('limit', MAX_LIMIT));
+    .option('--limit <number>', 'how many at most', wholeNumber('limit', MAX_LIMIT), DEFAULT_LIMIT);
   addServiceFlags(command).action(async (flags: ListFlags) => {
-    const { limit = DEFAULT_LIMIT, tracked = false, json } = flags;
+    const { limit, tracked = false, json } = flags;
     const found: Tracker[] = [];
     let count = 0;
     let hasMore = false;

@@ -143,8 +143,7 @@ function buildFailure(failure: StatusFailure, { endpoint, limit, nowMs }: Failed
   if (status === 429 && failure.code === undefined) return toTooManyRequests(headers);
   const code =
     failure.code ?? DEFAULT_CODES[status] ?? (status < 500 ? 'validation_error' : 'processing_error');
-  const response = toErrorResponse(endpoint, { status, errors: [{ code, message }] });
-  return { ...response, headers: { ...response.headers, ...headers } };
+  return toErrorResponse(endpoint, { status, errors: [{ code, message }] }, headers);
 }
 
 function respond(status: number, contentType: string, body: string): Outcome {

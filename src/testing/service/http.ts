@@ -62,9 +62,11 @@ export function toJsonResponse(
 export function toErrorResponse(
   endpoint: EndpointName | undefined,
   { status, errors }: Pick<ServiceError, 'status' | 'errors'>,
+  headers: FakeResponse['headers'] = {},
 ): FakeResponse {
-  if (endpoint !== 'trackers.createBulk') return toJsonResponse(status, { errors, data: null });
-  return toJsonResponse(status, { status: 'error', summary: null, data: null, error: errors[0] ?? null });
+  if (endpoint !== 'trackers.createBulk') return toJsonResponse(status, { errors, data: null }, headers);
+  const body = { status: 'error', summary: null, data: null, error: errors[0] ?? null };
+  return toJsonResponse(status, body, headers);
 }
 
 export function hasJsonType(headers: Headers): boolean {

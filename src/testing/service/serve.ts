@@ -226,8 +226,7 @@ function carryOut(
     return toJsonResponse(status, body, { ...limitHeaders, ...headers });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const response = toErrorResponse(endpoint, error);
-    return { ...response, headers: { ...limitHeaders, ...response.headers } };
+    return toErrorResponse(endpoint, error, limitHeaders);
   }
 }
 
@@ -235,8 +234,7 @@ function rejectPath(allowedMethods: readonly string[]): FakeResponse {
   if (allowedMethods.length === 0)
     return toErrorResponse(undefined, rejection(404, 'path_not_found', 'There is no endpoint at this path.'));
   const allow = allowedMethods.join(', ');
-  const response = toErrorResponse(undefined, rejection(405, 'method_not_allowed', `Use ${allow} here.`));
-  return { ...response, headers: { ...response.headers, allow } };
+  return toErrorResponse(undefined, rejection(405, 'method_not_allowed', `Use ${allow} here.`), { allow });
 }
 
 function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcome {
