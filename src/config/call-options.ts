@@ -36,7 +36,6 @@ export const retryOption = z
   .preprocess((value) => (value === false ? { retries: 0 } : value), retryObject.optional())
   .optional();
 
-/** Fills in a policy: what the call sets, then what the client sets, then the defaults. */
 export function completeRetry(
   call: PartialRetryPolicy | undefined,
   client: PartialRetryPolicy,
@@ -86,7 +85,6 @@ export interface CallOptions extends Omit<RequestOptions, 'retry'> {
   readonly retryAmbiguous: boolean;
 }
 
-/** Checks the options of one call, and fills in those of the client. Each method knows its own options. */
 export function resolveCallOptions(
   client: { readonly totalTimeoutMs: number | undefined; readonly retry: PartialRetryPolicy },
   method: EndpointName | 'request',

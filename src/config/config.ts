@@ -88,7 +88,6 @@ const clientOptions = z.strictObject({
   allowInsecureHttp: switchOption.default(false),
 } satisfies OptionShape<TrackingClientOptions>);
 
-/** Turns the options of a client into values, once for each client. */
 export function resolveConfig(options: TrackingClientOptions): Config {
   const checked = checkOptions(clientOptions, options);
   rejectBrowser();

@@ -96,7 +96,7 @@ export const MAX_RETURN_MS = MAX_UPLINK_MS + RETURN_MS;
 export const UNSENT_LEASE_MS = 60_000;
 
 /** Longest pause after a 429, in milliseconds; a longer delay is more likely a mistake, such as a timestamp. */
-export const MAX_PAUSE_MS = 60 * 60 * 1_000;
+const MAX_PAUSE_MS = 60 * 60 * 1_000;
 
 /** An announced limit raises the table's value at most by this factor: an hourly quota is no limit per second. */
 export const MAX_RAISE_FACTOR = 5;

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { callGuarded, checkOptions, functionOption } from '../common/option-checks.ts';
+import { callGuarded, refuseOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 
 /** The fields of a log line, beside its text. They never hold a secret. */
@@ -78,7 +78,8 @@ function createPrinter(logger: Logger) {
   const methods: Record<string, unknown> = Object(logger);
   const hasInfo = typeof methods['info'] === 'function';
   const nameMethod = (method: Method) => (method === 'info' && !hasInfo && 'log' in methods ? 'log' : method);
-  for (const name of METHODS.map(nameMethod)) checkOptions(functionOption(), methods[name], `logger.${name}`);
+  for (const name of METHODS.map(nameMethod))
+    if (typeof methods[name] !== 'function') refuseOption(`logger.${name}`, 'a function', methods[name]);
   const call = (method: Method, ...args: unknown[]) =>
     // Called on the logger, which may be an instance of a class. Sound: checked above to be a function.
     Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);

@@ -32,7 +32,7 @@ const webhookMetadataFields = {
   messageId: nullish(z.string()),
   topic: nullish(z.string()),
 };
-export const webhookMetadataSchema: NamedSchema<typeof webhookMetadataFields, WebhookMetadata> =
+const webhookMetadataSchema: NamedSchema<typeof webhookMetadataFields, WebhookMetadata> =
   namedRecord(webhookMetadataFields);
 /** Facts about a push. */
 export interface WebhookMetadata extends RecordOf<typeof webhookMetadataFields> {}

@@ -1,4 +1,3 @@
-/** The heap writes these fields. */
 export interface HeapItem {
   dueAt: number;
   heapIndex: number;
@@ -33,7 +32,6 @@ export class MinHeap<Item extends HeapItem> {
     return true;
   }
 
-  /** Moves a gap up or down to where the item belongs, and puts the item there. */
   #insertAt(gap: number, item: Item): void {
     let index = gap;
     for (;;) {
