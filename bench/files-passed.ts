@@ -6,10 +6,10 @@ import { TrackingClient } from '../src/index.ts';
 import { createWebhookHandler, MemoryDedupeStore } from '../src/webhooks/index.ts';
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
-/** After so many runs, schemas are compiled. */
+/** Schemas are compiled after this many runs. */
 const WARM_UP_RUNS = 100;
 
-/** Finds the files that `run` passes, with the number of functions that ran in each. */
+/** Finds the files that `run` passes and counts the functions that ran in each. */
 async function filesPassed(
   run: (index: number) => Promise<unknown>,
 ): Promise<[file: string, functions: number][]> {

@@ -52,7 +52,7 @@ if (!values.quick && values.only === '')
     cases: chosen.map(({ name }) => ({ name, runs: runs.get(name) ?? [] })),
   });
 
-/** The run of the median share, with the refusals of the worst run: a promise holds always or not at all. */
+/** Finds the run with the median share, and reports the refusals of the worst run because a limit must hold in every run. */
 function findMiddleRun(name: string, contender: Contender): FleetRun | undefined {
   const own = runs.get(name)?.filter((run) => run.contender === contender) ?? [];
   const share = median(own.map(({ sharePercent }) => sharePercent));

@@ -5,7 +5,7 @@ setFlagsFromString('--expose_gc');
 // The flag above makes `gc` a global of every new context.
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Bytes in use on the heap. It collects four times, because finalizers of one collection free what the next one collects. */
+/** Collects garbage four times before it reads the heap, because finalizers free objects for the next collection. */
 export async function usedHeapBytes(): Promise<number> {
   for (let round = 0; round < 4; round += 1) {
     collectGarbage();

@@ -11,7 +11,7 @@ import { type Run, runCase } from './limiter/drive.ts';
 import { describeRun, writeResult } from './report.ts';
 import { median, sum } from './statistics.ts';
 
-/** Two cores serve two cases without delaying either: a case makes at most 50 requests a second. */
+/** Two cores run two cases without delaying either, because a case makes at most 50 requests per second. */
 const CASES_AT_ONCE = 2;
 
 const { values } = parseArgs({
@@ -44,7 +44,7 @@ function shorten(each: Case): Case {
   return { ...each, server: { ...each.server, ...change }, calls };
 }
 
-/** The medians of all rounds of a case. */
+/** Takes the medians of all rounds of a case. */
 function summarize({ name, target }: Case, caseRounds: readonly (readonly Run[])[]) {
   const names = caseRounds[0]?.map(({ contender }) => contender) ?? [];
   const measurements = names.map((contender) => {

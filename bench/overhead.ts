@@ -1,6 +1,6 @@
 /**
- * The cost of the package: CPU time of a call and the time of a cold start, both against the same by hand, and what an
- * install puts on the disk.
+ * Measures the CPU time of a call and the time of a cold start, both against the same call by hand, and the size of an
+ * install.
  *
  * `npm run bench:overhead` builds the package and writes `results/overhead.json` and a table of `README.md`; `-- --quick` takes
  * fewer rounds and only prints.

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** Where and when figures are measured, and with which versions of the libraries beside ours. */
+/** Names the date, the runtime, the processor, and the versions of the other libraries. */
 export function describeRun(...libraries: readonly string[]): string {
   const versions = libraries.map((name) => {
     const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);

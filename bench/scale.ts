@@ -1,5 +1,5 @@
 /**
- * Polling and bulk creation at scale, in virtual time: hours pass as fast as their work is done, and every wait is exact.
+ * Measures polling and bulk creation at scale in virtual time: hours pass as fast as their work is done, and waits are exact.
  *
  * `npm run bench:scale` writes `results/scale.json`. `-- --quick` polls for two hours instead of a day, creates fewer
  * trackers, and only prints. It exits with 1 when a target is missed.
@@ -24,7 +24,7 @@ const add = (...more: readonly Figure[]) => {
 };
 
 console.log(measuredOn);
-// This one runs in real time, so before the clock is virtual.
+// This measurement needs real time, so it runs before the clock is replaced.
 add(await measureManyIds());
 const clock = new VirtualClock();
 clock.install();

@@ -1,7 +1,7 @@
 /**
- * Runs all of it at once while something fails every seven seconds: a client that polls 2,000 trackers, four receivers with
- * every kind of inbox, and `RedisLimiter` among all five, on real HTTP, Redis and PostgreSQL. Then it counts what was lost,
- * doubled and left over, and exits with 1 when a promise was broken.
+ * Runs the whole package while something fails every seven seconds: a client that polls 2,000 trackers, four receivers with
+ * every kind of inbox, and `RedisLimiter` among all five, on real HTTP, Redis and PostgreSQL. Then it counts lost and repeated
+ * events and leftover processes, and exits with 1 when a promise was broken.
  *
  * `npm run bench:soak` takes 15 minutes and writes a table of `README.md`; `-- --minutes <number>` is a shorter run, which only
  * prints. It needs Redis (`REDIS_URL`) and PostgreSQL (`DATABASE_URL`), else those of this machine.
@@ -19,9 +19,9 @@ import { INBOXES, TOTAL_TIMEOUT_MS } from './soak/task.ts';
 /** A shorter run cannot tell whether memory grows, since V8 compiles for minutes. */
 const WHOLE_MINUTES = 15;
 const MAX_GROWTH_PERCENT = 5;
-/** Until processes go on without Redis, and a stalled attempt has timed out, on a busy machine. */
+/** Processes continue without Redis, and a stalled attempt times out, within this time even on a busy machine. */
 const MAX_SECONDS_WITHOUT_CALLS = 15;
-/** A busy machine's timer may end a call so much later. */
+/** On a busy machine, a timer may end a call this much later. */
 const LATE_SECONDS = 2;
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: `${WHOLE_MINUTES}` } } });
@@ -50,7 +50,7 @@ if (isKept) {
   await writeFile(join(directory, 'outages.json'), JSON.stringify({ outages, flushes: result.flushes }));
   console.error(`A promise was broken; the journal of each process is in ${directory}`);
 }
-// Webhooks that nobody accepts would be sent for long.
+// The sender would go on retrying webhooks that nobody accepts.
 process.exit(isKept ? 0 : 1);
 
 function judge(run: SoakResult) {

@@ -1,4 +1,4 @@
-/** The middle value; with an even number of values the lower of the two in the middle. */
+/** Returns the lower of the two middle values if the number of values is even. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }

@@ -1,6 +1,6 @@
 /**
- * The cost of webhooks, in three parts: `costs` (parsing, throughput and memory on one core), `receivers` (each store against
- * a receiver written by hand) and `stores` (fleets of receivers that are killed meanwhile).
+ * Measures the cost of webhooks in three parts: `costs` (parsing, throughput and memory on one core), `receivers` (each store
+ * against a receiver written by hand) and `stores` (fleets of receivers that are killed meanwhile).
  *
  * `npm run bench:webhooks` runs all of them and writes `results/webhooks-receivers.json`, `results/webhooks-stores.json` and a
  * table of `README.md`; `-- costs` runs one part. `-- --quick` takes fewer events and rounds, and only prints. The parts with

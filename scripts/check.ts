@@ -12,23 +12,23 @@ interface Step {
   readonly command: string;
   /** A project of Vitest, whose tests are counted one by one. */
   readonly project?: string;
-  /** True if every other process goes first. */
+  /** If true, every other process goes first. */
   readonly isLowPriority?: boolean;
 }
 
-/** First, because a build leaves files of its own in the root for a moment. Circular imports are among the rules of Biome. */
+/** Lint runs first, because a build puts temporary files into the root. Biome also checks for circular imports. */
 const lintSteps: readonly Step[] = [{ name: 'format and lint', command: 'biome ci --error-on-warnings .' }];
 const packageSteps: readonly Step[] = [
   { name: 'build', command: 'npm run build' },
   { name: 'publint', command: 'publint --strict' },
   { name: 'attw', command: 'attw --pack . --format ascii' },
 ];
-/** They run beside the build that the tests with servers need, because they use no real time. */
+/** These tests run beside the build that the tests with servers need, because they use no real time. */
 const unitSteps: readonly Step[] = [
   { name: 'unit tests', command: 'vitest run', project: 'unit' },
   { name: 'contract tests', command: 'vitest run', project: 'contract' },
 ];
-/** They mostly wait, for servers and real time, and nothing may hold them up: all that runs beside them has a low priority. */
+/** These tests are timed against servers and real time, so everything that runs beside them has a low priority. */
 const serverSteps: readonly Step[] = [
   { name: 'integration tests', command: 'vitest run', project: 'integration' },
 ];

@@ -14,18 +14,18 @@ import {
 } from 'typedoc';
 import { arrangeReference } from './support/reference.ts';
 
-/** Names that tell a unit, and the word for it. */
+/** If a name ends with a unit, its comment must contain the word for it. */
 const UNITS = [
   [/Ms$/, /\bmilliseconds?\b/i],
   [/Bytes$/, /\bbytes?\b/i],
   [/PerSecond$/, /\bseconds?\b/i],
 ] as const;
 
-/** Documents that stay with the sources. */
+/** These documents are not published, so the reference must not name them. */
 const INTERNAL = /\bservice\.md\b|\bdesign\.md\b|\bpublic contract\b/;
 
 function textOf(comment: Comment | undefined): string {
-  // The group of an export tells nothing about it.
+  // The group of an export does not describe it.
   const told = comment?.blockTags.filter(({ tag }) => tag !== '@category') ?? [];
   const tags = told.flatMap(({ content }) => content);
   return Comment.combineDisplayParts([...(comment?.summary ?? []), ...tags]).trim();
@@ -47,7 +47,7 @@ function* missingInValue(value: DeclarationReflection): Generator<string> {
     if (name.test(value.name) && !word.test(words)) yield `the word for the unit (${word.source})`;
 }
 
-/** The comments of everything in the reference, also of what has none of its own page, as the parameters of a function. */
+/** Checks the comments of everything in the reference, including parameters, which have no page of their own. */
 function* internalReferences(project: ProjectReflection): Generator<string> {
   for (const found of project.getReflectionsByKind(ReflectionKind.All)) {
     if (INTERNAL.test(textOf(found.comment)))
@@ -63,7 +63,7 @@ function* complaintsAbout(project: ProjectReflection): Generator<string> {
     const calls = isCallable ? (found.signatures ?? []) : [];
     const isExport = parent?.kindOf(ReflectionKind.Module);
     const isField = parent?.kindOf(ReflectionKind.Interface) && !isCallable;
-    // Not what the language or another package asks for, nor how copies of this package know each other's classes.
+    // Skip members that the language or another package prescribes, and the marks by which copies of this package know classes.
     const isForeign = implementationOf?.package !== undefined || found.name.startsWith('[');
     const isMember = parent?.kindOf(ReflectionKind.Class) && !isForeign && found.name !== 'kind';
     if (!isExport && !isField && !isMember) continue;
@@ -85,7 +85,7 @@ const isBad = () => app.logger.hasErrors() || app.logger.hasWarnings();
 if (isBad()) process.exit(1);
 const scratch = process.argv.includes('--check') ? await mkdtemp(join(tmpdir(), 'reference-')) : undefined;
 if (scratch !== undefined) app.options.setValue('out', scratch);
-// Links to headings are looked at while pages are written.
+// TypeDoc checks links to headings while it writes the pages.
 await app.generateOutputs(project);
 if (scratch !== undefined) await rm(scratch, { recursive: true });
 if (isBad()) process.exit(1);

@@ -1,17 +1,17 @@
-// Writes the generated parts of docs/: the endpoints and the options from the sources, the figures from what the programs
-// of bench/ measured last. A unit test fails when one of them is stale.
+// Writes the generated parts of docs/: the endpoints and the options from the sources, the figures from the last results of
+// bench/. A unit test fails when one of them is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { FIGURES } from './readme/figures.ts';
 import { endpointTable, optionTables } from './readme/options.ts';
 
-/** The documents with generated parts. */
+/** These documents have generated parts. */
 export const DOCUMENTS = ['docs/options.md', 'docs/benchmarks.md'];
 
-/** The generated parts, by the name in the two marks around each. */
+/** Maps the name in the two marks around a generated part to the function that writes it. */
 export const PARTS: typeof FIGURES = { endpoints: endpointTable, options: optionTables, ...FIGURES };
 
-/** A document with its generated parts written anew; throws when a mark names a part that is gone. */
+/** Replaces the generated parts of a document; throws when a mark names an unknown part. */
 export function writtenAnew(text: string): string {
   const marks = /(<!-- (.+): written by the program -->)[\s\S]*?(<!-- end of \2 -->)/g;
   return text.replace(marks, (_, begin: string, name: string, end: string) => {

@@ -23,8 +23,7 @@ if (!('repository' in manifest))
 
 const steps = [
   'ci',
-  // Before the checks, which take minutes. A registry that cannot say is no reason to take a package for good: that ends the
-  // release as well.
+  // The audit runs before the checks, which take minutes. The release also ends if the registry does not respond.
   'audit --omit=dev',
   'audit signatures',
   'test',
@@ -36,7 +35,7 @@ const steps = [
 ];
 for (const step of steps) {
   console.log(`\n> npm ${step}`);
-  // Throws when the step fails, which ends the release.
+  // A step that fails throws, which ends the release.
   execFileSync('npm', step.split(' '), { stdio: 'inherit' });
 }
 
@@ -51,7 +50,7 @@ function billOfMaterials(): string {
     encoding: 'utf8',
   });
   const bill = JSON.parse(printed);
-  // npm calls it after the folder it lies in.
+  // npm names the package after its folder.
   bill.metadata.component.name = manifest.name;
   return `${JSON.stringify(bill, null, 2)}\n`;
 }

@@ -1,4 +1,4 @@
-// Proves the package as its users get it: packs it, installs the tarball into each app under test/consumers, and runs the
+// Tests the package as its users get it: packs it, installs the tarball into each app under test/consumers, and runs the
 // app's own tests. An app that names a `recipe` gets the files of that page of docs/recipes. Names of apps as arguments run
 // only these. Ends with the count of apps.
 import { cp, readdir, readFile } from 'node:fs/promises';
@@ -13,15 +13,15 @@ import { installRuntime } from './support/runtimes.ts';
 const CONSUMERS = fileURLToPath(new URL('../test/consumers', import.meta.url));
 
 const appSchema = z.object({
-  /** Every app says which Node it needs, as `>=22.12`. */
+  /** Every app names the Node that it needs, for example `>=22.12`. */
   engines: z.object({ node: z.string().regex(/^>=\d+/) }),
   recipe: z.string().optional(),
-  /** Systems on which its own dependencies run, for example a browser. Default: all. */
+  /** The app's own dependencies, for example a browser, run on these systems. Default: all. */
   os: z.array(z.string()).optional(),
   cpu: z.array(z.string()).optional(),
 });
 
-/** The major version of Node that an app needs where this one is older. */
+/** Returns the major version of Node that an app needs, or undefined if this one is new enough. */
 function newerNode(needed: string): string | undefined {
   const [, major = '0'] = />=(\d+)/.exec(needed) ?? [];
   return Number.parseInt(process.versions.node, 10) < Number(major) ? major : undefined;
@@ -52,7 +52,7 @@ async function prove(name: string, scratch: string): Promise<void> {
 
 const apps = chosen((await readdir(CONSUMERS)).sort(), process.argv.slice(2));
 await withTarball(async (scratch) => {
-  // Installs mostly wait for the disk and the registry.
+  // Two apps run at a time, because installs mostly wait for the disk and the registry.
   await forEach(apps, (name) => prove(name, scratch));
 });
 endRun();

@@ -1,7 +1,7 @@
 // Breaks the sources, one small change at a time, and checks whether a unit test notices. Arguments choose folders: `http`,
 // `events`, …; `--sample 20` tries a fifth of the lines, and `--seed 2` another fifth. First the folder's own tests run, because
-// they notice most changes soon; what they miss is tried again with all unit tests. Prints each change that no test noticed and
-// a table of the folders; fails below the scores that follow.
+// they notice most changes soon; changes that they miss are tried again with all unit tests. Prints each change that no test
+// noticed and a table of the folders; fails below the scores that follow.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,12 +13,12 @@ import config from '../stryker.config.json' with { type: 'json' };
 import { markdownTable } from './support/markdown-table.ts';
 import { chosen } from './support/packed.ts';
 
-/** Noticed changes in percent, of those that a test reaches. */
+/** Tests must notice at least this percentage of the changes that they reach. */
 const MIN_PERCENT = { all: 90, folder: 87 } as const;
 
 interface Part {
   readonly sources: readonly string[];
-  /** The folder's own tests. */
+  /** Matches the folder's own tests. */
   readonly tests: string;
 }
 
@@ -35,7 +35,7 @@ const PARTS = new Map<string, Part>([
   ['schemas', { sources: listSources('schemas'), tests: 'test/{contract,schemas}/**/*.test.ts' }],
 ]);
 
-/** Every unit test that runs the sources: those of documents, of scripts and of the command cannot tell more. */
+/** These patterns leave out the tests of documents, scripts and the command, because they notice no more changes. */
 const ALL_TESTS =
   'test/{*,{common,config,contract,events,http,limiter,opentelemetry,postgres,redis,schemas,testing,trackers,webhooks}/**/*}.test.ts';
 
@@ -50,10 +50,9 @@ const reportSchema = z.object({
   files: z.record(z.string(), z.object({ source: z.string(), mutants: z.array(mutantSchema) })),
 });
 
-/** One change of the sources, and what became of it. */
 interface Change {
   readonly file: string;
-  /** The lines and columns that change, as Stryker takes them. */
+  /** Lines and columns of the change, in the format of Stryker's command line. */
   readonly range: string;
   readonly description: string;
   readonly status: string;
@@ -75,7 +74,7 @@ function isDrawn(file: string, firstLine: number): boolean {
   return (100 * hash.readUInt32BE()) / 2 ** 32 < Number(options.sample);
 }
 
-/** The drawn lines of the sources, as Stryker's ranges. */
+/** Draws lines of the sources and returns them as Stryker's ranges. */
 async function drawLines(sources: readonly string[]): Promise<string[]> {
   if (options.sample === '100') return [...sources];
   const ranges: string[] = [];
@@ -109,7 +108,7 @@ async function breakLines(ranges: readonly string[], tests: string): Promise<Cha
   });
 }
 
-/** Breaks one part. What its own tests miss is tried again with all tests, unless these are all that reach it. */
+/** Breaks one part, and tries the changes that its own tests miss again with all tests. */
 async function breakPart({ sources, tests }: Part): Promise<Change[]> {
   const changes = await breakLines(await drawLines(sources), tests);
   const again = await breakLines([...new Set(changes.filter(isMissed).map(({ range }) => range))], ALL_TESTS);
@@ -122,7 +121,7 @@ async function breakPart({ sources, tests }: Part): Promise<Change[]> {
   }));
 }
 
-/** Noticed changes in percent of those that a test reaches; of none, all are noticed. */
+/** Returns the percentage of reached changes that a test noticed, or 100 if no change was missed. */
 function scoreOf(changes: readonly Change[]): number {
   const [noticed, survived] = [['Killed', 'Timeout'], ['Survived']].map(
     (statuses) => changes.filter(({ status }) => statuses.includes(status)).length,

@@ -14,7 +14,7 @@ const APP = fileURLToPath(new URL('../test/runtimes', import.meta.url));
 /** A program that does not end by itself has failed. */
 const PROGRAM_TIMEOUT_MS = 60_000;
 
-/** Name and version of each npm package, and the arguments before the file to run. */
+/** Each runtime has the name of its npm package, a version, and the arguments before the file to run. */
 const RUNTIMES: Readonly<Record<string, readonly [string, string, ...string[]]>> = {
   node20: ['node', '20'],
   node22: ['node', '22'],
@@ -34,7 +34,7 @@ const PROGRAMS: Readonly<Record<string, (start: CommandLine) => CommandLine>> = 
   [COMMAND]: (start) => [process.execPath, 'command.mjs', ...start, 'node_modules/.bin/tracking-client'],
 };
 
-/** Runs every program on one runtime. Returns what each said it checked, in its last line. */
+/** Runs every program on one runtime. Returns the last line of each, which says what it checked. */
 async function runAll(title: string, start: CommandLine, cwd: string): Promise<string[]> {
   const results: string[] = [];
   for (const [name, commandLine] of Object.entries(PROGRAMS)) {

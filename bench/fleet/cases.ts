@@ -1,6 +1,5 @@
 import type { FleetCase, FleetRun } from './run.ts';
 
-/** A case and what `RedisLimiter` must reach in it. */
 export interface MeasuredCase extends FleetCase {
   readonly target?: { readonly text: string; readonly isReached: (run: FleetRun) => boolean };
 }
@@ -22,7 +21,7 @@ const nothingLost: MeasuredCase['target'] = {
 };
 
 const FOUR = { mode: 'sliding', processes: 4, calls: 200 } as const;
-/** The cases above already show how the others do. */
+/** Only our limiter runs in these cases, because the other cases already compare it with the rest. */
 const ALONE = { ...FOUR, contenders: ['RedisLimiter'] } as const;
 
 export const cases: readonly MeasuredCase[] = [

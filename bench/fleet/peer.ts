@@ -1,4 +1,4 @@
-/** One process of a fleet; `peers.ts` forks it. */
+/** `peers.ts` forks this program once for each process of a fleet. */
 import { Redis } from 'ioredis';
 import { RateLimiterQueue, RateLimiterRedis } from 'rate-limiter-flexible';
 import { TrackingClient } from '../../src/index.ts';
@@ -53,7 +53,7 @@ async function run(task: PeerTask): Promise<PeerOutcome> {
   // Without a listener, ioredis prints each failed attempt to connect.
   redis.on('error', () => {});
   await redis.ping();
-  // The first `fetch` of a process loads code; a busy service has long made it.
+  // The first `fetch` of a process loads code, which a busy service has done long before.
   await (await fetch(new URL('/log', task.baseUrl))).arrayBuffer();
   let redisCommands = 0;
   const sendCommand = redis.sendCommand.bind(redis);
@@ -77,7 +77,7 @@ async function run(task: PeerTask): Promise<PeerOutcome> {
 }
 
 process.once('message', async (task) => {
-  // The parent sends nothing else.
+  // The parent sends one message, which is the task.
   process.send?.(await run(task as PeerTask));
 });
 // The connection to Redis would keep the process alive.

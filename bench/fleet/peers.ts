@@ -2,12 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { bundled } from '../../scripts/support/bundled.ts';
 
-/** Ways in which processes of one account keep within its limit. */
 export const CONTENDERS = ['RedisLimiter', 'rate-limiter-flexible', 'uncoordinated'] as const;
 
 export type Contender = (typeof CONTENDERS)[number];
 
-/** What one process of a fleet has to do. */
 export interface PeerTask {
   readonly contender: Contender;
   readonly baseUrl: string;
@@ -18,15 +16,14 @@ export interface PeerTask {
   readonly namespace: string;
   readonly processes: number;
   readonly calls: number;
-  /** How far this process's wall clock is ahead, in milliseconds. */
+  /** The process's wall clock is this many milliseconds ahead. */
   readonly clockAheadMs: number;
 }
 
-/** How the calls of one process went. */
 export interface PeerOutcome {
   readonly failed: number;
   readonly seconds: number;
-  /** When each call ended, in milliseconds since the first began. */
+  /** The time at which each call ended, in milliseconds since the first began. */
   readonly endedAt: readonly number[];
   /** Commands sent to Redis from the first call to the last. */
   readonly redisCommands: number;
@@ -34,7 +31,7 @@ export interface PeerOutcome {
   readonly fallbacks: readonly ('unavailable' | 'recovered')[];
 }
 
-/** Processes of one account that begin together. */
+/** Starts processes that share one account and begin their tasks together. */
 export class PeerFleet {
   readonly #peers: readonly { readonly process: ChildProcess; readonly exited: Promise<unknown> }[];
   readonly #killed = new Set<number>();

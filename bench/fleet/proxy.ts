@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** `refused`: nobody listens. `silent`: connections stand, and no reply comes. */
+/** With `refused` nobody listens; with `silent` connections stay open but get no reply. */
 export type OutageKind = 'refused' | 'silent';
 
 /** A TCP proxy in front of Redis. It can take Redis away from its own clients and from nobody else. */
@@ -18,7 +18,7 @@ export class OutageProxy {
   private constructor(target: URL, server: Server) {
     this.#target = target;
     this.#server = server;
-    // Sound: a server that listens on TCP has an address with a port.
+    // A server that listens on TCP has an address with a port.
     this.#port = (server.address() as AddressInfo).port;
     const url = new URL(target);
     url.host = `127.0.0.1:${this.#port}`;

@@ -7,7 +7,7 @@ import { sum } from '../statistics.ts';
 import { CONTENDERS, type Contender, PeerFleet, type PeerOutcome } from './peers.ts';
 import { type OutageKind, OutageProxy } from './proxy.ts';
 
-/** A fleet, a service, and what happens in the middle of the run. */
+/** Describes a fleet, its service, and the disturbances in the middle of the run. */
 export interface FleetCase {
   readonly name: string;
   readonly mode: CountingMode;
@@ -17,19 +17,18 @@ export interface FleetCase {
   /** A request is counted up to this many milliseconds after it arrived. Default: 80. */
   readonly jitterMs?: number;
   readonly contenders?: readonly Contender[];
-  /** The first process is killed so many seconds after the start. */
+  /** The first process is killed this many seconds after the start. */
   readonly killAfterSeconds?: number;
   readonly outage?: { readonly kind: OutageKind; readonly afterSeconds: number; readonly seconds: number };
-  /** Redis loses all keys of the fleet so many seconds after the start, as by FLUSHALL or by a restart in an outage. */
+  /** Redis loses all keys of the fleet this many seconds after the start, as after FLUSHALL or a restart. */
   readonly forgetAfterSeconds?: number;
-  /** How far the first process's wall clock is ahead, in milliseconds. */
+  /** The first process's wall clock is this many milliseconds ahead. */
   readonly clockAheadMs?: number;
 }
 
-/** How a contender did in a case. */
 export interface FleetRun {
   readonly contender: Contender;
-  /** Responses of 429. */
+  /** Responses with 429. */
   readonly refused: number;
   readonly seconds: number;
   /** Accepted requests per second, in percent of the limit. */
@@ -79,7 +78,6 @@ export async function runFleetCase(
   return runs;
 }
 
-/** One contender's processes, their way to Redis, and the service they use. */
 interface Stage {
   readonly contender: Contender;
   readonly baseUrl: string;
@@ -123,7 +121,7 @@ async function runContender(fleetCase: FleetCase, stage: Stage): Promise<FleetRu
   };
 }
 
-/** Lets everything happen that the case wants, each at its time. */
+/** Kills a process, takes Redis away and deletes its keys at the times that the case names. */
 async function disturb(fleetCase: FleetCase, { fleet, proxy, redisUrl }: Stage, namespace: string) {
   const { killAfterSeconds, outage, forgetAfterSeconds } = fleetCase;
   const kill = async (afterSeconds: number) => {
@@ -168,7 +166,7 @@ function findLongestGapMs(times: readonly number[]): number {
   return Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? time)));
 }
 
-/** The share of the limit that was used from a moment on, without the last two seconds, in which the calls run out. */
+/** Measures the used share of the limit from a moment on, without the last two seconds, in which the calls run out. */
 function measureShareFrom(times: readonly number[], afterMs: number): number {
   const from = (times[0] ?? 0) + afterMs;
   const to = (times.at(-1) ?? 0) - 2_000;

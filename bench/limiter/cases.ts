@@ -1,12 +1,11 @@
 import type { EnforcingServerOptions } from './enforcing-server.ts';
 
-/** A service, a number of calls to make, and what this client must reach. */
 export interface Case {
   readonly name: string;
   readonly server: EnforcingServerOptions;
   /** Calls that a contender makes. */
   readonly calls: number;
-  /** At most so many responses of 429, at least so many percent of the limit. */
+  /** This client must get at most `refused` responses with 429, and use at least this share of the limit. */
   readonly target?: { readonly refused: number; readonly sharePercent: number };
 }
 

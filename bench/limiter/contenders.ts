@@ -32,7 +32,7 @@ export function withRetries(limited: () => Promise<Response>): () => Promise<voi
   };
 }
 
-/** The token bucket of textbooks: `limit` tokens, filled evenly, one taken for each request. */
+/** Builds the token bucket of textbooks: it refills evenly, and each request takes one of its `limit` tokens. */
 function createClassicBucket(limit: number): () => Promise<void> {
   let tokens = limit;
   let filledAt = performance.now();
@@ -53,7 +53,7 @@ function createClassicBucket(limit: number): () => Promise<void> {
   };
 }
 
-/** All contenders in the order of the tables, this client first. */
+/** The tables list the contenders in this order. */
 export const contenders: Readonly<Record<string, Open>> = {
   'tracking-client': ({ baseUrl, account, limit }) => {
     const rateLimit = { limits: { 'trackers.get': limit } };

@@ -1,4 +1,4 @@
-/** `fixed` window, `sliding` log, or `counter`: sliding counter over two fixed windows. */
+/** `fixed` counts by fixed windows, `sliding` keeps a log, and `counter` weighs two fixed windows. */
 export type CountingMode = 'fixed' | 'sliding' | 'counter';
 
 const WINDOW_MS = 1_000;
@@ -18,14 +18,14 @@ export abstract class Counter {
     return true;
   }
 
-  /** Requests that the limit still allows. */
+  /** Returns how many requests the limit still allows. */
   abstract remaining(now: number): number;
-  /** Milliseconds until at least one more request is allowed. */
+  /** Returns the milliseconds until at least one more request is allowed. */
   abstract resetMs(now: number): number;
   protected abstract count(now: number): void;
 }
 
-/** Windows begin on full seconds, and the count starts again in each of them. */
+/** Windows begin on full seconds, and each begins with a count of 0. */
 class FixedWindow extends Counter {
   #window = 0;
   #count = 0;
@@ -49,7 +49,7 @@ class FixedWindow extends Counter {
     this.#count += 1;
   }
 
-  /** How much of the previous window still counts. */
+  /** Returns how many requests of the previous window still count. */
   protected carryOver(_previousCount: number, _now: number): number {
     return 0;
   }
@@ -62,7 +62,7 @@ class SlidingCounter extends FixedWindow {
   }
 }
 
-/** The strictest way: looks back exactly one window from every request. */
+/** Looks back exactly one window from every request, which is the strictest way to count. */
 class SlidingLog extends Counter {
   #counted: number[] = [];
 

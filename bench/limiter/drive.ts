@@ -3,10 +3,9 @@ import type { Case } from './cases.ts';
 import { contenders } from './contenders.ts';
 import { forkEnforcingServer, readLog } from './enforcing-server.ts';
 
-/** One contender's run of one case. */
 export interface Run {
   readonly contender: string;
-  /** Responses of 429. */
+  /** Responses with 429. */
   readonly refused: number;
   /** From the first call to the last response. */
   readonly seconds: number;
@@ -16,7 +15,7 @@ export interface Run {
   readonly lost: number;
 }
 
-/** Contenders begin one after the other, so that their bursts do not meet in one event loop. */
+/** Contenders begin this far apart, so that their bursts do not meet in one event loop. */
 const STAGGER_MS = 37;
 
 /** Runs a case with every contender side by side, each on an account and a port of its own. */
@@ -30,7 +29,7 @@ export async function runCase({ server: options, calls }: Case): Promise<Run[]> 
         const call = open({ baseUrl, account, limit: options.limit });
         await sleep(index * STAGGER_MS);
         const startedAt = performance.now();
-        // All calls are made at once, as by a busy program.
+        // Make all calls at once, as a busy program does.
         const results = await Promise.allSettled(Array.from({ length: calls }, () => call()));
         const seconds = (performance.now() - startedAt) / 1_000;
         const log = await readLog(baseUrl, account);

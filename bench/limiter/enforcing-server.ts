@@ -8,7 +8,7 @@ import { type Counter, type CountingMode, makeCounter } from './counting.ts';
 
 export interface EnforcingServerOptions {
   readonly mode: CountingMode;
-  /** Requests per second that one account may send. */
+  /** One account may send this many requests per second. */
   readonly limit: number;
   /** A request is counted up to this many milliseconds after it arrived, evenly spread. Default 0. */
   readonly jitterMs?: number;
@@ -16,13 +16,12 @@ export interface EnforcingServerOptions {
   readonly coldSocketMs?: number;
   /** Milliseconds between counting and responding. Default 0. */
   readonly handlerMs?: number;
-  /** After so many accepted requests of an account, its limit becomes another. */
+  /** The limit of an account changes after this many accepted requests. */
   readonly limitChange?: { readonly afterRequests: number; readonly limit: number };
-  /** How many ports to listen on, so that clients need not share connections. Default 1. */
+  /** The server listens on this many ports, so that clients need not share connections. Default 1. */
   readonly ports?: number;
 }
 
-/** One request as the service saw it. */
 export interface LogEntry {
   /** Milliseconds on the service's clock. */
   readonly at: number;
@@ -30,7 +29,7 @@ export interface LogEntry {
 }
 
 export interface EnforcingServer {
-  /** One base URL for each port. */
+  /** Each port has a base URL of its own. */
   readonly baseUrls: readonly string[];
   close(): Promise<void>;
 }
@@ -122,7 +121,7 @@ export async function forkEnforcingServer(options: EnforcingServerOptions): Prom
   };
 }
 
-/** What an account sent, as the service saw it, in order. */
+/** Reads the requests of an account in the order in which the service counted them. */
 export async function readLog(baseUrl: string, account: string): Promise<LogEntry[]> {
   const response = await fetch(new URL('/log', baseUrl), { headers: { authorization: `Bearer ${account}` } });
   // The server above responds with its log.

@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { transform } from 'esbuild';
 import { median } from '../statistics.ts';
 
-/** How long a fresh process takes from its start to its end. */
 export interface ColdStart {
   readonly program: string;
   readonly milliseconds: number;
-  /** Against the same by hand in the same round, the median of all rounds; null for what is not compared. */
+  /** The median ratio to the program by hand of the same round; null if there is no such program. */
   readonly ratio: number | null;
 }
 
@@ -18,7 +17,7 @@ const CALL_OURS =
   "await new TrackingClient({ baseUrl: process.argv[2], apiKey: 'bench' }).trackers.results('abc');";
 const inFunction = (body: string) => `(async () => { ${body} })();`;
 
-/** Programs that import, make one call and end; the extension tells the module system. */
+/** Each program imports, makes one call and ends; its extension selects the module system. */
 const PROGRAMS = [
   { program: 'nothing', file: 'nothing.mjs', code: '' },
   {

@@ -2,22 +2,20 @@ import { main } from '../built.ts';
 import { median } from '../statistics.ts';
 import { createCall } from './by-hand.ts';
 
-/** The contender that ratios are against: what a program would use instead. */
+/** Ratios compare with this contender, because a program would use it instead of the package. */
 export const BY_HAND = 'ky + zod + p-retry by hand';
-/** This package. */
 export const OURS = 'tracking-client';
 
 const CALLS = 300;
 const WARM_UP_ROUNDS = 3;
 const TIMEOUT_MS = 30_000;
 
-/** CPU time of one call with so many events, for each contender. */
 export interface CpuCase {
   readonly events: number;
   readonly costs: readonly {
     readonly contender: string;
     readonly microsecondsPerCall: number;
-    /** Against the call by hand in the same round; the median of all rounds. */
+    /** The median ratio to the call by hand of the same round. */
     readonly ratio: number;
   }[];
 }
@@ -54,7 +52,7 @@ export async function measureCpu(origin: string, events: number, rounds: number)
   const samples: Map<string, number>[] = [];
   for (let round = 0; round < WARM_UP_ROUNDS + rounds; round += 1) {
     const sample = new Map<string, number>();
-    // The order rotates, so that nobody always pays for the garbage of the same contender.
+    // The order rotates, so that no contender always pays for the garbage of the same other one.
     const first = round % calls.length;
     for (const [contender, call] of [...calls.slice(first), ...calls.slice(0, first)])
       sample.set(contender, await measureMicrosecondsPerCall(call));

@@ -4,13 +4,12 @@ import { join } from 'node:path';
 import { install, packInto } from '../../scripts/support/packed.ts';
 import { sum } from '../statistics.ts';
 
-/** An app with the package installed. */
 export interface InstalledPackage {
-  /** The folder of the app. */
+  /** Path of the app that the package is installed into. */
   readonly app: string;
   /** The size of the package on the disk, without its dependencies. */
   readonly unpackedBytes: number;
-  /** The packages that were installed with it. */
+  /** Names of the dependencies that were installed with it. */
   readonly packages: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Responds to every request with the same results of a tracker, as many events as the path says: /10/… or /200/… */
+/** Responds to every request with the same results, with 10 events for /10/… and 200 events for /200/… */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ function buildResults(count: number): string {
   return JSON.stringify({ data: { trackings: [buildTracking({ events })] } });
 }
 
-/** Starts the server in a process of its own; returns its origin, and what ends it. */
+/** Starts the server in a process of its own. */
 export async function forkServer(): Promise<{ readonly origin: string; stop(): void }> {
   const child = fork(fileURLToPath(import.meta.url), { execArgv: ['--import', 'tsx'] });
   // The process below sends one message, its port.
@@ -26,7 +26,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     response.writeHead(200, {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(body),
-      // A limit that nobody reaches, so that no call waits.
+      // Nobody reaches this limit, so no call waits.
       'ratelimit-limit': '1000000',
       'ratelimit-remaining': '999999',
       'ratelimit-reset': '1',

@@ -13,7 +13,7 @@ const HEAP_SAMPLES = 10;
 
 /**
  * Responds like the bulk endpoint, with a sliding window, and forgets the trackers. The fake service keeps every tracker, and
- * a million of them would hide what the client itself holds.
+ * a million of them would hide the memory of the client itself.
  */
 function createBulkService(latencyMs: number) {
   const accepted: number[] = [];

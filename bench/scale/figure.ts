@@ -1,10 +1,9 @@
-/** One promise and what was measured. */
 export interface Figure {
   readonly name: string;
-  /** What must be reached, in words; none where the figure only informs. */
+  /** States the target in words; it is absent if the figure only informs. */
   readonly target?: string;
   readonly isReached?: boolean;
-  /** What was measured, in words. */
+  /** States the measurement in words. */
   readonly found: string;
 }
 

@@ -10,7 +10,7 @@ const INTERVAL_MS = 20 * 60_000;
 const MAX_DEVIATION_PERCENT = 1;
 const MAX_WAIT_MS = 50;
 
-/** Random numbers from 0 to 1, the same in every run. */
+/** Creates a generator of numbers from 0 to 1 that are the same in every run. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

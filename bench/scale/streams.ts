@@ -36,7 +36,7 @@ export async function measureManyIds(): Promise<Figure> {
   };
 }
 
-/** Measures what a tracker holds between its polls, the ids of its past events included. */
+/** Measures the memory of a tracker between its polls, with the ids of its past events. */
 export async function measureIdleHeap(clock: VirtualClock): Promise<Figure> {
   // The first stream pays for compiled code and caches.
   await measureBytesPerTracker(clock, 1000);

@@ -3,24 +3,23 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Turns of the event loop without a timer after which nothing more is expected. */
+/** Nothing more is expected after this many turns of the event loop without a timer. */
 const MAX_IDLE_TURNS = 1000;
 
 /**
- * Replaces the process's timers and clocks, so that a day passes in as long as its work takes. Time moves only when
- * everything that can run without it has run.
+ * Replaces the process's timers and clocks, so that a day takes only as long as its work. Time moves once everything that
+ * can run without it has run.
  */
 export class VirtualClock {
-  /** In the order in which they were set. There are dozens at most, so the next one is found by looking at all. */
+  /** There are dozens of timers at most, so a plain scan finds the next one. */
   readonly #timers = new Set<Timer>();
   #nowMs = 1_000_000;
 
-  /** Milliseconds on the virtual clock. */
+  /** Virtual time in milliseconds. */
   get now(): number {
     return this.#nowMs;
   }
 
-  /** Timers that are set. */
   get timerCount(): number {
     return this.#timers.size;
   }
@@ -30,7 +29,7 @@ export class VirtualClock {
     performance.now = () => this.#nowMs;
     Date.now = () => epochMs + this.#nowMs;
     const set = (callback: () => void, delayMs = 0): Timer => {
-      // As in Node, a delay is whole milliseconds, and at least one.
+      // Node also truncates a delay to whole milliseconds and waits for at least one.
       const timer = { firesAt: this.#nowMs + Math.max(1, Math.trunc(delayMs)), callback };
       this.#timers.add(timer);
       return timer;

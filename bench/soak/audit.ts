@@ -1,33 +1,33 @@
 import { readFileSync } from 'node:fs';
 
-/** One time that something failed, in milliseconds since the epoch. */
+/** Records one fault; both times are in milliseconds since the epoch. */
 export interface Outage {
   readonly name: string;
   readonly from: number;
   readonly until: number;
 }
 
-/** An event that was handled, and whether its process was killed right after. */
+/** Records that an event was handled; `wasCut` says that its process was killed right after. */
 export interface Handling {
   readonly at: number;
   readonly wasCut: boolean;
 }
 
-/** What became of the events at one inbox, or in the polls. */
+/** Counts the events that one inbox, or polling, lost or handled again. */
 export interface Audit {
   readonly lost: number;
-  /** Times that an event was handled again though nothing excuses it. */
+  /** Repeated handlings that neither a kill nor a flush explains. */
   readonly unexcused: number;
-  /** The others, by their excuse. */
+  /** Repeated handlings that a kill or a flush explains. */
   readonly excused: { readonly kill: number; readonly flush: number };
 }
 
-/** An event can be claimed so long before it is handled. */
+/** An event can be claimed this long before it is handled. */
 const CLAIMED_BEFORE_MS = 5_000;
 /** A callback and its commit take 100 ms, and more on a busy machine. */
 const COMMITTED_WITHIN_MS = 1_000;
 
-/** Reads what processes wrote into their journals, by inbox and event. */
+/** Reads the journals of all processes and groups their lines by inbox and event. */
 export function readJournals(
   journals: readonly { readonly file: string; readonly killedAt: number | undefined }[],
 ): Map<string, Handling[]> {
@@ -44,10 +44,10 @@ export function readJournals(
 }
 
 /**
- * Compares what was handled with what should have been.
+ * Compares the handled events with the expected ones.
  *
  * @param expected - the keys of `handlings` that must be there
- * @param flushes - when the store was emptied
+ * @param flushes - the times at which the store was emptied
  */
 export function audit(
   expected: readonly string[],

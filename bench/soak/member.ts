@@ -1,4 +1,4 @@
-/** A process of the soak: the poller, or one of the receivers. `members.ts` forks it. */
+/** `members.ts` forks this program for the poller and for each receiver of the soak. */
 import { once } from 'node:events';
 import { openSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -34,11 +34,11 @@ const CALL_EVERY_MS = 200;
 const TIMEOUT_MS = 3_000;
 const LEASE_MS = 10_000;
 const CALLBACK_MS = 4;
-/** Together they take as long as it takes from one fault to the next. */
+/** Together these looks at the heap last from one fault to the next. */
 const HEAP_LOOKS = 10;
 const HEAP_LOOK_EVERY_MS = 700;
 
-// The soak writes this argument.
+// `members.ts` passes the task as the first argument.
 const task = JSON.parse(process.argv[2] ?? '') as MemberTask;
 const journal = openSync(task.journal, 'a');
 const redis = new Redis(task.redisUrl);
@@ -53,7 +53,7 @@ function note(...words: readonly string[]): void {
 }
 
 function send(message: MemberMessage): void {
-  // Once the soak was broken off, sending fails; the `disconnect` event then ends this process.
+  // Sending fails once the soak is interrupted; the `disconnect` event then ends this process.
   process.send?.(message, () => {});
 }
 
@@ -115,7 +115,7 @@ async function startReceiving(client: TrackingClient) {
     return pool;
   };
   const [pool, transactionPool] = [openPool(), openPool()];
-  // The journals tell what the stores did not do.
+  // The journals show the failures of the stores.
   const onError = () => {};
   const work = () => sleep((Math.random() * CALLBACK_MS) / 2);
   const handleWith = (name: InboxName, store: DedupeStore) =>
@@ -183,7 +183,7 @@ async function keepCalling(client: TrackingClient, signal: AbortSignal): Promise
   }
 }
 
-/** Calls under way come and go, so the least of several looks tells what stays. */
+/** Takes the least of several looks at the heap, because calls under way come and go. */
 async function measureHeap(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let look = 0; look < HEAP_LOOKS; look += 1) {
@@ -220,10 +220,10 @@ const commands: { readonly [Kind in keyof Replies]: (argument: number) => Promis
 process.on('message', async ({ command, argument }: { command: keyof Replies; argument: number }) => {
   send({ kind: 'reply', command, value: await commands[command](argument) });
   if (command !== 'finish') return;
-  // From here on, only what was left behind keeps the process alive.
+  // From here on, only a leaked handle keeps the process alive.
   process.removeAllListeners('disconnect');
   process.disconnect();
 });
-// A soak that is broken off leaves no process behind.
+// An interrupted soak must leave no process behind.
 process.on('disconnect', () => process.exit(1));
 send({ kind: 'ready', url: work.url });

@@ -5,20 +5,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { bundled } from '../../scripts/support/bundled.ts';
 import { type MemberMessage, type MemberTask, type Replies, steadyNow } from './task.ts';
 
-/** An idle connection of `fetch` closes after four seconds. */
+/** A process may end late, because an idle connection of `fetch` closes after four seconds. */
 const ENDS_WITHIN_MS = 8_000;
 
-/** A process of the soak, as the soak sees it. */
+/** Controls a process of the soak from outside. */
 export class Member {
   readonly journal: string;
   readonly #name: string;
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
-  /** Where it listens; empty for the poller. */
+  /** The URL it listens on; empty for the poller. */
   url = '';
-  /** In milliseconds since the epoch; undefined for one that was not killed. */
+  /** Milliseconds since the epoch; undefined if the process was not killed. */
   killedAt: number | undefined;
-  /** How it ended though nobody had asked it to. */
+  /** Says how the process ended if nobody had asked it to. */
   breakdown: string | undefined;
   #mayExit = false;
 
@@ -52,7 +52,7 @@ export class Member {
     return this.killedAt === undefined && this.breakdown === undefined;
   }
 
-  /** Sends a command; undefined when the process is gone. */
+  /** Sends a command and returns the reply, or undefined if the process is gone. */
   async ask<Kind extends keyof Replies>(command: Kind, argument = 0): Promise<Replies[Kind] | undefined> {
     if (!this.#process.connected) return undefined;
     this.#process.send({ command, argument }, () => {});
@@ -69,7 +69,7 @@ export class Member {
     await this.#exited;
   }
 
-  /** Lets it close everything; tells how its calls went, and whether it then ended by itself. */
+  /** Lets the process close everything; returns its report, and whether it then ended by itself. */
   async finish(): Promise<{ readonly calls: Replies['finish'] | undefined; readonly hasEnded: boolean }> {
     this.#mayExit = this.#process.connected;
     const calls = await this.ask('finish');
@@ -81,7 +81,7 @@ export class Member {
     return { calls, hasEnded };
   }
 
-  /** The first message that `pick` accepts; undefined when the process ends before. */
+  /** Waits for the first message that `pick` accepts; returns undefined if the process ends first. */
   #next<Value>(pick: (message: MemberMessage) => Value | undefined): Promise<Value | undefined> {
     return new Promise((resolve) => {
       const listen = (message: MemberMessage) => {

@@ -12,21 +12,21 @@ import { type INBOXES, steadyNow } from './task.ts';
 
 export const RECEIVERS = 4;
 const FAULT_EVERY_MS = 7_000;
-/** At least so long everything works between two faults. */
+/** Everything works for at least this long between two faults. */
 const RECOVERY_MS = 3_000;
 const HOUR_MS = 3_600_000;
-/** Longer than `RedisLimiter` waits until it goes on by itself, and so short that commits are tried until Redis is back. */
+/** `RedisLimiter` continues by itself before Redis is back, but commits are still retried by then. */
 const REDIS_AWAY_MS = 3_000;
 const FAILING_MS = 1_000;
 const HAPPENS_EVERY_MS = 200;
 const RESENDS_EVERY = 15;
-/** So long the last webhooks and polls may take. */
+/** The last webhooks and polls may take this long. */
 const REST_MS = 120_000;
 
 type Service = Awaited<ReturnType<typeof openService>>;
 export type SoakResult = Awaited<ReturnType<typeof runSoak>>;
 
-/** Makes a schema of the soak's own in PostgreSQL. */
+/** Creates a schema in PostgreSQL that only this soak uses. */
 async function openPostgres(url: string) {
   const schema = `soak_${randomUUID().slice(0, 8)}`;
   const pool = new pg.Pool({ connectionString: url, max: 1 });
@@ -40,7 +40,7 @@ async function openPostgres(url: string) {
       const end = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1';
       await pool.query(end, [schema]);
     },
-    /** The keys that callbacks wrote in transactions which lasted. */
+    /** Reads the keys that callbacks wrote in committed transactions. */
     readEffects: async (): Promise<string[]> => {
       const { rows } = await pool.query<{ key: string }>(`SELECT key FROM ${schema}.effects`);
       return rows.map(({ key }) => key);
@@ -52,7 +52,7 @@ async function openPostgres(url: string) {
   };
 }
 
-/** What can be made to fail. */
+/** Gives a fault access to everything that it can break. */
 interface Stage {
   readonly service: Service;
   readonly redis: OutageProxy;
@@ -85,9 +85,9 @@ function withoutRedis(kind: OutageKind): Fault {
   };
 }
 
-/** All that fails, in turn. */
+/** The soak causes these faults one after the other. */
 const FAULTS: Readonly<Record<string, Fault>> = {
-  // Shorter than the pause that it asks for, so that the limiter sees it once.
+  // This fault ends before the pause that it asks for, so the limiter sees it once.
   '429 to every call': failing({ status: 429, retryAfter: 1 }, 500),
   'connections reset': failing({ kind: 'reset' }),
   'Redis refuses connections': withoutRedis('refused'),
@@ -102,16 +102,16 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   '502 with a page of HTML': failing({ kind: 'html' }),
   'FLUSHALL in Redis': async ({ flushRedis, service }) => {
     const from = steadyNow();
-    // Noted before it happens, since calls may be refused at once.
+    // Note the flush first, because calls may be refused at once.
     service.flushes.push({ name: 'FLUSHALL', from, until: from });
     await flushRedis();
   },
 };
 
 /**
- * Runs everything for a while and audits what became of each event.
+ * Runs everything for a while and checks that each event was handled.
  *
- * @param directory - takes the journals
+ * @param directory - the folder for the journals
  */
 export async function runSoak(
   minutes: number,
@@ -151,7 +151,7 @@ export async function runSoak(
     ...{ service, redis, postgres },
     flushRedis: () => deleteKeys(redisUrl, postgres.schema),
     killReceiver: async () => {
-      // The first one lives on, because its heap is measured.
+      // The first receiver is never killed, because its heap is measured.
       const place = 1 + Math.floor(Math.random() * (RECEIVERS - 1));
       await receivers[place]?.kill();
       receivers[place] = await start('receiver', place);
@@ -204,7 +204,7 @@ export async function runSoak(
   }
 }
 
-/** What became of every event at each inbox, and in the polls. */
+/** Audits every event at each inbox and in the polls. */
 async function auditAll(service: Service, postgres: Stage['postgres'], everyone: readonly Member[]) {
   const journals = readJournals(everyone.map(({ journal, killedAt }) => ({ file: journal, killedAt })));
   const effects = new Map<string, Handling[]>();
@@ -261,7 +261,7 @@ async function letEventsHappen(service: Service, endsAt: number): Promise<void> 
   }
 }
 
-/** Waits until every webhook is accepted and every tracker polled again; returns what did not happen. */
+/** Waits until every webhook is accepted and every tracker polled again; returns the failures in words. */
 async function comeToRest(service: Service, poller: Member): Promise<string[]> {
   const late = sleep(REST_MS, 'late', { ref: false });
   const [sent, polled] = await Promise.all([

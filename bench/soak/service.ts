@@ -12,19 +12,19 @@ export const TRACKERS = 2_000;
 export const LIMIT_PER_SECOND = 50;
 export const SECRET = 'secret-of-the-soak';
 const EVENTS_IN_A_WEBHOOK = 2;
-/** How many requests and webhooks the fake remembers. */
+/** The fake remembers this many requests and webhooks. */
 const HISTORY = 1_000;
 const WINDOW_MS = 1_000;
-/** The limiter promises its limit for requests that are counted so soon. */
+/** The limiter keeps the limit only for requests that are counted within this time. */
 const MAX_UPLINK_MS = 500;
-/** A FLUSHALL makes the limiter forget which tokens are out; so much later all of them are back. */
+/** A FLUSHALL makes the limiter forget which tokens are out, and all of them are back after this time. */
 const TOKENS_RETURN_MS = 2_500;
 
 type Failure = Parameters<FakeTrackingService['fail']>[1];
 
-/** The service: it enforces its limit on loopback HTTP, lets events happen, and sends webhooks. */
+/** Starts the service, which enforces its limit on loopback HTTP, adds events, and sends webhooks. */
 export async function openService(getReceiverUrls: () => readonly string[]) {
-  /** 429s that nobody planned: of requests beyond the limit, after a FLUSHALL, and where others were counted late. */
+  /** Counts unplanned 429s: beyond the limit, after a FLUSHALL, and next to requests that were counted late. */
   const refused = { unexcused: 0, flush: 0, late: 0 };
   const counts = { requests: 0, webhooks: 0, notAccepted: 0 };
   const flushes: Outage[] = [];
@@ -61,7 +61,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     if (status !== 'created') throw new Error(`Expected the fake to create a tracker, got ${status}`);
   const trackerIds = fake.trackers.map(({ trackerId }) => trackerId);
 
-  /** The keys of events that webhooks tell, and of those that only polls can find. */
+  /** Webhooks report the events in `happened`, and only polls can find the others. */
   const [happened, onlyPolled]: [string[], string[]] = [[], []];
   function addEvents(trackerId: string, keys: string[], count: number): void {
     const first = happened.length + onlyPolled.length;
@@ -70,7 +70,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     keys.push(...eventIds.map((eventId) => `${trackerId}:${eventId}`));
   }
   for (const id of trackerIds) addEvents(id, onlyPolled, 1);
-  // There was no receiver for the webhooks of these first events.
+  // No receiver runs yet, so nobody gets the webhooks of these first events.
   fake.webhooks.take();
 
   /** Sends a webhook to every inbox, each at a random receiver; it counts as accepted when all of them took it. */
@@ -98,7 +98,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     secret: SECRET,
     duplicates: 1,
     shuffle: true,
-    // Webhooks that wait for an inbox which is away must not hold up the others.
+    // Webhooks that wait for an unavailable inbox must not hold up the others.
     concurrency: 500,
     until2xx: { delayMs: 500, maxAttempts: 1_000 },
     target: sendToAll,
@@ -114,7 +114,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     url: server.url,
     trackerIds,
     ...{ happened, onlyPolled, refused, counts, flushes },
-    /** Adds events to a random shipment; a webhook tells of them. */
+    /** Adds events to a random shipment, which a webhook reports. */
     happen: () => addEvents(pick(trackerIds) ?? '', happened, EVENTS_IN_A_WEBHOOK),
     /** Sends the events of a shipment again; the fake has forgotten the webhooks of older ones. */
     resend: async () => {

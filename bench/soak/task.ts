@@ -2,7 +2,7 @@
 export const INBOXES = ['redis', 'postgres', 'transactional'] as const;
 export type InboxName = (typeof INBOXES)[number];
 
-/** What every process is told, as JSON in its first argument. */
+/** Every process gets its task as JSON in its first argument. */
 export interface MemberTask {
   readonly name: string;
   readonly role: 'poller' | 'receiver';
@@ -15,43 +15,41 @@ export interface MemberTask {
   readonly schema: string;
   readonly secret: string;
   readonly trackerIds: readonly string[];
-  /** The file that takes one line for everything that must survive a SIGKILL. */
+  /** Path of the file that gets one line for each fact that must survive a SIGKILL. */
   readonly journal: string;
 }
 
-/** How the calls of a process went. */
 export interface CallReport {
-  /** Calls of `trackers.results` beside the polls that rejected, by the name of their error. */
+  /** Counts rejected calls of `trackers.results` outside the polls, by the name of their error. */
   readonly rejected: Readonly<Record<string, number>>;
   readonly longestCallMs: number;
   /** Trackers that `pollMany` gave up. */
   readonly givenUp: number;
 }
 
-/** The commands of the soak, and what a process replies to each. */
+/** Maps each command of the soak to the reply of a process. */
 export interface Replies {
-  /** Bytes on the heap. */
+  /** Reports the bytes on the heap. */
   heap: number;
-  /** The wall clock was set, by the argument in milliseconds. */
+  /** Moves the wall clock by the argument in milliseconds. */
   shift: null;
-  /** Every tracker was polled once more. */
+  /** Polls every tracker once more. */
   drain: null;
-  /** Everything is closed. */
+  /** Closes everything. */
   finish: CallReport;
 }
 
-/** What a process sends. */
 export type MemberMessage =
   | { readonly kind: 'ready'; readonly url: string }
   | { readonly kind: 'calls'; readonly count: number }
   | { readonly kind: 'reply'; readonly command: keyof Replies; readonly value: unknown };
 
-/** Longest time of a call beside the polls. */
+/** A call outside the polls may take this long. */
 export const TOTAL_TIMEOUT_MS = 30_000;
-/** A request tells in this header when it left. */
+/** This header holds the time at which a request was sent. */
 export const SENT_AT_HEADER = 'x-sent-at';
 
-/** Milliseconds since the epoch on a clock that nobody sets back, the same in all processes. */
+/** Returns milliseconds since the epoch on a clock that nobody sets back and that all processes share. */
 export function steadyNow(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -37,7 +37,7 @@ async function processAll(bodies: readonly string[], inbox: InstanceType<typeof 
   }
 }
 
-/** Counts how many unseen events a second an inbox handles on one core. */
+/** Measures how many unseen events per second an inbox handles on one core. */
 async function measureThroughput(trackings: number, rounds: number): Promise<string[]> {
   const rates: number[] = [];
   const perBody = trackings * EVENTS_PER_TRACKING;
@@ -54,7 +54,7 @@ async function measureThroughput(trackings: number, rounds: number): Promise<str
   return [name, '', `${formatCount(median(rates))} events/s`];
 }
 
-/** Measures the bytes of a remembered key, and those of half as many more in a store that is full. */
+/** Measures the bytes of a remembered key in a full store, and again after half as many keys more. */
 async function measureMemory(maxKeys: number): Promise<string[][]> {
   const store = new MemoryDedupeStore({ maxKeys });
   const inbox = new WebhookInbox({ store });
@@ -87,7 +87,7 @@ function formatCount(count: number): string {
   return Math.round(count).toLocaleString('en-US');
 }
 
-/** The rows of the table: a case, its target, and what was measured. */
+/** Returns rows with the case, its target and the measurement. */
 export async function measureCosts(isQuick: boolean): Promise<string[][]> {
   const rows = SIZES.map((trackings) => measureParsing(trackings, isQuick ? 3 : 15));
   for (const trackings of SIZES) rows.push(await measureThroughput(trackings, isQuick ? 1 : 5));

@@ -1,12 +1,12 @@
 import { buildWebhookMessage } from '../../src/testing/index.ts';
 
-/** Events of each tracking: a webhook holds those since the previous one, usually few. */
+/** A webhook usually holds few events of each tracking, because it sends only those since the previous webhook. */
 export const EVENTS_PER_TRACKING = 3;
 
 const { kind: _, ...item } = buildWebhookMessage();
 
 /**
- * Builds a webhook's body. No two seeds share a tracker, so that their events are others.
+ * Builds a webhook's body. No two seeds share a tracker, so their events differ.
  *
  * @param events - events of each tracking, three at most
  */

@@ -9,7 +9,7 @@ import { buildBody } from './payload.ts';
 
 const SECRET = 'whsec';
 const CONCURRENCY = 64;
-/** Events in a webhook, and how often each webhook is sent. */
+/** `copies` says how often each webhook is sent. */
 const TRAFFIC = [
   { events: 1, copies: 1 },
   { events: 2, copies: 1 },
@@ -19,7 +19,6 @@ const TRAFFIC = [
 
 type Receiver = (request: Request) => Promise<Response>;
 
-/** One comparison: our receiver against one written by hand for the same store. */
 interface ReceiverCase {
   readonly name: string;
   readonly must: number;
@@ -27,7 +26,7 @@ interface ReceiverCase {
   readonly byHand: Receiver;
 }
 
-/** What a case measured, in events a second. */
+/** Rates are in events per second. */
 export interface ReceiverResult {
   readonly name: string;
   readonly eventsPerWebhook: number;
@@ -43,12 +42,12 @@ interface WebhookItem {
   readonly events: readonly { readonly eventId: string; readonly status: string }[];
 }
 
-/** Writes a receiver as most are: it checks the header, parses the body, saves the events and responds. */
+/** Builds a receiver as most apps write it: it checks the header, parses the body, saves the events and responds. */
 function writeByHand(save: (keys: readonly string[], item: WebhookItem) => Promise<unknown>): Receiver {
   return async (request) => {
     if (request.headers.get('authorization') !== `Bearer ${SECRET}`)
       return new Response(null, { status: 401 });
-    // This file builds the bodies.
+    // `buildBody` builds all bodies, so their type is known.
     const { trackings } = (await request.json()) as { trackings: WebhookItem[] };
     for (const item of trackings)
       await save(
@@ -142,10 +141,10 @@ async function openReceivers(redisUrl: string, postgresUrl: string) {
   return { cases, close };
 }
 
-/** Each body has a seed of its own, so that nobody has seen its events. */
+/** Each body has a seed of its own, so no receiver has seen its events before. */
 let seed = 0;
 
-/** Sends new webhooks, 64 at a time and each several times in shuffled order; returns the unique events a second. */
+/** Sends new webhooks, 64 at a time and each several times in shuffled order; returns the unique events per second. */
 async function measureRate(receive: Receiver, count: number, { events, copies }: (typeof TRAFFIC)[number]) {
   const bodies = Array.from({ length: count }, () => buildBody(1, seed++, events));
   const requests = bodies
@@ -168,7 +167,7 @@ async function measureRate(receive: Receiver, count: number, { events, copies }:
   return (count * events * 1000) / (performance.now() - startedAt);
 }
 
-/** Compares both receivers of each store in turns; medians. */
+/** Measures both receivers of each store in turns and takes medians. */
 export async function measureReceivers(redisUrl: string, postgresUrl: string, isQuick: boolean) {
   const { cases, close } = await openReceivers(redisUrl, postgresUrl);
   const rounds = isQuick ? 1 : 5;

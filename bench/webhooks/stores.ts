@@ -5,14 +5,13 @@ import type { InboxKind } from '../../test/integration/receivers/receiver-config
 import { runFleet } from '../../test/integration/receivers/run.ts';
 import { deleteKeys } from '../fleet/run.ts';
 
-/** How one fleet of receivers did. */
 export interface StoreResult {
   readonly inbox: InboxKind;
   readonly kills: number;
   readonly events: number;
   readonly seconds: number;
   readonly lost: number;
-  /** How often an event was handled, or for `TransactionalInbox` written, beyond the first time. */
+  /** Counts how often an event was handled, or for `TransactionalInbox` written, after the first time. */
   readonly repeats: number;
   /** Repeats that no kill between handling and commit explains. */
   readonly unexcused: number;
@@ -54,7 +53,7 @@ async function runOnPostgres(url: string, inbox: InboxKind, kills: number, event
     await new PostgresDedupeStore({ pool, table: `${namespace}.inbox` }).createTable();
     const result = await runReceivers({ inbox, serviceUrl: url, namespace }, kills, events);
     if (inbox !== 'postgres transactional') return result;
-    // Its journals also hold tries that were rolled back, so its rows count.
+    // The journals also hold attempts that were rolled back, so count the committed rows instead.
     const { rows } = await pool.query(
       `SELECT count(*)::int AS written, count(DISTINCT key)::int AS events FROM ${namespace}.effects`,
     );

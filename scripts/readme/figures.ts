@@ -7,22 +7,22 @@ import stores from '../../bench/results/webhooks-stores.json' with { type: 'json
 import { max, median } from '../../bench/statistics.ts';
 import { markdownTable } from '../support/markdown-table.ts';
 
-/** The contenders of several cases, in the order in which they appear. */
+/** Lists the contenders of several cases in the order in which they appear. */
 function contendersOf(cases: readonly (readonly { contender: string }[])[]): string[] {
   return [...new Set(cases.flat().map(({ contender }) => contender))];
 }
 
-/** Events in a second, and how many times as many those are as of a receiver by hand. */
+/** Writes the events per second and their ratio to a receiver written by hand. */
 function cellOf(result: { ours: number; ratio: number } | undefined): string {
   if (result === undefined) return '';
   return `${Math.round(result.ours).toLocaleString('en-US')}, ${result.ratio.toFixed(2)}x`;
 }
 
-/** The cases by which a user decides; the others stand in bench/results/. */
+/** The documents show the cases that help a user decide; bench/results/ holds all of them. */
 const SHOWN_LIMITER_CASES = /^10\/s (?:fixed|sliding)/;
 const SHOWN_SCALE_CASES = /heap|1,000,000|50 ms|24 h|interactive/;
 
-/** What the programs of bench/ measured last, as tables. */
+/** Each function writes the last results of bench/ as a table. */
 export const FIGURES: Readonly<Record<string, () => string>> = {
   'limiter figures': () => {
     const shown = limiter.cases.filter(({ name }) => SHOWN_LIMITER_CASES.test(name));
@@ -40,7 +40,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       const cells = contenders.map((contender) => {
         const own = runs.filter((run) => run.contender === contender);
         const share = median(own.map(({ sharePercent }) => sharePercent));
-        // The refusals of the worst run: a promise holds always or not at all.
+        // Show the refusals of the worst run, because a limit must hold in every run.
         return own.length === 0 ? '' : `${max(own.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
       });
       return [name, ...cells];

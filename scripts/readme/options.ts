@@ -5,10 +5,10 @@ import { ENTRY_POINTS } from '../support/entry-points.ts';
 import { code, markdownTable } from '../support/markdown-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Interfaces that callers fill in, though their names do not end with `Options`. */
+/** Callers also fill in these interfaces, whose names do not end with `Options`. */
 const MORE_OPTIONS = ['RawRequest'];
 const FUNCTION = 'function';
-/** The pages that say what the options of an entry point are for. */
+/** These pages explain the options of each entry point. */
 const EXPLAINED_IN: Readonly<Record<string, readonly string[]>> = {
   index: ['limits-and-retries.md'],
   webhooks: ['webhooks.md'],
@@ -27,7 +27,7 @@ const program = ts.createProgram(
 );
 const checker = program.getTypeChecker();
 
-/** Every name that a source exports, with its declaration. */
+/** Maps every name that a source exports to its declaration. */
 export function exportsOf(path: string): Map<string, ts.Symbol> {
   const source = program.getSourceFile(ROOT + path);
   const module = source && checker.getSymbolAtLocation(source);
@@ -38,7 +38,7 @@ export function exportsOf(path: string): Map<string, ts.Symbol> {
   );
 }
 
-/** Every endpoint, from the table that the client itself derives from. */
+/** Lists every endpoint from the table that the client itself uses. */
 export function endpointTable(): string {
   const head = ['Method', 'Endpoint', 'Per second', 'Timeout', 'Retries', 'What it does'];
   const rows = ENDPOINT_NAMES.map((name) => {
@@ -49,7 +49,7 @@ export function endpointTable(): string {
   return markdownTable(head, rows);
 }
 
-/** One table of options for each entry point; what two entry points export is shown once. */
+/** Writes one table of options for each entry point; a type that two entry points export is shown once. */
 export function optionTables(): string {
   const shown = new Set<string>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
@@ -69,7 +69,7 @@ export function optionTables(): string {
 }
 
 /**
- * Several options types in one table: each begins with a row of its own, which says where more options come from.
+ * Puts several types of options into one table; each begins with a row that names the types it extends.
  *
  * @throws Error naming the option whose comment does not say what happens without it
  */
@@ -82,13 +82,13 @@ export function optionTable(types: readonly ts.InterfaceDeclaration[]): string {
   return markdownTable(['Option', 'Default'], rows);
 }
 
-/** The options of a type: name and type, and default. */
+/** Writes a row with the name, type and default of each option. */
 function optionRows(type: ts.InterfaceDeclaration): string[][] {
   return type.members.filter(ts.isPropertySignature).map((member) => {
     const [name, typeName] = [member.name.getText(), typeText(member.type)];
     const defaultText = readDefault(commentOf(member));
     const isRequired = member.questionToken === undefined;
-    // A callback that is not given is not called; that goes without saying.
+    // A callback needs no default, because one that is absent is not called.
     if (!isRequired && typeName !== FUNCTION && defaultText === undefined)
       throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to tell the default, got none`);
     const field = `${name}${isRequired ? '' : '?'}: ${typeName}`;
@@ -96,7 +96,7 @@ function optionRows(type: ts.InterfaceDeclaration): string[][] {
   });
 }
 
-/** The sentence of a comment that tells the default, up to its reason; an editor shows the whole comment. */
+/** Returns the sentence that states the default without its reason, because an editor shows the whole comment. */
 function readDefault(comment: string): string | undefined {
   return sentencesOf(comment)
     .find((sentence) => /\bdefault\b/i.test(sentence))
@@ -105,7 +105,7 @@ function readDefault(comment: string): string | undefined {
     .replace('the environment variable ', '');
 }
 
-/** The sentences of a comment; `e.g.` ends none. */
+/** Splits a comment into sentences; `e.g.` does not end one. */
 function sentencesOf(text: string): string[] {
   return text.replace(/\s+/g, ' ').split(/(?<=[.?!])(?<!e\.g\.) (?=[A-Z`])/);
 }
@@ -114,13 +114,13 @@ function commentOf(node: ts.Node): string {
   return textOf(ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc)?.comment);
 }
 
-/** Comments may also name sections of the specification, which users do not have. */
+/** Removes references to sections of the specification, because users do not have it. */
 function textOf(comment: ts.JSDoc['comment']): string {
   const text = (ts.getTextOfJSDocComment(comment) ?? '').replace(/\{@link ([^}]+)\}/g, '`$1`');
   return text.replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '').trim();
 }
 
-/** A type as a caller thinks of it: without `readonly` and `undefined`; an editor shows the parameters of functions. */
+/** Shortens a type: callers need neither `readonly` nor `undefined`, and an editor shows the parameters of functions. */
 function typeText(node: ts.TypeNode | undefined): string {
   const text = (node?.getText() ?? '')
     .replace(/^\| |\breadonly |\s*\| undefined$/g, '')

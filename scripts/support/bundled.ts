@@ -8,8 +8,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = join(ROOT, '.tmp', 'programs');
 
 /**
- * Bundles a program of this repository into one JavaScript file, because it is started many times: loading `tsx` and compiling costs
- * each process more than half a second of processor time. Libraries stay imports.
+ * Bundles a program of this repository into one JavaScript file, because it is started many times: loading `tsx` and compiling
+ * costs each process more than half a second of processor time. Libraries stay imports.
  *
  * @param program - path from the root of the repository, or an absolute one
  * @returns the file to run
@@ -29,7 +29,7 @@ export async function bundled(program: string): Promise<string> {
   const [{ contents } = { contents: new Uint8Array() }] = outputFiles;
   const hash = createHash('sha256').update(contents).digest('hex').slice(0, 12);
   const file = join(FOLDER, `${basename(program, '.ts')}-${hash}.mjs`);
-  // Moved into place, since others may be at it, too.
+  // Write a draft and rename it, because another process may write the same file.
   const draft = `${file}.${randomUUID()}`;
   await mkdir(FOLDER, { recursive: true });
   await writeFile(draft, contents);

