@@ -12,7 +12,7 @@ import { cases } from './fleet/cases.ts';
 import { CONTENDERS, type Contender } from './fleet/peers.ts';
 import { type FleetRun, runFleetCase } from './fleet/run.ts';
 import { describeRun, writeResult } from './report.ts';
-import { max, median } from './statistics.ts';
+import { median } from './statistics.ts';
 
 const { values } = parseArgs({
   options: {
@@ -42,7 +42,7 @@ const rows = chosen.map(({ name, target }) => {
 console.log(
   [
     measuredOn,
-    'Cells: responses of 429 / seconds / percent of the limit / Redis commands a call / calls of the least served process when the first has four fifths of its calls / how often a process lost Redis or had it back.',
+    'Cells: responses with 429 / seconds / percent of the limit / Redis commands a call / calls of the least served process when the first has four fifths of its calls / how often a process lost Redis or had it back.',
     markdownTable(['Case', ...CONTENDERS, 'Target of RedisLimiter'], rows),
   ].join('\n\n'),
 );
@@ -57,7 +57,7 @@ function findMiddleRun(name: string, contender: Contender): FleetRun | undefined
   const own = runs.get(name)?.filter((run) => run.contender === contender) ?? [];
   const share = median(own.map(({ sharePercent }) => sharePercent));
   const middle = own.find(({ sharePercent }) => sharePercent === share);
-  return middle && { ...middle, refused: max(own.map(({ refused }) => refused)) };
+  return middle && { ...middle, refused: Math.max(...own.map(({ refused }) => refused)) };
 }
 
 function formatRun(run: FleetRun | undefined): string {

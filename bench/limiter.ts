@@ -33,7 +33,7 @@ for (let round = 1; round <= rounds; round += 1) {
 
 const measuredOn = describeRun('p-throttle', 'bottleneck');
 const reports = chosen.map((each) => summarize(each, runs.get(each.name) ?? []));
-console.log(`${measuredOn}\n\nCells: responses of 429 / seconds / percent of the limit.\n`);
+console.log(`${measuredOn}\n\nCells: responses with 429 / seconds / percent of the limit.\n`);
 console.log(comparisonTable());
 if (!values.quick && values.only === '') writeResult('limiter.json', { measuredOn, cases: reports });
 

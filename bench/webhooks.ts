@@ -9,6 +9,7 @@
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
 import { describeRun, writeReadmeFigures, writeResult } from './report.ts';
+import { formatCount } from './statistics.ts';
 import { measureCosts } from './webhooks/costs.ts';
 import { measureReceivers } from './webhooks/receivers.ts';
 import { measureStores } from './webhooks/stores.ts';
@@ -32,7 +33,7 @@ if (isChosen('costs')) {
 if (isChosen('receivers')) {
   const results = await measureReceivers(redisUrl, postgresUrl, values.quick);
   const rows = results.map(({ name, eventsPerWebhook, copies, must, ours, byHand, ratio }) => {
-    const rates = [byHand, ours].map((rate) => Math.round(rate).toLocaleString('en-US'));
+    const rates = [byHand, ours].map(formatCount);
     return [name, `${eventsPerWebhook}`, `${copies}`, ...rates, `${ratio.toFixed(2)}x`, `${must}x`];
   });
   console.log(markdownTable(['Store', 'Events', 'Copies', 'By hand', 'Ours', 'Ratio', 'Must reach'], rows));

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { RateLimiterQueue, RateLimiterRedis } from 'rate-limiter-flexible';
 import { TrackingClient } from '../../src/index.ts';
 import { RedisLimiter } from '../../src/redis/index.ts';
-import { withRetries } from '../limiter/contenders.ts';
+import { send, withRetries } from '../limiter/contenders.ts';
 import type { Contender, PeerOutcome, PeerTask } from './peers.ts';
 import { shiftWallClock } from './shift-clock.ts';
 
@@ -33,15 +33,13 @@ const contenders: Readonly<Record<Contender, Open>> = {
     };
     return openClient(task, new RedisLimiter({ redis, keyPrefix, processes, logger }));
   },
-  'rate-limiter-flexible': ({ baseUrl, account, limit, namespace }, storeClient) => {
-    const limiter = new RateLimiterRedis({ storeClient, keyPrefix: namespace, points: limit, duration: 1 });
+  'rate-limiter-flexible': (task, storeClient) => {
+    const { limit: points, namespace: keyPrefix } = task;
+    const limiter = new RateLimiterRedis({ storeClient, keyPrefix, points, duration: 1 });
     const queue = new RateLimiterQueue(limiter, { maxQueueSize: 10_000 });
-    const headers = { authorization: `Bearer ${account}` };
     return withRetries(async () => {
       await queue.removeTokens(1);
-      const response = await fetch(`${baseUrl}/trackers/tracker-1`, { headers });
-      await response.arrayBuffer();
-      return response;
+      return await send(task);
     });
   },
   uncoordinated: (task) => openClient(task),

@@ -13,7 +13,7 @@ interface Target {
 /** Returns a function that makes one call and resolves once the service accepted it. */
 type Open = (target: Target) => () => Promise<unknown>;
 
-async function send({ baseUrl, account }: Target): Promise<Response> {
+export async function send({ baseUrl, account }: Target): Promise<Response> {
   const response = await fetch(`${baseUrl}/trackers/tracker-1`, {
     headers: { authorization: `Bearer ${account}` },
   });

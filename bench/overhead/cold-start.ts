@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { transform } from 'esbuild';
-import { median } from '../statistics.ts';
+import { medianOf } from '../statistics.ts';
 
 export interface ColdStart {
   readonly program: string;
@@ -79,13 +79,9 @@ export async function measureColdStarts(app: string, origin: string, rounds: num
     // The first round reads the files into the memory of the system.
     if (round >= 0) samples.push(sample);
   }
-  const read = (sample: Map<string, number>, program: string) => sample.get(program) ?? Number.NaN;
   return PROGRAMS.map(({ program, against }) => ({
     program,
-    milliseconds: median(samples.map((sample) => read(sample, program))),
-    ratio:
-      against === undefined
-        ? null
-        : median(samples.map((sample) => read(sample, program) / read(sample, against))),
+    milliseconds: medianOf(samples, program),
+    ratio: against === undefined ? null : medianOf(samples, program, against),
   }));
 }

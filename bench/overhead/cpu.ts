@@ -1,5 +1,5 @@
 import { main } from '../built.ts';
-import { median } from '../statistics.ts';
+import { medianOf } from '../statistics.ts';
 import { createCall } from './by-hand.ts';
 
 /** Ratios compare with this contender, because a program would use it instead of the package. */
@@ -58,11 +58,10 @@ export async function measureCpu(origin: string, events: number, rounds: number)
       sample.set(contender, await measureMicrosecondsPerCall(call));
     if (round >= WARM_UP_ROUNDS) samples.push(sample);
   }
-  const read = (sample: Map<string, number>, contender: string) => sample.get(contender) ?? Number.NaN;
   const costs = calls.map(([contender]) => ({
     contender,
-    microsecondsPerCall: median(samples.map((sample) => read(sample, contender))),
-    ratio: median(samples.map((sample) => read(sample, contender) / read(sample, BY_HAND))),
+    microsecondsPerCall: medianOf(samples, contender),
+    ratio: medianOf(samples, contender, BY_HAND),
   }));
   return { events, costs };
 }

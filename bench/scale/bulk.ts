@@ -1,6 +1,7 @@
 import { type TrackerInput, TrackingClient } from '../../src/index.ts';
 import { usedHeapBytes } from '../heap.ts';
-import { type Figure, formatCount } from './figure.ts';
+import { formatCount } from '../statistics.ts';
+import type { Figure } from './figure.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 const WINDOW_MS = 1000;
@@ -85,7 +86,7 @@ export async function measureBulk(clock: VirtualClock, count: number, latencyMs:
   const growthMb = (Math.max(...heaps) - (heaps[0] ?? 0)) / 1e6;
   const figure = {
     name: `createMany of ${formatCount(count)} inputs, responses after ${latencyMs} ms`,
-    found: `${overPercent.toFixed(1)}% over (${seconds.toFixed(1)} s for ${idealSeconds.toFixed(1)} s), heap ${growthMb.toFixed(1)} MB, ${maxAhead} inputs ahead; ${formatCount(run.summary().created)} created, ${counts.refused} responses of 429`,
+    found: `${overPercent.toFixed(1)}% over (${seconds.toFixed(1)} s for ${idealSeconds.toFixed(1)} s), heap ${growthMb.toFixed(1)} MB, ${maxAhead} inputs ahead; ${formatCount(run.summary().created)} created, ${counts.refused} responses with 429`,
   };
   if (latencyMs > 10) return figure;
   return {

@@ -6,7 +6,3 @@ export interface Figure {
   /** States the measurement in words. */
   readonly found: string;
 }
-
-export function formatCount(count: number): string {
-  return count.toLocaleString('en-US');
-}

@@ -1,7 +1,7 @@
 import { TrackingClient } from '../../src/index.ts';
 import { createFakeTrackingService, type FakeTrackingService } from '../../src/testing/index.ts';
-import { median } from '../statistics.ts';
-import { type Figure, formatCount } from './figure.ts';
+import { formatCount, median } from '../statistics.ts';
+import type { Figure } from './figure.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 const TRACKERS = 10_000;
@@ -117,7 +117,7 @@ export async function measurePolling(
       target: `every interval within ${MAX_DEVIATION_PERCENT}%, one timer, zero 429s`,
       isReached:
         deviationPercent <= MAX_DEVIATION_PERCENT && maxTimers === 1 && refused === 0 && overlaps === 0,
-      found: `${formatCount(updates)} polls, within ${deviationPercent.toFixed(2)}%, ${maxTimers} timer, ${refused} responses of 429`,
+      found: `${formatCount(updates)} polls, within ${deviationPercent.toFixed(2)}%, ${maxTimers} timer, ${refused} responses with 429`,
     },
     {
       name: `an interactive \`results\` call meanwhile, ${formatCount(waitsMs.length)} calls`,

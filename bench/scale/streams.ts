@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { TrackingClient } from '../../src/index.ts';
 import { usedHeapBytes } from '../heap.ts';
-import { type Figure, formatCount } from './figure.ts';
+import { formatCount } from '../statistics.ts';
+import type { Figure } from './figure.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 const MANY_IDS = 300_000;

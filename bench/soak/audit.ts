@@ -34,10 +34,11 @@ export function readJournals(
   const handlings = new Map<string, Handling[]>();
   for (const { file, killedAt = Number.POSITIVE_INFINITY } of journals) {
     for (const line of readFileSync(file, 'utf8').split('\n').filter(Boolean)) {
-      const [time = '', ...about] = line.split(' ');
+      const [time = '', ...words] = line.split(' ');
+      const key = words.join(' ');
       const at = Number(time);
       const handling = { at, wasCut: killedAt - at < COMMITTED_WITHIN_MS };
-      handlings.set(about.join(' '), [...(handlings.get(about.join(' ')) ?? []), handling]);
+      handlings.set(key, [...(handlings.get(key) ?? []), handling]);
     }
   }
   return handlings;

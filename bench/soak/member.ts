@@ -22,6 +22,7 @@ import {
   type InboxName,
   type MemberMessage,
   type MemberTask,
+  pick,
   type Replies,
   SENT_AT_HEADER,
   steadyNow,
@@ -169,7 +170,7 @@ async function startReceiving(client: TrackingClient) {
 
 async function keepCalling(client: TrackingClient, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const id = task.trackerIds[Math.floor(Math.random() * task.trackerIds.length)] ?? '';
+    const id = pick(task.trackerIds) ?? '';
     const startedAt = performance.now();
     try {
       await client.trackers.results(id, { totalTimeoutMs: TOTAL_TIMEOUT_MS });

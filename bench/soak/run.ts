@@ -8,7 +8,7 @@ import { sum } from '../statistics.ts';
 import { audit, type Handling, type Outage, readJournals } from './audit.ts';
 import { Member } from './members.ts';
 import { LIMIT_PER_SECOND, openService, SECRET } from './service.ts';
-import { type INBOXES, steadyNow } from './task.ts';
+import { type InboxName, steadyNow } from './task.ts';
 
 export const RECEIVERS = 4;
 const FAULT_EVERY_MS = 7_000;
@@ -217,7 +217,7 @@ async function auditAll(service: Service, postgres: Stage['postgres'], everyone:
       redis: audit(told('handled redis '), journals, service.flushes),
       postgres: audit(told('handled postgres '), journals, []),
       transactional: audit(told(''), effects, []),
-    } satisfies Record<(typeof INBOXES)[number], unknown>,
+    } satisfies Record<InboxName, unknown>,
     polling: audit(polled, journals, []),
   };
 }

@@ -6,7 +6,7 @@ import {
   type RecordedRequest,
 } from '../../src/testing/index.ts';
 import type { Outage } from './audit.ts';
-import { INBOXES, SENT_AT_HEADER, steadyNow } from './task.ts';
+import { INBOXES, pick, SENT_AT_HEADER, steadyNow } from './task.ts';
 
 export const TRACKERS = 2_000;
 export const LIMIT_PER_SECOND = 50;
@@ -78,10 +78,9 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     const [headers, body, urls] = [request.headers, await request.text(), getReceiverUrls()];
     const accepted = await Promise.all(
       INBOXES.map(async (inbox) => {
-        const url = urls[Math.floor(Math.random() * urls.length)];
         counts.webhooks += 1;
         try {
-          const response = await fetch(`${url}/${inbox}`, { method: 'POST', headers, body });
+          const response = await fetch(`${pick(urls)}/${inbox}`, { method: 'POST', headers, body });
           await response.arrayBuffer();
           return response.ok;
         } catch {
@@ -109,7 +108,6 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     },
   });
   const server = await fake.listen();
-  const pick = <Item>(items: readonly Item[]) => items[Math.floor(Math.random() * items.length)];
   return {
     url: server.url,
     trackerIds,

@@ -49,6 +49,11 @@ export const TOTAL_TIMEOUT_MS = 30_000;
 /** This header holds the time at which a request was sent. */
 export const SENT_AT_HEADER = 'x-sent-at';
 
+/** Picks a random item; returns undefined if there is none. */
+export function pick<Item>(items: readonly Item[]): Item | undefined {
+  return items[Math.floor(Math.random() * items.length)];
+}
+
 /** Returns milliseconds since the epoch on a clock that nobody sets back and that all processes share. */
 export function steadyNow(): number {
   return performance.timeOrigin + performance.now();

@@ -1,6 +1,6 @@
 import { webhooks } from '../built.ts';
 import { usedHeapBytes } from '../heap.ts';
-import { median } from '../statistics.ts';
+import { formatCount, median } from '../statistics.ts';
 import { buildBody, EVENTS_PER_TRACKING } from './payload.ts';
 
 const { MemoryDedupeStore, parseWebhook, WebhookInbox } = webhooks;
@@ -81,10 +81,6 @@ async function measureMemory(maxKeys: number): Promise<string[][]> {
       `${formatCount(store.size)} keys, ${formatCount(overfull)} bytes each`,
     ],
   ];
-}
-
-function formatCount(count: number): string {
-  return Math.round(count).toLocaleString('en-US');
 }
 
 /** Returns rows with the case, its target and the measurement. */

@@ -4,7 +4,7 @@ import overhead from '../../bench/results/overhead.json' with { type: 'json' };
 import scale from '../../bench/results/scale.json' with { type: 'json' };
 import receivers from '../../bench/results/webhooks-receivers.json' with { type: 'json' };
 import stores from '../../bench/results/webhooks-stores.json' with { type: 'json' };
-import { max, median } from '../../bench/statistics.ts';
+import { formatCount, median } from '../../bench/statistics.ts';
 import { markdownTable } from '../support/markdown-table.ts';
 
 /** Lists the contenders of several cases in the order in which they appear. */
@@ -15,7 +15,7 @@ function contendersOf(cases: readonly (readonly { contender: string }[])[]): str
 /** Writes the events per second and their ratio to a receiver written by hand. */
 function cellOf(result: { ours: number; ratio: number } | undefined): string {
   if (result === undefined) return '';
-  return `${Math.round(result.ours).toLocaleString('en-US')}, ${result.ratio.toFixed(2)}x`;
+  return `${formatCount(result.ours)}, ${result.ratio.toFixed(2)}x`;
 }
 
 /** The documents show the cases that help a user decide; bench/results/ holds all of them. */
@@ -41,7 +41,9 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
         const own = runs.filter((run) => run.contender === contender);
         const share = median(own.map(({ sharePercent }) => sharePercent));
         // Show the refusals of the worst run, because a limit must hold in every run.
-        return own.length === 0 ? '' : `${max(own.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
+        return own.length === 0
+          ? ''
+          : `${Math.max(...own.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
       });
       return [name, ...cells];
     });
@@ -49,8 +51,7 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   },
   'store figures': () => {
     const rows = stores.fleets.map(({ inbox, kills, events, seconds, lost, repeats }) => {
-      const perSecond = Math.round(events / seconds).toLocaleString('en-US');
-      return [inbox, `${kills}`, perSecond, `${lost}`, `${repeats}`];
+      return [inbox, `${kills}`, formatCount(events / seconds), `${lost}`, `${repeats}`];
     });
     return markdownTable(['Store', 'Receivers killed', 'Events per second', 'Lost', 'Handled twice'], rows);
   },
@@ -67,11 +68,10 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   },
   'scale figures': () => {
     const shown = scale.figures.filter(({ name }) => SHOWN_SCALE_CASES.test(name));
-    const rows = shown.map(({ name, found }) => [
-      name.replace('answers after', 'responses after'),
-      found.replace('answers of 429', 'responses with 429'),
-    ]);
-    return markdownTable(['Case', 'Measured'], rows);
+    return markdownTable(
+      ['Case', 'Measured'],
+      shown.map(({ name, found }) => [name, found]),
+    );
   },
   'cost figures': () => {
     const rows = overhead.cpu.map(({ events, costs }) => {
