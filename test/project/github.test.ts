@@ -6,7 +6,11 @@ import manifest from '../../package.json' with { type: 'json' };
 
 const FOLDER = new URL('../../.github/', import.meta.url);
 
-const stepSchema = z.object({ uses: z.string().optional(), run: z.string().optional() });
+const stepSchema = z.object({
+  uses: z.string().optional(),
+  run: z.string().optional(),
+  with: z.record(z.string(), z.unknown()).optional(),
+});
 const jobSchema = z.object({
   needs: z.string().optional(),
   uses: z.string().optional(),
@@ -54,15 +58,26 @@ test('the check → `npm ci` and `npm test` with both services, on every major v
   expect(strategy?.matrix.node).toEqual(expect.arrayContaining(versions));
 });
 
-test('a release → from a tag, after the check, with provenance, and only where the tag is the version', () => {
+test('a release → from a tag, after the check, and only where the tag is the version', () => {
   const { on, jobs } = readWorkflow('publish.yml');
   expect(on).toEqual({ push: { tags: ['v*'] } });
   expect(jobs['check']?.uses).toBe('./.github/workflows/check.yml');
   expect(Object.keys(readWorkflow('check.yml').on)).toContain('workflow_call');
-  expect(jobs['publish']).toMatchObject({ needs: 'check', permissions: { 'id-token': 'write' } });
-  const commands = readCommands('publish.yml');
-  expect(commands.at(-1)).toBe('npm publish --provenance --access public');
-  expect(commands[0]).toMatch(/^test "\$GITHUB_REF_NAME" = "v/);
+  expect(jobs['publish']?.needs).toBe('check');
+  expect(readCommands('publish.yml')[0]).toMatch(/^test "\$GITHUB_REF_NAME" = "v/);
+});
+
+test('a release → published with provenance by the identity of the workflow, with no token and no registry named', () => {
+  expect(readWorkflow('publish.yml').jobs['publish']?.permissions).toEqual({
+    contents: 'read',
+    'id-token': 'write',
+  });
+  expect(readCommands('publish.yml').at(-1)).toBe('npm publish --provenance');
+  const { with: node } = readSteps('publish.yml').find(({ uses }) => uses?.includes('/setup-node@')) ?? {};
+  expect(node).toEqual({ 'node-version': 24 });
+  expect(readFileSync(new URL('workflows/publish.yml', FOLDER), 'utf8')).not.toMatch(
+    /secrets|token:(?! write)|https:/i,
+  );
 });
 
 test('dependabot → npm packages and actions, in groups', () => {
