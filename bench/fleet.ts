@@ -65,8 +65,7 @@ function formatRun(run: FleetRun | undefined): string {
   const { refused, seconds, sharePercent, commandsPerCall, leastServed, firstServed, fallbacks, lost } = run;
   const figures = [refused, seconds.toFixed(1), sharePercent.toFixed(1), commandsPerCall.toFixed(2)];
   const cell = [...figures, `${leastServed} of ${firstServed}`, fallbacks.length].join(' / ');
-  const pause = `, longest pause ${run.longestGapSeconds.toFixed(1)} s`;
   const pace = run.sharePercentAfterKill;
   const afterKill = pace === undefined ? '' : `, ${pace.toFixed(0)}% from 2 s after the kill on`;
-  return `${cell}${pause}${afterKill}${lost > 0 ? `, ${lost} lost` : ''}`;
+  return `${cell}${afterKill}${lost > 0 ? `, ${lost} lost` : ''}`;
 }

@@ -1,31 +1,23 @@
 /**
- * Measures the CPU time of a call and the time of a cold start, both against the same call by hand, and the size of an
- * install.
+ * Measures the CPU time of a call and the time of a cold start, both against the same call by hand.
  *
  * `npm run bench:overhead` builds the package and writes `results/overhead.json` and a table of `README.md`; `-- --quick` takes
  * fewer rounds and only prints.
  */
-import { rm } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
 import { measureColdStarts } from './overhead/cold-start.ts';
 import { BY_HAND, type CpuCase, measureCpu, OURS } from './overhead/cpu.ts';
-import { installPackage } from './overhead/package.ts';
 import { forkServer } from './overhead/server.ts';
 import { describeRun, writeReadmeFigures, writeResult } from './report.ts';
-
-const MAX_PACKAGES = 6;
-const MAX_UNPACKED_BYTES = 1_500_000;
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const rounds = values.quick ? 3 : 25;
 const measuredOn = describeRun();
-const { app, unpackedBytes, packages } = await installPackage();
 const server = await forkServer();
-const coldStarts = await measureColdStarts(app, server.origin, rounds);
+const coldStarts = await measureColdStarts(server.origin, rounds);
 const cpu = [await measureCpu(server.origin, 10, rounds), await measureCpu(server.origin, 200, rounds)];
 server.stop();
-await rm(app, { recursive: true, force: true });
 
 const figures = [
   markdownTable(
@@ -38,26 +30,11 @@ const figures = [
       ...[program, `${milliseconds.toFixed(0)} ms`, ratio === null ? '' : `${ratio.toFixed(2)}x`],
     ]),
   ),
-  markdownTable(
-    ['Install', 'Must reach', 'Measured'],
-    [
-      [
-        'packages installed with it',
-        `<= ${MAX_PACKAGES}`,
-        `${packages.length} (${packages.join(', ')}): ${judge(packages.length <= MAX_PACKAGES)}`,
-      ],
-      [
-        'unpacked size',
-        `<= ${MAX_UNPACKED_BYTES / 1000} kB`,
-        `${(unpackedBytes / 1000).toFixed(0)} kB: ${judge(unpackedBytes <= MAX_UNPACKED_BYTES)}`,
-      ],
-    ],
-  ),
   `Measured on ${measuredOn}. Medians.`,
 ].join('\n\n');
 console.log(figures);
 if (!values.quick) {
-  writeResult('overhead.json', { measuredOn, cpu, coldStarts, packages, unpackedBytes });
+  writeResult('overhead.json', { measuredOn, cpu, coldStarts });
   writeReadmeFigures('overhead', figures);
 }
 
@@ -68,9 +45,9 @@ function formatCpu(cpuCase: CpuCase | undefined, maxRatio: number): string[] {
     return contender === BY_HAND ? time : `${time}, ${ratio.toFixed(2)}x`;
   });
   const ours = cpuCase.costs.find(({ contender }) => contender === OURS)?.ratio ?? Number.NaN;
-  return [`${cpuCase.events} events`, ...cells, `<= ${maxRatio.toFixed(2)}x: ${judge(ours <= maxRatio)}`];
-}
-
-function judge(isReached: boolean): string {
-  return isReached ? 'reached' : 'MISSED';
+  return [
+    `${cpuCase.events} events`,
+    ...cells,
+    `<= ${maxRatio.toFixed(2)}x: ${ours <= maxRatio ? 'reached' : 'MISSED'}`,
+  ];
 }

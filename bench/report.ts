@@ -1,6 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
+/** A figure of `results/scale.json`, in words. */
+export interface Figure {
+  readonly name: string;
+  /** Absent if the figure only informs. */
+  readonly target?: string;
+  readonly isReached?: boolean;
+  /** The measurement. */
+  readonly found: string;
+}
+
 /** Names the date, the runtime, the processor, and the versions of the other libraries. */
 export function describeRun(...libraries: readonly string[]): string {
   const versions = libraries.map((name) => {

@@ -5,11 +5,10 @@
  * trackers, and only prints. It exits with 1 when a target is missed.
  */
 import { parseArgs } from 'node:util';
-import { describeRun, writeResult } from './report.ts';
+import { describeRun, type Figure, writeResult } from './report.ts';
 import { measureBulk } from './scale/bulk.ts';
-import type { Figure } from './scale/figure.ts';
+import { measureIdleHeap } from './scale/idle-heap.ts';
 import { measurePolling } from './scale/polling.ts';
-import { measureIdleHeap, measureManyIds } from './scale/streams.ts';
 import { VirtualClock } from './scale/virtual-clock.ts';
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
@@ -24,17 +23,13 @@ const add = (...more: readonly Figure[]) => {
 };
 
 console.log(measuredOn);
-// This measurement needs real time, so it runs before the clock is replaced.
-add(await measureManyIds());
 const clock = new VirtualClock();
 clock.install();
 add(await measureIdleHeap(clock));
 add(await measureBulk(clock, 10_000, 10));
 add(await measureBulk(clock, values.quick ? 100_000 : 1_000_000, 10));
 add(await measureBulk(clock, 10_000, 50));
-add(await measureBulk(clock, 10_000, 200));
-const [polling] = await measurePolling(clock, 2, { maxPerSecond: 10 });
-add(polling, ...(await measurePolling(clock, values.quick ? 2 : 24)));
+add(...(await measurePolling(clock, values.quick ? 2 : 24)));
 
 if (!values.quick) writeResult('scale.json', { measuredOn, figures });
 if (figures.some(({ isReached }) => isReached === false)) process.exitCode = 1;

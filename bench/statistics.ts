@@ -5,7 +5,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** Returns the median of a named value in all samples, or of its ratio to another value of the same sample. */
-export function medianOf(
+export function findMedian(
   samples: readonly ReadonlyMap<string, number>[],
   name: string,
   against?: string,

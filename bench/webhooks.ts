@@ -1,16 +1,15 @@
 /**
- * Measures the cost of webhooks in three parts: `costs` (parsing, throughput and memory on one core), `receivers` (each store
- * against a receiver written by hand) and `stores` (fleets of receivers that are killed meanwhile).
+ * Measures webhooks in two parts: `receivers` (each store against a receiver written by hand) and `stores` (fleets of receivers
+ * that are killed meanwhile).
  *
- * `npm run bench:webhooks` runs all of them and writes `results/webhooks-receivers.json`, `results/webhooks-stores.json` and a
- * table of `README.md`; `-- costs` runs one part. `-- --quick` takes fewer events and rounds, and only prints. The parts with
- * stores need Redis (`REDIS_URL`) and PostgreSQL (`DATABASE_URL`), else those of this machine.
+ * `npm run bench:webhooks` runs both and writes `results/webhooks-receivers.json` and `results/webhooks-stores.json`;
+ * `-- receivers` runs one part. `-- --quick` takes fewer events and rounds, and only prints. It needs Redis (`REDIS_URL`) and
+ * PostgreSQL (`DATABASE_URL`), else those of this machine.
  */
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
-import { describeRun, writeReadmeFigures, writeResult } from './report.ts';
+import { describeRun, writeResult } from './report.ts';
 import { formatCount } from './statistics.ts';
-import { measureCosts } from './webhooks/costs.ts';
 import { measureReceivers } from './webhooks/receivers.ts';
 import { measureStores } from './webhooks/stores.ts';
 
@@ -22,13 +21,6 @@ const redisUrl = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379';
 const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://root@127.0.0.1:5432/test';
 const measuredOn = describeRun();
 const isChosen = (part: string) => positionals.length === 0 || positionals.includes(part);
-
-if (isChosen('costs')) {
-  const table = markdownTable(['Case', 'Must reach', 'Measured'], await measureCosts(values.quick));
-  const figures = `${table}\n\nMeasured on ${measuredOn}. Medians.`;
-  console.log(figures);
-  if (!values.quick) writeReadmeFigures('webhooks', figures);
-}
 
 if (isChosen('receivers')) {
   const results = await measureReceivers(redisUrl, postgresUrl, values.quick);

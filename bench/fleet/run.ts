@@ -41,8 +41,6 @@ export interface FleetRun {
   readonly firstServed: number;
   /** Accepted requests per second from 2 s after the kill on, in percent of the limit. */
   readonly sharePercentAfterKill?: number;
-  /** The longest time in seconds without an accepted request. */
-  readonly longestGapSeconds: number;
   readonly fallbacks: PeerOutcome['fallbacks'];
 }
 
@@ -113,7 +111,6 @@ async function runContender(fleetCase: FleetCase, stage: Stage): Promise<FleetRu
     lost: sum(outcomes.map(({ failed }) => failed)),
     commandsPerCall: commands / sum(outcomes.map(({ endedAt }) => endedAt.length)),
     ...measureFairness(outcomes, Math.ceil((0.8 * calls) / processes)),
-    longestGapSeconds: findLongestGapMs(accepted) / 1_000,
     fallbacks: outcomes.flatMap(({ fallbacks }) => fallbacks),
     ...(killAfterSeconds === undefined
       ? {}
@@ -160,10 +157,6 @@ function measureFairness(outcomes: readonly PeerOutcome[], firstServed: number) 
   );
   const counts = outcomes.map(({ endedAt }) => endedAt.filter((at) => at <= until).length);
   return { leastServed: Math.min(...counts), firstServed };
-}
-
-function findLongestGapMs(times: readonly number[]): number {
-  return Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? time)));
 }
 
 /** Measures the used share of the limit from a moment on, without the last two seconds, in which the calls run out. */

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
-import { medianOf } from '../statistics.ts';
+import { findMedian } from '../statistics.ts';
 
 export interface ColdStart {
   readonly program: string;
@@ -11,6 +11,9 @@ export interface ColdStart {
   /** The median ratio to the program by hand of the same round; null if there is no such program. */
   readonly ratio: number | null;
 }
+
+/** Programs below the package's own folder import its build by its name. */
+const FOLDER = fileURLToPath(new URL('../../.tmp/cold-start/', import.meta.url));
 
 const CALL_BY_HAND = 'await createCall(process.argv[2])();';
 const CALL_OURS =
@@ -49,30 +52,25 @@ const PROGRAMS = [
   },
 ];
 
-/**
- * Starts a process for each program and round, all programs in turns.
- *
- * @param app - a folder where the package is installed
- */
-export async function measureColdStarts(app: string, origin: string, rounds: number): Promise<ColdStart[]> {
+/** Starts a process for each program and round, all programs in turns. */
+export async function measureColdStarts(origin: string, rounds: number): Promise<ColdStart[]> {
+  await mkdir(FOLDER, { recursive: true });
   const source = await readFile(new URL('./by-hand.ts', import.meta.url), 'utf8');
   for (const [format, extension] of [
     ['esm', 'mjs'],
     ['cjs', 'cjs'],
   ] as const) {
     const { code } = await transform(source, { loader: 'ts', format });
-    await writeFile(join(app, `by-hand.${extension}`), code);
+    await writeFile(join(FOLDER, `by-hand.${extension}`), code);
   }
-  for (const { file, code } of PROGRAMS) await writeFile(join(app, file), code);
+  for (const { file, code } of PROGRAMS) await writeFile(join(FOLDER, file), code);
 
   const samples: Map<string, number>[] = [];
   for (let round = -1; round < rounds; round += 1) {
     const sample = new Map<string, number>();
     for (const { program, file } of PROGRAMS) {
       const startedAt = performance.now();
-      const { status, stderr } = spawnSync(process.execPath, [join(app, file), `${origin}/10`], {
-        cwd: tmpdir(),
-      });
+      const { status, stderr } = spawnSync(process.execPath, [join(FOLDER, file), `${origin}/10`]);
       sample.set(program, performance.now() - startedAt);
       if (status !== 0) throw new Error(`${program} ended with ${status}: ${stderr}`);
     }
@@ -81,7 +79,7 @@ export async function measureColdStarts(app: string, origin: string, rounds: num
   }
   return PROGRAMS.map(({ program, against }) => ({
     program,
-    milliseconds: medianOf(samples, program),
-    ratio: against === undefined ? null : medianOf(samples, program, against),
+    milliseconds: findMedian(samples, program),
+    ratio: against === undefined ? null : findMedian(samples, program, against),
   }));
 }

@@ -1,5 +1,5 @@
 import { main } from '../built.ts';
-import { medianOf } from '../statistics.ts';
+import { findMedian } from '../statistics.ts';
 import { createCall } from './by-hand.ts';
 
 /** Ratios compare with this contender, because a program would use it instead of the package. */
@@ -60,8 +60,8 @@ export async function measureCpu(origin: string, events: number, rounds: number)
   }
   const costs = calls.map(([contender]) => ({
     contender,
-    microsecondsPerCall: medianOf(samples, contender),
-    ratio: medianOf(samples, contender, BY_HAND),
+    microsecondsPerCall: findMedian(samples, contender),
+    ratio: findMedian(samples, contender, BY_HAND),
   }));
   return { events, costs };
 }

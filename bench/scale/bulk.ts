@@ -1,7 +1,7 @@
 import { type TrackerInput, TrackingClient } from '../../src/index.ts';
 import { usedHeapBytes } from '../heap.ts';
+import type { Figure } from '../report.ts';
 import { formatCount } from '../statistics.ts';
-import type { Figure } from './figure.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 const WINDOW_MS = 1000;

@@ -1,7 +1,7 @@
 import { TrackingClient } from '../../src/index.ts';
 import { createFakeTrackingService, type FakeTrackingService } from '../../src/testing/index.ts';
+import type { Figure } from '../report.ts';
 import { formatCount, median } from '../statistics.ts';
-import type { Figure } from './figure.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 const TRACKERS = 10_000;
@@ -40,7 +40,6 @@ async function createTrackers(clock: VirtualClock, fake: FakeTrackingService): P
 export async function measurePolling(
   clock: VirtualClock,
   hours: number,
-  options: { readonly maxPerSecond?: number } = {},
 ): Promise<[polling: Figure, interactive: Figure]> {
   const random = createRandom(7);
   let refused = 0;
@@ -83,7 +82,7 @@ export async function measurePolling(
   refused = 0;
 
   const endsAt = clock.now + hours * 3_600_000;
-  const stream = client.trackers.pollMany(ids, { intervalMs: INTERVAL_MS, ...options });
+  const stream = client.trackers.pollMany(ids, { intervalMs: INTERVAL_MS });
   let updates = 0;
   const read = async () => {
     for await (const _ of stream) updates += 1;
@@ -110,10 +109,9 @@ export async function measurePolling(
 
   const deviationPercent = (100 * maxDeviationMs) / INTERVAL_MS;
   const maxWaitMs = Math.max(...waitsMs);
-  const budget = options.maxPerSecond === undefined ? '' : `, \`maxPerSecond: ${options.maxPerSecond}\``;
   return [
     {
-      name: `pollMany of ${formatCount(ids.length)} trackers, interval 20 min, 10 requests/s${budget}, ${hours} h`,
+      name: `pollMany of ${formatCount(ids.length)} trackers, interval 20 min, 10 requests/s, ${hours} h`,
       target: `every interval within ${MAX_DEVIATION_PERCENT}%, one timer, zero 429s`,
       isReached:
         deviationPercent <= MAX_DEVIATION_PERCENT && maxTimers === 1 && refused === 0 && overlaps === 0,

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import pg from 'pg';
+import { buildWebhookMessage } from '../../src/testing/index.ts';
 import type { DedupeStore } from '../../src/webhooks/index.ts';
 import { postgres, redis as redisEntry, webhooks } from '../built.ts';
 import { deleteKeys } from '../fleet/run.ts';
 import { median } from '../statistics.ts';
-import { buildBody } from './payload.ts';
 
 const SECRET = 'whsec';
 const CONCURRENCY = 64;
@@ -141,12 +141,18 @@ async function openReceivers(redisUrl: string, postgresUrl: string) {
   return { cases, close };
 }
 
-/** Each body has a seed of its own, so no receiver has seen its events before. */
-let seed = 0;
+const { kind: _, ...message } = buildWebhookMessage();
+let bodyCount = 0;
+
+/** Builds a body with a tracker of its own, so that no receiver has seen its events before. */
+function buildBody(events: number): string {
+  const tracker = { ...message.tracker, trackerId: `tracker-${bodyCount++}` };
+  return JSON.stringify({ trackings: [{ ...message, tracker, events: message.events.slice(0, events) }] });
+}
 
 /** Sends new webhooks, 64 at a time and each several times in shuffled order; returns the unique events per second. */
 async function measureRate(receive: Receiver, count: number, { events, copies }: (typeof TRAFFIC)[number]) {
-  const bodies = Array.from({ length: count }, () => buildBody(1, seed++, events));
+  const bodies = Array.from({ length: count }, () => buildBody(events));
   const requests = bodies
     .flatMap((body) => Array.from({ length: copies }, () => ({ body, place: Math.random() })))
     .sort((a, b) => a.place - b.place)

@@ -1,41 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { TrackingClient } from '../../src/index.ts';
 import { usedHeapBytes } from '../heap.ts';
+import type { Figure } from '../report.ts';
 import { formatCount } from '../statistics.ts';
-import type { Figure } from './figure.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
-const MANY_IDS = 300_000;
-const MAX_BLOCK_MS = 50;
 const IDLE_TRACKERS = 10_000;
 const EVENTS_PER_TRACKER = 12;
 const MAX_IDLE_BYTES = 2048;
-
-const CLIENT = { baseUrl: 'https://tracking.test/v1', apiKey: 'bench' };
-const rejectCalls = () => Promise.reject(new Error('no poll is due in this bench'));
-
-/** Reads 300,000 ids in real time, and measures for how long the event loop is blocked. */
-export async function measureManyIds(): Promise<Figure> {
-  const ids = Array.from({ length: MANY_IDS }, (_, index) => `tracker-${index}-0123456789abcdef`);
-  const stream = new TrackingClient({ ...CLIENT, fetch: rejectCalls }).trackers.pollMany(ids);
-  const delays = monitorEventLoopDelay({ resolution: 1 });
-  const startedAt = performance.now();
-  delays.enable();
-  const pending = stream.next();
-  while (stream.size < MANY_IDS) await new Promise((resolve) => setTimeout(resolve, 20));
-  const readMs = performance.now() - startedAt;
-  delays.disable();
-  await stream.return();
-  await pending;
-  const blockedMs = delays.max / 1e6;
-  return {
-    name: `pollMany reads ${formatCount(MANY_IDS)} ids of an array`,
-    target: `no block of the event loop longer than ${MAX_BLOCK_MS} ms`,
-    isReached: blockedMs <= MAX_BLOCK_MS,
-    found: `longest block ${blockedMs.toFixed(1)} ms, ${readMs.toFixed(0)} ms in all`,
-  };
-}
 
 /** Measures the memory of a tracker between its polls, with the ids of its past events. */
 export async function measureIdleHeap(clock: VirtualClock): Promise<Figure> {
@@ -63,7 +35,12 @@ async function measureBytesPerTracker(clock: VirtualClock, count: number): Promi
     const tracker = { trackerId, trackingNumber: 'RR123456785CN', ...flags };
     return Response.json({ data: { trackings: [{ tracker, events }] } });
   };
-  const client = new TrackingClient({ ...CLIENT, fetch, rateLimit: false });
+  const client = new TrackingClient({
+    baseUrl: 'https://tracking.test/v1',
+    apiKey: 'bench',
+    fetch,
+    rateLimit: false,
+  });
   function* generateIds() {
     for (let index = 0; index < count; index += 1) yield randomUUID();
   }
