@@ -259,8 +259,7 @@ function logRefusals(logger: LogAdapter): (error: unknown) => void {
       return;
     }
     const now = performance.now();
-    // Compare the absolute difference, because a test may set the clock back.
-    if (Math.abs(now - loggedAt) < REFUSAL_LOG_INTERVAL_MS) {
+    if (now - loggedAt < REFUSAL_LOG_INTERVAL_MS) {
       unloggedCount += 1;
       return;
     }

@@ -50,11 +50,6 @@ test.each([
   expect(await makeStore()(key)).toMatch(stored);
 });
 
-test('two halves of surrogate pairs, which drivers send as one character → keys of their own', async () => {
-  const storedAs = makeStore();
-  expect(await storedAs('a\ud800')).not.toBe(await storedAs('a\ud801'));
-});
-
 test('any two keys → printable ASCII of at most 255 characters, the same only for the same key', async () => {
   const storedAs = makeStore();
   const key = fc.oneof(anyText({ maxLength: 3 }), anyText({ maxLength: 400 }), fc.string({ maxLength: 400 }));

@@ -5,7 +5,6 @@ import {
   type ConnectionPool,
   inTransaction,
   TransactionalInbox,
-  type TransactionRunner,
 } from '../../src/postgres/transactional-inbox.ts';
 
 const LIMIT_MS = 2_000;
@@ -55,22 +54,6 @@ describe('inTransaction with a pool', () => {
     const pool = new RecordingPool('INSERT', ...alsoFailing);
     await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('INSERT failed');
     expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', end]);
-  });
-
-  test('a pool that lends nothing → rejects with its error', async () => {
-    const pool = new RecordingPool();
-    pool.connect = () => Promise.reject(new Error('too many clients'));
-    await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('too many clients');
-  });
-
-  test('work that discards the connection → closed without waiting for a rollback', async () => {
-    const pool = new RecordingPool();
-    const abandoned = inTransaction(pool, LIMIT_MS, async (_, discard) => {
-      discard();
-      throw new Error('gave up');
-    });
-    await expect(abandoned).rejects.toThrow('gave up');
-    expect(pool.log).toEqual([BEGIN, 'close']);
   });
 
   test('a lent connection that breaks → no uncaught error, connection closed', async () => {
@@ -143,32 +126,6 @@ test.each(['25P01', '25P02', '3B001'])(
     );
   },
 );
-
-test('inTransaction with a runner → the runner decides when it is committed', async () => {
-  const log: string[] = [];
-  const runner: TransactionRunner = {
-    query: async () => ({ rows: [] }),
-    transaction: async (run) => {
-      log.push('begin');
-      const result = await run({
-        query: async (text) => {
-          log.push(text);
-          return { rows: [] };
-        },
-      });
-      log.push('commit');
-      return result;
-    },
-  };
-  expect(await inTransaction(runner, LIMIT_MS, work)).toBe('result');
-  expect(log).toEqual([
-    'begin',
-    'SAVEPOINT tracking_webhook',
-    'INSERT',
-    'RELEASE SAVEPOINT tracking_webhook',
-    'commit',
-  ]);
-});
 
 test.each([undefined, null, 'postgres://localhost', {}, { query() {} }])(
   'new TransactionalInbox({ pool: %j }) → ConfigurationError',

@@ -68,15 +68,6 @@ describe('claiming', () => {
     ]);
   });
 
-  test('one payload → one token; another payload → another token', async () => {
-    const store = new ScriptedStore();
-    const inbox = makeInbox({ store });
-    await inbox.process(TWO, () => {});
-    expect(store.tokens.size).toBe(1);
-    await inbox.process(payload(tracking('t1', 'e3')), () => {});
-    expect(store.tokens.size).toBe(2);
-  });
-
   test('half a lease later, and another receiver finished an event → claimed again, not handled again', async () => {
     const store = new ScriptedStore();
     const onEvent = vi.fn(async () => {
@@ -145,15 +136,6 @@ describe('every third of a lease', () => {
     expect((await processing).outcome).toBe('done');
   });
 
-  test('an event that failed → not renewed with the others', async () => {
-    const { store, processing, end } = await begin(['e1', 'e2']);
-    await end('e1', failure);
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e2')] });
-    await end('e2');
-    await processing;
-  });
-
   test('a callback fails while a renewal is under way → one release, which waits for it', async () => {
     const { store, processing, end } = await begin(['e1']);
     const slow = deferred();
@@ -190,24 +172,4 @@ describe('an event that another receiver took over', () => {
       expect(await store.lease('e1', LEASE_MS, 'third')).toBe('done');
     },
   );
-});
-
-describe('a round after another one', () => {
-  /** Lets another receiver hold `e2` at first, and begins with `e1` and `e3`. */
-  async function beginRound() {
-    const store = new ScriptedStore();
-    await store.lease('e2', LEASE_MS);
-    return begin(['e1', 'e2', 'e3'], store, { busyTimeoutMs: 5 * LEASE_MS });
-  }
-  const freed = [keyOf('e2')];
-
-  test('an event that the first round did not get → not in the renewals of that round', async () => {
-    const { store, processing, end } = await beginRound();
-    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-    expect(store.calls.at(-1)).toEqual({ operation: 'claim', keys: [keyOf('e1'), keyOf('e3')] });
-    await store.release(freed, { token: 'other' });
-    for (const eventId of ['e1', 'e2', 'e3']) await end(eventId);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(await processing).toMatchObject({ outcome: 'done', handled: 3 });
-  });
 });

@@ -49,10 +49,6 @@ describe('invalid bodies', () => {
     ]);
   });
 
-  test('a valid body → nothing told', async () => {
-    expect((await tell([tracking('t1', 'e1')])).messages).toEqual([]);
-  });
-
   test('no onError → one line on console.error that shows no value', async () => {
     const write = vi.spyOn(console, 'error').mockImplementation(() => {});
     const body = payload({ tracker: 'a-name', events: ['a-place'] });

@@ -6,13 +6,9 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['no store', { store: undefined }, /`store`/],
   ['a store without commit', { store: { claim() {}, release() {} } }, /`commit`/],
   ['a lease of 0', { leaseMs: 0 }, /`leaseMs`/],
-  ['a lease longer than a timer holds', { leaseMs: 2 ** 31 }, /`leaseMs`/],
   ['a retention below 7 days', { retainMs: 7 * 86_400_000 - 1 }, /`retainMs`/],
-  ['0 attempts', { maxAttempts: 0, onDeadLetter() {} }, /`maxAttempts`/],
   ['maxAttempts without onDeadLetter', { maxAttempts: 3 }, /`onDeadLetter`/],
-  ['onDeadLetter that is no function', { onDeadLetter: 'log' }, /`onDeadLetter`/],
   ['a misspelt option', { leaseMS: 5 }, /leaseMs/],
-  ['a callback timeout of NaN', { callbackTimeoutMs: Number.NaN }, /`callbackTimeoutMs`/],
 ])('inbox with %s → ConfigurationError that names the option', (_title, options, message) => {
   const build = () => makeInbox(options);
   expect(build).toThrow(ConfigurationError);
@@ -24,9 +20,7 @@ test('a retention of exactly 7 days → accepted', () => {
 });
 
 test.each<[string, unknown, RegExp]>([
-  ['undefined', undefined, /`onEvent`/],
   ['text', 'log', /`onEvent`/],
-  ['an onEvent that is no function', { onEvent: 'log' }, /`onEvent`/],
   ['a misspelt name', { onevent() {} }, /got `onevent`/],
   ['no callback', {}, /`onEvent` or another callback/],
   ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, /got both/],

@@ -178,14 +178,10 @@ describe('bounds', () => {
   });
 });
 
-describe('options', () => {
-  test.each([0, -1, 1.5, Number.NaN, '10'])('maxKeys %j → ConfigurationError', (maxKeys) => {
-    // The wrong type on purpose: JavaScript callers have no compiler.
-    expect(() => new MemoryDedupeStore({ maxKeys: maxKeys as number })).toThrow(ConfigurationError);
-  });
-
-  test.each([{ maxkeys: 5 }, { now: 5 }, 'fast'])('options %j → ConfigurationError', (options) => {
+test.each([{ maxKeys: 0 }, { maxKeys: '10' }, { maxkeys: 5 }, { now: 5 }, 'fast'])(
+  'options %j → ConfigurationError',
+  (options) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
     expect(() => new MemoryDedupeStore(options as never)).toThrow(ConfigurationError);
-  });
-});
+  },
+);

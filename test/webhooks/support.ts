@@ -71,7 +71,6 @@ type Operation = 'claim' | 'commit' | 'release';
 /** A store that records its calls, and fails or waits where the test says so. */
 export class ScriptedStore implements DedupeStore {
   readonly calls: { readonly operation: Operation; readonly keys: readonly string[] }[] = [];
-  readonly tokens = new Set<string>();
   /** Called before each operation; throws or waits to play a broken store. */
   before: (operation: Operation, keys: readonly string[]) => unknown = () => {};
   readonly #store = new MemoryDedupeStore();
@@ -81,7 +80,6 @@ export class ScriptedStore implements DedupeStore {
     options: { readonly token: string; readonly leaseMs: number },
   ): Promise<readonly Claim[]> {
     await this.#enter('claim', keys);
-    this.tokens.add(options.token);
     return this.#store.claim(keys, options);
   }
 
