@@ -202,8 +202,8 @@ class Round {
 
   async #handle(job: Job<object>): Promise<void> {
     if (this.#signal?.aborted) return setState(job.items.filter(isClaimed), 'interrupted');
-    if (!job.items.some(isClaimed) || !(await this.#ensureLeases())) return;
-    // Renewing the leases may have found that another receiver took items over.
+    await this.#ensureLeases();
+    // Without the items that another receiver holds, or whose lease could not be renewed.
     const items = job.items.filter(isClaimed);
     if (items.length === 0) return;
     try {
@@ -222,7 +222,8 @@ class Round {
     const { maxAttempts, onDeadLetter } = this.#settings;
     if (onDeadLetter === undefined || item.attempt < maxAttempts) return setState([item], 'failed');
     // Two receivers must not report the same dead letter.
-    if (!(await this.#ensureLeases()) || !isClaimed(item)) return;
+    await this.#ensureLeases();
+    if (!isClaimed(item)) return;
     const { event, message, key } = item;
     try {
       await this.#call([item], (context) => onDeadLetter(event, { ...context, message, key, error }));
@@ -276,17 +277,15 @@ class Round {
   }
 
   /** Renews leases that are half over: while this machine was suspended, others may have taken items over. */
-  async #ensureLeases(): Promise<boolean> {
-    if (performance.now() - this.#claimedAt < this.#settings.leaseMs / 2) return true;
+  async #ensureLeases(): Promise<void> {
+    if (performance.now() - this.#claimedAt < this.#settings.leaseMs / 2) return;
     try {
       await this.#renew();
-      return true;
     } catch (error) {
-      // Stop here, because every further event would wait for the store again.
+      // Give up all items, because each of them would wait for the store again.
       const items = this.#items.filter(isClaimed);
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
-      return false;
     }
   }
 
