@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest';
 import * as samples from './support/samples.ts';
 
 describe('documented webhooks through the parser', () => {
-  test('enveloped, tracking/events → one delivery with everything it came with', () => {
+  test('enveloped, tracking/events → one message with everything it came with', () => {
     const { messages, rejected, mismatched } = parseWebhook(JSON.stringify(samples.ENVELOPED_WEBHOOK));
     expect(messages).toEqual([{ kind: 'events', ...samples.EVENTS_ITEM }]);
     expect([rejected, mismatched]).toEqual([[], []]);
   });
 
-  test('flat → one delivery with the same ids and events', () => {
+  test('flat → one message with the same ids and events', () => {
     const { messages, rejected } = parseWebhook(JSON.stringify(samples.FLAT_WEBHOOK));
     const { trackerId, clientTrackerId, events } = samples.FLAT_WEBHOOK;
     expect(messages).toMatchObject([{ kind: 'events', tracker: { trackerId, clientTrackerId }, events }]);
@@ -31,10 +31,8 @@ describe('documented webhooks through the parser', () => {
   });
 
   test('an unknown topic → kept as it came', () => {
-    const item = {
-      metadata: { ...samples.EVENTS_ITEM.metadata, topic: 'tracking/insurance' },
-      data: { a: 1 },
-    };
+    const metadata = { ...samples.EVENTS_ITEM.metadata, topic: 'tracking/insurance' };
+    const item = { metadata, data: { a: 1 } };
     expect(parseWebhook({ trackings: [item] }).messages).toEqual([{ kind: 'other', ...item }]);
   });
 

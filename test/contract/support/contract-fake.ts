@@ -1,93 +1,54 @@
-import { TrackingClient, type TrackingClientOptions } from 'tracking-client';
 import { createFakeTrackingService, type FakeTrackingServiceOptions } from 'tracking-client/testing';
 import { onTestFinished, vi } from 'vitest';
-import { collectBreaches } from './breaches.ts';
-import { answerBreaches } from './endpoints.ts';
+import { findResponseBreaches } from './endpoints.ts';
+import { at } from './reach.ts';
 
 export const NUMBER = 'RR123456785CN';
 export const OTHER_NUMBER = 'LA680658838NL';
-export const START_MS = Date.UTC(2026, 2, 10, 12);
 export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 
-/** An answer as it came over the wire. */
-export interface RawAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: unknown;
-}
-
-/** Rules every clock of the test: nothing here sleeps. */
-function virtualTime(): void {
-  vi.useFakeTimers({ now: START_MS });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-}
-
-/** Lets virtual time pass, with all that was due in it. */
-export async function advance(ms: number): Promise<void> {
-  await vi.advanceTimersByTimeAsync(ms);
-}
-
-async function bodyOf(response: Response): Promise<unknown> {
+async function readBody(response: Response): Promise<unknown> {
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
   return isJson ? JSON.parse(text) : text;
 }
 
-/**
- * A fake in virtual time, and two ways to speak to it: a client, and raw requests. Whatever it answers to either is held
- * against the contract's schemas; one breach fails the test.
- */
-export function contractFake(
-  options: FakeTrackingServiceOptions = {},
-  clientOptions: TrackingClientOptions = {},
-) {
-  virtualTime();
+/** Returns a list that collects breaches of the contract; the test fails at its end unless the list is empty. */
+export function collectBreaches(): string[] {
+  const breaches: string[] = [];
+  onTestFinished(() => {
+    if (breaches.length > 0) throw new Error(`The contract is broken: ${breaches.join('; ')}`);
+  });
+  return breaches;
+}
+
+/** Creates a fake in virtual time. Each response is checked by the contract's schemas; one breach fails the test. */
+export function contractFake(options: FakeTrackingServiceOptions = {}) {
+  vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const fake = createFakeTrackingService({ limits: false, ...options });
   const breaches = collectBreaches();
 
-  const fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
-    const request = new Request(input, init);
-    const response = await fake.fetch(request);
-    const path = new URL(request.url).pathname.slice(new URL(fake.baseUrl).pathname.length);
-    const body = await bodyOf(response.clone());
-    breaches.push(...answerBreaches(request.method, path, response.status, body));
-    return response;
-  };
-
-  /** One raw request; a body is sent as JSON. */
-  async function call(
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: HeadersInit = {},
-  ): Promise<RawAnswer> {
-    const sent = new Headers({ authorization: `Bearer ${fake.apiKey}` });
-    if (body !== undefined) sent.set('content-type', 'application/json');
-    for (const [name, value] of new Headers(headers)) sent.set(name, value);
-    const init = body === undefined ? {} : { body: JSON.stringify(body) };
-    const response = await fetch(fake.baseUrl + path, { method, headers: sent, ...init });
-    return { status: response.status, headers: response.headers, body: await bodyOf(response) };
+  /** Sends a request; a body is sent as JSON. */
+  async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+    const response = await fake.fetch(fake.baseUrl + path, {
+      method,
+      headers: { authorization: 'Bearer key', 'content-type': 'application/json', ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const received = { status: response.status, headers: response.headers, body: await readBody(response) };
+    breaches.push(...findResponseBreaches(method, path, received.status, received.body));
+    return received;
   }
 
-  const client = new TrackingClient({
-    baseUrl: fake.baseUrl,
-    apiKey: fake.apiKey,
-    fetch,
-    rateLimit: false,
-    retry: false,
-    logLevel: 'silent',
-    ...clientOptions,
-  });
-
-  /** A tracker that has been fetched: what its shipment says from now on shows at once. */
+  /** Creates a tracker whose first results are due, so that it shows at once what happens from now on. */
   async function createFetched(input: object = {}): Promise<string> {
-    const { trackerId } = await client.trackers.create({ trackingNumber: NUMBER, ...input });
-    await advance(10_000);
-    return trackerId;
+    const { body } = await call('POST', '/trackers', { trackingNumber: NUMBER, ...input });
+    vi.advanceTimersByTime(10_000);
+    return String(at(body, 'data', 'tracker', 'trackerId'));
   }
 
-  return { fake, client, call, createFetched };
+  return { fake, call, createFetched };
 }

@@ -1,6 +1,6 @@
 /**
  * Reads what lies at a path of JSON, e.g. `at(body, 'data', 'trackings', 0, 'shipment')`; undefined when it is not there.
- * Wire bodies are unknown on purpose: the types of the client must not vouch for what the service says.
+ * Bodies are unknown on purpose: the client's types must not vouch for what the service says.
  */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let current = value;
@@ -9,15 +9,4 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
     current = Reflect.get(current, key);
   }
   return current;
-}
-
-/** The list that lies at a path of JSON; one that is not there is empty. */
-function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
-  const found = at(value, ...path);
-  return Array.isArray(found) ? found : [];
-}
-
-/** One field of every item of a list that lies at a path of JSON. */
-export function fieldsAt(value: unknown, field: string, ...path: readonly (string | number)[]): unknown[] {
-  return listAt(value, ...path).map((item) => at(item, field));
 }

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 
 const SCHEMA_FOLDER = new URL('../schemas/', import.meta.url);
 
-/** The schemas, one file a record or envelope, written by hand from the contract and never generated from our own. */
+/** One file for each record and envelope, written by hand from the contract and never generated from our own schemas. */
 export const SCHEMA_FILES: readonly string[] = readdirSync(SCHEMA_FOLDER).filter((file) =>
   file.endsWith('.json'),
 );
@@ -12,14 +12,10 @@ const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, 
 for (const file of SCHEMA_FILES)
   ajv.addSchema(JSON.parse(readFileSync(new URL(file, SCHEMA_FOLDER), 'utf8')));
 
-/**
- * Where a value breaks the contract, one line a breach; empty when it keeps it.
- *
- * @param schema - the name of a file in `schemas`, without its ending, or a schema of its own
- */
-export function breachesOf(schema: string | object, value: unknown): string[] {
-  const validate = typeof schema === 'string' ? ajv.getSchema(`${schema}.json`) : ajv.compile(schema);
-  if (validate === undefined) throw new Error(`There is no schema ${JSON.stringify(schema)}`);
+/** Lists the breaches of a value by the schema in the file of that name; empty when it keeps the contract. */
+export function findBreaches(schema: string, value: unknown): string[] {
+  const validate = ajv.getSchema(`${schema}.json`);
+  if (validate === undefined) throw new Error(`There is no schema ${schema}`);
   validate(value);
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);
 }

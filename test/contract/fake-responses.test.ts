@@ -1,0 +1,156 @@
+import { createWebhookSender, type FakeTrackingServiceOptions } from 'tracking-client/testing';
+import { describe, expect, test } from 'vitest';
+import { contractFake, NUMBER, OTHER_NUMBER } from './support/contract-fake.ts';
+import { ENDPOINTS, ERROR_STATUSES } from './support/endpoints.ts';
+import { at } from './support/reach.ts';
+import { contractReceiver, SECRET } from './support/receiver.ts';
+import { findBreaches } from './support/schemas.ts';
+
+/** A tracker with this input, and what happens to it afterwards. */
+interface State {
+  readonly options?: FakeTrackingServiceOptions;
+  readonly input?: object;
+  readonly happen?: (service: ReturnType<typeof contractFake>, trackerId: string) => unknown;
+}
+
+const EVENTS = [
+  { statusMilestone: 'info_received', occurrenceDatetime: '2026-03-01T08:00:00+08:00' },
+  { statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-02', location: 'Beijing' },
+  { statusMilestone: 'out_for_delivery', occurrenceDatetime: '2026-03-05T07:00:00' },
+] as const;
+
+const STATES: Readonly<Record<string, State>> = {
+  'created with every field': {
+    input: {
+      courierCode: ['us-post', 'cn-post'],
+      clientTrackerId: 'order-1042',
+      shipmentReference: 'basket 7',
+      originCountryCode: 'CHN',
+      destinationCountryCode: 'us',
+      destinationPostCode: '94901',
+      shippingDate: '2026-03-01',
+      recipient: { name: 'Ada', email: 'ada@example.test' },
+      settings: { restrictTrackingToCourierCode: true },
+    },
+  },
+  'no results yet': {},
+  'no results yet, told as an empty list': { options: { noResults: 'empty' } },
+  'with results': { happen: ({ fake }) => fake.shipment(NUMBER).addEvent(...EVENTS) },
+  'with every field of a shipment': {
+    happen: ({ fake }) => {
+      const recipient = { name: 'Ada', address: null, postCode: '94901', city: null, subdivision: null };
+      const courierEstimatedDeliveryDate = { from: '2026-03-08', to: null };
+      const addOns = { aiPredictiveDeliveryDate: '2026-03-09', signedBy: 'ADA' };
+      const delivery = { courierEstimatedDeliveryDate, ...addOns };
+      fake.shipment(NUMBER).addEvent().update({ recipient, delivery });
+    },
+  },
+  'delivered and stopped': { happen: ({ fake }) => fake.shipment(NUMBER).deliver().stopTracking() },
+  'never found, given up': {
+    happen: ({ fake }) => fake.play(NUMBER, 'never-found', { speed: Number.POSITIVE_INFINITY }),
+  },
+  'archived with results': {
+    happen: async ({ call, fake }, trackerId) => {
+      fake.shipment(NUMBER).addEvent(...EVENTS);
+      await call('PATCH', `/trackers/${trackerId}`, { isSubscribed: false });
+    },
+  },
+  'one of two trackers of a number': {
+    happen: async ({ createFetched, fake }) => {
+      await createFetched({ courierCode: 'cn-post' });
+      fake.shipment(NUMBER).addEvent(...EVENTS);
+    },
+  },
+  'after a push': {
+    happen: async ({ fake }) => {
+      fake.shipment(NUMBER).addEvent(...EVENTS);
+      await createWebhookSender({ target: contractReceiver().target, secret: SECRET, fake }).flush();
+    },
+  },
+};
+
+const BODIES: Readonly<Record<string, unknown>> = {
+  'POST /trackers': { trackingNumber: NUMBER },
+  'POST /trackers/bulk': [{ trackingNumber: NUMBER }, { trackingNumber: OTHER_NUMBER }],
+  'POST /trackers/track': { trackingNumber: NUMBER },
+  'PATCH /trackers/{id}': { isSubscribed: true },
+  'POST /tracking/search': { trackingNumber: NUMBER },
+};
+const QUERIES: Readonly<Record<string, string>> = { 'GET /trackers': '?page=1&limit=100' };
+
+describe('every endpoint in every state', () => {
+  const calls = Object.entries(STATES).flatMap(([name, state]) =>
+    ENDPOINTS.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, name, state] as const),
+  );
+  test.each(calls)('%s, %s → keeps the contract', async (name, _state, { options = {}, input, happen }) => {
+    const service = contractFake({ plans: { perCall: true }, ...options });
+    const id = await service.createFetched(input);
+    await happen?.(service, id);
+    const [method = '', template = ''] = name.split(' ');
+    const path = template.replace('{id}', id).replace('{tn}', NUMBER) + (QUERIES[name] ?? '');
+    // `contractFake` checks the body by its schema.
+    const { status, headers, body } = await service.call(method, path, BODIES[name]);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    expect(headers.get('x-request-id')).toMatch(/./);
+    const code = at(body, 'errors', 0, 'code');
+    if (status >= 400) expect([code, ERROR_STATUSES[String(code)]]).toEqual(['parcel_not_found', [status]]);
+  });
+});
+
+describe('errors', () => {
+  const TRACKER = { trackingNumber: NUMBER };
+  const OLD = { ...TRACKER, shippingDate: '2025-01-01' };
+  const FOUR_COURIERS = { ...TRACKER, courierCode: ['a', 'b', 'c', 'd'] };
+  const NO_QUOTA = { plans: { perShipment: { quota: 0 } } };
+
+  test.each<[string, string, string, unknown?, FakeTrackingServiceOptions?]>([
+    ['an unknown tracker', 'tracker_not_found', 'GET /trackers/none'],
+    ['results of an unknown tracker', 'tracker_not_found', 'GET /trackers/none/results'],
+    ['no tracking number', 'missing_mandatory_field', 'POST /trackers', {}],
+    ['a tracking number of 4', 'validation_error', 'POST /trackers', { trackingNumber: 'ABCD' }],
+    ['four couriers', 'validation_error', 'POST /trackers', FOUR_COURIERS],
+    ['an old shipping date', 'shipping_date_outdated', 'POST /trackers', OLD],
+    ['no per-call plan', 'no_active_subscription', 'POST /tracking/search', TRACKER],
+    ['a quota of none', 'quota_limit_reached', 'POST /trackers', TRACKER, NO_QUOTA],
+    ['bulk, a quota of none', 'quota_limit_reached', 'POST /trackers/bulk', [TRACKER], NO_QUOTA],
+    ['bulk, no item', 'validation_error', 'POST /trackers/bulk', []],
+    ['bulk, every item failed', 'processing_error', 'POST /trackers/bulk', [{}]],
+    ['a page without its limit', 'missing_mandatory_field', 'GET /trackers?page=1'],
+    ['a page of 501', 'validation_error', 'GET /trackers?page=1&limit=501'],
+  ])('%s → %s with its documented status', async (_what, code, target, body, options) => {
+    const [method = '', path = ''] = target.split(' ');
+    const { status, body: received } = await contractFake(options).call(method, path, body);
+    expect(at(received, 'errors', 0, 'code') ?? at(received, 'error', 'code')).toBe(code);
+    expect(ERROR_STATUSES[code] ?? [400, 403, 422]).toContain(status);
+  });
+
+  test.each([
+    ['no key', '', 400, 'auth_missing_header'],
+    ['a key without Bearer', 'secret', 400, 'auth_invalid_header'],
+    ['an unknown key', 'Bearer wrong', 401, 'auth_invalid_api_key'],
+  ])('%s → %s: %i %s', async (_what, authorization, status, code) => {
+    const { call } = contractFake({ apiKeys: ['right'] });
+    const response = await call('POST', '/trackers', TRACKER, { authorization });
+    expect([response.status, at(response.body, 'errors', 0, 'code')]).toEqual([status, code]);
+  });
+});
+
+test.each([
+  ['all new', [{ trackingNumber: OTHER_NUMBER }], [201, 200], 'success'],
+  ['one refused', [{ trackingNumber: OTHER_NUMBER }, {}], [207], 'partial'],
+  ['all refused', [{}, {}], [400], 'error'],
+])('bulk, %s → its status, in both places', async (_what, items, statuses, word) => {
+  const { status, body } = await contractFake().call('POST', '/trackers/bulk', items);
+  expect(statuses).toContain(status);
+  expect(at(body, 'status')).toBe(word);
+});
+
+test('a success, and one request too many → both header sets; 429 with Retry-After equal to RateLimit-Reset', async () => {
+  const { call } = contractFake({ limits: {} });
+  const accepted = await call('GET', '/couriers');
+  const refused = await call('GET', '/couriers');
+  expect([accepted.status, refused.status]).toEqual([200, 429]);
+  for (const { headers } of [accepted, refused])
+    expect(findBreaches('rate-limit-headers', Object.fromEntries(headers))).toEqual([]);
+  expect(refused.headers.get('retry-after')).toBe(refused.headers.get('ratelimit-reset'));
+});
