@@ -245,12 +245,12 @@ class Bucket {
     if (token.state !== 'sent') return;
     const now = systemClock.now();
     token.state = 'answered';
-    const isOut = this.#sent.has(token) && token.freeAt > now;
-    if (isOut) {
+    // A token that is back was counted as used, and its response says nothing about the present window.
+    if (token.freeAt > now) {
       this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit, now);
       token.isCounted = feedback.status !== 429;
     }
-    if (isOut && now + RETURN_MS < token.freeAt) {
+    if (now + RETURN_MS < token.freeAt) {
       token.freeAt = now + RETURN_MS;
       this.#sent.delete(token);
       this.#answered.add(token);

@@ -123,7 +123,7 @@ export class RedisLimiter implements Limiter {
   }
 }
 
-/** Logs a line when the first bucket loses Redis, and one when the last has it back; shards of a cluster fail alone. */
+/** Logs one line when the first bucket loses Redis, and one when the last has it back. One shard of a cluster can fail alone. */
 function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
   const effect = isLocalAllowed ? 'this process keeps to its own share of the limit' : 'calls are rejected';
@@ -138,7 +138,7 @@ function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
       if (lastFailures.size === 0) return;
       lastFailures.delete(bucket);
       const oldest = systemClock.now() - FORGET_FAILURE_MS;
-      for (const [other, failedAt] of lastFailures) if (failedAt < oldest) lastFailures.delete(other);
+      for (const [idle, failedAt] of lastFailures) if (failedAt < oldest) lastFailures.delete(idle);
       if (lastFailures.size === 0) log.info('The rate limiter has Redis back');
     },
   };

@@ -133,6 +133,29 @@ describe('responses that our own requests explain', () => {
     expect(countGranted(calls)).toBe(9);
   });
 
+  test('a refusal that comes after its token is back → the full limit stays', async () => {
+    const { ask, clock, sent } = makeShared();
+    const [late] = await sent(1);
+    await clock.advance(1_510);
+    const permits = await sent(10);
+    late?.report({ status: 429, retryAfterMs: 0 });
+    for (const [index, permit] of permits.entries()) permit.report({ status: 200, remaining: 9 - index });
+    await clock.advance(1_010);
+    const calls = ask(10);
+    await settled();
+    expect(countGranted(calls)).toBe(10);
+  });
+
+  test('nothing left, said when the token of the request is back → the full limit stays', async () => {
+    const { ask, clock, sent } = makeShared();
+    const [late] = await sent(1);
+    await clock.advance(1_510);
+    late?.report({ status: 200, remaining: 0 });
+    const calls = ask(10);
+    await settled();
+    expect(countGranted(calls)).toBe(10);
+  });
+
   test('a refusal without `Remaining` → a pause, and then the full limit', async () => {
     const { answered, ask, clock } = makeShared();
     await answered(1, { status: 429, retryAfterMs: 2_000 });
