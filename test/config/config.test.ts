@@ -157,7 +157,10 @@ describe('a limiter that spans processes', () => {
 });
 
 describe('browser globals', () => {
-  const withoutRuntime = () => vi.stubGlobal('process', { env: {} });
+  // Vitest sends its reports through `process.nextTick`. Without it in the stub, vitest would take it from the real `process`
+  // afterwards, and the run would hang.
+  const { nextTick } = process;
+  const withoutRuntime = () => vi.stubGlobal('process', { env: {}, nextTick });
 
   test('a document, and no server runtime → ConfigurationError that says why', () => {
     vi.stubGlobal('document', {});
@@ -184,7 +187,7 @@ describe('browser globals', () => {
     ['node', { node: '24.0.0' }],
   ])('%s with a document → accepted, named in the user agent', (name, versions) => {
     vi.stubGlobal('document', {});
-    vi.stubGlobal('process', { env: {}, versions });
+    vi.stubGlobal('process', { env: {}, nextTick, versions });
     expect(resolveConfig(base).headers['user-agent']).toContain(` ${name}/`);
   });
 });

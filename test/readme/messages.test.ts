@@ -45,7 +45,8 @@ const PROVOKED: Readonly<Record<string, () => unknown>> = {
   'no base URL': () => new TrackingClient({ apiKey: 'a-key' }),
   'a browser': () => {
     vi.stubGlobal('document', {});
-    vi.stubGlobal('process', { env: {} });
+    // Vitest needs `nextTick` for its reports; without it the run would hang.
+    vi.stubGlobal('process', { env: {}, nextTick: process.nextTick });
     return makeClient();
   },
   'an old shipping date': () =>
