@@ -202,6 +202,7 @@ class Round {
 
   async #handle(job: Job<object>): Promise<void> {
     if (this.#signal?.aborted) return setState(job.items.filter(isClaimed), 'interrupted');
+    if (!job.items.some(isClaimed)) return;
     await this.#ensureLeases();
     // Without the items that another receiver holds, or whose lease could not be renewed.
     const items = job.items.filter(isClaimed);
