@@ -1,9 +1,10 @@
 import { defineConfig, type Options } from 'tsup';
 import { COMMANDS, ENTRY_POINTS } from './scripts/support/entry-points.ts';
 
-// The client is an entry of its own, though it is not packed, to keep its code out of `index.js`: a program that imports only
-// `sortEvents` then bundles nothing else. Bundlers drop whole files, but not statements that call zod.
-const entry = { ...ENTRY_POINTS, client: 'src/client.ts' };
+// The client and the errors are entries of their own, though these are not packed, so that neither shares a file with other code:
+// a program that imports only `sortEvents` or `isTrackingError` then bundles nothing else. Bundlers drop whole files, but not
+// statements that call zod.
+const entry = { ...ENTRY_POINTS, client: 'src/client.ts', errors: 'src/errors.ts' };
 
 /** The same entries, as tsc declares them; the first step of `npm run build`. */
 const declarations = Object.fromEntries(
