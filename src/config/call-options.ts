@@ -62,15 +62,12 @@ export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies 
 
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
-function allowNames(names: readonly string[]) {
-  return Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
-}
-
 function createSchema({ request, retryClass }: Endpoint): CallSchema {
-  // Methods take the query of their endpoint among their options.
-  const query = request.query === undefined ? [] : Object.keys(Object(request.query).shape);
+  // Methods take the query of their endpoint among their options; its own schema checks the values.
+  const names = request.query ? Object.keys(Object(request.query).shape) : [];
+  const query = Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
   const bulk = retryClass === 'bulk' ? BULK_SHAPE : {};
-  return z.strictObject({ ...allowNames(query), ...CALL_SHAPE, ...bulk });
+  return z.strictObject({ ...query, ...CALL_SHAPE, ...bulk });
 }
 
 const SCHEMAS: ReadonlyMap<string, CallSchema> = new Map([
@@ -94,11 +91,9 @@ export function resolveCallOptions(
   const schema = SCHEMAS.get(method) as CallSchema;
   const checked = checkOptions(schema, options);
   return {
-    signal: checked.signal,
-    timeoutMs: checked.timeoutMs,
+    ...checked,
     totalTimeoutMs: checked.totalTimeoutMs ?? client.totalTimeoutMs,
     retry: completeRetry(checked.retry, client.retry),
-    headers: checked.headers,
     priority: checked.priority ?? 'interactive',
     retryAmbiguous: checked.retryAmbiguous === true,
   };

@@ -97,6 +97,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
   const logger = resolveLogger(checked.logger, checked.logLevel);
   const keySource = resolveKey(apiKey);
   const limiter = resolveLimiter(checked.limiter, rateLimit);
+  const userAgent = [`tracking-client/${VERSION}`, findRuntime()].filter(Boolean).join(' ');
   return {
     baseUrl: resolveBaseUrl(baseUrl, checked.allowInsecureHttp),
     account: resolveAccount(checked.account, keySource, limiter),
@@ -107,7 +108,7 @@ export function resolveConfig(options: TrackingClientOptions): Config {
     limiter,
     limits: rateLimit ? (rateLimit.limits ?? {}) : {},
     fetch: checked.fetch,
-    headers: { accept: 'application/json', 'user-agent': buildUserAgent(), ...checked.headers },
+    headers: { accept: 'application/json', 'user-agent': userAgent, ...checked.headers },
     logger,
     hooks: resolveHooks(checked.hooks, logger),
     invalidResponse: checked.invalidResponse,
@@ -141,21 +142,12 @@ function rejectBrowser(): void {
   );
 }
 
-function findRuntime(): { readonly name: string; readonly version: string } | undefined {
+/** Names the server runtime with its version, as in `node/20.19.0`. */
+function findRuntime(): string | undefined {
   const versions: Readonly<Record<string, string | undefined>> = globalThis.process?.versions ?? {};
   // Bun and Deno name a version of Node, too.
-  for (const name of ['bun', 'deno', 'node']) {
-    const version = versions[name];
-    if (version !== undefined) return { name, version };
-  }
-  return undefined;
-}
-
-/** Name and version of this package and of the runtime, as in `tracking-client/0.1.0 node/20.19.0`. */
-function buildUserAgent(): string {
-  const runtime = findRuntime();
-  const product = `tracking-client/${VERSION}`;
-  return runtime === undefined ? product : `${product} ${runtime.name}/${runtime.version}`;
+  const name = ['bun', 'deno', 'node'].find((candidate) => versions[candidate] !== undefined);
+  return name && `${name}/${versions[name]}`;
 }
 
 function checkKey(value: unknown): string {

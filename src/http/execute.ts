@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { KyInstance } from 'ky';
 import pRetry, { AbortError } from 'p-retry';
-import { systemClock } from '../common/clock.ts';
+import { sleep, systemClock } from '../common/clock.ts';
 import { formatPath, type ValidationIssue } from '../common/validation.ts';
 import { type CallOptions, resolveCallOptions } from '../config/call-options.ts';
 import type { Config } from '../config/config.ts';
@@ -18,7 +18,7 @@ import {
   type TrackingError,
 } from '../errors.ts';
 import { LongPauseError, type Permit } from '../limiter/limiter.ts';
-import type { AttemptInfo, CallInfo, RequestInfo } from '../observability/hooks.ts';
+import type { AttemptInfo, CallInfo, RequestInfo, ResponseInfo } from '../observability/hooks.ts';
 import type { LogFields } from '../observability/logger.ts';
 import type { BulkRequestOptions } from '../options.ts';
 import { ApiPromise, CallFailure, type CallOutcome, type CallSite, captureCallSite } from './api-promise.ts';
@@ -104,12 +104,15 @@ export async function execute<T>(
   let isPerhapsDone = false;
 
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
-    if (retry !== undefined) await deadline.sleepUntil(retry.resumeAt);
+    const pauseMs = (retry?.resumeAt ?? 0) - systemClock.now();
+    if (pauseMs > 0) await sleep(pauseMs, deadline.signal);
     retry = undefined;
     deadline.phase = 'queue';
-    report.startAttempt(attemptNumber);
+    const queuedAt = systemClock.now();
     const waiting = takePermit(config, request, options, deadline, sentAttempts);
-    const permit = await waiting.finally(() => report.leaveQueue());
+    const permit = await waiting.finally(() =>
+      report.startAttempt(attemptNumber, systemClock.now() - queuedAt),
+    );
     let wasSent = false;
     try {
       const outcome = await deadline.withTimeout(timeoutMs, async (signal) => {
@@ -149,7 +152,7 @@ export async function execute<T>(
       permit?.cancel();
       report.noteFailure(error);
       isPerhapsDone ||= wasSent && mayHaveBeenCarriedOut(error);
-      const isLast = attemptNumber > retries || deadline.signal?.aborted === true;
+      const isLast = attemptNumber > retries || deadline.signal.aborted;
       if (!isLast && isRetryable(error, rules)) retry = planRetry(config, deadline, error);
       throw error;
     }
@@ -161,7 +164,7 @@ export async function execute<T>(
       minTimeout: MIN_BACKOFF_MS,
       maxTimeout: MAX_BACKOFF_MS,
       randomize: true,
-      ...(deadline.signal && { signal: deadline.signal }),
+      signal: deadline.signal,
       shouldRetry: () => retry !== undefined,
       onFailedAttempt: () => {
         if (retry !== undefined) report.noteRetry(retry);
@@ -171,7 +174,7 @@ export async function execute<T>(
     return outcome;
   } catch (failure) {
     // Read from the signal, because p-retry turns a reason that is no Error into a TypeError.
-    const error = deadline.signal?.aborted ? deadline.signal.reason : failure;
+    const error = deadline.signal.aborted ? deadline.signal.reason : failure;
     report.finish(sentAttempts, error);
     throw new CallFailure(error, isPerhapsDone);
   } finally {
@@ -272,14 +275,13 @@ class CallReport {
   readonly #call: CallInfo;
   readonly #startedAt = systemClock.now();
   #attempt = 0;
-  #attemptStartedAt = 0;
   #queuedMs = 0;
   #totalQueuedMs = 0;
   #tokensLeft: number | undefined;
   /** When the request was announced to `onRequest`; undefined once `onResponse` or `onError` has ended it. */
   #openSince: number | undefined;
-  #durationMs: number | undefined;
-  #response: RawResponse | undefined;
+  /** How the request of this attempt ended. */
+  #result: Partial<Pick<ResponseInfo, 'durationMs' | 'status' | 'requestId'>> = {};
   #wasRetried = false;
 
   constructor(config: Config, { title, endpoint, method, path }: PreparedRequest<unknown>) {
@@ -289,17 +291,12 @@ class CallReport {
     config.hooks.onStart?.(this.#call);
   }
 
-  startAttempt(attempt: number): void {
+  /** Called when an attempt has its permit, or has given up waiting for it. */
+  startAttempt(attempt: number, queuedMs: number): void {
     this.#attempt = attempt;
-    this.#attemptStartedAt = systemClock.now();
-    this.#durationMs = undefined;
-    this.#response = undefined;
-  }
-
-  /** Also called if the call gives up in the queue. */
-  leaveQueue(): void {
-    this.#queuedMs = systemClock.now() - this.#attemptStartedAt;
-    this.#totalQueuedMs += this.#queuedMs;
+    this.#queuedMs = queuedMs;
+    this.#totalQueuedMs += queuedMs;
+    this.#result = {};
   }
 
   noteRequest(tokensLeft: number | undefined): void {
@@ -313,13 +310,9 @@ class CallReport {
     const { hooks } = this.#config;
     const { status } = response;
     const durationMs = this.#endRequest();
-    this.#response = response;
-    hooks.onResponse?.({
-      ...this.#describeRequest(),
-      status,
-      durationMs,
-      requestId: readRequestId(response),
-    });
+    const result = { durationMs, status, requestId: readRequestId(response) };
+    this.#result = result;
+    hooks.onResponse?.({ ...this.#describeRequest(), ...result });
     if (status === 429)
       hooks.onRateLimit?.({ ...this.#describeAttempt(), delayMs: readRetryAfterMs(response) ?? 0 });
     this.#log('debug', `${this.#title} responded with ${status} in ${Math.round(durationMs)} ms`);
@@ -327,7 +320,7 @@ class CallReport {
 
   noteMismatch(mismatched: readonly ValidationIssue[]): void {
     const { hooks, logger } = this.#config;
-    const requestId = this.#response && readRequestId(this.#response);
+    const { requestId } = this.#result;
     hooks.onMismatch?.({ ...this.#describeAttempt(), requestId, mismatched });
     for (const { path, message } of mismatched) {
       // One warning for each field: a service that sends an odd field sends it with every response.
@@ -340,6 +333,7 @@ class CallReport {
   noteFailure(error: unknown): void {
     if (this.#openSince === undefined) return;
     const durationMs = this.#endRequest();
+    this.#result = { durationMs };
     this.#config.hooks.onError?.({ ...this.#describeRequest(), error, durationMs });
   }
 
@@ -367,9 +361,9 @@ class CallReport {
   }
 
   #endRequest(): number {
-    this.#durationMs = systemClock.now() - (this.#openSince ?? 0);
+    const durationMs = systemClock.now() - (this.#openSince ?? 0);
     this.#openSince = undefined;
-    return this.#durationMs;
+    return durationMs;
   }
 
   #describeAttempt(): AttemptInfo {
@@ -389,10 +383,7 @@ class CallReport {
 
   #buildFields(more?: LogFields): LogFields {
     const { callId, endpoint, method, path } = this.#call;
-    const response = this.#response;
-    const result = response && { status: response.status, requestId: readRequestId(response) };
-    const attempt = { attempt: this.#attempt, durationMs: this.#durationMs };
-    const fields = { callId, endpoint, method, path, ...attempt, ...result, ...more };
+    const fields = { callId, endpoint, method, path, attempt: this.#attempt, ...this.#result, ...more };
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   }
 }

@@ -73,8 +73,7 @@ function formatQuery(query: Readonly<Record<string, QueryValue>>): string {
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null) search.append(name, String(value));
   }
-  const text = search.toString();
-  return text === '' ? '' : `?${text}`;
+  return search.size === 0 ? '' : `?${search}`;
 }
 
 export type EndpointResult<Name extends EndpointName> = z.output<
@@ -87,20 +86,18 @@ export function prepareRequest<Name extends EndpointName>(
   input: CallInput,
 ): PreparedRequest<EndpointResult<Name>> {
   const row: Endpoint = endpoints[name];
-  const params =
-    row.request.params === undefined ? {} : checkInput(row.request.params, input.params, 'params');
-  const query =
-    row.request.query === undefined ? {} : checkInput(row.request.query, input.query ?? {}, 'query');
+  const schemas = row.request;
   const bodyName = row.retryClass === 'bulk' ? 'items' : 'input';
-  const body =
-    row.request.body === undefined ? undefined : checkInput(row.request.body, input.body, bodyName);
-  const path = row.path.replace(/\{(\w+)\}/g, (_, param: string) => encodeURIComponent(params[param] ?? ''));
+  const params = schemas.params && checkInput(schemas.params, input.params, 'params');
+  const query = schemas.query && checkInput(schemas.query, input.query ?? {}, 'query');
+  const body = schemas.body && checkInput(schemas.body, input.body, bodyName);
+  const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''));
   return {
     endpoint: name,
     method: row.method,
     path: row.path,
     title: `${row.method} ${config.baseUrl}${row.path}`,
-    target: path + formatQuery(query),
+    target: path + formatQuery(query ?? {}),
     body: body === undefined ? undefined : toJson(body, bodyName),
     limitPerSecond: config.limits[name] ?? row.limitPerSecond,
     maxLimitPerSecond: config.limits[name],

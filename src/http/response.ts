@@ -4,6 +4,7 @@ import {
   isJsonObject,
   kindOf,
   MAX_ISSUES,
+  type StandardSchema,
   type ValidationIssue,
   validateWithStandardSchema,
 } from '../common/validation.ts';
@@ -20,7 +21,7 @@ import {
 import { type RateLimitFeedback, WINDOW_MS } from '../limiter/limiter.ts';
 import type { ApiErrorItem } from '../schemas/api-error.ts';
 import { BULK_STATUSES } from '../schemas/bulk.ts';
-import { checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
+import { type CheckedResponse, checkResponse, NO_RESULTS_YET } from '../schemas/envelope.ts';
 import type { CallOutcome, RateLimitInfo, WithResponse } from './api-promise.ts';
 import type { PreparedRequest, ResponseRules } from './prepare.ts';
 
@@ -50,12 +51,7 @@ export async function readOutcome<T>(
   attempts: number,
 ): Promise<CallOutcome<T>> {
   const exchange = { request, response, attempts };
-  const rules = request.response;
-  const payload = readPayload(exchange, rules);
-  const { data, mismatched } =
-    'ownSchema' in rules
-      ? await applyOwnSchema(exchange, rules.ownSchema, payload)
-      : applySchema(config, exchange, rules.schema, payload);
+  const { data, mismatched } = await checkPayload(config, exchange, readPayload(exchange));
   return {
     data,
     mismatched,
@@ -80,15 +76,12 @@ function formatHeaderText(text: string, key: string): string {
   return toPrintableLine(maskText(text, key), MAX_HEADER_TEXT_LENGTH);
 }
 
-function readPayload(exchange: Exchange, rules: ResponseRules<unknown>): unknown {
+function readPayload(exchange: Exchange): unknown {
   const { request, response } = exchange;
   const { status, text } = response;
-  if (!isSuccess(response, rules)) {
-    const details = createDetails(exchange, parseLoosely(text));
-    const isRedirect = status >= 300 && status <= 399;
-    const redirect = `${request.title} responded with a redirect (${status}), which is never followed: the key would travel with it`;
-    throw createApiError(details, request.title, isRedirect ? redirect : undefined);
-  }
+  const rules = request.response;
+  if (!isSuccess(response, rules))
+    throw createApiError(createDetails(exchange, parseLoosely(text)), request.title);
   const isOwn = 'ownSchema' in rules;
   const isBodyless = request.method === 'HEAD' || status === 204 || status === 205;
   if (isBodyless && isOwn) return {};
@@ -115,11 +108,8 @@ function isSuccess({ status, text }: RawResponse, rules: ResponseRules<unknown>)
   return isJsonObject(body) && BULK_STATUSES.some((bulkStatus) => bulkStatus === body['status']);
 }
 
-function parseBody({
-  headers,
-  text,
-  key,
-}: RawResponse): { readonly json: unknown } | { readonly problem: string } {
+function parseBody(response: RawResponse): { readonly json: unknown } | { readonly problem: string } {
+  const { headers, text, key } = response;
   if (text.trim() === '') return { problem: 'an empty body' };
   const type = headers.get('content-type');
   const isAttachment = /^attachment/i.test(headers.get('content-disposition') ?? '');
@@ -140,31 +130,25 @@ function parseLoosely(text: string): unknown {
   }
 }
 
-function applySchema<T>(
-  config: Config,
-  exchange: Exchange<T>,
-  schema: Parameters<typeof checkResponse<T>>[0],
-  payload: unknown,
-) {
-  const checked = checkResponse(schema, payload, config.invalidResponse);
-  if (checked.isUsable && checked.total === 0) return checked;
+async function checkPayload<T>(config: Config, exchange: Exchange<T>, payload: unknown) {
+  const rules = exchange.request.response;
+  const checked =
+    'ownSchema' in rules
+      ? await checkWithOwnSchema(rules.ownSchema, payload)
+      : checkResponse(rules.schema, payload, config.invalidResponse);
   const mismatched = checked.mismatched.map((issue) => maskIssue(issue, exchange.response.key));
   if (!checked.isUsable) throw createMismatchError(exchange, payload, mismatched, checked.total);
   return { data: checked.data, mismatched };
 }
 
-async function applyOwnSchema<T>(
-  exchange: Exchange<T>,
-  schema: Extract<ResponseRules<T>, { ownSchema: unknown }>['ownSchema'],
+async function checkWithOwnSchema<T>(
+  schema: StandardSchema<T> | undefined,
   payload: unknown,
-): Promise<{ readonly data: T; readonly mismatched: readonly ValidationIssue[] }> {
-  // Sound: without a schema `T` is unknown.
-  if (schema === undefined) return { data: payload as T, mismatched: [] };
-  const result = await validateWithStandardSchema(schema, payload);
-  // Sound: the schema's output is `T`.
-  if ('value' in result) return { data: result.value as T, mismatched: [] };
-  const issues = result.issues.map((issue) => maskIssue(issue, exchange.response.key));
-  throw createMismatchError(exchange, payload, issues, issues.length);
+): Promise<CheckedResponse<T>> {
+  const result = schema ? await validateWithStandardSchema(schema, payload) : { value: payload };
+  // Sound: the schema's output is `T`, and without a schema `T` is unknown.
+  if ('value' in result) return { data: result.value as T, isUsable: true, mismatched: [], total: 0 };
+  return { isUsable: false, mismatched: result.issues, total: result.issues.length };
 }
 
 /** Masks the key, because the name of a field can come from the response. */
@@ -183,14 +167,19 @@ function createMismatchError(
   const field = first === undefined ? 'data' : formatPath(first.path, 'data');
   const more = total > MAX_ISSUES ? ' (and more)' : total > 1 ? ` (and ${total - 1} more)` : '';
   const message = `${exchange.request.title} responded with an unexpected \`${field}\`: ${excerpt(first?.message ?? '')}${more}`;
-  return new ResponseValidationError(message, { ...maskFacts(exchange, payload), issues });
+  return new ResponseValidationError(message, { ...maskFacts(exchange.response, payload), issues });
 }
 
-function createBodyError(exchange: Exchange, body: unknown, problem: string): ResponseValidationError {
-  const { request, response } = exchange;
-  const message = `Expected ${request.title} to respond with its documented JSON, got ${maskText(problem, response.key)}`;
-  const issues = [{ path: [], code: 'invalid_body', message }];
-  return new ResponseValidationError(message, { ...maskFacts(exchange, body), issues });
+export function createBodyError(
+  { request, response }: Pick<Exchange, 'request' | 'response'>,
+  body: unknown,
+  got: string,
+  rule = 'its documented JSON',
+  code = 'invalid_body',
+): ResponseValidationError {
+  const message = `Expected ${request.title} to respond with ${rule}, got ${got}`;
+  const issues = [{ path: [], code, message }];
+  return new ResponseValidationError(message, { ...maskFacts(response, body), issues });
 }
 
 function createNotReadyError(exchange: Exchange, body: unknown): ResultsNotReadyError {
@@ -198,7 +187,7 @@ function createNotReadyError(exchange: Exchange, body: unknown): ResultsNotReady
   return new ResultsNotReadyError(`${exchange.request.title} has no results yet; ask again later`, details);
 }
 
-function maskFacts({ response }: Exchange, body: unknown) {
+function maskFacts(response: RawResponse, body: unknown) {
   return { status: response.status, requestId: readRequestId(response), body: maskBody(response, body) };
 }
 
@@ -210,7 +199,7 @@ function maskBody({ text, key }: RawResponse, body: unknown): unknown {
 function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {
   const { request, response, attempts } = exchange;
   return {
-    ...maskFacts(exchange, body),
+    ...maskFacts(response, body),
     errors: readErrorItems(body, response.key),
     method: request.method,
     path: request.path,
@@ -221,11 +210,10 @@ function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {
 }
 
 function rebuildResponse({ status, statusText, headers, text }: RawResponse, url: string): Response {
-  const isBodyless = status === 204 || status === 205;
   // A reason phrase may hold bytes that `Response` refuses.
   const phrase = /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '';
   const init = { status, statusText: phrase, headers: maskHeaders(headers, '') };
-  return Object.defineProperty(new Response(isBodyless ? null : text, init), 'url', { value: url });
+  return Object.defineProperty(new Response(text === '' ? null : text, init), 'url', { value: url });
 }
 
 function readItem(value: unknown, key: string): ApiErrorItem[] {
@@ -263,6 +251,8 @@ function excerpt(body: unknown): string {
 }
 
 function describe({ status, errors, body, requestId }: ApiErrorDetails, title: string): string {
+  if (status >= 300 && status <= 399)
+    return `${title} responded with a redirect (${status}), which is never followed: the key would travel with it`;
   const code = decidingCode(errors);
   const deciding = errors.find((item) => item.code === code);
   const quote =
@@ -275,19 +265,17 @@ function describe({ status, errors, body, requestId }: ApiErrorDetails, title: s
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
 }
 
-export function createApiError(
-  details: ApiErrorDetails,
-  title: string,
-  message = describe(details, title),
-): ApiError {
+export function createApiError(details: ApiErrorDetails, title: string): ApiError {
   const ErrorClass = chooseErrorClass(details.status, decidingCode(details.errors));
-  return new ErrorClass(message, details);
+  return new ErrorClass(describe(details, title), details);
 }
 
 /** From this value on `X-RateLimit-Reset` is a Unix timestamp, because no delay lasts three years. */
 const MIN_TIMESTAMP_SECONDS = 100_000_000;
 
-export function readRateLimitFeedback(response: Pick<Response, 'status' | 'headers'>): RateLimitFeedback {
+type ResponseHead = Pick<Response, 'status' | 'headers'>;
+
+export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback {
   const { status, headers } = response;
   const { limit, remaining, resetMs } = readRateLimit(headers);
   const retryAfterMs = status === 429 ? readRetryAfterMs(response) : undefined;
@@ -305,10 +293,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
 }
 
 /** Reads how long the service asks to wait, in milliseconds. A 429 always asks: without a header, for one window. */
-export function readRetryAfterMs({
-  status,
-  headers,
-}: Pick<Response, 'status' | 'headers'>): number | undefined {
+export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
   const retryAfter = headers.get('retry-after');
   const delay = parseSeconds(retryAfter);
   const requestedMs = delay === undefined ? readTimeUntil(parseDate(retryAfter), headers) : delay * 1000;

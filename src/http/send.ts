@@ -1,5 +1,5 @@
 import ky, { type KyInstance } from 'ky';
-import { linkedController, MAX_TIMER_MS, onAbort, sleep, systemClock } from '../common/clock.ts';
+import { linkedController, onAbort, systemClock } from '../common/clock.ts';
 import { MAX_CAUSES, maskCause, maskText, toPrintableLine } from '../common/secrets.ts';
 import type { Config } from '../config/config.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../errors.ts';
 import type { RequestOptions } from '../options.ts';
 import type { PreparedRequest } from './prepare.ts';
-import { type RawResponse, readRequestId } from './response.ts';
+import { createBodyError, type RawResponse } from './response.ts';
 
 const ACTIVITIES: Record<TimeoutPhase, string> = {
   queue: 'waiting for a rate limit token',
@@ -25,25 +25,26 @@ export class Deadline {
   phase: TimeoutPhase = 'queue';
   /** The failure of the previous attempt: the cause of a timeout that comes before the next request is sent. */
   lastFailure: TrackingError | undefined;
-  readonly signal: AbortSignal | undefined;
   readonly #title: string;
   readonly #totalTimeoutMs: number | undefined;
   readonly #endsAt: number = Number.POSITIVE_INFINITY;
-  readonly #controller: AbortController | undefined;
+  readonly #controller: AbortController;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #unsubscribe: (() => void) | undefined;
+  readonly #unsubscribe: () => void;
 
   constructor(title: string, { signal, totalTimeoutMs }: Pick<RequestOptions, 'signal' | 'totalTimeoutMs'>) {
     this.#title = title;
     this.#totalTimeoutMs = totalTimeoutMs;
-    if (signal === undefined && totalTimeoutMs === undefined) return;
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
     this.#unsubscribe = unsubscribe;
-    this.signal = controller.signal;
     if (totalTimeoutMs === undefined) return;
     this.#endsAt = systemClock.now() + totalTimeoutMs;
     this.#timer = setTimeout(() => this.expire(), totalTimeoutMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
   }
 
   /** The rest of `totalTimeoutMs`, in milliseconds; Infinity without one. */
@@ -56,15 +57,8 @@ export class Deadline {
     const isBetweenAttempts = this.phase === 'queue' || this.phase === 'backoff';
     const cause = isBetweenAttempts ? this.lastFailure : undefined;
     const error = this.#timeoutError('totalTimeoutMs', this.#totalTimeoutMs ?? 0, cause);
-    this.#controller?.abort(error);
+    this.#controller.abort(error);
     return error;
-  }
-
-  /** Waits until a moment of the monotonic clock; rejects with the signal's reason when the call ends before. */
-  async sleepUntil(moment: number): Promise<void> {
-    for (let delayMs = moment - systemClock.now(); delayMs > 0; delayMs = moment - systemClock.now()) {
-      await sleep(Math.min(Math.ceil(delayMs), MAX_TIMER_MS), this.signal);
-    }
   }
 
   /** Rejects in time even if the attempt ignores its signal, because a key function, a `fetch` or a body may never end. */
@@ -80,7 +74,7 @@ export class Deadline {
           reject(reason);
         };
         timer = setTimeout(() => abort(this.#timeoutError('timeoutMs', timeoutMs)), timeoutMs);
-        unsubscribe = onAbort(this.signal, () => abort(this.signal?.reason));
+        unsubscribe = onAbort(this.signal, () => abort(this.signal.reason));
         attempt(controller.signal).then(resolve, reject);
       });
     } finally {
@@ -91,7 +85,7 @@ export class Deadline {
 
   dispose(): void {
     clearTimeout(this.#timer);
-    this.#unsubscribe?.();
+    this.#unsubscribe();
   }
 
   #timeoutError(
@@ -135,17 +129,15 @@ export async function sendRequest(
   attempt: AttemptOptions,
 ): Promise<RawResponse> {
   const { signal } = attempt;
+  const { method, body = null } = request;
+  const { maxResponseBytes } = config;
   const key = typeof config.apiKey === 'string' ? config.apiKey : await config.apiKey();
-  const { method, body } = request;
-  const headers =
-    body === undefined ? attempt.headers : { ...attempt.headers, 'content-type': 'application/json' };
   let hasHeaders = false;
   try {
     const response = await client(request.target.slice(1), {
       method,
-      ...(body !== undefined && { body }),
-      // Left out if there are none; otherwise ky would copy the client's headers once more.
-      ...(headers && { headers }),
+      body,
+      headers: { ...attempt.headers, ...(body !== null && { 'content-type': 'application/json' }) },
       // Looked up now, so that mocks installed later work. The signal goes to `fetch` itself: ky would derive three others
       // from it, and a `fetch` that reads only its second argument would see none.
       fetch: (outgoing) => {
@@ -159,11 +151,12 @@ export async function sendRequest(
     hasHeaders = true;
     // A `fetch` that ignores its signal may respond after the attempt has ended.
     signal.throwIfAborted();
-    const text = await readText(response, request, config.maxResponseBytes);
-    const { status, statusText, headers: received } = response;
-    const read = { status, statusText, headers: received, text: text ?? '', key };
-    if (text === undefined) throw createTooLongError(request, read, config.maxResponseBytes);
-    return read;
+    const text = await readText(response, request, maxResponseBytes);
+    const { status, statusText, headers } = response;
+    const read = { status, statusText, headers, text: text ?? '', key };
+    if (text !== undefined) return read;
+    const rule = `at most ${maxResponseBytes} bytes (\`maxResponseBytes\`)`;
+    throw createBodyError({ request, response: read }, undefined, 'more', rule, 'too_big');
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof ResponseValidationError) throw cause;
@@ -188,40 +181,15 @@ async function readText(
   return await text;
 }
 
-function createTooLongError(
-  request: PreparedRequest<unknown>,
-  response: RawResponse,
-  maxBytes: number,
-): ResponseValidationError {
-  const message = `Expected ${request.title} to respond with at most ${maxBytes} bytes (\`maxResponseBytes\`), got more`;
-  return new ResponseValidationError(message, {
-    issues: [{ path: [], code: 'too_big', message }],
-    body: undefined,
-    status: response.status,
-    requestId: readRequestId(response),
-  });
-}
-
 /** Reads a body as text; undefined when it is longer than `maxBytes`. ky reads without a bound. */
 async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
-  const { headers, body } = response;
-  // The length says nothing about a compressed body, which can become a thousand times longer.
-  const declaredBytes = headers.has('content-encoding') ? null : headers.get('content-length');
-  // A HEAD response declares the length of a body that is not sent. A stub may have no `body` at all.
-  if (body !== null && Number(declaredBytes) > maxBytes) {
-    body?.cancel().catch(() => {});
-    return undefined;
-  }
-  // Counting costs time, and a response of known length needs no counting. The body of a stub may be no stream.
-  if (declaredBytes !== null || typeof body?.getReader !== 'function') {
+  // A stub of `fetch` may respond with something that is no stream.
+  if (typeof response.body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > maxBytes ? undefined : text;
   }
-  return await readCounted(body, maxBytes);
-}
-
-async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string | undefined> {
-  const reader = body.getReader();
+  // Counted, because a declared length can be missing, or be that of the compressed body.
+  const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
@@ -256,23 +224,20 @@ const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client err
 
 const MAX_REASON_LENGTH = 200;
 
-function listCauses(error: unknown): Error[] {
-  const causes: Error[] = [];
-  for (
-    let current = error;
-    current instanceof Error && causes.length <= MAX_CAUSES;
-    current = current.cause
-  ) {
-    causes.push(current);
-  }
-  return causes;
+/** Lists an error and the causes below it; the root cause comes last. */
+function listCauses(error: unknown, maxCauses = MAX_CAUSES): Error[] {
+  if (!(error instanceof Error)) return [];
+  return [error, ...(maxCauses > 0 ? listCauses(error.cause, maxCauses - 1) : [])];
+}
+
+function hasCode(error: Error): error is Error & { readonly code: string; readonly syscall?: string } {
+  return 'code' in error && typeof error.code === 'string';
 }
 
 function formatRootCause(error: unknown): string {
   const root = listCauses(error).at(-1);
   if (root === undefined) return 'unknown failure';
-  const code = 'code' in root && typeof root.code === 'string' ? root.code : undefined;
-  return root.message === '' ? (code ?? root.name) : root.message;
+  return root.message || (hasCode(root) ? root.code : root.name);
 }
 
 /**
@@ -281,14 +246,10 @@ function formatRootCause(error: unknown): string {
  */
 function wasNeverSent(error: unknown): boolean {
   const causes = listCauses(error);
-  const coded = causes.filter((cause) => 'code' in cause && typeof cause.code === 'string');
-  if (coded.length > 0) {
-    return coded
-      .map(Object)
-      .every(
-        ({ code, syscall }) => NEVER_CONNECTED_CODES.has(code) || SYSTEM_CALLS_BEFORE_SENDING.has(syscall),
-      );
-  }
+  const coded = causes.filter(hasCode);
+  const isBeforeSending = ({ code, syscall = '' }: (typeof coded)[number]) =>
+    NEVER_CONNECTED_CODES.has(code) || SYSTEM_CALLS_BEFORE_SENDING.has(syscall);
+  if (coded.length > 0) return coded.every(isBeforeSending);
   const root = causes.at(-1);
   return 'Deno' in globalThis && root !== undefined && DENO_NEVER_CONNECTED.test(root.message);
 }
