@@ -90,16 +90,6 @@ describe('a call', () => {
     expect(requests[0]?.body).toBe('{"trackingNumber":"LA680658838NL"}');
   });
 
-  test('frozen input and options → accepted, nothing is written to them', async () => {
-    const { client } = makeClient({ body: { data: { tracker: TRACKER } } });
-    const input = Object.freeze({ trackingNumber: 'LA680658838NL', courierCode: Object.freeze(['us-post']) });
-    const options = Object.freeze({
-      headers: Object.freeze({ 'X-A': 'b' }),
-      retry: Object.freeze({ retries: 1 }),
-    });
-    await expect(client.trackers.create(input, options)).resolves.toEqual(TRACKER);
-  });
-
   test("headers of the call → over the client's, which stay as they are", async () => {
     const { client, requests } = makeClient(COURIERS, { headers: { 'x-a': 'client', 'x-b': 'client' } });
     await client.couriers.list({ headers: { 'X-A': 'call' } });
@@ -123,13 +113,6 @@ describe('rateLimits', () => {
         pausedUntil: null,
       });
     }
-  });
-
-  test('after a call → its token is out, the other endpoints are idle', async () => {
-    const { client } = makeClient(COURIERS, { rateLimit: {} });
-    await client.couriers.list();
-    expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
-    expect(client.rateLimits()['trackers.get'].inUse).toBe(0);
   });
 
   test('after a 429 → paused until then', async () => {

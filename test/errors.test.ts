@@ -4,7 +4,6 @@ import * as errors from '../src/errors.ts';
 import {
   ApiError,
   type ApiErrorDetails,
-  AuthenticationError,
   ConfigurationError,
   ConnectionError,
   InvalidRequestError,
@@ -13,8 +12,6 @@ import {
   RateLimitError,
   RequestValidationError,
   ResponseValidationError,
-  ResultsNotReadyError,
-  ServerError,
   ShippingDateOutdatedError,
   TimeoutError,
   TrackingError,
@@ -33,34 +30,7 @@ const details: ApiErrorDetails = {
   retryAfterMs: 1_000,
 };
 
-const EVERY_API_CLASS = [
-  ApiError,
-  AuthenticationError,
-  errors.PermissionDeniedError,
-  NotFoundError,
-  errors.ConflictError,
-  InvalidRequestError,
-  ShippingDateOutdatedError,
-  errors.NoActiveSubscriptionError,
-  errors.QuotaExceededError,
-  RateLimitError,
-  ServerError,
-  ResultsNotReadyError,
-];
-
 describe('classes', () => {
-  test.each(EVERY_API_CLASS.map((one) => [one.kind, one] as const))(
-    '%s → an ApiError with its own name',
-    (kind, Class) => {
-      const error = new Class('message', details);
-      expect(error).toBeInstanceOf(ApiError);
-      expect(error).toBeInstanceOf(TrackingError);
-      expect(error).toBeInstanceOf(Error);
-      expect(error.name).toBe(kind);
-      expect(error.constructor.name).toBe(kind);
-    },
-  );
-
   test('every exported class → has a kind of its own, which is its name', () => {
     const classes = Object.entries(errors).filter(
       ([name]) => name.endsWith('Error') && name !== 'isTrackingError',
@@ -164,9 +134,6 @@ describe('isTrackingError', () => {
     const error = new ApiError('x', details);
     expect(isTrackingError(error, 'slow_down')).toBe(true);
     expect(isTrackingError(error, 'tracker_not_found')).toBe(false);
-  });
-
-  test('with a code, of an error without codes → false', () => {
     expect(isTrackingError(new ConfigurationError('x'), 'slow_down')).toBe(false);
   });
 
@@ -180,15 +147,18 @@ describe('a subclass of the user', () => {
     readonly isGone = true;
   }
 
-  test('its instance → an instance of it and of every parent', () => {
+  test('its instance → an instance of it and of every parent, with the name of the parent', () => {
     const error = new Gone('x', details);
-    expect(error).toBeInstanceOf(Gone);
-    expect(error).toBeInstanceOf(NotFoundError);
+    for (const Parent of [Gone, NotFoundError, ApiError, TrackingError, Error])
+      expect(error).toBeInstanceOf(Parent);
     expect(isTrackingError(error)).toBe(true);
+    expect(error.name).toBe('NotFoundError');
   });
 
-  test("its parent's instance → no instance of it", () => {
-    expect(new NotFoundError('x', details) instanceof Gone).toBe(false);
+  test("its parent's instance → no instance of it, nor of a class beside the parent", () => {
+    const error: unknown = new NotFoundError('x', details);
+    expect(error instanceof Gone).toBe(false);
+    expect(error instanceof RateLimitError).toBe(false);
   });
 });
 
@@ -215,14 +185,6 @@ describe('two copies of the package', () => {
     expect(error instanceof InvalidRequestError).toBe(true);
     expect(error instanceof ApiError).toBe(true);
     expect(error instanceof NotFoundError).toBe(false);
-  });
-
-  test("a user's subclass in one copy → not matched by the other copy's errors", async () => {
-    const other = await load();
-    class Mine extends RateLimitError {}
-    const error: unknown = new other.RateLimitError('x', details);
-    expect(error instanceof Mine).toBe(false);
-    expect(error instanceof RateLimitError).toBe(true);
   });
 });
 

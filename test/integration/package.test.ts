@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, normalize } from 'node:path';
@@ -122,14 +121,6 @@ describe('the package', () => {
     expect(paths.filter((path) => !named.includes(`./${path}"`) && !isPart(path))).toEqual([]);
   });
 
-  it('a packed file → named by `files`, or one that npm always packs', () => {
-    const patterns = [...manifest.files, 'package.json', 'README.md', 'LICENSE'].map(
-      (name) => new RegExp(`^${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}(/|$)`),
-    );
-    const isNamed = (path: string) => patterns.some((pattern) => pattern.test(path));
-    expect(packed.files.map(({ path }) => path).filter((path) => !isNamed(path))).toEqual([]);
-  });
-
   it('an install → runs no script, of the package or of what it depends on', async () => {
     const lockSchema = z.object({
       packages: z.record(
@@ -144,16 +135,8 @@ describe('the package', () => {
       ([, { dev, hasInstallScript }]) => !dev && hasInstallScript,
     );
     expect(running).toEqual([]);
-    const atInstall = [
-      'preinstall',
-      'install',
-      'postinstall',
-      'prepublish',
-      'preprepare',
-      'prepare',
-      'postprepare',
-    ];
-    expect(Object.keys(manifest.scripts).filter((name) => atInstall.includes(name))).toEqual([]);
+    const atInstall = /^(pre|post)?(install|prepare)$|^prepublish$/;
+    expect(Object.keys(manifest.scripts).filter((name) => atInstall.test(name))).toEqual([]);
     // npm builds a package with such a file when it is installed.
     expect(packed.files.map(({ path }) => path)).not.toContain('binding.gyp');
   });
@@ -264,30 +247,12 @@ describe('the package', () => {
     expect(Buffer.byteLength(stderr)).toBeLessThan(2_000);
   });
 
-  it('client and call, inspected → their own names', async () => {
-    const names = await printedBy(`
-      import { inspect } from 'node:util';
-      import { TrackingClient } from 'tracking-client';
-      const client = new TrackingClient({ baseUrl: 'https://a.test', apiKey: 'key', fetch: async () => Response.json({ data: [] }) });
-      const call = client.couriers.list();
-      console.log(JSON.stringify([inspect(client).split(' ')[0], inspect(call)]));
-    `);
-    expect(names).toEqual(['TrackingClient', 'ApiPromise { <pending> }']);
-  });
-
   it('unpacked → at most 1.5 MB, and 165 kB of programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
     const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
     expect(programs).not.toEqual([]);
     expect(programsSize).toBeLessThanOrEqual(165_000);
     expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_500_000);
-  });
-
-  it('every file the manifest names → packed', () => {
-    const named = JSON.stringify([manifest.exports, manifest.bin]).match(/dist\/[\w./-]+/g) ?? [];
-    const paths = packed.files.map(({ path }) => path);
-    expect(named.length).toBeGreaterThan(20);
-    expect(named.filter((path) => !paths.includes(path))).toEqual([]);
   });
 
   it.each(entries)('%s imported and required → the same names', async (entry) => {
@@ -313,35 +278,6 @@ describe('the package', () => {
     `);
     expect(isSame).toBe(true);
   });
-
-  it('an error of the required copy → instance of the imported class', async () => {
-    const caught = await printedBy(`
-      import { createRequire } from 'node:module';
-      import { ConfigurationError, RateLimitError, TrackingError } from 'tracking-client';
-      const { TrackingClient } = createRequire(import.meta.url)('tracking-client');
-      try { new TrackingClient({ baseUrl: 'nonsense', apiKey: 'k' }); } catch (error) {
-        const classes = [ConfigurationError, TrackingError, RateLimitError];
-        console.log(JSON.stringify(classes.map((one) => error instanceof one)));
-      }
-    `);
-    expect(caught).toEqual([true, true, false]);
-  });
-
-  it.each([
-    ['import', "await import('tracking-client')"],
-    ['require', "require('tracking-client')"],
-  ])(
-    'an uncaught error after %s → a few readable lines, with the names of our classes',
-    async (_name, load) => {
-      const code = `(async () => { const { TrackingClient } = ${load}; new TrackingClient({ baseUrl: 'nonsense', apiKey: 'k' }); })();`;
-      const printed = await mustRun('sh', ['-c', `"$0" --eval "$1" 2>&1 || true`, process.execPath, code], {
-        cwd: root,
-      });
-      expect(printed).toMatch(/^ConfigurationError: Expected `baseUrl` to be/m);
-      expect(printed).toMatch(/at new TrackingClient \(.*dist\/[\w-]+\.c?js:\d+/);
-      expect(printed.length).toBeLessThan(2_000);
-    },
-  );
 
   it('the blocks of the quickstart as written → a timeline that moves within 20 seconds', async () => {
     const readme = readDocument('README.md');
