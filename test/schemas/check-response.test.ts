@@ -21,45 +21,28 @@ const { trackingNumber: _number, ...WITHOUT_NUMBER } = TRACKER;
 const EVENT = { eventId: 'e1', occurrenceDatetime: '2026-03-01' };
 const MODES = ['keep', 'throw'] as const;
 
-function pathsOf({ mismatched }: { readonly mismatched: readonly { readonly path: readonly unknown[] }[] }) {
+function joinPaths({
+  mismatched,
+}: {
+  readonly mismatched: readonly { readonly path: readonly unknown[] }[];
+}) {
   return mismatched.map(({ path }) => path.join('.'));
 }
 
-test.each(MODES)('a response that keeps its schema, %s → the data without issues', (mode) => {
-  const checked = checkResponse(trackerSchema, TRACKER, mode);
-  expect(checked).toEqual({ data: TRACKER, isUsable: true, mismatched: [], total: 0 });
-});
-
-test("one wrong field in mode 'throw' → unusable", () => {
-  expect(checkResponse(trackerSchema, { ...TRACKER, createdAt: 7 }, 'throw')).toMatchObject({
-    isUsable: false,
-    mismatched: [{ path: ['createdAt'] }],
-  });
-});
-
 describe("mode 'keep'", () => {
-  test('a field of another type → as it came, with an issue', () => {
-    const odd = { ...TRACKER, isTracked: 'yes' };
-    const message = 'Expected `isTracked` to be a boolean, got a string of 3 characters';
-    const mismatched = [{ path: ['isTracked'], code: 'invalid_type', message }];
-    expect(checkResponse(trackerSchema, odd, 'keep')).toEqual({
-      data: odd,
-      isUsable: true,
-      mismatched,
-      total: 1,
-    });
-  });
-
-  test('a wrong field beside missing events → the events are an empty list', () => {
-    const checked = checkResponse(trackingSchema, { statistics: [], events: null }, 'keep');
-    expect(checked.data).toEqual({ statistics: [], events: [] });
+  test('wrong fields in results without events → the events are an empty list, also behind 20 issues', () => {
+    const items = Array.from({ length: 50 }, () => ({ tracker: 7 }));
+    const checked = checkResponse(trackingListSchema, items, 'keep');
+    expect(checked.data).toEqual(items.map((item) => ({ ...item, events: [] })));
+    const single = { statistics: [], events: null };
+    expect(checkResponse(trackingSchema, single, 'keep').data).toEqual({ statistics: [], events: [] });
   });
 
   test('list records without their id or another field → all come through, with issues', () => {
     const items = [TRACKER, WITHOUT_ID, {}, WITHOUT_NUMBER];
     const checked = checkResponse(listOf(trackerSchema), items, 'keep');
     expect(checked.data).toEqual(items);
-    expect(pathsOf(checked)).toEqual([
+    expect(joinPaths(checked)).toEqual([
       '1.trackerId',
       '2.trackerId',
       '2.trackingNumber',
@@ -73,7 +56,7 @@ describe("mode 'keep'", () => {
     (odd) => {
       const checked = checkResponse(trackingSchema, { events: [odd, EVENT] }, 'keep');
       expect(checked.data).toEqual({ events: [odd, EVENT] });
-      expect(pathsOf(checked)).toEqual(['events.0.eventId']);
+      expect(joinPaths(checked)).toEqual(['events.0.eventId']);
       expect(checked.mismatched[0]?.message).toMatch(/^Expected `events\[0\]\.eventId` to be a string, got /);
     },
   );
@@ -84,27 +67,6 @@ describe("mode 'keep'", () => {
     ['tracking', trackingSchema, { events: [], shipment: { trackingNumbers: ['a', null, { tn: 7 }] } }],
   ])('a wrong item in a list of plain values of a %s → kept', (_name, schema, odd) => {
     expect(checkResponse<unknown>(listOf<z.ZodType>(schema), [odd], 'keep').data).toEqual([odd]);
-  });
-
-  test('500 records that lack two fields → 20 issues, and a total of a few more: the rest are not looked at', () => {
-    const items = Array.from({ length: 500 }, (_, index) => ({ trackerId: `t${index}` }));
-    const checked = checkResponse(listOf(trackerSchema), items, 'keep');
-    expect(checked).toMatchObject({ data: items, mismatched: { length: 20 } });
-    expect(checked.total).toBeGreaterThan(20);
-    expect(checked.total).toBeLessThan(30);
-  });
-
-  test('a record behind more than 20 issues → still gets its empty events', () => {
-    const items = Array.from({ length: 50 }, () => ({ tracker: 7 }));
-    const checked = checkResponse(trackingListSchema, items, 'keep');
-    expect(checked.data).toEqual(items.map((item) => ({ ...item, events: [] })));
-  });
-
-  test('a schema used often enough to be compiled → the same result', () => {
-    const items = [TRACKER, WITHOUT_ID, WITHOUT_NUMBER];
-    const schema = listOf(trackerSchema);
-    const [first, ...others] = Array.from({ length: 120 }, () => checkResponse(schema, items, 'keep'));
-    for (const other of others) expect(other).toEqual(first);
   });
 
   test('a payload with wrong fields → is not changed itself', () => {
@@ -158,10 +120,10 @@ describe('half a million wrong items', () => {
     ['numbers as tracking numbers', trackingSchema, { shipment: { trackingNumbers: ZEROS } }],
     ['numbers as required fields', courierSchema, { courierCode: 'us-post', requiredFields: ZEROS }],
     ['numbers as courier codes', trackerSchema, { ...TRACKER, courierCode: ZEROS }],
-  ])('%s → 1 to 20 issues, within a second', (_what, schema: z.ZodType, payload) => {
-    const startedAt = performance.now();
-    const { mismatched } = checkResponse(schema, payload, 'keep');
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
-    expect([0, 21]).not.toContain(Math.min(mismatched.length, 21));
+  ])('%s → at most 20 issues, and the rest are not looked at', (_what, schema: z.ZodType, payload) => {
+    const { mismatched, total } = checkResponse(schema, payload, 'keep');
+    expect(mismatched).toHaveLength(Math.min(total, 20));
+    expect(total).toBeGreaterThan(0);
+    expect(total).toBeLessThan(30);
   });
 });

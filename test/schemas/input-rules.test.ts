@@ -1,39 +1,127 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { trackerInputSchema, trackerUpdateSchema } from '../../src/schemas/tracker.ts';
 import { issuesOf, messagesOf } from '../support/parse.ts';
 
 const trackingNumber = 'LA680658838NL';
 const messages = (fields: object) => messagesOf(trackerInputSchema, { trackingNumber, ...fields });
+/** An input in which the field at a path, such as `recipient.email`, has a value. */
+const withField = (path: string, value: unknown) =>
+  path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object; // A path has a key.
+const repeat = (count: number) => 'x'.repeat(count);
+const LONGEST_EMAIL = `${repeat(248)}@b.com`;
 
-describe('text fields', () => {
+describe('a value that keeps the rules', () => {
+  const QUOTED = ['"ada lovelace"@example.test', '"a@b"@example.test', '"a\\"b"@example.test'];
+  const NO_RUNS = ['12346', '54321', '11111', '1234567891', 'A12345', '12345-6', '7890123', '8901234'];
+
+  test.each<[path: string, values: unknown[]]>([
+    ['trackingNumber', ['AB123', repeat(50), 'abc-DEF_1/2.3', '-----', '/////', '.....', ...NO_RUNS]],
+    ['clientTrackerId', ['', repeat(100)]],
+    ['shipmentReference', [repeat(100)]],
+    ['destinationPostCode', ['1', repeat(32)]],
+    ['originCountryCode', ['FR', 'FRA', 'fr', 'fra']],
+    ['courierCode', ['us-post', ['us-post'], ['a', 'b', 'c'], []]],
+    ['settings.restrictTrackingToCourierCode', [true, false, 'us-post', ['a', 'b', 'c']]],
+    ['recipient.email', ['a@b', 'a.b+c@mail.example.test', LONGEST_EMAIL, ...QUOTED]],
+    // Characters of two code units count once.
+    ['recipient.name', ['📦'.repeat(100)]],
+  ])('%s → sent as given', (path, values) => {
+    for (const value of values) {
+      const input = { trackingNumber, ...withField(path, value) };
+      expect(trackerInputSchema.parse(input)).toEqual(input);
+    }
+  });
+
+  test('any tracking number of the right length and characters that is no run of digits → sent as given', () => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/.';
+    const number = fc.string({ unit: fc.constantFrom(...alphabet), minLength: 5, maxLength: 50 });
+    fc.assert(
+      fc.property(number, (value) => {
+        fc.pre(!'01234567890'.includes(value));
+        expect(messages({ trackingNumber: value })).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe('a value that breaks a rule → one message with field and rule', () => {
+  const NUMBER_LENGTH = 'to have 5 to 50 characters, got';
+  const ALPHABET = 'to hold only A-Z, a-z, 0-9, "-", "_", "/" and ".", got a string';
+  const RUN = 'to be a real tracking number, got a plain ascending run of digits';
+  const COUNTRY = 'to be an ISO 3166-1 alpha-2 or alpha-3 country code, got';
+  const EMAIL = 'to be an e-mail address, got';
+  const BROKEN_EMAILS = [
+    '',
+    'a',
+    '@b.com',
+    'a@',
+    'a b@c.com',
+    'a@b@c',
+    '"a@b.com',
+    '"a" b@c.com',
+    '""@c.com x',
+  ];
+  const RUNS = ['12345', '01234', '123456789', '1234567890', '0123456789', '67890', '01234567890'];
+
+  test.each<[path: string, rule: string, values: unknown[]]>([
+    ['trackingNumber', `${NUMBER_LENGTH} a string of 51 characters`, [repeat(51)]],
+    ['trackingNumber', `${NUMBER_LENGTH} an empty string`, ['']],
+    ['trackingNumber', `${NUMBER_LENGTH} a string of 2 characters`, ['A#']],
+    ['trackingNumber', `${NUMBER_LENGTH} a string of 4 characters`, ['1234']],
+    [
+      'trackingNumber',
+      ALPHABET,
+      ['AB 123', 'AB#123', 'AB123\n', 'ÄB123', 'AB123é', 'AB%2F1', '１２３４５６'],
+    ],
+    ['trackingNumber', RUN, RUNS],
+    ['trackingNumber', 'to be a string, got', [undefined, null, 12345]],
+    ['clientTrackerId', 'to have at most 100 characters, got a string of 101 characters', [repeat(101)]],
+    ['shipmentReference', 'to have at most 100 characters, got a string of 101 characters', [repeat(101)]],
+    ['destinationPostCode', 'to have 1 to 32 characters, got', ['', repeat(33)]],
+    ['courierName', 'to be a string, got a number', [7]],
+    ['shippingDate', 'to be a string, got a number', [7]],
+    ['originCountryCode', 'to be a string, got a number', [7]],
+    ['destinationCountryCode', COUNTRY, ['', 'F', 'FRAN', 'F1', 'F R', 'ÉE']],
+    ['courierCode', 'to have at most 3 codes, got an array of 4', [['a', 'b', 'c', 'd']]],
+    ['courierCode', 'to be a courier code, got', ['', ' ']],
+    [
+      'courierCode',
+      'to hold courier codes only, got an array of 2',
+      [
+        ['a', ''],
+        ['a', 5],
+      ],
+    ],
+    ['courierCode', 'to be a courier code or an array of them, got a number', [5]],
+    ['settings.restrictTrackingToCourierCode', 'to have at most 3 codes, got an array of 4', [[...'abcd']]],
+    ['recipient', 'to be an object, got a string of 1 character', ['x']],
+    [
+      'recipient.email',
+      'to have at most 254 characters, got a string of 255 characters',
+      [`x${LONGEST_EMAIL}`],
+    ],
+    ['recipient.email', EMAIL, BROKEN_EMAILS],
+    ['recipient.name', 'to have at most 100 characters, got a string of 101 characters', [repeat(101)]],
+  ])('%s %s …', (path, rule, values) => {
+    for (const value of values)
+      expect(messages(withField(path, value))).toEqual([
+        expect.stringContaining(`Expected \`${path}\` ${rule}`),
+      ]);
+  });
+
   test.each([
-    ['clientTrackerId', 100, 'at most 100 characters'],
-    ['shipmentReference', 100, 'at most 100 characters'],
-    ['destinationPostCode', 32, '1 to 32 characters'],
-  ])('%s of %d characters → accepted; of one more → rejected with the rule', (field, max, rule) => {
-    expect(messages({ [field]: 'x'.repeat(max) })).toEqual([]);
-    expect(messages({ [field]: 'x'.repeat(max + 1) })).toEqual([
-      `Expected \`${field}\` to have ${rule}, got a string of ${max + 1} characters`,
+    [undefined, 'undefined'],
+    ['LA680658838NL', 'a string of 13 characters'],
+    [[], 'an array of 0'],
+  ])('%j as the whole input → the kind is named', (value, kind) => {
+    expect(messagesOf(trackerInputSchema, value)).toEqual([
+      `Expected \`input\` to be an object, got ${kind}`,
     ]);
   });
+});
 
-  test('a destinationPostCode of no characters → rejected', () => {
-    expect(messages({ destinationPostCode: '' })).toEqual([
-      'Expected `destinationPostCode` to have 1 to 32 characters, got an empty string',
-    ]);
-  });
-
-  test.each([
-    'clientTrackerId',
-    'shipmentReference',
-    'destinationPostCode',
-    'courierName',
-    'shippingDate',
-    'originCountryCode',
-  ])('%s that is a number → rejected', (field) => {
-    expect(messages({ [field]: 7 })).toEqual([`Expected \`${field}\` to be a string, got a number`]);
-  });
-
+describe('null', () => {
   test.each(Object.keys(trackerInputSchema.shape).filter((field) => field !== 'trackingNumber'))(
     '%s that is null → as if it were left out',
     (field) => {
@@ -41,144 +129,42 @@ describe('text fields', () => {
     },
   );
 
-  test('a null inside of recipient and settings → as if it were left out', () => {
+  test('a field of recipient or settings that is null → as if it were left out', () => {
     const nulls = { recipient: { name: null }, settings: { restrictTrackingToCourierCode: null } };
-    expect(trackerInputSchema.parse({ trackingNumber, ...nulls })).toEqual({
-      trackingNumber,
-      recipient: {},
-      settings: {},
-    });
+    const sent = { trackingNumber, recipient: {}, settings: {} };
+    expect(trackerInputSchema.parse({ trackingNumber, ...nulls })).toEqual(sent);
   });
 
-  test('an update of nothing but nulls → rejected, it would change nothing', () => {
+  test('an update in which every field is null → rejected, because it would change nothing', () => {
     expect(trackerUpdateSchema.safeParse({ isSubscribed: null, courierCode: null }).success).toBe(false);
-    expect(trackerUpdateSchema.parse({ isSubscribed: false, courierCode: null })).toEqual({
-      isSubscribed: false,
-    });
+    const patch = { isSubscribed: false };
+    expect(trackerUpdateSchema.parse({ ...patch, courierCode: null })).toEqual(patch);
   });
 });
 
-describe('country codes', () => {
-  test.each(['FR', 'FRA', 'fr', 'fra'])('originCountryCode %s → accepted', (code) => {
-    expect(messages({ originCountryCode: code })).toEqual([]);
-  });
-
-  test.each(['', 'F', 'FRAN', 'F1', 'F R', 'ÉE'])(
-    'destinationCountryCode %j → rejected with the rule',
-    (code) => {
-      expect(messages({ destinationCountryCode: code })).toEqual([
-        expect.stringContaining(
-          'Expected `destinationCountryCode` to be an ISO 3166-1 alpha-2 or alpha-3 country code, got',
-        ),
-      ]);
-    },
-  );
+test('several broken rules → one issue each, with path and code', () => {
+  const fields = { trackingNumber: 'x', recipient: { email: 'x' }, originCountryCode: 5 };
+  expect(issuesOf(trackerInputSchema, fields).map(({ path, code }) => ({ path, code }))).toEqual([
+    { path: ['trackingNumber'], code: 'too_small' },
+    { path: ['originCountryCode'], code: 'invalid_type' },
+    { path: ['recipient', 'email'], code: 'invalid_format' },
+  ]);
 });
 
-describe('courier codes', () => {
-  test.each([['us-post'], [['us-post']], [['a', 'b', 'c']], [[]]])('%j → accepted', (courierCode) => {
-    expect(messages({ courierCode })).toEqual([]);
+test('a secret in the wrong field → never in a message', () => {
+  const secret = 'hunter2-hunter2 hunter2';
+  const codes = { originCountryCode: secret, courierCode: [secret, ''] };
+  const found = messages({
+    ...codes,
+    trackingNumber: secret,
+    shippingDate: secret,
+    recipient: { email: secret },
   });
-
-  test.each([
-    [['a', 'b', 'c', 'd'], 'to have at most 3 codes, got an array of 4'],
-    ['', 'to be a courier code, got an empty string'],
-    [' ', 'to be a courier code, got a string of 1 character'],
-    [['a', ''], 'to hold courier codes only, got an array of 2'],
-    [['a', 5], 'to hold courier codes only, got an array of 2'],
-    [5, 'to be a courier code or an array of them, got a number'],
-  ])('%j → rejected with the rule', (courierCode, rule) => {
-    expect(messages({ courierCode })).toEqual([`Expected \`courierCode\` ${rule}`]);
-  });
-
-  test.each([[true], [false], ['us-post'], [['a', 'b', 'c']]])(
-    'settings.restrictTrackingToCourierCode %j → sent as given',
-    (restrictTrackingToCourierCode) => {
-      const input = { trackingNumber, settings: { restrictTrackingToCourierCode } };
-      expect(trackerInputSchema.parse(input)).toEqual(input);
-    },
-  );
-
-  test('settings.restrictTrackingToCourierCode with 4 codes → rejected with the rule', () => {
-    expect(messages({ settings: { restrictTrackingToCourierCode: ['a', 'b', 'c', 'd'] } })).toEqual([
-      'Expected `settings.restrictTrackingToCourierCode` to have at most 3 codes, got an array of 4',
-    ]);
-  });
+  expect(found).toHaveLength(5);
+  expect(found.join()).not.toContain('hunter2');
 });
 
-describe('recipient', () => {
-  const longest = `${'x'.repeat(248)}@b.com`;
-  const quoted = ['"ada lovelace"@example.test', '"a@b"@example.test', '"a\\"b"@example.test'];
-  test.each(['a@b', 'a.b+c@mail.example.test', longest, ...quoted])('email %s → accepted', (email) => {
-    expect(messages({ recipient: { email } })).toEqual([]);
-  });
-
-  test('an email of 255 characters → rejected with the rule', () => {
-    expect(messages({ recipient: { email: `x${longest}` } })).toEqual([
-      'Expected `recipient.email` to have at most 254 characters, got a string of 255 characters',
-    ]);
-  });
-
-  const broken = ['', 'a', '@b.com', 'a@', 'a b@c.com', 'a@b@c', '"a@b.com', '"a" b@c.com', '""@c.com x'];
-  test.each(broken)('email %j → rejected with the rule', (email) => {
-    expect(messages({ recipient: { email } })).toEqual([
-      expect.stringContaining('Expected `recipient.email` to be an e-mail address, got'),
-    ]);
-  });
-
-  test('a name of 100 characters of two code units → accepted; of 101 → rejected with the rule', () => {
-    expect(messages({ recipient: { name: '📦'.repeat(100) } })).toEqual([]);
-    expect(messages({ recipient: { name: 'x'.repeat(101) } })).toEqual([
-      'Expected `recipient.name` to have at most 100 characters, got a string of 101 characters',
-    ]);
-  });
-
-  test('a string in place of it → rejected', () => {
-    expect(messages({ recipient: 'x' })).toEqual([
-      'Expected `recipient` to be an object, got a string of 1 character',
-    ]);
-  });
-});
-
-describe('the input as a whole', () => {
-  test.each([
-    [undefined, 'undefined'],
-    ['LA680658838NL', 'a string of 13 characters'],
-    [[], 'an array of 0'],
-  ])('%j → rejected, the kind is named', (value, kind) => {
-    expect(messagesOf(trackerInputSchema, value)).toEqual([
-      `Expected \`input\` to be an object, got ${kind}`,
-    ]);
-  });
-
-  test('several broken rules → one issue each, with path and code', () => {
-    const issues = issuesOf(trackerInputSchema, {
-      trackingNumber: 'x',
-      recipient: { email: 'x' },
-      originCountryCode: 5,
-    });
-    expect(issues.map(({ path, code }) => ({ path, code }))).toEqual([
-      { path: ['trackingNumber'], code: 'too_small' },
-      { path: ['originCountryCode'], code: 'invalid_type' },
-      { path: ['recipient', 'email'], code: 'invalid_format' },
-    ]);
-  });
-
-  test('a secret in the wrong field → never in a message', () => {
-    const secret = 'hunter2-hunter2 hunter2';
-    const found = messages({
-      trackingNumber: secret,
-      originCountryCode: secret,
-      shippingDate: secret,
-      recipient: { email: secret },
-      courierCode: [secret, ''],
-    });
-    expect(found).toHaveLength(5);
-    expect(found.join()).not.toContain('hunter2');
-  });
-
-  test('a field that no rule knows → kept', () => {
-    const input = { trackingNumber, parcelColour: 'red', settings: { mode: 3 }, recipient: { phone: '1' } };
-    expect(trackerInputSchema.parse(input)).toEqual(input);
-  });
+test('a field that no rule knows → sent as given', () => {
+  const input = { trackingNumber, parcelColour: 'red', settings: { mode: 3 }, recipient: { phone: '1' } };
+  expect(trackerInputSchema.parse(input)).toEqual(input);
 });

@@ -17,38 +17,26 @@ const issues = (shippingDate: unknown) =>
   issuesOf(trackerInputSchema, { trackingNumber: 'LA680658838NL', shippingDate });
 
 describe('form', () => {
-  test.each([
-    '2024-02-29',
-    '2026-06-30T10:00',
-    '2026-06-30T10:00:00.123456',
-    '2026-06-30T10:00:00Z',
-    '2026-06-30T10:00:00+23:59',
-  ])('%s → accepted', (value) => {
+  const times = ['10:00', '10:00:00.123456', '10:00:00Z', '10:00:00+23:59'].map(
+    (time) => `2026-06-30T${time}`,
+  );
+
+  test.each(['2024-02-29', ...times])('%s → accepted', (value) => {
     vi.setSystemTime(Date.parse('2024-03-01'));
     expect(issues(value)).toEqual([]);
   });
 
   test.each([
-    '',
-    '30/06/2026',
-    '2026-02-29',
-    '2026-06-30T25:00:00',
-    '2026-06-30T10:00:00+24:00',
-    ' 2026-06-30',
-    '2026-06-30\n',
-    '1782900000000',
-    '2026-06',
-    '2026-06-30 10:00',
-    '2026-06-30/2026-07-01',
+    ...['', '30/06/2026', '1782900000000', '2026-06', '2026-02-29', ' 2026-06-30', '2026-06-30\n'],
+    ...['2026-06-30T25:00:00', '2026-06-30T10:00:00+24:00', '2026-06-30 10:00', '2026-06-30/2026-07-01'],
   ])('%j → rejected with the rule', (value) => {
-    expect(issues(value).map((issue) => issue.message)).toEqual([
-      expect.stringContaining('Expected `shippingDate` to be an ISO 8601 date, got '),
-    ]);
+    const message = expect.stringContaining('Expected `shippingDate` to be an ISO 8601 date, got ');
+    expect(issues(value)).toMatchObject([{ message }]);
   });
 
   test('a Date object → rejected, the kind is named', () => {
-    expect(issues(new Date()).map((issue) => issue.message)).toEqual([
-      'Expected `shippingDate` to be a string, got a Date',
+    expect(issues(new Date())).toMatchObject([
+      { message: 'Expected `shippingDate` to be a string, got a Date' },
     ]);
   });
 });
@@ -60,26 +48,14 @@ describe('age', () => {
     message: 'Expected `shippingDate` to be at most 180 days old, got an older date',
   };
 
-  test('exactly 180 days old → accepted', () => {
-    expect(issues(new Date(NOW - 180 * DAY_MS).toISOString())).toEqual([]);
-  });
-
-  test('a second and a bit more than 180 days old → rejected as outdated', () => {
-    expect(issues(new Date(NOW - 180 * DAY_MS - 2_000).toISOString())).toEqual([OUTDATED]);
-  });
-
-  test('in the future → accepted: only the service can know', () => {
-    expect(issues('2027-01-01')).toEqual([]);
-  });
-
-  test('a date that is at most 180 days over somewhere on earth → accepted', () => {
-    vi.setSystemTime(Date.parse('2026-07-01T11:59:59.999Z'));
-    expect(issues('2026-01-01')).toEqual([]);
-  });
-
-  test('a date that is over everywhere for more than 180 days → rejected as outdated', () => {
-    vi.setSystemTime(Date.parse('2026-07-01T12:00:00Z'));
-    expect(issues('2026-01-01')).toEqual([OUTDATED]);
+  test.each([
+    ['a time of exactly 180 days ago', '2026-01-02T12:00:00.000Z', []],
+    ['a time of a second before', '2026-01-02T11:59:59.000Z', [OUTDATED]],
+    ['a date in the future, which only the service can judge', '2027-01-01', []],
+    ['a date that is over for 180 days, but not yet everywhere on earth', '2026-01-02', []],
+    ['a date that is over for 180 days everywhere', '2026-01-01', [OUTDATED]],
+  ])('%s → accepted, or outdated', (_what, value, expected) => {
+    expect(issues(value)).toEqual(expected);
   });
 
   test('a date within 180 days in any zone → never rejected', () => {

@@ -24,22 +24,31 @@ async function callAll(id: string, options?: TrackerRequestOptions) {
   return { errors, targets: requests.map(({ target }) => target) };
 }
 
-describe('ids in paths', () => {
-  test.each(['a/b', 'order 42', 'a?b#c', '%41', 'search/x', '../couriers', '😀'])(
-    '%j → one segment, for every method that takes an id',
-    async (id) => {
-      const { targets } = await callAll(id);
-      expect(targets.toSorted()).toEqual(
-        METHODS.map(([rest]) => `/trackers/${encodeURIComponent(id)}${rest}`).toSorted(),
-      );
-    },
-  );
+/** A dot that is percent-encoded this many times. */
+const encodeDot = (times: number) => `%${'25'.repeat(times - 1)}2e`;
 
-  test.each(['', ' ', '.', '..', '%2e%2e', '\ud800'])(
+describe('ids in paths', () => {
+  test.each([
+    ...['a/b', 'order 42', 'a?b#c', '%41', 'search/x', '../couriers', '...', 'a..b', '..a', '%zz', '😀'],
+    // No server decodes that often.
+    encodeDot(9),
+  ])('%j → one segment, for every method that takes an id', async (id) => {
+    const { targets } = await callAll(id);
+    expect(targets.toSorted()).toEqual(
+      METHODS.map(([rest]) => `/trackers/${encodeURIComponent(id)}${rest}`).toSorted(),
+    );
+  });
+
+  test.each([
+    ...['', ' ', '\t\n'].map((id) => [id, 'a non-empty id, got']),
+    ...['.', '..', ' .. ', '%20..', '%2e', '%2E%2e', '%2e.'].map((id) => [id, 'an id, got a dot segment']),
+    ...['%25%32%65', '%252e.', encodeDot(8)].map((id) => [id, 'an id, got a dot segment']),
+    ...['\ud800', 'a\udc00b'].map((id) => [id, 'well-formed Unicode, got']),
+  ])(
     '%j → RequestValidationError for every method that takes an id, nothing is sent',
-    async (id) => {
+    async (id = '', rule) => {
       const { errors, targets } = await callAll(id);
-      const message = expect.stringMatching(/^Expected `trackerId` to be /);
+      const message = expect.stringContaining(`Expected \`trackerId\` to be ${rule}`);
       expect(errors).toMatchObject(METHODS.map(() => ({ name: 'RequestValidationError', message })));
       expect(targets).toEqual([]);
     },
@@ -61,16 +70,21 @@ describe('ids in paths', () => {
       }),
     );
   });
+});
 
-  test('a tracking number with slashes → one segment', async () => {
+describe('tracking numbers in paths', () => {
+  test.each(['LA680658838NL', 'AB/12/3', 'A..B/C', '12345'])('%s → one segment', async (number) => {
     const { client, requests } = makeClient({ body: { data: { trackings: [] } } });
-    await client.trackers.resultsByTrackingNumber('AB/12/3');
-    expect(requests[0]?.target).toBe('/trackers/search/AB%2F12%2F3/results');
+    await client.trackers.resultsByTrackingNumber(number);
+    expect(requests[0]?.target).toBe(`/trackers/search/${encodeURIComponent(number)}/results`);
   });
 
-  test.each(['AB/../..', 'AB 123'])('tracking number %j → refused, nothing is sent', async (number) => {
+  test.each([
+    ...['../..', 'AB/../CD', 'ABCD/.', './ABCD'].map((number) => [number, 'got a dot segment']),
+    ...['AB12', 'AB%2E%2E', 'AB 123', 'A'.repeat(51)].map((number) => [number, 'got a string']),
+  ])('%j → RequestValidationError, nothing is sent', async (number = '', what) => {
     const { client, requests } = makeClient();
-    const message = expect.stringContaining('`trackingNumber`');
+    const message = expect.stringMatching(`^Expected \`trackingNumber\` to .*, ${what}`);
     const error = await rejectionOf(client.trackers.resultsByTrackingNumber(number));
     expect(error).toMatchObject({ name: 'RequestValidationError', message });
     expect(requests).toHaveLength(0);
@@ -78,12 +92,16 @@ describe('ids in paths', () => {
 });
 
 describe('searchBy', () => {
-  test.each(['trackerId', 'clientTrackerId'] as const)(
-    '%s → sent as the query, for every method that takes it',
-    async (searchBy) => {
-      const { targets } = await callAll('t', { searchBy });
-      const expected = METHODS.map(([rest]) => `/trackers/t${rest}?searchBy=${searchBy}`);
-      expect(targets.toSorted()).toEqual(expected.toSorted());
-    },
-  );
+  test.each(['trackerId', 'clientTrackerId'] as const)('%s → sent as the query', async (searchBy) => {
+    const { targets } = await callAll('t', { searchBy });
+    const expected = METHODS.map(([rest]) => `/trackers/t${rest}?searchBy=${searchBy}`);
+    expect(targets.toSorted()).toEqual(expected.toSorted());
+  });
+
+  test('another word → RequestValidationError with the rule', async () => {
+    const options: object = { searchBy: 'clientId' };
+    const message =
+      'Expected `searchBy` to be "trackerId" or "clientTrackerId", got a string of 8 characters';
+    expect((await callAll('t', options)).errors).toMatchObject(METHODS.map(() => ({ message })));
+  });
 });
