@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { codeOf, makeFake, NUMBER } from './make-fake.ts';
+import { makeFake, NUMBER, readCode } from './make-fake.ts';
 
 describe('fake.fail with a status', () => {
-  const statusesOf = async ({ call }: ReturnType<typeof makeFake>, count: number) => {
+  const readStatuses = async ({ call }: ReturnType<typeof makeFake>, count: number) => {
     const statuses = [];
     for (let sent = 0; sent < count; sent += 1) statuses.push((await call('GET', '/couriers')).status);
     return statuses;
@@ -16,16 +16,16 @@ describe('fake.fail with a status', () => {
   ])('%s → %#', async (_, times, statuses) => {
     const made = makeFake();
     made.fake.fail('couriers.list', { status: 503, ...times });
-    expect(await statusesOf(made, 3)).toEqual(statuses);
+    expect(await readStatuses(made, 3)).toEqual(statuses);
   });
 
   it('cancelled → fails nothing more', async () => {
     const made = makeFake();
     const planned = made.fake.fail('*', { status: 500, times: 5 });
-    expect(await statusesOf(made, 1)).toEqual([500]);
+    expect(await readStatuses(made, 1)).toEqual([500]);
     expect(planned.remaining).toBe(4);
     planned.cancel();
-    expect(await statusesOf(made, 1)).toEqual([200]);
+    expect(await readStatuses(made, 1)).toEqual([200]);
   });
 
   it('three plans → those of the endpoint are used in the order they were made', async () => {
@@ -33,7 +33,7 @@ describe('fake.fail with a status', () => {
     const planned = made.fake.fail('trackers.list', { status: 501 });
     made.fake.fail('couriers.list', { status: 500 });
     made.fake.fail('*', { status: 502 });
-    expect(await statusesOf(made, 3)).toEqual([500, 502, 200]);
+    expect(await readStatuses(made, 3)).toEqual([500, 502, 200]);
     expect(planned.remaining).toBe(1);
   });
 
@@ -61,7 +61,7 @@ describe('fake.fail with a status', () => {
   ])('%i without a code → %s', async (status, code) => {
     const { fake, call } = makeFake();
     fake.fail('*', { status });
-    expect(codeOf(await call('GET', '/couriers'))).toBe(code);
+    expect(readCode(await call('GET', '/couriers'))).toBe(code);
   });
 
   it('429 with retryAfter → Retry-After and both header sets, in plain text', async () => {

@@ -80,13 +80,13 @@ export function makeFake(options: FakeTrackingServiceOptions = {}) {
 }
 
 /** The first error code of a response, whichever envelope it has. */
-export function codeOf({ body }: WireResponse): string | undefined {
+export function readCode({ body }: WireResponse): string | undefined {
   return body.errors?.[0]?.code ?? body.error?.code;
 }
 
 /** Status and first error code of a response. */
 export function refusal(response: WireResponse): [number, string | undefined] {
-  return [response.status, codeOf(response)];
+  return [response.status, readCode(response)];
 }
 
 /** One valid request for every endpoint, for tests that loop over the table. */

@@ -81,13 +81,14 @@ describe('every response', () => {
     expect(first.headers.get('date')).toBe('Tue, 10 Mar 2026 12:00:00 GMT');
   });
 
-  it('a body that is not declared as JSON → 400 parsing_error', async () => {
-    const { call } = makeFake();
-    const headers = { 'content-type': 'text/plain' };
-    expect(refusal(await call('POST', '/trackers', { trackingNumber: NUMBER }, headers))).toEqual([
-      400,
-      'parsing_error',
-    ]);
+  it.each([
+    ['', [400, 'parsing_error']],
+    ['text/plain', [400, 'parsing_error']],
+    ['application/json; charset=utf-8', [201, undefined]],
+  ])('a body declared as %j → %j', async (type, outcome) => {
+    const body = { trackingNumber: NUMBER };
+    const response = await makeFake().call('POST', '/trackers', body, { 'content-type': type });
+    expect(refusal(response)).toEqual(outcome);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { parseOccurrenceDatetime } from '../../src/events/order.ts';
-import type { FakeTrackingService, PlayName } from '../../src/testing/index.ts';
+import type { FakeShipment, FakeTrackingService, PlayName } from '../../src/testing/index.ts';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
@@ -67,6 +67,48 @@ describe('fake.shipment', () => {
     expect(fake.trackers).toMatchObject([{ isTracked: false }, { isTracked: true }]);
   });
 
+  it('stopTracking, then a new tracker of the number → it is tracked, the old one is not', async () => {
+    const { fake, create, advance } = makeFake();
+    await create();
+    fake.shipment(NUMBER).deliver().stopTracking();
+    await create({ shipmentReference: 'another' });
+    advance(2000);
+    expect(fake.trackers).toMatchObject([{ isTracked: false }, { isTracked: true }]);
+  });
+
+  it.each<[number, string, (shipment: FakeShipment) => unknown]>([
+    [14, 'a delivery', (shipment) => shipment.deliver()],
+    [90, 'the last event', (shipment) => shipment.addEvent()],
+    [60, 'a month without events', () => {}],
+  ])('%i days after %s → tracking stops by itself', async (days, _, happen) => {
+    const { fake, create, advance } = makeFake();
+    await create();
+    advance(30 * DAY_MS);
+    happen(fake.shipment(NUMBER));
+    advance(days * DAY_MS - 1);
+    expect(fake.shipment(NUMBER).isTracked).toBe(true);
+    advance(1);
+    expect(fake.shipment(NUMBER).isTracked).toBe(false);
+  });
+
+  it.each([
+    [
+      'true, and a courier',
+      ['us'],
+      { courierCode: 'us-post', settings: { restrictTrackingToCourierCode: true } },
+    ],
+    ['one code', ['us'], { settings: { restrictTrackingToCourierCode: 'us-post' } }],
+    ['a list', ['us'], { settings: { restrictTrackingToCourierCode: ['us-post'] } }],
+    ['none, and a courier', ['cn', 'us'], { courierCode: 'us-post' }],
+  ])('settings.restrictTrackingToCourierCode %s → events %j', async (_, eventIds, input) => {
+    const { fake, createId, advance } = makeFake();
+    const trackerId = await createId(input);
+    advance(2000);
+    fake.shipment(NUMBER).addEvent({ eventId: 'cn', courierCode: 'cn-post' });
+    fake.shipment(NUMBER).addEvent({ eventId: 'us', courierCode: 'us-post' });
+    expect(fake.shipment({ trackerId }).events).toMatchObject(eventIds.map((eventId) => ({ eventId })));
+  });
+
   it('isTracked of a number → true as long as one of its trackers is; other numbers are not concerned', async () => {
     const { fake, create, createId } = makeFake();
     const id = await createId();
@@ -86,13 +128,13 @@ describe('fake.shipment', () => {
       .addEvent()
       .update({ recipient: { city: 'Paris' } })
       .update({ delivery: { aiPredictiveDeliveryDate: '2026-03-12' } });
-    const cityOf = async () => (await track()).body.data.trackings[0].shipment;
-    expect(await cityOf()).toMatchObject({
+    const readShipment = async () => (await track()).body.data.trackings[0].shipment;
+    expect(await readShipment()).toMatchObject({
       recipient: { city: 'Paris' },
       delivery: { service: null, aiPredictiveDeliveryDate: '2026-03-12' },
     });
     shipment.stopTracking().update({ recipient: { city: 'Rome' } });
-    expect(await cityOf()).toMatchObject({ recipient: { city: 'Paris' } });
+    expect(await readShipment()).toMatchObject({ recipient: { city: 'Paris' } });
   });
 });
 
@@ -128,17 +170,25 @@ describe('fake.shipment({ trackerId })', () => {
     expect([shipment.events, fake.webhooks.pending]).toEqual([[], []]);
   });
 
-  it('trackers that agree on courier, countries and date → one shipment with the same ids; others → their own', async () => {
-    const { fake, create, search, advance } = await withTwo();
-    await create({ destinationCountryCode: 'US' });
-    fake.shipment(NUMBER).addEvent();
-    advance(2000);
-    const [first, second, third] = await search();
-    expect(second?.shipment.shipmentId).toBe(first.shipment.shipmentId);
-    expect(second?.events).toEqual(first.events);
-    expect(third?.shipment.shipmentId).not.toBe(first.shipment.shipmentId);
-    expect(third?.events[0]?.eventId).not.toBe(first.events[0]?.eventId);
-  });
+  it.each([
+    { courierCode: 'us-post' },
+    { originCountryCode: 'CN' },
+    { destinationCountryCode: 'US' },
+    { shippingDate: '2026-03-01' },
+  ])(
+    'two trackers that agree on courier, countries and date → the same shipment; one with %j → its own',
+    async (input) => {
+      const { fake, create, search, advance } = await withTwo();
+      await create(input);
+      fake.shipment(NUMBER).addEvent();
+      advance(2000);
+      const [first, second, third] = await search();
+      expect(second?.shipment.shipmentId).toBe(first.shipment.shipmentId);
+      expect(second?.events).toEqual(first.events);
+      expect(third?.shipment.shipmentId).not.toBe(first.shipment.shipmentId);
+      expect(third?.events[0]?.eventId).not.toBe(first.events[0]?.eventId);
+    },
+  );
 });
 
 describe('fake.play', () => {

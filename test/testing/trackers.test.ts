@@ -176,13 +176,18 @@ describe('PATCH /trackers/{trackerId}', () => {
   });
 
   it.each([
-    ['originCountryCode', { originCountryCode: 'CN' }, [400, 'tracker_not_updatable']],
-    ['destinationPostCode', { destinationPostCode: '94901' }, [200, undefined]],
-    ['isSubscribed', { isSubscribed: false }, [200, undefined]],
-    ['a field that no patch has', { trackingNumber: OTHER_NUMBER }, [200, undefined]],
-  ])('%s after data was gathered → %j', async (_, change, outcome) => {
+    ['courierCode', { courierCode: 'fr-post' }, false],
+    ['originCountryCode', { originCountryCode: 'CN' }, false],
+    ['destinationCountryCode', { destinationCountryCode: 'US' }, false],
+    ['shippingDate', { shippingDate: '2026-03-01' }, false],
+    ['a free field with a fixed one', { destinationPostCode: '94901', courierCode: 'fr-post' }, false],
+    ['destinationPostCode', { destinationPostCode: '94901' }, true],
+    ['isSubscribed', { isSubscribed: false }, true],
+    ['a field that no patch has', { trackingNumber: OTHER_NUMBER }, true],
+  ])('%s after data was gathered → changed: %j', async (_, change, isChanged) => {
     const { fake, patch } = await withTracker();
     fake.shipment(NUMBER).addEvent();
+    const outcome = isChanged ? [200, undefined] : [400, 'tracker_not_updatable'];
     expect(refusal(await patch(change))).toEqual(outcome);
   });
 

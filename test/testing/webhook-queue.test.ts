@@ -3,7 +3,7 @@ import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal } from './make-fake.ts'
 
 type Fake = ReturnType<typeof makeFake>['fake'];
 
-function eventIdsOf(fake: Fake): (string | null | undefined)[][] {
+function readEventIds(fake: Fake): (string | null | undefined)[][] {
   return fake.webhooks.pending.map(({ item }) =>
     'events' in item ? item.events.map((event) => event.eventId) : [],
   );
@@ -14,11 +14,35 @@ describe('fake.webhooks', () => {
     const { fake, create } = makeFake();
     await create();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }).deliver({ eventId: 'c' });
-    expect(eventIdsOf(fake)).toEqual([['b', 'a'], ['c']]);
+    expect(readEventIds(fake)).toEqual([['b', 'a'], ['c']]);
     expect(fake.webhooks.pending).toMatchObject([
       { item: { shipment: { statusMilestone: 'in_transit' } } },
       { item: { shipment: { statusMilestone: 'delivered' } } },
     ]);
+  });
+
+  it('an event that comes late → its push shows the shipment as of the newest event', async () => {
+    const { fake, create } = makeFake();
+    await create();
+    fake.shipment(NUMBER).deliver().addEvent({ occurrenceDatetime: '2026-03-09' });
+    const late = { shipment: { statusMilestone: 'delivered' }, events: [{ statusMilestone: 'in_transit' }] };
+    expect(fake.webhooks.pending).toMatchObject([{}, { item: late }]);
+  });
+
+  it('an archived tracker → keeps its results, learns nothing; active again → what it missed is not pushed', async () => {
+    const { fake, call, createId, advance } = makeFake();
+    const id = await createId();
+    const patch = (isSubscribed: boolean) => call('PATCH', `/trackers/${id}`, { isSubscribed });
+    const shipment = fake.shipment({ trackerId: id });
+    fake.shipment(NUMBER).addEvent({ eventId: 'before' });
+    await patch(false);
+    fake.shipment(NUMBER).addEvent({ eventId: 'missed' });
+    expect(shipment.events).toMatchObject([{ eventId: 'before' }]);
+    await patch(true);
+    advance(1000);
+    fake.shipment(NUMBER).addEvent({ eventId: 'new' });
+    expect(shipment.events).toMatchObject([{ eventId: 'before' }, { eventId: 'new' }]);
+    expect(readEventIds(fake)).toEqual([['before'], ['new']]);
   });
 
   it('a push → metadata, the tracker without isTracked and courierCode, the shipment as it is now', async () => {
@@ -53,7 +77,7 @@ describe('fake.webhooks', () => {
     const { fake, create } = makeFake({ eventsPerPush: 2 });
     await create();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }, { eventId: 'c' });
-    expect(eventIdsOf(fake)).toEqual([['b', 'a'], ['c']]);
+    expect(readEventIds(fake)).toEqual([['b', 'a'], ['c']]);
   });
 
   it('two trackers of the number → a push each, with the same event id', async () => {
@@ -61,7 +85,7 @@ describe('fake.webhooks', () => {
     await create();
     await create({ shipmentReference: 'another' });
     fake.shipment(NUMBER).addEvent({ eventId: 'a' });
-    expect(eventIdsOf(fake)).toEqual([['a'], ['a']]);
+    expect(readEventIds(fake)).toEqual([['a'], ['a']]);
     expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId)).size).toBe(2);
   });
 
@@ -71,7 +95,7 @@ describe('fake.webhooks', () => {
     await create();
     expect(fake.webhooks.pending).toEqual([]);
     advance(5000);
-    expect(eventIdsOf(fake)).toEqual([['a']]);
+    expect(readEventIds(fake)).toEqual([['a']]);
   });
 
   it('events from before, and a new one before the first results → all in one push', async () => {
@@ -80,7 +104,7 @@ describe('fake.webhooks', () => {
     await create();
     fake.shipment(NUMBER).addEvent({ eventId: 'b' });
     advance(10_000);
-    expect(eventIdsOf(fake)).toEqual([['b', 'a']]);
+    expect(readEventIds(fake)).toEqual([['b', 'a']]);
   });
 
   it('a shipment nobody tracks, an archived tracker, or no URL registered → nothing is queued', async () => {
@@ -99,12 +123,12 @@ describe('fake.webhooks', () => {
     const { fake, call, createId } = makeFake({ historyLimit: 1 });
     const id = await createId();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
-    expect([eventIdsOf(fake), fake.webhooks.history.length]).toEqual([[['a'], ['b']], 1]);
+    expect([readEventIds(fake), fake.webhooks.history.length]).toEqual([[['a'], ['b']], 1]);
     expect(fake.webhooks.take(1)).toHaveLength(1);
-    expect(eventIdsOf(fake)).toEqual([['b']]);
+    expect(readEventIds(fake)).toEqual([['b']]);
     for (const push of fake.webhooks.take()) fake.webhooks.record(push, { status: 200, succeeded: true });
     const resent = await call('POST', `/trackers/${id}/webhook-events/resend`);
-    expect([resent.body.data.summary.totalResent, eventIdsOf(fake)]).toEqual([1, [['b']]]);
+    expect([resent.body.data.summary.totalResent, readEventIds(fake)]).toEqual([1, [['b']]]);
   });
 
   it('proveDelivery → a push of topic tracking/pod without events', async () => {
@@ -136,7 +160,7 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     const { fake, resend } = await withPushes();
     for (const path of ['mine?searchBy=clientTrackerId', undefined]) {
       expect(await resend(path)).toEqual([201, 2]);
-      expect(eventIdsOf(fake)).toEqual([['a'], ['b']]);
+      expect(readEventIds(fake)).toEqual([['a'], ['b']]);
       fake.webhooks.take();
     }
     expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(2);
@@ -153,7 +177,7 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     const { fake, resend } = await withPushes();
     fake.shipment(NUMBER).addEvent({ eventId: 'c' });
     expect(await resend()).toEqual([201, 2]);
-    expect(eventIdsOf(fake)).toEqual([['c'], ['a'], ['b']]);
+    expect(readEventIds(fake)).toEqual([['c'], ['a'], ['b']]);
   });
 
   it('no URL registered → 400 webhook_url_missing', async () => {

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { createWebhookSender, type WebhookSenderOptions } from '../../src/testing/index.ts';
-import { makeFake, NUMBER } from './make-fake.ts';
+import { DAY_MS, makeFake, NUMBER } from './make-fake.ts';
+
+const SECOND_MS = 1000;
 
 type Receiver = (request: Request) => Response | Promise<Response>;
 
@@ -144,16 +146,23 @@ describe('a receiver that does not accept', () => {
     ]);
   });
 
-  it('until2xx true → 20 attempts, for which the days of the service take about two seconds', async () => {
-    vi.useFakeTimers();
-    const times: number[] = [];
-    const { sender } = await makeSender(refuse, 1, { until2xx: true, onSent: () => times.push(Date.now()) });
-    const report = sender.flush();
-    await vi.advanceTimersByTimeAsync(10_000);
-    const { lost } = await report;
-    const tookMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
-    expect([lost, times.length, Math.round(tookMs / 1000)]).toEqual([1, 20, 2]);
-  });
+  it.each([
+    ['true', 2 * SECOND_MS, true],
+    ['at speed 1', 6 * DAY_MS, { speed: 1 }],
+  ])(
+    'until2xx %s → 20 attempts in about %d ms, each wait at least as long as the last',
+    async (_, tookMs, until2xx) => {
+      vi.useFakeTimers();
+      const times: number[] = [];
+      const { sender } = await makeSender(refuse, 1, { until2xx, onSent: () => times.push(Date.now()) });
+      const report = sender.flush();
+      await vi.advanceTimersByTimeAsync(2 * tookMs);
+      expect(await report).toMatchObject({ lost: 1, sent: { length: 20 } });
+      expect(((times.at(-1) ?? 0) - (times[0] ?? 0)) / tookMs).toBeCloseTo(1, 1);
+      const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+      expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+    },
+  );
 
   it('a push that waits for its repeat → the next one goes meanwhile', async () => {
     vi.useFakeTimers();
@@ -215,18 +224,19 @@ describe('a receiver that does not accept', () => {
     );
   });
 
-  it('no answer within timeoutMs → aborted and not accepted; no timer is left', async () => {
+  it('no response within timeoutMs → aborted and not accepted; no timer is left', async () => {
     vi.useFakeTimers();
     const signals: AbortSignal[] = [];
     const silent: Receiver = (request) => {
       signals.push(request.signal);
       return new Promise(() => {});
     };
-    const { sender } = await makeSender(silent, 1, { timeoutMs: 15_000 });
+    const { sender, readHistory } = await makeSender(silent, 1, { timeoutMs: 15_000 });
     const report = sender.flush();
     await vi.advanceTimersByTimeAsync(15_000);
     expect(await report).toMatchObject({ lost: 1, sent: [{ status: null, succeeded: false }] });
     expect([signals[0]?.aborted, vi.getTimerCount()]).toEqual([true, 0]);
+    expect(await readHistory()).toMatchObject([{ status: 'failed', responseStatusCode: null }]);
   });
 });
 
