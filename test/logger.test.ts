@@ -95,43 +95,27 @@ test.each([
   expect(formatError(error)).toBe('no such order');
 });
 
-describe('fields that cannot be written as JSON', () => {
-  const circular: { self?: unknown } = {};
-  circular.self = circular;
-  const codes = [
-    ['a bigint', 1n],
-    ['circular', circular],
-  ] as const;
+const circular: { self?: unknown } = {};
+circular.self = circular;
 
-  test.each(codes)(
-    'a code that is %s, a logger with `log` instead of `info` → the line without fields',
-    (_name, code) => {
-      const { info: _info, ...others } = makeLogger();
-      const logger = { ...others, log: vi.fn() };
-      resolveLogger(logger, 'debug').error('line', { err: Object.assign(new Error('gone'), { code }) });
-      expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
-    },
-  );
+test.each([
+  ['a bigint', 1n],
+  ['circular', circular],
+])('a field that is %s, which JSON cannot hold → the line without fields', (_name, field) => {
+  const { info: _info, ...others } = makeLogger();
+  const logger = { ...others, log: vi.fn() };
+  resolveLogger(logger, 'debug').error('line', { err: Object.assign(new Error('gone'), { code: field }) });
+  expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
+});
 
-  test.each(codes)('a field that is %s, the console → the line without fields', (_name, code) => {
-    const error = vi.spyOn(console, 'error').mockImplementation(() => {});
-    try {
-      resolveLogger(console, 'debug').error('line', { code });
-      expect(error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
-    } finally {
-      error.mockRestore();
-    }
-  });
-
-  test('a logger that throws on them → the line without fields', () => {
-    const lines: string[] = [];
-    const write = (line: string, fields?: object) => {
-      lines.push(`${line} ${fields === undefined ? '' : JSON.stringify(fields)}`);
-    };
-    const logger = { debug: write, info: write, warn: write, error: write };
-    resolveLogger(logger, 'debug').error('line', { err: Object.assign(new Error('gone'), { code: 1n }) });
-    expect(lines).toEqual(['[tracking-client] line ']);
-  });
+test('a logger that throws on the fields → the line without them', () => {
+  const lines: string[] = [];
+  const error = (line: string, fields?: object) => {
+    if (fields !== undefined) throw new Error('cannot write fields');
+    lines.push(line);
+  };
+  resolveLogger({ ...makeLogger(), error }, 'debug').error('line', { code: 1 });
+  expect(lines).toEqual(['[tracking-client] line']);
 });
 
 describe('TRACKING_LOG', () => {
