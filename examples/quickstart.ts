@@ -115,7 +115,7 @@ const report = await createWebhookSender({
   concurrency: 8,
   until2xx: true,
 }).flush();
-console.log(pc.dim(`  ${report.sent.length} requests; ${report.accepted} accepted, ${report.lost} lost`));
+console.log(pc.dim(`  ${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost`));
 
 heading('Poll one shipment until the service stops tracking it');
 fake.play(ORDER.trackingNumber, 'delivered', FOUR_SECONDS);

@@ -20,8 +20,10 @@ export type WorkerMessage =
       readonly created: number;
       readonly requests: number;
       readonly refused: number;
+      /** Requests that took longer than a token is held without a response. */
+      readonly slow: number;
     }
   | { readonly kind: 'handled'; readonly events: number };
 
-/** What the supervisor says when a worker shall go on. */
+/** What the supervisor tells a worker to do next. */
 export type SupervisorMessage = 'import' | 'finish';

@@ -18,6 +18,7 @@ const redis = new Redis(task.redisUrl);
 const limiter = new RedisLimiter({ redis, keyPrefix: `${task.keyPrefix}limit:`, processes: task.workers });
 let requests = 0;
 let refused = 0;
+let slow = 0;
 const client = new TrackingClient({
   baseUrl: task.baseUrl,
   apiKey: task.apiKey,
@@ -28,6 +29,9 @@ const client = new TrackingClient({
     },
     onRateLimit: () => {
       refused += 1;
+    },
+    onResponse: ({ durationMs }) => {
+      if (durationMs > 500) slow += 1;
     },
   },
 });
@@ -52,7 +56,7 @@ async function importTrackers(): Promise<void> {
     // A tenth of the parcels are delivered while the import goes on.
     if (created % 10 === 0) tell({ kind: 'created', trackingNumbers: [outcome.input.trackingNumber] });
   }
-  tell({ kind: 'imported', created, requests, refused });
+  tell({ kind: 'imported', created, requests, refused, slow });
 }
 
 process.on('message', (message: SupervisorMessage) => {
