@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { nodeResolve } from '@rollup/plugin-node-resolve';
 import { rollup } from 'rollup';
-import { build as tsup } from 'tsup';
 import { createServer, build as vite } from 'vite';
 import webpack from 'webpack';
 
@@ -77,23 +76,3 @@ test('webpack, for CommonJS → runs', async () => {
   assert.equal(stats.hasErrors(), false, stats.toString({ all: false, errors: true }));
   assert.equal(printedBy(join(folder, 'webpack.cjs')), RESULT);
 });
-
-for (const format of ['esm', 'cjs']) {
-  test(`tsup for ${format}, the package bundled → runs`, async () => {
-    const outDir = join(folder, `tsup-${format}`);
-    await tsup({
-      // A program of CommonJS can't await at its top.
-      entry: { main: format === 'esm' ? 'src/main.js' : 'src/server.js' },
-      format,
-      outDir,
-      target: 'node20',
-      platform: 'node',
-      noExternal: [/.*/],
-      silent: true,
-      config: false,
-    });
-    const file = join(outDir, format === 'esm' ? 'main.js' : 'main.cjs');
-    if (format === 'esm') assert.equal(printedBy(file), RESULT);
-    else assert.equal(await (await import(file)).default.run(), RESULT);
-  });
-}
