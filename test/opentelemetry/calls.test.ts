@@ -332,14 +332,6 @@ describe('the providers', () => {
     expect(await recorder.points('tracking_client.call.duration')).toHaveLength(1);
   });
 
-  test('the scope → the name and the version of this package', async () => {
-    await create(makeClient());
-    expect(readTrace().call.instrumentationScope).toMatchObject({
-      name: 'tracking-client',
-      version: expect.stringMatching(/^\d/),
-    });
-  });
-
   test.each([
     [{ tracerProvider: {} }, 'Expected `telemetry.tracerProvider` to be a TracerProvider, got an object'],
     [{ meterProvider: 'a' }, 'Expected `telemetry.meterProvider` to be a MeterProvider, got a string'],

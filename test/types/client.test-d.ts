@@ -12,11 +12,10 @@ import type {
   Tracker,
   TrackerPage,
   Tracking,
-  TrackingClientOptions,
   WebhookHistory,
   WithResponse,
 } from '../../src/index.ts';
-import { TokenBucketLimiter, TrackingClient } from '../../src/index.ts';
+import { TrackingClient } from '../../src/index.ts';
 
 const client = new TrackingClient({ baseUrl: 'https://host.test/v1', apiKey: 'key' });
 const input = { trackingNumber: 'LA680658838NL' };
@@ -129,22 +128,4 @@ test('options → misspelt names and impossible values do not compile', () => {
   void new TrackingClient({ logLevel: 'trace' });
   // @ts-expect-error -- `timeout` of a call
   void client.couriers.list({ timeout: 5 });
-});
-
-test('options → all forms compile, explicit undefined included', () => {
-  expectTypeOf<TrackingClientOptions['apiKey']>().toEqualTypeOf<
-    string | (() => string | Promise<string>) | undefined
-  >();
-  expectTypeOf(TrackingClient).toBeConstructibleWith();
-  expectTypeOf(TrackingClient).toBeConstructibleWith({
-    baseUrl: new URL('https://host.test'),
-    apiKey: async () => 'key',
-  });
-  expectTypeOf(TrackingClient).toBeConstructibleWith({
-    retry: false,
-    rateLimit: false,
-    timeoutMs: undefined,
-  });
-  expectTypeOf(TrackingClient).toBeConstructibleWith({ limiter: new TokenBucketLimiter() });
-  expectTypeOf(TrackingClient).toBeConstructibleWith({ logger: console, fetch: globalThis.fetch });
 });

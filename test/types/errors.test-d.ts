@@ -3,12 +3,9 @@ import {
   ApiError,
   type ApiErrorItem,
   type ErrorCode,
-  type Hooks,
   isTrackingError,
-  type RateLimitError,
   RequestValidationError,
   type ResultsNotReadyError,
-  type ShippingDateOutdatedError,
   TimeoutError,
   type Tracker,
   type TrackingError,
@@ -60,39 +57,8 @@ test('instanceof → narrows to the class', () => {
   }
 });
 
-test('the hierarchy → typed as well', () => {
-  expectTypeOf<RateLimitError>().toExtend<ApiError>();
-  expectTypeOf<ShippingDateOutdatedError>().toExtend<ApiError>();
-  expectTypeOf<ApiError>().toExtend<TrackingError>();
-  expectTypeOf<TrackingError>().toExtend<Error>();
-  expectTypeOf<TimeoutError>().not.toExtend<ApiError>();
-});
-
 test('codes → known ones complete, later ones are legal', () => {
   expectTypeOf<'tracker_conflict'>().toExtend<ErrorCode>();
   expectTypeOf<'a_code_added_later'>().toExtend<ErrorCode>();
   expectTypeOf<ErrorCode>().not.toEqualTypeOf<string>();
-});
-
-test('fields of errors → read-only', () => {
-  const change = (error: ApiError) => {
-    // @ts-expect-error -- read-only
-    error.status = 200;
-  };
-  expectTypeOf(change).toBeFunction();
-});
-
-test('hooks → all optional, told what the documentation says', () => {
-  const hooks: Hooks = {
-    onRequest: ({ endpoint, attempt, tokensLeft }) => {
-      expectTypeOf(endpoint).toExtend<string>();
-      expectTypeOf(attempt).toEqualTypeOf<number>();
-      expectTypeOf(tokensLeft).toEqualTypeOf<number | undefined>();
-    },
-    onRetry: ({ error, retryAfterMs }) => {
-      expectTypeOf(error).toEqualTypeOf<TrackingError>();
-      expectTypeOf(retryAfterMs).toEqualTypeOf<number | undefined>();
-    },
-  };
-  expectTypeOf(hooks).toEqualTypeOf<Hooks>();
 });

@@ -30,10 +30,10 @@ test('a single Client of pg → no source: two webhooks would share its transact
 });
 
 test('the inbox in a webhook handler → the handler gets a typed transaction', () => {
-  const inboxOf = (pool: pg.Pool) => new TransactionalInbox({ pool });
+  const makeInbox = (pool: pg.Pool) => new TransactionalInbox({ pool });
   createWebhookHandler({
     secret: false,
-    inbox: inboxOf({} as pg.Pool), // Only types are checked here.
+    inbox: makeInbox({} as pg.Pool), // Only types are checked here.
     onEvent: async (event, { transaction, message }) => {
       expectTypeOf(transaction).toExtend<pg.PoolClient>();
       expectTypeOf(message.tracker.trackerId).toEqualTypeOf<string | null | undefined>();

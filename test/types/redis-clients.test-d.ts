@@ -1,8 +1,7 @@
-import { type Cluster, Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { createClient, createClientPool, createCluster, createSentinel, RESP_TYPES } from 'redis';
 import { expectTypeOf, test } from 'vitest';
 import type { RedisClient } from '../../src/redis/index.ts';
-import { RedisDedupeStore } from '../../src/redis/index.ts';
 
 test('clients of redis → accepted as they are', () => {
   const client = createClient();
@@ -25,14 +24,4 @@ test('clients of redis with another protocol or type mapping → accepted as the
 test('clients of ioredis → accepted as they are', () => {
   expectTypeOf<Redis>().toExtend<RedisClient>();
   expectTypeOf<Cluster>().toExtend<RedisClient>();
-});
-
-test('either client → accepted by the constructor', () => {
-  const make = (redis: RedisClient) => new RedisDedupeStore({ redis });
-  expectTypeOf(make).toBeCallableWith(createClient());
-  expectTypeOf(make).toBeCallableWith(new Redis());
-});
-
-test('a client without scripts → does not compile', () => {
-  expectTypeOf<{ get(key: string): Promise<string> }>().not.toExtend<RedisClient>();
 });
