@@ -6,7 +6,7 @@ import type { InboxKind } from './receivers/receiver-config.ts';
 import { runFleet } from './receivers/run.ts';
 import { describeWithPostgres } from './services.ts';
 
-const TRAFFIC = { events: 500, copies: 3, perWebhook: 8, concurrency: 24 };
+const TRAFFIC = { events: 300, copies: 3, perWebhook: 8, concurrency: 24 };
 const KILLS = 3;
 
 await describeWithPostgres('four receiver processes on one PostgreSQL', (url) => {
@@ -21,7 +21,7 @@ await describeWithPostgres('four receiver processes on one PostgreSQL', (url) =>
     for (const schema of Object.values(schemas)) {
       await pool.query(`CREATE SCHEMA ${schema}`);
       await pool.query(`CREATE TABLE ${schema}.effects (key text)`);
-      await new PostgresDedupeStore({ pool: pool, table: `${schema}.inbox` }).createTable();
+      await new PostgresDedupeStore({ pool, table: `${schema}.inbox` }).createTable();
     }
   });
   afterAll(async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundled } from '../../../scripts/support/bundled.ts';
 import type { Listening, ReceiverConfig } from './receiver-config.ts';
+import { pickRandom } from './sender.ts';
 
 /** What one receiver process wrote down, in order. */
 export interface Journal {
@@ -52,8 +53,7 @@ export class Fleet {
 
   /** Kills a random receiver with SIGKILL, in whatever it is doing, and starts another in its place. */
   killOne(): void {
-    const receivers = [...this.#alive.values()];
-    const victim = receivers[Math.floor(Math.random() * receivers.length)];
+    const victim = pickRandom([...this.#alive.values()]);
     if (victim === undefined) return;
     this.#killed.add(victim.name);
     this.#alive.delete(victim.name);
@@ -62,7 +62,7 @@ export class Fleet {
     this.#starting.add(replacement);
   }
 
-  /** Ends all receivers and gives what they wrote down. */
+  /** Ends all receivers and returns what they wrote down. */
   async stop(): Promise<Journal[]> {
     await Promise.all(this.#starting);
     await Promise.all(

@@ -5,11 +5,8 @@ export type InboxKind = 'redis' | 'ioredis' | 'postgres' | 'postgres transaction
 export interface ReceiverConfig {
   readonly inbox: InboxKind;
   readonly serviceUrl: string;
-  /** Prefix of the keys in Redis, or the schema in PostgreSQL: this fleet's own. */
+  /** Prefix of the keys in Redis, or the schema in PostgreSQL; no other fleet uses it. */
   readonly namespace: string;
-  readonly leaseMs: number;
-  /** The longest that a handler takes, in milliseconds; each takes a random part of it. */
-  readonly handlerMs: number;
   /** File that takes one line for everything that must survive a SIGKILL. */
   readonly journal: string;
 }

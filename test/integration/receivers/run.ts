@@ -1,10 +1,10 @@
 import { Fleet, type Journal } from './fleet.ts';
 import type { ReceiverConfig } from './receiver-config.ts';
-import { keyOf, type SendReport, sendTraffic, type Traffic } from './sender.ts';
+import { buildKey, type SendReport, sendTraffic, type Traffic } from './sender.ts';
 
 /** What to run. */
 export interface FleetRunOptions {
-  readonly receivers: Omit<ReceiverConfig, 'journal' | 'handlerMs' | 'leaseMs'>;
+  readonly receivers: Omit<ReceiverConfig, 'journal'>;
   readonly size: number;
   readonly traffic: Traffic;
   /** How many receivers are killed, spread over the traffic at random. */
@@ -21,7 +21,6 @@ interface Audit {
   readonly unexcused: readonly string[];
 }
 
-/** What came of it. */
 export interface FleetRunReport extends SendReport, Audit {
   readonly kills: number;
 }
@@ -29,8 +28,7 @@ export interface FleetRunReport extends SendReport, Audit {
 /** Sends traffic to a fleet of receiver processes, kills some of them, and audits the journals. */
 export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport> {
   const { receivers, size, traffic, kills } = options;
-  // A lease outlives a stall of a busy machine, and not by much, for the events of the dead wait until it ends.
-  const fleet = await Fleet.start({ ...receivers, leaseMs: 4_000, handlerMs: 4 }, size);
+  const fleet = await Fleet.start(receivers, size);
   const killAt = Array.from({ length: kills }, () => 0.05 + Math.random() * 0.75).sort();
   let sent: SendReport;
   let journals: readonly Journal[] = [];
@@ -48,23 +46,23 @@ export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport
   } finally {
     journals = await fleet.stop();
   }
-  const keys = Array.from({ length: traffic.events }, (_, event) => keyOf(event));
+  const keys = Array.from({ length: traffic.events }, (_, event) => buildKey(event));
   return { ...sent, ...audit(keys, journals), kills: fleet.kills };
 }
 
 /** Compares what was handled with what should have been. */
 function audit(keys: readonly string[], journals: readonly Journal[]): Audit {
   const handled = new Map<string, number>();
-  /** Handlings that nothing may repeat: committed, or by a receiver that lived on to commit. */
+  /** How often an event was handled by a receiver that committed it, or lived on to do so; nothing may repeat that. */
   const settled = new Map<string, number>();
   for (const { wasKilled, lines } of journals) {
-    const cut = new Set<string>();
+    const cutOff = new Set<string>();
     const committed = new Set(lines.filter(({ what }) => what === 'committed').map(({ key }) => key));
     for (const { what, key } of lines) {
       if (what !== 'handled') continue;
       add(handled, key);
       // One process is cut off in an event once at most.
-      if (wasKilled && !committed.has(key) && !cut.has(key)) cut.add(key);
+      if (wasKilled && !committed.has(key) && !cutOff.has(key)) cutOff.add(key);
       else add(settled, key);
     }
   }

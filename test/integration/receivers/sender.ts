@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SECRET } from './receiver-config.ts';
 
-/** Without a single accepted webhook for so long, something is wrong for good. */
+/** If no webhook was accepted for so long, something is wrong for good. */
 const GIVE_UP_AFTER_MS = 60_000;
 const RETRY_PAUSE_MS = 50;
 
@@ -21,29 +21,29 @@ export interface Traffic {
 /** How the sending went. */
 export interface SendReport {
   readonly webhooks: number;
-  /** Requests by status; `0` stands for those that a dying receiver never answered. */
+  /** Requests by status; `0` stands for those that a dying receiver did not respond to. */
   readonly answers: Readonly<Record<number, number>>;
   readonly elapsedMs: number;
 }
 
-/** The key under which a receiver remembers an event of this traffic. */
-export function keyOf(event: number): string {
+/** Builds the key under which a receiver remembers an event of this traffic. */
+export function buildKey(event: number): string {
   return `tracking/events:tracker-${event % 100}:event-${event}`;
 }
 
 /**
- * Delivers every event several times, in random webhooks to random receivers, and sends each webhook until a 2xx answers it.
+ * Delivers every event several times, in random webhooks to random receivers, and sends each webhook until the response is a 2xx.
  *
- * @param urls - where receivers listen right now
+ * @param listUrls - where receivers listen right now
  * @param onAccepted - told the share of accepted webhooks, 0 to 1
  */
 export async function sendTraffic(
   traffic: Traffic,
-  urls: () => readonly string[],
-  onAccepted: (share: number) => void = () => {},
+  listUrls: () => readonly string[],
+  onAccepted: (share: number) => void,
 ): Promise<SendReport> {
   const startedAt = performance.now();
-  const webhooks = makeWebhooks(traffic);
+  const webhooks = buildWebhooks(traffic);
   const total = webhooks.length;
   const answers: Record<number, number> = {};
   const agent = new Agent({ keepAlive: true, maxSockets: traffic.concurrency });
@@ -55,7 +55,7 @@ export async function sendTraffic(
       while (status < 200 || status > 299) {
         if (performance.now() - acceptedAt > GIVE_UP_AFTER_MS)
           throw new Error(`Still refused with ${status}`);
-        status = await post(agent, anyOf(urls()), body);
+        status = await post(agent, pickRandom(listUrls()), body);
         answers[status] = (answers[status] ?? 0) + 1;
         if (status < 200 || status > 299) await sleep(RETRY_PAUSE_MS);
       }
@@ -72,18 +72,20 @@ export async function sendTraffic(
   return { webhooks: total, answers, elapsedMs: performance.now() - startedAt };
 }
 
-function makeWebhooks({ events, copies, perWebhook }: Traffic): string[] {
-  const copiesOfAll = Array.from({ length: events * copies }, (_, index) => index % events);
-  shuffle(copiesOfAll);
+function buildWebhooks({ events, copies, perWebhook }: Traffic): string[] {
+  const shuffled = Array.from({ length: events * copies }, (_, index) => ({
+    item: buildItem(index % events),
+    place: Math.random(),
+  })).sort((a, b) => a.place - b.place);
   const webhooks: string[] = [];
-  while (copiesOfAll.length > 0) {
-    const some = copiesOfAll.splice(0, 1 + Math.floor(Math.random() * perWebhook));
-    webhooks.push(JSON.stringify({ trackings: some.map(toItem) }));
+  while (shuffled.length > 0) {
+    const some = shuffled.splice(0, 1 + Math.floor(Math.random() * perWebhook));
+    webhooks.push(JSON.stringify({ trackings: some.map(({ item }) => item) }));
   }
   return webhooks;
 }
 
-function toItem(event: number) {
+function buildItem(event: number) {
   const eventId = `event-${event}`;
   return {
     metadata: { topic: 'tracking/events', messageId: `message-${event}` },
@@ -92,18 +94,11 @@ function toItem(event: number) {
   };
 }
 
-function shuffle(items: number[]): void {
-  for (let last = items.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(Math.random() * (last + 1));
-    [items[last], items[other]] = [items[other] ?? 0, items[last] ?? 0];
-  }
+export function pickRandom<T>(items: readonly T[]): T | undefined {
+  return items[Math.floor(Math.random() * items.length)];
 }
 
-function anyOf(urls: readonly string[]): string | undefined {
-  return urls[Math.floor(Math.random() * urls.length)];
-}
-
-/** Resolves to the status, or to 0 when no answer came. */
+/** Resolves to the status, or to 0 if no response came. */
 function post(agent: Agent, url: string | undefined, body: string): Promise<number> {
   if (url === undefined) return Promise.resolve(0);
   return new Promise((resolve) => {
