@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFakeTrackingService } from 'tracking-client/testing';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
 import { csvOf } from '../support/csv.ts';
 import { connect, makeTerminal } from './make-terminal.ts';
@@ -18,18 +18,27 @@ describe('import', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** The text of the file of failures; undefined where there is none. */
+  const findPath = (name: string) => join(folder, name);
+
+  /** The text of the file of failures with the default name; undefined where there is none. */
   async function readFailures(): Promise<string | undefined> {
-    const name = (await readdir(folder)).find((file) => file.startsWith('rows.failures-')) ?? 'none';
-    return readFile(join(folder, name), 'utf8').catch(() => undefined);
+    const name = (await readdir(folder)).find((file) => file.includes('.failures-')) ?? 'none';
+    return readFile(findPath(name), 'utf8').catch(() => undefined);
   }
 
-  async function importRows(csv: string, flags: string[] = [], { fake = connect(), isLive = false } = {}) {
+  async function importFile(path: string, flags: string[] = [], { fake = connect(), isLive = false } = {}) {
     const recorded = makeTerminal({ isLive });
-    const path = join(folder, 'rows.csv');
-    await writeFile(path, csv);
     const exitCode = await run(['import', path, ...flags], recorded.terminal);
     return { fake, exitCode, failed: await readFailures(), ...recorded };
+  }
+
+  async function importRows(
+    csv: string | Buffer,
+    flags?: string[],
+    options?: Parameters<typeof importFile>[2],
+  ) {
+    await writeFile(findPath('rows.csv'), csv);
+    return importFile(findPath('rows.csv'), flags, options);
   }
 
   it('good rows, names as people write them → their trackers, a summary, no file of failures, exit code 0', async () => {
@@ -83,39 +92,46 @@ describe('import', () => {
     expect(lines()[0]).toBe('250 of 250 rows');
   });
 
-  it.each([
-    ['', /rows\.csv to have a first line of names, got an empty file\n$/],
-    ['number\nRR123456785CN\n', /to have a column trackingNumber in its first line, got number\n$/],
-    ['trackingNumber\nRR123456785CN\n"open', /rows\.csv is no CSV: Quote Not Closed/],
-  ])('%j → one sentence, and nothing is sent', async (csv, message) => {
-    const { exitCode, output } = await importRows(csv);
-    expect(exitCode).toBe(2);
-    expect(output.stderr).toMatch(message);
-  });
-
-  it('Ctrl-C in the middle → how many rows were read, that running it again is safe, exit code 130', async () => {
+  it('Ctrl-C in the middle → says that running it again is safe, exit code 130; which finds what exists', async () => {
     const fake = connect(createFakeTrackingService({ latencyMs: 50 }));
     const { terminal, interrupt, lines, output } = makeTerminal();
-    const path = join(folder, 'rows.csv');
-    await writeFile(path, csvOf(2000));
-    const stop = setInterval(() => fake.requests.length > 0 && interrupt(), 5);
-    expect(await run(['import', path], terminal)).toBe(130);
+    await writeFile(findPath('rows.csv'), csvOf(400));
+    const stop = setInterval(() => fake.trackers.length > 0 && interrupt(), 5);
+    expect(await run(['import', findPath('rows.csv')], terminal)).toBe(130);
     clearInterval(stop);
-    expect(lines()[0]).toMatch(/^\d{3} of 2000 rows$/);
+    expect(lines()[0]).toMatch(/^\d{3} of 400 rows$/);
     expect(output.stderr).toBe(
       'Stopped. Run the same command again to go on: what exists is found again, not created twice.\n',
     );
     expect(await readFailures()).toContain('aborted: The run was aborted');
+    const created = fake.trackers.length;
+    const again = await importFile(findPath('rows.csv'), [], { fake });
+    expect(again.exitCode).toBe(0);
+    expect(again.lines()).toContainEqual(expect.stringMatching(new RegExp(`^  existing +${created} `)));
+    expect(fake.trackers).toHaveLength(400);
+  });
+
+  it('a wrong key → the reason and its count in the summary', async () => {
+    const fake = connect(createFakeTrackingService({ apiKeys: ['another'] }));
+    vi.stubEnv('TRACKING_API_KEY', 'hush-hush');
+    const { exitCode, lines } = await importRows(csvOf(150), [], { fake });
+    expect(exitCode).toBe(1);
+    expect(lines()).toContainEqual(
+      expect.stringMatching(/^ +150 +auth_invalid_api_key: .*\(first in line 2\)$/),
+    );
   });
 
   it('many reasons → the five most frequent, and how many others', async () => {
-    const fake = connect();
-    for (let code = 0; code < 7; code += 1)
-      fake.fail('trackers.createBulk', { status: 422, code: `code_${code}` });
-    const { exitCode, lines } = await importRows(csvOf(750), [], { fake });
+    const { exitCode, lines } = await importRows(
+      'trackingNumber,originCountryCode,destinationCountryCode,recipientEmail\n' +
+        `x,,,\nb@d-number,,,\n123456789,,,\n${NUMBER},Narnia,,\n${NUMBER},,Narnia,\n` +
+        `${NUMBER},,,nobody\n${NUMBER},,,nobody\n`,
+    );
     expect(exitCode).toBe(1);
-    expect(lines().filter((line) => line.includes('first in line'))).toHaveLength(5);
-    expect(lines()).toContain('  and 2 other reasons');
+    const reasons = lines().filter((line) => line.includes('first in line'));
+    expect(reasons).toHaveLength(5);
+    expect(reasons[0]).toMatch(/^ +2 .*`recipient\.email`.*\(first in line 7\)$/);
+    expect(lines()).toContain('  and 1 other reason');
   });
 
   it('rows that break the same rule of the same field → one reason; another field → another reason', async () => {
@@ -126,5 +142,151 @@ describe('import', () => {
       expect.stringMatching(/^ {7}2 {2}.*`trackingNumber`.*\(first in line 2\)$/),
       expect.stringMatching(/^ {7}1 {2}.*`destinationCountryCode`.*\(first in line 4\)$/),
     ]);
+  });
+
+  const latin1 = Buffer.from(`trackingNumber,title\nLA680658838NL,Meier\n${NUMBER},Müller\n`, 'latin1');
+  const utf16 = Buffer.from(`\ufefftrackingNumber\ttitle\r\n${NUMBER}\tTüte\r\n`, 'utf16le');
+
+  it.each<[string, string | Buffer, string[], (string | undefined)[]]>([
+    ['fewer fields than columns', `trackingNumber;title;;\n${NUMBER}\n;;;\n`, [], [undefined]],
+    ['semicolons', `trackingNumber;title\n${NUMBER};"a, b"\n`, [], ['a, b']],
+    ['tabs', `trackingNumber\ttitle\n${NUMBER}\t"a, b"\n`, [], ['a, b']],
+    ['another delimiter', `trackingNumber|title\n${NUMBER}|"a, b"\n`, ['--delimiter', '|'], ['a, b']],
+    ['Latin-1', latin1, ['--encoding', 'latin1'], ['Meier', 'Müller']],
+    ['UTF-16 of a spreadsheet', utf16, ['--encoding', 'utf-16le'], ['Tüte']],
+  ])('%s → read', async (_, csv, flags, titles) => {
+    const { fake, exitCode, output } = await importRows(csv, flags);
+    expect([exitCode, output.stderr]).toEqual([0, '']);
+    expect(fake.requests[0]?.body).toMatchObject(
+      titles.map((title) => (title === undefined ? {} : { title })),
+    );
+    expect(fake.trackers).toHaveLength(titles.length);
+  });
+
+  it.each<[string, string | Buffer, RegExp]>([
+    ['an empty file', '', /rows\.csv to have a first line of names, got an empty file\n$/],
+    [
+      'no column of numbers',
+      'number\nx\n',
+      /to have a column trackingNumber in its first line, got number\n$/,
+    ],
+    ['an open quote', `trackingNumber\n${NUMBER}\n"open`, /rows\.csv is no CSV: Quote Not Closed/],
+    [
+      'more fields than columns',
+      `trackingNumber,title\nLA680658838NL,Box\n${NUMBER},Box, red\n`,
+      /: Line 3 of \S+ has more fields than the first line\. A field that holds the delimiter needs quotes\n$/,
+    ],
+    ['Latin-1 as UTF-8', latin1, /: Expected \S+ to be UTF-8.* line 3.*--encoding latin1.*\n$/],
+    ['UTF-16 as UTF-8', utf16, /: Expected \S+ to be UTF-8.* line 1.*utf-16le\n$/],
+    ['a column twice', 'trackingNumber,title,title\n', /: Expected each column .* once, got title twice\n$/],
+    ['a field twice', 'trackingNumber,order_number,Order Number\n', /once, got orderNumber twice\n$/],
+  ])('%s → one sentence, nothing sent, exit code 2', async (_, csv, message) => {
+    const { fake, exitCode, output } = await importRows(csv);
+    expect(exitCode).toBe(2);
+    expect(output.stderr).toMatch(message);
+    expect(fake.requests).toEqual([]);
+  });
+
+  it.each([
+    ['a folder', 'folder', /^Expected \S+ to be a file, got a folder\n$/],
+    ['a file below a file', 'rows.csv/x', /^Could not read \S+: not a directory \(ENOTDIR\)\n$/],
+    ['a link to itself', 'loop', /^Could not read \S+: too many symbolic links encountered \(ELOOP\)\n$/],
+  ])('%s → one line, exit code 2', async (_, name, message) => {
+    await writeFile(findPath('rows.csv'), '');
+    await mkdir(findPath('folder'));
+    await symlink('loop', findPath('loop'));
+    const { exitCode, output } = await importFile(findPath(name));
+    expect(exitCode).toBe(2);
+    expect(output.stderr.replace('tracking-client: ', '')).toMatch(message);
+  });
+
+  it('a temporary folder that cannot be written → one line, nothing sent, exit code 2', async () => {
+    await writeFile(findPath('tmp'), '');
+    vi.stubEnv('TMPDIR', findPath('tmp'));
+    const { fake, exitCode, output } = await importRows(csvOf(1));
+    expect(exitCode).toBe(2);
+    expect(output.stderr).toMatch(/^tracking-client: .*ENOTDIR.*\n$/);
+    expect(fake.requests).toEqual([]);
+  });
+
+  describe('the file of failures', () => {
+    it.each(['nowhere/failures.csv', 'rows.csv/failures.csv'])(
+      '--failures %s, which cannot be written → one line, nothing sent, exit code 2',
+      async (name) => {
+        const { fake, exitCode, output } = await importRows(csvOf(3), ['--failures', findPath(name)]);
+        expect(exitCode).toBe(2);
+        expect(output.stderr).toMatch(/^tracking-client: Could not write \S+failures\.csv: .+\n$/);
+        expect(fake.requests).toEqual([]);
+      },
+    );
+
+    it('the default, or --overwrite → a new file, or a replaced one; its owner alone may read it', async () => {
+      const { failed } = await importRows('trackingNumber\nx\n');
+      const [name = ''] = (await readdir(folder)).filter((file) => file !== 'rows.csv');
+      expect(failed).toMatch(/^trackingNumber,line,status,reason\nx,2,invalid,/);
+      await writeFile(findPath('mine.csv'), 'earlier '.repeat(100));
+      const flags = ['--failures', findPath('mine.csv'), '--overwrite'];
+      expect((await importRows('trackingNumber\nx\n', flags)).exitCode).toBe(1);
+      expect(await readFile(findPath('mine.csv'), 'utf8')).toBe(failed);
+      for (const file of [name, 'mine.csv']) expect((await stat(findPath(file))).mode & 0o777).toBe(0o600);
+    });
+
+    it('--failures that exists → refused, unchanged, nothing sent, exit code 2', async () => {
+      await writeFile(findPath('mine.csv'), 'earlier');
+      const { fake, exitCode, output } = await importRows(csvOf(2), ['--failures', findPath('mine.csv')]);
+      expect(exitCode).toBe(2);
+      expect(output.stderr).toMatch(
+        /mine\.csv exists; name another file, or give --overwrite to replace it\n$/,
+      );
+      expect(await readFile(findPath('mine.csv'), 'utf8')).toBe('earlier');
+      expect(fake.requests).toEqual([]);
+    });
+
+    it('--overwrite and a symbolic link → refused, what it points to is unchanged', async () => {
+      await writeFile(findPath('other.csv'), 'precious');
+      await symlink(findPath('other.csv'), findPath('mine.csv'));
+      const flags = ['--failures', findPath('mine.csv'), '--overwrite'];
+      expect((await importRows('trackingNumber\nx\n', flags)).exitCode).toBe(2);
+      expect(await readFile(findPath('other.csv'), 'utf8')).toBe('precious');
+    });
+
+    it.each([
+      ['hard link', 'other.csv', () => link(findPath('rows.csv'), findPath('other.csv'))],
+      ['symbolic link', 'other.csv', () => symlink('rows.csv', findPath('other.csv'))],
+      ['linked folder', 'again/rows.csv', () => symlink(folder, findPath('again'))],
+      ['same name', './rows.csv', () => undefined],
+    ])(
+      '--overwrite and the input by another name (%s) → refused, unchanged, nothing sent',
+      async (_, name, prepare) => {
+        await writeFile(findPath('rows.csv'), csvOf(2));
+        await prepare();
+        const flags = ['--failures', `${folder}/${name}`, '--overwrite'];
+        const { fake, exitCode } = await importFile(findPath('rows.csv'), flags);
+        expect(exitCode).toBe(2);
+        expect(await readFile(findPath('rows.csv'), 'utf8')).toBe(csvOf(2));
+        expect(fake.requests).toEqual([]);
+      },
+    );
+
+    it('imported again → without a word about its own columns, with its delimiter, no second file', async () => {
+      const { failed = '' } = await importRows(`trackingNumber;status;note\nx;"open; paid";=1+1\n`);
+      expect(failed).toMatch(
+        /^trackingNumber;status;note;line;status;reason\nx;"open; paid";=1\+1;2;invalid;validation_error: /,
+      );
+      await writeFile(findPath('mended.csv'), failed.replace('\nx;', `\n${NUMBER};`));
+      const { exitCode, output } = await importFile(findPath('mended.csv'));
+      expect([exitCode, output.stderr]).toEqual([0, 'Columns that are not sent: status, note\n']);
+      expect(await readdir(folder)).toHaveLength(3);
+    });
+
+    it('a reason of the service that is a formula with escape codes → neither is left; cells of the user stay', async () => {
+      const fake = connect();
+      const code = '=HYPERLINK("http://evil.example")\u001b[2J\u009b31m\u2028';
+      fake.fail('trackers.createBulk', { status: 400, code, message: '\u202egnp' });
+      const { failed } = await importRows(`trackingNumber,title\n${NUMBER},=SUM(A1)\n`, [], { fake });
+      expect(failed?.split('\n')[1]).toBe(
+        `${NUMBER},=SUM(A1),2,error,"'=HYPERLINK(""http://evil.example"") : gnp"`,
+      );
+    });
   });
 });
