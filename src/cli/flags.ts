@@ -63,7 +63,7 @@ export function addShipmentFlags(command: Command): Command {
   command
     .option('--courier <code>', 'courier code; up to three times', repeatable(String))
     .option('--destination <country>', 'country code, which some couriers need')
-    .option('--post-code <code>', 'of the destination, which some couriers need');
+    .option('--post-code <code>', 'post code, which some couriers need');
   return addServiceFlags(command);
 }
 

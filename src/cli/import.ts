@@ -42,7 +42,7 @@ const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string]
 export function addImport(program: Command, { terminal, logger, end }: Context): void {
   const command = program
     .command('import <file>')
-    .description('create trackers from a CSV file; - is a pipe')
+    .description('create trackers from a CSV file; - reads a pipe')
     .option('--failures <file>', 'file for rows that fail (default: beside the file)')
     .option('--overwrite', 'replace a file of failures that exists')
     .option('--delimiter <char>', 'between two fields, or tab (default: detected)', parseDelimiter)
@@ -204,7 +204,8 @@ function formatSummary(
   if (reasons.length > 0) lines.push(colours.bold('Why'));
   for (const { text, line, count: times } of reasons.slice(0, MAX_REASONS))
     lines.push(`  ${count(times)}  ${text} ${colours.dim(`(first in line ${line})`)}`);
-  if (reasons.length > MAX_REASONS) lines.push(`  and ${reasons.length - MAX_REASONS} other reasons`);
+  const others = reasons.length - MAX_REASONS;
+  if (others > 0) lines.push(`  and ${others} other reason${others === 1 ? '' : 's'}`);
   if (failures.count > 0) lines.push(`Failed rows: ${failures.path}`);
   return lines;
 }
