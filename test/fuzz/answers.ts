@@ -212,7 +212,7 @@ export const answers = property(
           checkList(name, body, value.data);
         }
       },
-      stop: () => server.stop(),
+      stop: async () => server.stop(),
     };
   },
 );

@@ -16,17 +16,43 @@ import { must, printed } from './must.ts';
 import { property } from './property.ts';
 
 const REASON = new Error('the reason of a signal');
-const OWN = new Error('a callback that fails');
+const FAILURE = new Error('a callback that fails');
 const fails = () => {
-  throw OWN;
+  throw FAILURE;
 };
 const rejects = async () => fails();
 const nothing = () => undefined;
+const identity = (value: unknown): unknown => value;
+
+type Options = Readonly<Record<string, unknown>>;
 
 /** A public function: options that are valid together, of which a run replaces some, and a call with them. */
 interface Target {
-  readonly options: Readonly<Record<string, unknown>>;
-  readonly run: (given: unknown) => unknown;
+  readonly options: Options;
+  readonly run: (broken: unknown) => unknown;
+}
+
+/** Makes an object with the options and uses it. */
+function construct<T>(
+  type: new (...values: never[]) => T,
+  options: Options,
+  use: (made: T) => unknown = identity,
+): Target {
+  return { options, run: (broken) => use(Reflect.construct(type, [broken])) };
+}
+
+/** Calls a function with the options, as a program without types does, and uses the result. */
+function apply<T>(
+  target: (...values: never[]) => T,
+  options: Options = {},
+  use: (result: T) => unknown = identity,
+): Target {
+  return { options, run: (broken) => use(Reflect.apply(target, undefined, [broken])) };
+}
+
+/** Calls a method of `trackers` with the values of `before` and the options, and uses the result. */
+function callTrackers(name: string, options: Options = {}, use = identity, ...before: unknown[]): Target {
+  return { options, run: (broken) => use(call(createClient().trackers, name, ...before, broken)) };
 }
 
 function createClient(): root.TrackingClient {
@@ -39,13 +65,13 @@ function createClient(): root.TrackingClient {
 }
 
 /** Calls a method as a program without types does. */
-function call(holder: object, name: string, ...given: unknown[]): unknown {
-  return Reflect.apply(Reflect.get(holder, name), holder, given);
+function call(holder: object, name: string, ...values: unknown[]): unknown {
+  return Reflect.apply(Reflect.get(holder, name), holder, values);
 }
 
 /** Reads the first items of a stream and leaves it, as a `break` does. */
-async function readSome(given: unknown): Promise<void> {
-  const stream = Object(given)[Symbol.asyncIterator]();
+async function readSome(items: unknown): Promise<void> {
+  const stream = Object(items)[Symbol.asyncIterator]();
   const timer = new AbortController();
   const end = wait(80, undefined, { signal: timer.signal }).catch(nothing);
   try {
@@ -60,16 +86,15 @@ async function readSome(given: unknown): Promise<void> {
 }
 
 /** Makes a record of a value, as JSON can bring it. */
-function toRecord(given: unknown): object {
+function toRecord(value: unknown): object {
   try {
-    return Object(JSON.parse(JSON.stringify(given)));
+    return Object(JSON.parse(JSON.stringify(value)));
   } catch {
     return {};
   }
 }
 
-async function receiveWith(create: typeof webhooks.createWebhookHandler, given: unknown): Promise<void> {
-  const handler: webhooks.WebhookHandler = Reflect.apply(create, undefined, [given]);
+async function receive(handler: webhooks.WebhookHandler): Promise<void> {
   const headers = { authorization: `Bearer ${SECRET}` };
   const request = new Request('http://receiver.test/', { method: 'POST', body: payloadOf('e-1'), headers });
   must((await handler(request)) instanceof Response, () => 'responded with no Response');
@@ -79,6 +104,8 @@ async function receiveWith(create: typeof webhooks.createWebhookHandler, given: 
 const CALL = { timeoutMs: 50, totalTimeoutMs: 50, retry: { retries: 0 }, headers: { 'x-a': 'b' } };
 const CLIENT = { baseUrl: BASE_URL, apiKey: API_KEY, ...CALL, rateLimit: false, logLevel: 'silent' } as const;
 const POLL = { ...CALL, intervalMs: () => 1000, initialDelayMs: 0, maxDurationMs: 60, until: () => true };
+const MANY = { ...POLL, maxPerSecond: 10, concurrency: 1 };
+const IMPORT = { ...CALL, chunkSize: 1, concurrency: 1, onProgress: fails };
 const CALLBACKS = { onEvent: nothing, onProofOfDelivery: nothing, onOther: fails };
 const STORE = { claim: rejects, commit: rejects, release: rejects };
 const INBOX = { store: STORE, leaseMs: 60_000, maxAttempts: 1, onDeadLetter: fails, onError: rejects };
@@ -99,13 +126,13 @@ const METHODS: Record<string, Target> = Object.fromEntries(
   EVERY_CALL.map(([name, sample]) => [
     `TrackingClient.${name}`,
     // Sound: whether options of any kind are refused is the question.
-    { options: CALL, run: (given) => sample.call(createClient(), given as root.RequestOptions) },
+    { options: CALL, run: (broken) => sample.call(createClient(), broken as root.RequestOptions) },
   ]),
 );
 const BUILDERS: Record<string, Target> = Object.fromEntries(
   Object.entries(testing).flatMap(([name, build]) =>
     name.startsWith('build')
-      ? [[name, { options: { seed: 1 }, run: (given) => Reflect.apply(build, undefined, [{}, given]) }]]
+      ? [[name, { options: { seed: 1 }, run: (broken) => Reflect.apply(build, undefined, [{}, broken]) }]]
       : [],
   ),
 );
@@ -114,141 +141,92 @@ const BUILDERS: Record<string, Target> = Object.fromEntries(
 const TARGETS: Record<string, Target> = {
   ...METHODS,
   ...BUILDERS,
-  TrackingClient: {
-    options: { ...CLIENT, fetch: fails, hooks: { onRequest: fails }, logger: console, maxResponseBytes: 10 },
-    run: async (given) => await Reflect.construct(root.TrackingClient, [given]).couriers.list(),
-  },
+  TrackingClient: construct(
+    root.TrackingClient,
+    { ...CLIENT, fetch: fails, hooks: { onRequest: fails }, logger: console, maxResponseBytes: 10 },
+    async (client) => await client.couriers.list(),
+  ),
   'TrackingClient.withOptions': {
     options: CLIENT,
-    run: (given) => call(createClient(), 'withOptions', given),
+    run: (broken) => call(createClient(), 'withOptions', broken),
   },
   'TrackingClient.request': {
     options: { method: 'POST', path: '/couriers', query: { a: 1 }, body: { a: 1 }, ...CALL },
-    run: (given) => call(createClient(), 'request', given),
+    run: (broken) => call(createClient(), 'request', broken),
   },
-  'TrackingClient.create input': {
-    options: INPUT,
-    run: (given) => call(createClient().trackers, 'create', given),
-  },
-  'TrackingClient.get id': { options: {}, run: (given) => call(createClient().trackers, 'get', given) },
-  'TrackingClient.createBulk input': {
-    options: {},
-    run: (given) => call(createClient().trackers, 'createBulk', given),
-  },
-  'TrackingClient.listAll': {
-    options: { ...CALL, limit: 1, sort: 1 },
-    run: (given) => readSome(call(createClient().trackers, 'listAll', given)),
-  },
-  'TrackingClient.pollMany': {
-    options: { ...POLL, maxPerSecond: 10, concurrency: 1 },
-    run: (given) => readSome(call(createClient().trackers, 'pollMany', ['t-1', 't-2'], given)),
-  },
-  'TrackingClient.pollMany ids': {
-    options: {},
-    run: (given) => readSome(call(createClient().trackers, 'pollMany', given, { maxDurationMs: 60 })),
-  },
+  'TrackingClient.create input': callTrackers('create', INPUT),
+  'TrackingClient.get id': callTrackers('get'),
+  'TrackingClient.createBulk input': callTrackers('createBulk'),
+  'TrackingClient.listAll': callTrackers('listAll', { ...CALL, limit: 1, sort: 1 }, readSome),
+  'TrackingClient.pollMany': callTrackers('pollMany', MANY, readSome, ['t-1', 't-2']),
+  'TrackingClient.pollMany ids': apply(
+    (broken) => call(createClient().trackers, 'pollMany', broken, { maxDurationMs: 60 }),
+    {},
+    readSome,
+  ),
   'TrackingClient.waitUntilStopped': {
     options: POLL,
-    run: (given) =>
-      call(createClient().trackers, 'waitUntilStopped', 't-1', { maxDurationMs: 60, ...Object(given) }),
+    run: (broken) =>
+      call(createClient().trackers, 'waitUntilStopped', 't-1', { maxDurationMs: 60, ...Object(broken) }),
   },
-  'TrackingClient.createMany': {
-    options: { ...CALL, chunkSize: 1, concurrency: 1, onProgress: fails },
-    run: (given) => readSome(call(createClient().trackers, 'createMany', [INPUT], given)),
-  },
-  'TrackingClient.createMany inputs': {
-    options: {},
-    run: (given) => readSome(call(createClient().trackers, 'createMany', given)),
-  },
-  TokenBucketLimiter: {
-    options: { maxQueue: 1 },
-    run: (given) => Reflect.construct(root.TokenBucketLimiter, [given]),
-  },
-  isTrackingError: { options: {}, run: root.isTrackingError },
-  RedisLimiter: {
-    options: { redis: BROKEN_REDIS, keyPrefix: 'a:', processes: 1, commandTimeoutMs: 5, logger: console },
-    run: (given) => Reflect.construct(redis.RedisLimiter, [given]),
-  },
-  RedisDedupeStore: {
-    options: { redis: BROKEN_REDIS, keyPrefix: 'a:' },
-    run: (given) => Reflect.construct(redis.RedisDedupeStore, [given]),
-  },
-  PostgresDedupeStore: {
-    options: { pool: BROKEN_POOL, table: 'a.b' },
-    run: (given) => Reflect.construct(postgres.PostgresDedupeStore, [given]),
-  },
-  TransactionalInbox: {
-    options: { pool: BROKEN_POOL, table: 'a', maxAttempts: 1, onError: nothing },
-    run: (given) =>
-      Reflect.construct(postgres.TransactionalInbox, [given]).process(payloadOf('e-1'), CALLBACKS),
-  },
-  inboxTableSql: { options: {}, run: (given) => Reflect.apply(postgres.inboxTableSql, undefined, [given]) },
-  createWebhookHandler: {
-    options: HANDLER,
-    run: (given) => receiveWith(webhooks.createWebhookHandler, given),
-  },
-  toNodeHandler: { options: {}, run: (given) => Reflect.apply(webhooks.toNodeHandler, undefined, [given]) },
-  WebhookInbox: {
-    options: INBOX,
-    run: (given) => Reflect.construct(webhooks.WebhookInbox, [given]).process(payloadOf('e-1'), CALLBACKS),
-  },
-  'WebhookInbox.process callbacks': {
-    options: CALLBACKS,
-    run: (given) =>
-      call(
-        new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore(), onError: nothing }),
-        'process',
-        payloadOf('e-1'),
-        given,
-      ),
-  },
-  MemoryDedupeStore: {
-    options: { maxKeys: 1, now: () => 0 },
-    run: (given) => Reflect.construct(webhooks.MemoryDedupeStore, [given]),
-  },
-  parseWebhook: { options: { trackings: [[]], trackerId: 'a', events: [{}] }, run: webhooks.parseWebhook },
-  parseOccurrenceDatetime: {
-    options: {},
-    run: (given) => webhooks.parseOccurrenceDatetime(printed(given)),
-  },
-  sortEvents: { options: EVENT, run: (given) => webhooks.sortEvents([toRecord(given), {}]) },
-  isNewerEvent: { options: EVENT, run: (given) => webhooks.isNewerEvent(toRecord(given), {}) },
-  latestEvent: { options: EVENT, run: (given) => webhooks.latestEvent([toRecord(given)]) },
-  createFakeTrackingService: {
-    options: { seed: 1, limits: false, apiKeys: [API_KEY], baseUrl: BASE_URL, play: 'delivered', speed: 10 },
-    run: (given) => Reflect.apply(testing.createFakeTrackingService, undefined, [given]).reset?.(),
-  },
-  createWebhookSender: {
-    options: {
-      target: async () => new Response(null),
-      secret: 'a',
-      duplicates: 1,
-      shuffle: true,
-      timeoutMs: 5,
-    },
-    run: (given) => Reflect.apply(testing.createWebhookSender, undefined, [given]).flush(),
-  },
-  telemetryHooks: {
-    options: { tracerProvider: {}, meterProvider: {} },
-    run: (given) => Reflect.apply(opentelemetry.telemetryHooks, undefined, [given]),
-  },
-  tracedWebhookHandler: {
-    options: HANDLER,
-    run: (given) =>
-      receiveWith(
-        (options) => opentelemetry.tracedWebhookHandler(webhooks.createWebhookHandler, options),
-        given,
-      ),
-  },
-  dedupeStoreContract: {
-    options: { createStore: nothing, wait: nothing, shortLeaseMs: 5 },
-    run: (given) => Reflect.apply(testing.dedupeStoreContract, undefined, [given]),
-  },
-  trackingHandlers: {
-    options: { baseUrl: BASE_URL },
-    run: (given) =>
-      Reflect.apply(msw.trackingHandlers, undefined, [testing.createFakeTrackingService(), given]),
-  },
+  'TrackingClient.createMany': callTrackers('createMany', IMPORT, readSome, [INPUT]),
+  'TrackingClient.createMany inputs': callTrackers('createMany', {}, readSome),
+  TokenBucketLimiter: construct(root.TokenBucketLimiter, { maxQueue: 1 }),
+  isTrackingError: apply(root.isTrackingError),
+  RedisLimiter: construct(redis.RedisLimiter, {
+    redis: BROKEN_REDIS,
+    keyPrefix: 'a:',
+    processes: 1,
+    commandTimeoutMs: 5,
+    logger: console,
+  }),
+  RedisDedupeStore: construct(redis.RedisDedupeStore, { redis: BROKEN_REDIS, keyPrefix: 'a:' }),
+  PostgresDedupeStore: construct(postgres.PostgresDedupeStore, { pool: BROKEN_POOL, table: 'a.b' }),
+  TransactionalInbox: construct(
+    postgres.TransactionalInbox,
+    { pool: BROKEN_POOL, table: 'a', maxAttempts: 1, onError: nothing },
+    (inbox) => inbox.process(payloadOf('e-1'), CALLBACKS),
+  ),
+  inboxTableSql: apply(postgres.inboxTableSql),
+  createWebhookHandler: apply(webhooks.createWebhookHandler, HANDLER, receive),
+  toNodeHandler: apply(webhooks.toNodeHandler),
+  WebhookInbox: construct(webhooks.WebhookInbox, INBOX, (inbox) =>
+    inbox.process(payloadOf('e-1'), CALLBACKS),
+  ),
+  'WebhookInbox.process callbacks': apply((broken) => {
+    const inbox = new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore(), onError: nothing });
+    return inbox.process(payloadOf('e-1'), broken);
+  }, CALLBACKS),
+  MemoryDedupeStore: construct(webhooks.MemoryDedupeStore, { maxKeys: 1, now: () => 0 }),
+  parseWebhook: apply(webhooks.parseWebhook, { trackings: [[]], trackerId: 'a', events: [{}] }),
+  parseOccurrenceDatetime: apply((broken) => webhooks.parseOccurrenceDatetime(printed(broken))),
+  sortEvents: apply((broken) => webhooks.sortEvents([toRecord(broken), {}]), EVENT),
+  isNewerEvent: apply((broken) => webhooks.isNewerEvent(toRecord(broken), {}), EVENT),
+  latestEvent: apply((broken) => webhooks.latestEvent([toRecord(broken)]), EVENT),
+  createFakeTrackingService: apply(
+    testing.createFakeTrackingService,
+    { seed: 1, limits: false, apiKeys: [API_KEY], baseUrl: BASE_URL, play: 'delivered', speed: 10 },
+    (fake) => fake.reset(),
+  ),
+  createWebhookSender: apply(
+    testing.createWebhookSender,
+    { target: async () => new Response(null), secret: 'a', duplicates: 1, shuffle: true, timeoutMs: 5 },
+    (sender) => sender.flush(),
+  ),
+  telemetryHooks: apply(opentelemetry.telemetryHooks, { tracerProvider: {}, meterProvider: {} }),
+  tracedWebhookHandler: apply(
+    (broken) => opentelemetry.tracedWebhookHandler(webhooks.createWebhookHandler, broken),
+    HANDLER,
+    receive,
+  ),
+  dedupeStoreContract: apply(testing.dedupeStoreContract, {
+    createStore: nothing,
+    wait: nothing,
+    shortLeaseMs: 5,
+  }),
+  trackingHandlers: apply((broken) => msw.trackingHandlers(testing.createFakeTrackingService(), broken), {
+    baseUrl: BASE_URL,
+  }),
 };
 
 /** The exported functions that no target calls. Errors and `ApiPromise` are made by this package only. */
@@ -257,9 +235,9 @@ function findForgotten(): string[] {
   const exported = [root, webhooks, redis, postgres, opentelemetry, testing, msw].flatMap((entry) =>
     Object.entries(entry),
   );
-  const isOwn = (value: object) => value === root.ApiPromise || Object(value).prototype instanceof Error;
+  const isInternal = (value: object) => value === root.ApiPromise || Object(value).prototype instanceof Error;
   return exported.flatMap(([name, value]) =>
-    typeof value === 'function' && !isOwn(value) && !targets.has(name) ? [name] : [],
+    typeof value === 'function' && !isInternal(value) && !targets.has(name) ? [name] : [],
   );
 }
 
@@ -286,7 +264,7 @@ function breakOptions(options: Target['options']): fc.Arbitrary<unknown> {
 const invocation = fc
   .constantFrom(...Object.entries(TARGETS))
   .chain(([name, { options, run }]) =>
-    fc.record({ name: fc.constant(name), given: breakOptions(options), run: fc.constant(run) }),
+    fc.record({ name: fc.constant(name), broken: breakOptions(options), run: fc.constant(run) }),
   );
 
 const CONSOLE = ['debug', 'log', 'info', 'warn', 'error'] as const;
@@ -304,15 +282,15 @@ export const functions = property(
     const originals = CONSOLE.map((method) => [method, console[method]] as const);
     for (const method of CONSOLE) console[method] = (...what: unknown[]) => void seen.push(what);
     return {
-      async check({ given, run }) {
+      async check({ broken, run }) {
         seen.length = 0;
         const startedAt = performance.now();
         let error: unknown;
         try {
-          await run(given);
+          await run(broken);
         } catch (thrown) {
           error = thrown;
-          const isExpected = error instanceof TrackingError || error === REASON || error === OWN;
+          const isExpected = error instanceof TrackingError || error === REASON || error === FAILURE;
           must(isExpected, () => `no typed error: ${printed(error)}`);
         }
         must(performance.now() - startedAt < SLACK_MS, () => `took ${performance.now() - startedAt} ms`);
