@@ -5,52 +5,40 @@ import type { CreateManyOptions, TrackerInputs } from '../../src/trackers/create
 import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
 
 /** Valid inputs with tracking numbers of their own. */
-export function inputsOf(count: number, from = 0): TrackerInput[] {
+export function makeInputs(count: number, from = 0): TrackerInput[] {
   return Array.from({ length: count }, (_, index) => ({
     trackingNumber: `lp${String(from + index).padStart(8, '0')}x`,
   }));
 }
 
-/** An input as the service gives it back: what JSON makes of it. */
-export function echoOf(input: unknown): BulkItem['inputData'] {
-  return input === undefined ? undefined : JSON.parse(JSON.stringify(input));
-}
-
-/** The item of a bulk answer about one input. */
-export function itemOf(input: TrackerInput, itemStatus = 'created'): BulkItem {
+/** The item of a bulk response about one input. */
+export function makeItem(input: TrackerInput, itemStatus = 'created'): BulkItem {
   const trackingNumber = input.trackingNumber.toUpperCase();
-  const tracker = {
-    trackerId: `id-of-${trackingNumber}`,
-    trackingNumber,
-    isTracked: true,
-    isSubscribed: true,
-    createdAt: '2021-03-01T11:09:00.000Z',
-    clientTrackerId: input.clientTrackerId ?? null,
-  };
-  const inputData = echoOf(input);
-  if (itemStatus !== 'error') return { itemStatus, inputData, tracker, errors: null };
-  return { itemStatus, inputData, tracker: null, errors: [{ code: 'tracker_conflict', message: 'taken' }] };
+  const inputData = JSON.parse(JSON.stringify(input));
+  if (itemStatus === 'error') {
+    return { itemStatus, inputData, tracker: null, errors: [{ code: 'tracker_conflict', message: 'taken' }] };
+  }
+  const tracker = { trackerId: `id-of-${trackingNumber}`, trackingNumber, isTracked: true };
+  return { itemStatus, inputData, tracker, errors: null };
 }
 
-/** An answer of the bulk endpoint about these items. */
-export function bulkAnswer(items: readonly BulkItem[], status = 201): Answer {
+/** A response of the bulk endpoint about these items. */
+export function bulkResponse(items: readonly BulkItem[], status = 201): Answer {
   const name = status === 201 ? 'success' : status === 207 ? 'partial' : 'error';
   return { status, body: { status: name, summary: null, data: items, error: null } };
 }
 
-/** An answer whose items have these statuses, in the order of the inputs. */
-export function answered(inputs: readonly TrackerInput[], ...statuses: string[]): Answer {
-  return bulkAnswer(
-    inputs.map((input, index) => itemOf(input, statuses[index])),
-    207,
-  );
+/** A response whose items have these statuses, in the order of the inputs. */
+export function withStatuses(inputs: readonly TrackerInput[], ...statuses: string[]): Answer {
+  const items = inputs.map((input, index) => makeItem(input, statuses[index]));
+  return bulkResponse(items, 207);
 }
 
 export function created(inputs: readonly TrackerInput[]): Answer {
-  return bulkAnswer(inputs.map((input) => itemOf(input)));
+  return bulkResponse(inputs.map((input) => makeItem(input)));
 }
 
-/** An answer that refuses the request as a whole, in the bulk endpoint's own envelope. */
+/** A response that refuses the request as a whole, in the bulk endpoint's own envelope. */
 export function refused(status: number, code: string): Answer {
   return { status, body: { status: 'error', summary: null, data: null, error: { code, message: 'no' } } };
 }
@@ -60,15 +48,15 @@ export function failed(status: number, code: string): Answer {
   return { status, body: { errors: [{ code, message: 'no' }], data: null } };
 }
 
-type Reply = (inputs: readonly TrackerInput[], request: number) => Result | Promise<Result>;
+type Respond = (inputs: readonly TrackerInput[], request: number) => Result | Promise<Result>;
 type Result = Answer | Error;
 
 /**
- * A bulk endpoint that answers as told, and a client for it that does not repeat failed requests.
+ * A bulk endpoint that responds as told, and a client for it that does not repeat failed requests.
  *
- * @param reply - what the n-th request gets, from 1; default: everything is created
+ * @param respond - what the n-th request gets, from 1; default: everything is created
  */
-export function bulkService(reply: Reply = created, options: TrackingClientOptions = {}) {
+export function bulkService(respond: Respond = created, options: TrackingClientOptions = {}) {
   /** The inputs of each request. */
   const sent: TrackerInput[][] = [];
   const { client } = makeClient(
@@ -76,9 +64,9 @@ export function bulkService(reply: Reply = created, options: TrackingClientOptio
       // The body is what this client sent: an array of creation requests.
       const inputs = (await request.json()) as TrackerInput[];
       sent.push(inputs);
-      const answer = await reply(inputs, sent.length);
-      if (answer instanceof Error) throw answer;
-      return toResponse(answer);
+      const response = await respond(inputs, sent.length);
+      if (response instanceof Error) throw response;
+      return toResponse(response);
     },
     { retry: false, ...options },
   );
@@ -104,12 +92,12 @@ export async function collect(run: AsyncIterable<BulkOutcome>) {
 
 /** Reads a run of `createMany` over such a service to its end, or to its error. */
 export async function createAll(
-  reply: Reply | undefined,
+  respond: Respond | undefined,
   inputs: TrackerInputs,
   options: CreateManyOptions = {},
   clientOptions: TrackingClientOptions = {},
 ) {
-  const { client, sent } = bulkService(reply, clientOptions);
+  const { client, sent } = bulkService(respond, clientOptions);
   return { sent, ...(await collect(client.trackers.createMany(inputs, options))) };
 }
 
@@ -119,8 +107,8 @@ export async function inVirtualTime<T>(outcome: Promise<T>, ms = 600_000): Promi
   return await outcome;
 }
 
-/** How many outcomes have each status. */
-export function countsOf(outcomes: readonly BulkOutcome[]): Record<string, number> {
+/** Counts the outcomes with each status. */
+export function countStatuses(outcomes: readonly BulkOutcome[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;
   return counts;

@@ -1,22 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import type { BulkItem, TrackerInput } from '../../src/index.ts';
-import { bulkAnswer, bulkService, collect, echoOf } from './bulk-service.ts';
+import { bulkResponse, createAll } from './bulk-service.ts';
 
 const A = { trackingNumber: 'aaaa1111x' };
 const B = { trackingNumber: 'bbbb2222x' };
 const A1 = { ...A, clientTrackerId: 'order-1' };
 const A2 = { ...A, clientTrackerId: 'order-2' };
 
-/** The tracker that the item at a position of the response tells about. */
+/** The tracker in the item at a position of the response. */
 function trackerAt(position: number, fields: object) {
-  const dates = { isTracked: true, isSubscribed: true, createdAt: '2021-03-01T11:09:00.000Z' };
-  return { trackerId: `item-${position}`, trackingNumber: 'ZZZZ9999X', ...dates, ...fields };
+  return { trackerId: `item-${position}`, trackingNumber: 'ZZZZ9999X', isTracked: true, ...fields };
 }
 
 /** An item that repeats its input. */
 const echo = (inputData: unknown) => (position: number) => ({
   itemStatus: 'created',
-  inputData: echoOf(inputData),
+  inputData: JSON.parse(JSON.stringify(inputData)),
   tracker: trackerAt(position, {}),
 });
 /** An item without an echo, whose tracker has these fields. */
@@ -26,12 +25,12 @@ const tracker = (fields: object) => (position: number) => ({
 });
 
 /** For each input, the position of its item in the response; -1 without one. */
-async function positionsOf(
+async function findPositions(
   inputs: readonly TrackerInput[],
   items: readonly ((position: number) => BulkItem)[],
 ): Promise<number[]> {
-  const { client } = bulkService(() => bulkAnswer(items.map((item, position) => item(position))));
-  const { outcomes } = await collect(client.trackers.createMany(inputs));
+  const response = bulkResponse(items.map((item, position) => item(position)));
+  const { outcomes } = await createAll(() => response, inputs);
   return outcomes.map((outcome) => Number(outcome.tracker?.trackerId.replace('item-', '') ?? -1));
 }
 
@@ -91,6 +90,6 @@ describe('items are matched to inputs by what they repeat', () => {
       [0, 1],
     ],
   ])('%s → each input has its own item', async (_, inputs, items, positions) => {
-    expect(await positionsOf(inputs, items)).toEqual(positions);
+    expect(await findPositions(inputs, items)).toEqual(positions);
   });
 });

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
 import type { TrackerInput } from '../../src/index.ts';
-import { bulkService, collect, createAll, created, inputsOf, settled } from './bulk-service.ts';
+import { bulkService, collect, createAll, created, makeInputs, settled } from './bulk-service.ts';
 
 const never = () => new Promise<never>(() => {});
 const END = { done: true, value: undefined };
@@ -13,14 +13,14 @@ function countedInputs() {
   function* inputs() {
     for (;;) {
       counted.taken += 1;
-      yield* inputsOf(1, counted.taken);
+      yield* makeInputs(1, counted.taken);
     }
   }
   return counted;
 }
 
 /** A source whose parts a test can replace. */
-function sourceOf(iterator: {
+function makeSource(iterator: {
   next: () => PromiseLike<IteratorResult<TrackerInput>>;
   return?: () => Promise<IteratorResult<TrackerInput>>;
 }): AsyncIterable<TrackerInput> {
@@ -51,7 +51,7 @@ describe('how fast inputs are read', () => {
 
   test('the outcomes of a chunk are read → the next chunk is sent in its place', async () => {
     const { client, sent } = bulkService();
-    const run = client.trackers.createMany(inputsOf(9), { chunkSize: 3, concurrency: 1 });
+    const run = client.trackers.createMany(makeInputs(9), { chunkSize: 3, concurrency: 1 });
     for (let outcome = 0; outcome < 3; outcome += 1) await run.next();
     expect(sent).toHaveLength(1);
     await run.next();
@@ -62,7 +62,7 @@ describe('how fast inputs are read', () => {
   test('a slow source → outcomes that are ready do not wait for it', async () => {
     const { client } = bulkService();
     async function* inputs() {
-      yield* inputsOf(2);
+      yield* makeInputs(2);
       await never();
     }
     const run = client.trackers.createMany(inputs(), { chunkSize: 2 });
@@ -73,7 +73,7 @@ describe('how fast inputs are read', () => {
 
   test('150 inputs, then an error → what was read is sent and reported, then the error surfaces', async () => {
     function* broken() {
-      yield* inputsOf(150);
+      yield* makeInputs(150);
       throw new Error('line 151 is no row');
     }
     const { sent, statuses, error } = await createAll(created, broken());
@@ -85,7 +85,7 @@ describe('how fast inputs are read', () => {
   test('promises of another realm, as under some test runners → are awaited like any other', async () => {
     const results = [`{ done: false, value: { trackingNumber: 'LA680658838NL' } }`, '{ done: true }'];
     const next = () => runInNewContext(`Promise.resolve(${results.shift()})`);
-    expect((await createAll(created, sourceOf({ next }))).statuses).toEqual(['created']);
+    expect((await createAll(created, makeSource({ next }))).statuses).toEqual(['created']);
   });
 });
 
@@ -95,7 +95,7 @@ describe('leaving', () => {
     const returned = vi.fn();
     function* inputs() {
       try {
-        yield* inputsOf(1000);
+        yield* makeInputs(1000);
       } finally {
         returned();
       }
@@ -109,32 +109,29 @@ describe('leaving', () => {
   test('return() before the first read → nothing is read or sent', async () => {
     const { client, sent } = bulkService();
     const next = vi.fn();
-    const run = client.trackers.createMany(sourceOf({ next }));
+    const run = client.trackers.createMany(makeSource({ next }));
     await run.return();
     expect(await run.next()).toEqual(END);
     expect(next).not.toHaveBeenCalled();
     expect(sent).toEqual([]);
   });
 
-  test('throw() → leaves the stream and rejects with that error', async () => {
-    const run = bulkService().client.trackers.createMany(inputsOf(3));
-    await run.next();
+  test('throw(), or the end of a block with await using → leaves the stream', async () => {
+    const { client } = bulkService();
+    const run = client.trackers.createMany(makeInputs(3));
     await expect(run.throw(new Error('mine'))).rejects.toThrow('mine');
     expect(await run.next()).toEqual(END);
-  });
-
-  test('await using → the end of the block leaves the stream', async () => {
-    const run = bulkService().client.trackers.createMany(inputsOf(3));
+    const other = client.trackers.createMany(makeInputs(3));
     {
-      await using stream = run;
+      await using stream = other;
       await stream.next();
     }
-    expect(await run.next()).toEqual(END);
+    expect(await other.next()).toEqual(END);
   });
 
   test('while the source waits → the source is told once', async () => {
     const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
-    const run = bulkService().client.trackers.createMany(sourceOf({ next: never, return: returned }));
+    const run = bulkService().client.trackers.createMany(makeSource({ next: never, return: returned }));
     const pending = run.next();
     await run.return();
     expect(await pending).toEqual(END);
@@ -150,7 +147,9 @@ describe('leaving', () => {
     ['throws', throws],
   ])('a source whose return() %s → leaving does not', async (_, fail) => {
     const next = async () => ({ done: false, value: { trackingNumber: 'LA680658838NL' } });
-    const run = bulkService().client.trackers.createMany(sourceOf({ next, return: fail }), { chunkSize: 1 });
+    const run = bulkService().client.trackers.createMany(makeSource({ next, return: fail }), {
+      chunkSize: 1,
+    });
     await run.next();
     await expect(run.return()).resolves.toEqual(END);
   });
@@ -163,7 +162,7 @@ describe('leaving', () => {
         return await never();
       },
     });
-    const run = client.trackers.createMany(inputsOf(4), { chunkSize: 2 });
+    const run = client.trackers.createMany(makeInputs(4), { chunkSize: 2 });
     void run.next();
     await settled();
     await run.return();
@@ -172,14 +171,14 @@ describe('leaving', () => {
 });
 
 describe('an abort', () => {
-  test('in mid-run → what was read comes out, then the reason; nothing more is read or sent', async () => {
+  test('in mid-run → what was read gets its outcome, then the reason; nothing more is read or sent', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const counted = countedInputs();
-    const reply = (inputs: readonly TrackerInput[], request: number) =>
+    const respond = (inputs: readonly TrackerInput[], request: number) =>
       request === 1 ? created(inputs) : never();
     const options = { chunkSize: 2, concurrency: 2, signal: controller.signal };
-    const run = createAll(reply, counted.inputs(), options);
+    const run = createAll(respond, counted.inputs(), options);
     await settled();
     controller.abort(reason);
     const { outcomes, statuses, error, sent } = await run;
@@ -190,18 +189,18 @@ describe('an abort', () => {
     expect(counted.taken).toBe(6);
   });
 
-  test('when every input was read and is under way → what it brings is unknown, then the reason', async () => {
+  test('when every input was read and is under way → its inputs are unknown, then the reason', async () => {
     const controller = new AbortController();
-    const run = createAll(never, inputsOf(2), { signal: controller.signal });
+    const run = createAll(never, makeInputs(2), { signal: controller.signal });
     await settled();
     controller.abort('enough');
     expect(await run).toMatchObject({ statuses: ['unknown', 'unknown'], error: 'enough' });
   });
 
-  test('while chunks wait for the rate limit → those are errors, for they never left', async () => {
+  test('while chunks wait for the rate limit → those are errors, because they were never sent', async () => {
     const controller = new AbortController();
     const rateLimit = { limits: { 'trackers.createBulk': 1 } };
-    const run = createAll(never, inputsOf(3), { chunkSize: 1, signal: controller.signal }, { rateLimit });
+    const run = createAll(never, makeInputs(3), { chunkSize: 1, signal: controller.signal }, { rateLimit });
     await settled();
     controller.abort(new Error('enough'));
     const { sent, statuses, codes } = await run;
@@ -213,17 +212,14 @@ describe('an abort', () => {
   test('while the source waits → what was read so far is an error, then the reason', async () => {
     const controller = new AbortController();
     async function* inputs() {
-      yield* inputsOf(2);
+      yield* makeInputs(2);
       await never();
     }
     const run = createAll(created, inputs(), { signal: controller.signal });
     await settled();
     controller.abort('a reason that is no error');
-    expect(await run).toMatchObject({
-      statuses: ['error', 'error'],
-      error: 'a reason that is no error',
-      sent: [],
-    });
+    const statuses = ['error', 'error'];
+    expect(await run).toMatchObject({ statuses, error: 'a reason that is no error', sent: [] });
   });
 
   test('before the start → the reason, and no input is taken', async () => {
@@ -238,7 +234,7 @@ describe('an abort', () => {
   test('100 streams on one signal → one listener, and none once they are read to their end', async () => {
     const { signal } = new AbortController();
     const { client } = bulkService();
-    const runs = Array.from({ length: 100 }, () => client.trackers.createMany(inputsOf(1), { signal }));
+    const runs = Array.from({ length: 100 }, () => client.trackers.createMany(makeInputs(1), { signal }));
     for (const run of runs) await run.next();
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     for (const run of runs) await collect(run);

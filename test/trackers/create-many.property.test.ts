@@ -4,24 +4,25 @@ import type { TrackerInput } from '../../src/index.ts';
 import { networkFailure } from '../support/make-client.ts';
 import { useVirtualTime } from '../support/virtual-time.ts';
 import {
-  answered,
-  bulkAnswer,
+  bulkResponse,
   bulkService,
   collect,
   created,
-  inputsOf,
   inVirtualTime,
-  itemOf,
+  makeInputs,
+  makeItem,
   refused,
+  withStatuses,
 } from './bulk-service.ts';
 
 /** What can happen to a request. */
 const FATES = {
   created,
-  shuffled: (inputs: readonly TrackerInput[]) => bulkAnswer(inputs.map((input) => itemOf(input)).reverse()),
+  shuffled: (inputs: readonly TrackerInput[]) =>
+    bulkResponse(inputs.map((input) => makeItem(input)).reverse()),
   partial: (inputs: readonly TrackerInput[]) =>
-    answered(inputs, ...inputs.map((_, index) => (index % 2 ? 'error' : 'existing'))),
-  fewer: (inputs: readonly TrackerInput[]) => bulkAnswer(inputs.slice(1).map((input) => itemOf(input))),
+    withStatuses(inputs, ...inputs.map((_, index) => (index % 2 ? 'error' : 'existing'))),
+  fewer: (inputs: readonly TrackerInput[]) => bulkResponse(inputs.slice(1).map((input) => makeItem(input))),
   reset: () => networkFailure('ECONNRESET'),
   neverSent: () => networkFailure('ECONNREFUSED'),
   serverError: () => ({ status: 503, body: '' }),
@@ -48,7 +49,7 @@ test('any failures, sources and chunks → every input that was read comes out e
   useVirtualTime();
   await fc.assert(
     fc.asyncProperty(scenario, async ({ count, invalidEvery, fates, isAsync, breaksAt, ...options }) => {
-      const inputs = inputsOf(count).map((input, index) =>
+      const inputs = makeInputs(count).map((input, index) =>
         index % invalidEvery === 1 ? { trackingNumber: 'x' } : input,
       );
       const end = Math.min(breaksAt ?? count, count);
@@ -94,18 +95,18 @@ test('an abort at any moment → everything that was sent comes out exactly once
     abortsAtRequest: fc.integer({ min: 1, max: 8 }),
     chunkSize: fc.integer({ min: 1, max: 7 }),
     concurrency: fc.integer({ min: 1, max: 4 }),
-    answersBefore: fc.boolean(),
+    succeedsBefore: fc.boolean(),
   });
   await fc.assert(
-    fc.asyncProperty(cases, async ({ abortsAtRequest, answersBefore, ...options }) => {
+    fc.asyncProperty(cases, async ({ abortsAtRequest, succeedsBefore, ...options }) => {
       const controller = new AbortController();
       const reason = new Error('enough');
       const { client, sent } = bulkService((chunk, request) => {
-        if (request < abortsAtRequest) return answersBefore ? created(chunk) : networkFailure('ECONNRESET');
+        if (request < abortsAtRequest) return succeedsBefore ? created(chunk) : networkFailure('ECONNRESET');
         controller.abort(reason);
         return created(chunk);
       });
-      const run = client.trackers.createMany(inputsOf(200), { ...options, signal: controller.signal });
+      const run = client.trackers.createMany(makeInputs(200), { ...options, signal: controller.signal });
       const { outcomes, error } = await collect(run);
 
       expect(error).toBe(reason);

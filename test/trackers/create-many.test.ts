@@ -2,40 +2,35 @@ import { describe, expect, test, vi } from 'vitest';
 import { type BulkSummary, ConfigurationError, type TrackerInput } from '../../src/index.ts';
 import { deferred } from '../support/deferred.ts';
 import {
-  answered,
-  bulkAnswer,
+  bulkResponse,
   bulkService,
   collect,
-  countsOf,
+  countStatuses,
   createAll,
   created,
-  inputsOf,
-  itemOf,
+  makeInputs,
+  makeItem,
   refused,
   settled,
+  withStatuses,
 } from './bulk-service.ts';
 
-const [first = { trackingNumber: '' }, second = { trackingNumber: '' }] = inputsOf(2);
+const [first = { trackingNumber: '' }, second = { trackingNumber: '' }] = makeInputs(2);
 
 describe('chunks', () => {
   test.each([
-    [0, []],
-    [1, [1]],
-    [100, [100]],
-    [350, [100, 100, 100, 50]],
-  ])('%d inputs → requests of %j', async (count, sizes) => {
-    const inputs = inputsOf(count);
-    const { outcomes, error, sent } = await createAll(created, inputs);
+    [0, {}, []],
+    [1, {}, [1]],
+    [100, {}, [100]],
+    [350, {}, [100, 100, 100, 50]],
+    [5, { chunkSize: 2 }, [2, 2, 1]],
+  ])('%d inputs, options %j → requests of %j', async (count, options, sizes) => {
+    const inputs = makeInputs(count);
+    const { outcomes, error, sent } = await createAll(created, inputs, options);
     expect(error).toBeUndefined();
     expect(sent.map((chunk) => chunk.length)).toEqual(sizes);
-    expect(outcomes.map(({ index, input, status }) => [index, input, status])).toEqual(
-      inputs.map((input, index) => [index, input, 'created']),
-    );
-  });
-
-  test('chunkSize 2 → two inputs a request', async () => {
-    const { sent } = await createAll(created, inputsOf(5), { chunkSize: 2 });
-    expect(sent.map((chunk) => chunk.length)).toEqual([2, 2, 1]);
+    const expected = inputs.map((input, index) => ({ index, input, status: 'created' }));
+    expect(outcomes).toMatchObject(expected);
   });
 
   test.each([
@@ -44,25 +39,25 @@ describe('chunks', () => {
   ])('%j → %d requests at a time', async (options, requests) => {
     let underWay = 0;
     let most = 0;
-    const reply = async (inputs: readonly TrackerInput[]) => {
+    const respond = async (inputs: readonly TrackerInput[]) => {
       underWay += 1;
       most = Math.max(most, underWay);
       await settled();
       underWay -= 1;
       return created(inputs);
     };
-    await createAll(reply, inputsOf(10), { chunkSize: 1, ...options });
+    await createAll(respond, makeInputs(10), { chunkSize: 1, ...options });
     expect(most).toBe(requests);
   });
 
-  test('the second chunk answers first → outcomes come in the order of the inputs', async () => {
+  test('the second chunk gets its response first → outcomes come in the order of the inputs', async () => {
     const chunk = deferred();
-    const reply = async (inputs: readonly TrackerInput[], request: number) => {
+    const respond = async (inputs: readonly TrackerInput[], request: number) => {
       if (request === 1) await chunk.promise;
       else chunk.resolve();
       return created(inputs);
     };
-    const { outcomes } = await createAll(reply, inputsOf(6), { chunkSize: 2 });
+    const { outcomes } = await createAll(respond, makeInputs(6), { chunkSize: 2 });
     expect(outcomes.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4, 5]);
   });
 });
@@ -79,13 +74,8 @@ describe('invalid inputs', () => {
     const { outcomes, codes, statuses, sent } = await createAll(created, inputs);
     expect(sent).toEqual([[first, second]]);
     expect(statuses).toEqual(['invalid', 'created', 'invalid', 'invalid', 'created']);
-    expect(codes).toEqual([
-      'validation_error',
-      undefined,
-      'validation_error',
-      'shipping_date_outdated',
-      undefined,
-    ]);
+    const outdated = 'shipping_date_outdated';
+    expect(codes).toEqual(['validation_error', undefined, 'validation_error', outdated, undefined]);
     expect(outcomes[2]?.input).toBe(inputs[2]);
   });
 
@@ -94,15 +84,12 @@ describe('invalid inputs', () => {
       throw new Error('connection closed');
     },
   };
+  const tooShort = 'Expected `trackingNumber` to have 5 to 50 characters, got a string of 1 character';
   const noJson = 'Expected `input` to be a JSON value, got a value without a JSON form';
 
   test.each([
     ['null', null, 'Expected `input` to be an object, got null'],
-    [
-      'a short number',
-      { trackingNumber: 'x' },
-      'Expected `trackingNumber` to have 5 to 50 characters, got a string of 1 character',
-    ],
+    ['a short number', { trackingNumber: 'x' }, tooShort],
     ['a bigint in a field', { ...first, weight: 5n }, noJson],
     ['a getter that throws', lazy, noJson],
   ])('%s → invalid, and why', async (_, input, message) => {
@@ -113,25 +100,12 @@ describe('invalid inputs', () => {
     expect(sent).toEqual([]);
   });
 
-  test('only such, without end → come out as they are read, and nothing is sent', async () => {
-    const { client, sent } = bulkService();
-    function* inputs() {
-      for (;;) yield { trackingNumber: 'x' };
-    }
-    const run = client.trackers.createMany(inputs());
-    for (let count = 0; count < 300; count += 1) {
-      expect(await run.next()).toMatchObject({ value: { index: count, status: 'invalid' } });
-    }
-    await run.return();
-    expect(sent).toEqual([]);
-  });
-
   test('an input changed after it was read → what was checked is what is sent', async () => {
     const input = { trackingNumber: 'LA680658838NL' };
     function* inputs() {
       yield input;
       input.trackingNumber = 'x';
-      yield* inputsOf(1);
+      yield* makeInputs(1);
     }
     const { sent } = await createAll(created, inputs());
     expect(sent[0]?.[0]).toEqual({ trackingNumber: 'LA680658838NL' });
@@ -139,9 +113,12 @@ describe('invalid inputs', () => {
 });
 
 describe('items of the response', () => {
-  test('a partial answer → each input has its own status', async () => {
+  test('a partial success → each input has its own status', async () => {
     const expected = ['created', 'error', 'existing', 'error'];
-    const { outcomes, statuses } = await createAll((inputs) => answered(inputs, ...expected), inputsOf(4));
+    const { outcomes, statuses } = await createAll(
+      (inputs) => withStatuses(inputs, ...expected),
+      makeInputs(4),
+    );
     expect(statuses).toEqual(expected);
     expect(outcomes[1]).toMatchObject({ errors: [{ code: 'tracker_conflict', message: 'taken' }] });
     expect(outcomes[1]).not.toHaveProperty('tracker');
@@ -149,55 +126,47 @@ describe('items of the response', () => {
   });
 
   test('400 because every item failed → each input has its own error', async () => {
-    const reply = (inputs: readonly TrackerInput[]) =>
-      bulkAnswer(
-        inputs.map((input) => itemOf(input, 'error')),
-        400,
-      );
-    const { codes } = await createAll(reply, inputsOf(2));
+    const items = [makeItem(first, 'error'), makeItem(second, 'error')];
+    const { codes } = await createAll(() => bulkResponse(items, 400), [first, second]);
     expect(codes).toEqual(['tracker_conflict', 'tracker_conflict']);
   });
 
-  test('a status that is new to us → unknown, with the tracker', async () => {
-    const { outcomes } = await createAll((inputs) => answered(inputs, 'postponed'), [first]);
+  test('a status that is added later → unknown, with the tracker', async () => {
+    const { outcomes } = await createAll((inputs) => withStatuses(inputs, 'postponed'), [first]);
     expect(outcomes[0]).toMatchObject({ status: 'unknown', tracker: { trackerId: 'id-of-LP00000000X' } });
   });
 
-  const answerOf = (...items: unknown[]) => ({ status: 201, body: { status: 'success', data: items } });
+  const respondWith = (...items: unknown[]) => ({ status: 201, body: { status: 'success', data: items } });
 
-  test('a tracker that lacks everything but its id → created, with that id', async () => {
-    const odd = { ...itemOf(first), tracker: { trackerId: 't-1' } };
-    const { outcomes } = await createAll(() => answerOf(odd), [first]);
-    expect(outcomes).toMatchObject([{ status: 'created', tracker: { trackerId: 't-1' } }]);
+  test.each([
+    ['a tracker that lacks everything but its id', { trackerId: 't-1' }, { tracker: { trackerId: 't-1' } }],
+    ['a tracker without an id', {}, {}],
+  ])('%s → created, with the tracker if it has an id', async (_, tracker, expected) => {
+    const { outcomes } = await createAll(() => respondWith({ ...makeItem(first), tracker }), [first]);
+    expect(outcomes).toEqual([{ index: 0, input: first, status: 'created', ...expected }]);
   });
 
-  test('a tracker without an id → created, without a tracker', async () => {
-    const { outcomes } = await createAll(() => answerOf({ ...itemOf(first), tracker: {} }), [first]);
-    expect(outcomes[0]).toEqual({ index: 0, input: first, status: 'created' });
+  test('errors that are no list → left out, and the other items are kept', async () => {
+    const odd = { ...makeItem(first, 'error'), errors: 'taken' };
+    const { outcomes } = await createAll(() => respondWith(odd, makeItem(second)), [first, second]);
+    expect(outcomes[0]).toEqual({ index: 0, input: first, status: 'error' });
+    expect(outcomes[1]).toMatchObject({ status: 'created' });
   });
 
-  test('errors that are no list → the other items are not lost', async () => {
-    const odd = { ...itemOf(first, 'error'), errors: 'taken' };
-    const { outcomes } = await createAll(() => answerOf(odd, itemOf(second)), [first, second]);
-    expect(outcomes).toMatchObject([{ status: 'error' }, { status: 'created' }]);
-    expect(outcomes[0]).not.toHaveProperty('errors');
-  });
-
-  test('items and an error for the whole → the items count', async () => {
+  test('items beside an error for the whole request → the items decide', async () => {
     const { body } = refused(207, 'processing_error');
-    const reply = (inputs: readonly TrackerInput[]) => ({
-      status: 207,
-      body: { ...Object(body), data: inputs.map((input) => itemOf(input)) },
-    });
-    const { statuses } = await createAll(reply, [first, second]);
-    expect(statuses).toEqual(['created', 'created']);
+    const response = { status: 207, body: { ...Object(body), data: [makeItem(first)] } };
+    const { statuses } = await createAll(() => response, [first]);
+    expect(statuses).toEqual(['created']);
   });
 });
 
 describe('summary and progress', () => {
   test('after the end → summary() counts every input', async () => {
-    const { client } = bulkService((inputs) => answered(inputs.slice(0, 3), 'created', 'existing', 'error'));
-    const run = client.trackers.createMany([...inputsOf(4), { trackingNumber: 'x' }]);
+    const { client } = bulkService((inputs) =>
+      withStatuses(inputs.slice(0, 3), 'created', 'existing', 'error'),
+    );
+    const run = client.trackers.createMany([...makeInputs(4), { trackingNumber: 'x' }]);
     expect(run.summary()).toEqual({ total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 });
     await collect(run);
     expect(run.summary()).toEqual({ total: 5, created: 1, existing: 1, error: 1, invalid: 1, unknown: 1 });
@@ -205,29 +174,23 @@ describe('summary and progress', () => {
 
   test('onProgress → is told after every chunk', async () => {
     const told: BulkSummary[] = [];
-    await createAll(created, inputsOf(250), { onProgress: (summary) => told.push(summary) });
+    await createAll(created, makeInputs(250), { onProgress: (summary) => told.push(summary) });
     expect(told.map(({ total }) => total)).toEqual([100, 200, 250]);
   });
 
-  const mine = new Error('mine');
-  const throws = () => {
-    throw mine;
+  const fail = () => {
+    throw new Error('mine');
   };
 
   test.each<[string, () => void]>([
-    ['throws', throws],
-    ['rejects', async () => throws()],
+    ['throws', fail],
+    ['rejects', async () => fail()],
   ])('onProgress %s → a warning, and the run goes on', async (_, onProgress) => {
     const warn = vi.fn();
-    const logger = { debug() {}, info() {}, warn, error() {} };
-    const { outcomes } = await createAll(
-      created,
-      inputsOf(150),
-      { onProgress },
-      { logger, logLevel: 'warn' },
-    );
+    const logging = { logger: { debug() {}, info() {}, warn, error() {} }, logLevel: 'warn' } as const;
+    const { outcomes } = await createAll(created, makeInputs(150), { onProgress }, logging);
     await settled();
-    expect(countsOf(outcomes)).toEqual({ created: 150 });
+    expect(countStatuses(outcomes)).toEqual({ created: 150 });
     expect(warn).toHaveBeenCalledTimes(2);
   });
 });
