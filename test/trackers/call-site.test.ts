@@ -52,8 +52,8 @@ describe('the stack of an error names the line that called the method', () => {
   test.each([
     ['out of time', results([]), 'TimeoutError'],
     ['a tracker that was given up', NOT_READY, 'ResultsNotReadyError'],
-  ])('waitUntilStopped, %s', async (_, answer, name) => {
-    const { client } = polledService(() => answer, { recordOf: () => record(false) });
+  ])('waitUntilStopped, %s', async (_, response, name) => {
+    const { client } = polledService(() => response, { respondWithRecord: () => record(false) });
     const wait: Call<Promise<unknown>> = (trackers) =>
       trackers.waitUntilStopped('t', { ...POLL, maxDurationMs: 2500 });
     const rejection = rejectionOf(callFromHere(client, wait));
@@ -74,18 +74,4 @@ describe('the stack of an error names the line that called the method', () => {
     const call = () => callFromHere(client, (trackers) => trackers.createMany([], { chunkSize: 0 }));
     expect(call).toThrow(expect.objectContaining(fromHere));
   });
-});
-
-test('an abort → the reason of the signal keeps its own stack', async () => {
-  const { client } = polledService(() => results([]));
-  const controller = new AbortController();
-  const options = { ...POLL, signal: controller.signal };
-  const reading = read(callFromHere(client, (trackers) => trackers.pollMany(['t'], options)));
-  await pass(500);
-  const reason = new Error('enough');
-  const { stack } = reason;
-  controller.abort(reason);
-  await pass(0);
-  expect(reading.end?.error).toBe(reason);
-  expect(reason.stack).toBe(stack);
 });

@@ -2,22 +2,11 @@ import { describe, expect, test, vi } from 'vitest';
 import { BROKEN, failure, NOT_FOUND, pass, results, startPoll } from './polled-service.ts';
 
 describe('errors', () => {
-  test('an abort during a request → is no failed poll', async () => {
-    const controller = new AbortController();
-    const options = { initialDelayMs: 0, maxConsecutiveErrors: 1, signal: controller.signal };
-    const { reading, warn } = startPoll(() => results([]), options, { latencyMs: 500 });
-    await pass(100);
-    controller.abort('enough');
-    await pass(0);
-    expect(reading.end?.error).toBe('enough');
-    expect(warn).not.toHaveBeenCalled();
-  });
-
   test('tracker_not_found → rejects at once', async () => {
-    const { reading, startsOf } = startPoll(() => NOT_FOUND);
+    const { reading, listStarts } = startPoll(() => NOT_FOUND);
     await pass(5000);
     expect(reading.end?.error).toMatchObject({ name: 'NotFoundError', code: 'tracker_not_found' });
-    expect(startsOf()).toEqual([1000]);
+    expect(listStarts()).toEqual([1000]);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -59,19 +48,19 @@ describe('errors', () => {
     await pass(3000);
     expect(errorsInARow).toEqual([0, 1, 2, 0]);
     const call = { endpoint: 'trackers.results', method: 'GET', path: '/trackers/{trackerId}/results' };
-    const fieldsOf = (poll: number) =>
+    const makeFields = (poll: number) =>
       expect.objectContaining({ ...call, id: 'tracker-1', poll, errorsInARow: poll });
     const message = expect.stringContaining('A poll failed');
     expect(warn.mock.calls).toEqual([
-      [message, fieldsOf(1)],
-      [message, fieldsOf(2)],
+      [message, makeFields(1)],
+      [message, makeFields(2)],
     ]);
   });
 
   test('20 failures in one poll, then a success → no failed poll, because polls repeat 20 times', async () => {
     const options = { intervalMs: 3_600_000, maxConsecutiveErrors: 1 };
-    const answerTo = (poll: number) => (poll <= 20 ? BROKEN : results([]));
-    const { reading, polls } = startPoll(answerTo, options, { retry: undefined });
+    const respondTo = (poll: number) => (poll <= 20 ? BROKEN : results([]));
+    const { reading, polls } = startPoll(respondTo, options, { retry: undefined });
     await pass(3_600_000 + 180_000);
     expect(polls).toHaveLength(21);
     expect(reading.items).toHaveLength(1);
@@ -89,8 +78,8 @@ describe('errors', () => {
 
   test('a Retry-After of an hour → the poll waits, and is no failed one', async () => {
     const busy = { status: 503, body: '', headers: { 'retry-after': '3600' } };
-    const answerTo = (poll: number) => (poll === 1 ? busy : results([]));
-    const { reading } = startPoll(answerTo, { maxConsecutiveErrors: 1 }, { retry: undefined });
+    const respondTo = (poll: number) => (poll === 1 ? busy : results([]));
+    const { reading } = startPoll(respondTo, { maxConsecutiveErrors: 1 }, { retry: undefined });
     await pass(3_602_000);
     expect(reading.items[0]).toMatchObject({ poll: 1 });
     expect(reading.end).toBeUndefined();
@@ -128,8 +117,8 @@ describe('a key, plan or quota that refuses every poll', () => {
   test.each([
     ['after a success, as while a key is rotated', noAccess],
     ["a gateway's 404 without a code", gateway],
-  ])('%s → counts as a failed poll only', async (_, answer) => {
-    const { reading } = startPoll((poll) => (poll === 2 ? answer : results([])));
+  ])('%s → counts as a failed poll only', async (_, response) => {
+    const { reading } = startPoll((poll) => (poll === 2 ? response : results([])));
     await pass(3000);
     expect(reading.items.map(({ poll }) => poll)).toEqual([1, 3]);
   });

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import {
-  idsIn,
-  idsOf,
+  listIds,
+  makeIds,
   nothingNew,
   pass,
   polledService,
@@ -13,12 +13,12 @@ import {
 
 describe('add and delete', () => {
   test('an id added while polling → joins with its own initial delay', async () => {
-    const { stream, startsOf } = startPollMany(nothingNew, ['tracker-0']);
+    const { stream, listStarts } = startPollMany(nothingNew, ['tracker-0']);
     await pass(1500);
     expect(stream.add('tracker-1')).toBe(true);
     expect(stream.add('tracker-1')).toBe(false);
     await pass(2000);
-    expect(startsOf('tracker-1')).toEqual([2500, 3500]);
+    expect(listStarts('tracker-1')).toEqual([2500, 3500]);
     expect(stream.size).toBe(2);
   });
 
@@ -26,11 +26,11 @@ describe('add and delete', () => {
     async function* ids(): AsyncGenerator<string> {
       await new Promise(() => {});
     }
-    const { stream, startsOf } = startPollMany(nothingNew, ids());
+    const { stream, listStarts } = startPollMany(nothingNew, ids());
     await pass(500);
     stream.add('tracker-1');
     await pass(1000);
-    expect(startsOf('tracker-1')).toEqual([1500]);
+    expect(listStarts('tracker-1')).toEqual([1500]);
     await stream.return();
   });
 
@@ -43,27 +43,27 @@ describe('add and delete', () => {
   });
 
   test('an id deleted while it waits → is not polled again', async () => {
-    const { stream, startsOf } = startPollMany(nothingNew, idsOf(2));
+    const { stream, listStarts } = startPollMany(nothingNew, makeIds(2));
     await pass(1500);
     expect(stream.delete('tracker-0')).toBe(true);
     expect(stream.delete('tracker-0')).toBe(false);
     await pass(5000);
-    expect(startsOf('tracker-0')).toEqual([1000]);
+    expect(listStarts('tracker-0')).toEqual([1000]);
     expect(stream.size).toBe(1);
   });
 
   test('an id deleted while its poll is under way → the request is given up, and no update comes', async () => {
-    const { stream, polls, reading } = startPollMany(nothingNew, idsOf(2), {}, { latencyMs: 500 });
+    const { stream, polls, reading } = startPollMany(nothingNew, makeIds(2), {}, { latencyMs: 500 });
     await pass(1200);
     stream.delete('tracker-0');
     await pass(1000);
     expect(polls[0]).toMatchObject({ id: 'tracker-0', endedAt: undefined });
-    expect(idsIn(reading.items)).toEqual(['tracker-1']);
+    expect(listIds(reading.items)).toEqual(['tracker-1']);
   });
 
   test('an id deleted before its update was read → the update is dropped', async () => {
     const { client } = polledService(nothingNew);
-    const stream = client.trackers.pollMany(idsOf(3), { intervalMs: 1000 });
+    const stream = client.trackers.pollMany(makeIds(3), { intervalMs: 1000 });
     const first = stream.next();
     await pass(1000);
     await first;
@@ -71,9 +71,9 @@ describe('add and delete', () => {
     expect(await stream.next()).toMatchObject({ value: { id: 'tracker-2' } });
   });
 
-  test('an id deleted and added again during its poll → starts anew, and the old answer is nobody’s', async () => {
-    const answerTo = (poll: number) => results([`event-${poll}`]);
-    const { stream, reading } = startPollMany(answerTo, idsOf(2), {}, { latencyMs: 300 });
+  test('an id deleted and added again during its poll → starts anew, and the response to the old poll is dropped', async () => {
+    const respondTo = (poll: number) => results([`event-${poll}`]);
+    const { stream, reading } = startPollMany(respondTo, makeIds(2), {}, { latencyMs: 300 });
     await pass(1100);
     stream.delete('tracker-0');
     stream.add('tracker-0');
@@ -83,15 +83,15 @@ describe('add and delete', () => {
   });
 
   test("an id deleted by the caller's own `until` → is polled no more, and no update comes", async () => {
-    const { stream, reading, startsOf } = startPollMany(nothingNew, idsOf(2), {
+    const { stream, reading, listStarts } = startPollMany(nothingNew, makeIds(2), {
       until: () => {
         stream.delete('tracker-0');
         return false;
       },
     });
     await pass(3000);
-    expect(idsIn(reading.items)).not.toContain('tracker-0');
-    expect(startsOf('tracker-0')).toEqual([1000]);
+    expect(listIds(reading.items)).not.toContain('tracker-0');
+    expect(listStarts('tracker-0')).toEqual([1000]);
   });
 
   test('the last id deleted → the stream ends', async () => {
@@ -118,7 +118,7 @@ describe('add and delete', () => {
     await fc.assert(
       fc.asyncProperty(trackers, async (all) => {
         const intervalMs = ({ id }: { id: string }) => all[Number(id)]?.intervalMs ?? 60_000;
-        const { stream, startsOf } = startPollMany(nothingNew, ['first'], { intervalMs, concurrency: 100 });
+        const { stream, listStarts } = startPollMany(nothingNew, ['first'], { intervalMs, concurrency: 100 });
         for (const [index, { addedAt, deletedAt }] of all.entries()) {
           setTimeout(() => stream.add(String(index)), addedAt);
           setTimeout(() => stream.delete(String(index)), addedAt + deletedAt + 1);
@@ -127,7 +127,7 @@ describe('add and delete', () => {
         for (const [index, { intervalMs, addedAt, deletedAt }] of all.entries()) {
           const count = Math.floor(Math.min(deletedAt, 30_000 - addedAt) / intervalMs);
           const times = Array.from({ length: count }, (_, poll) => addedAt + (poll + 1) * intervalMs);
-          expect(startsOf(String(index))).toEqual(times);
+          expect(listStarts(String(index))).toEqual(times);
         }
         await stream.return();
       }),
@@ -136,24 +136,13 @@ describe('add and delete', () => {
   });
 });
 
-describe('an id that can not be one', () => {
+describe('an impossible id', () => {
   test('of the source → its failure at once, and the others are polled', async () => {
     const { reading, polls } = startPollMany(nothingNew, ['..', 'tracker-1']);
     await pass(0);
     expect(reading.items).toMatchObject([{ id: '..', error: { name: 'RequestValidationError' } }]);
     await pass(1000);
     expect(polls.map((poll) => poll.id)).toEqual(['tracker-1']);
-  });
-
-  test('of a source that goes on → its failure at once', async () => {
-    async function* ids(): AsyncGenerator<string> {
-      yield '..';
-      await new Promise(() => {});
-    }
-    const { stream, reading } = startPollMany(nothingNew, ids());
-    await pass(0);
-    expect(reading.items).toHaveLength(1);
-    await stream.return();
   });
 
   test('added → throws at once', () => {
@@ -163,34 +152,25 @@ describe('an id that can not be one', () => {
   });
 });
 
-describe('where ids come from', () => {
+describe('sources of ids', () => {
   test('an id twice → is polled once', async () => {
     const { polls } = startPollMany(nothingNew, ['tracker-0', 'tracker-0']);
     await pass(1000);
     expect(polls).toHaveLength(1);
   });
 
-  test('an async iterable → ids join as they come, and the stream goes on until it is over', async () => {
+  test('an async iterable → its ids join as they come, and the stream stays open until it has ended', async () => {
     async function* ids() {
       yield 'tracker-0';
       await new Promise((resolve) => setTimeout(resolve, 10_000));
       yield 'tracker-1';
     }
-    const { reading, startsOf } = startPollMany((poll) => results([], poll < 2), ids());
+    const { reading, listStarts } = startPollMany((poll) => results([], poll < 2), ids());
     await pass(9000);
     expect(reading.end).toBeUndefined();
     await pass(3000);
-    expect(startsOf('tracker-1')).toEqual([11_000, 12_000]);
+    expect(listStarts('tracker-1')).toEqual([11_000, 12_000]);
     expect(reading.end).toEqual({});
-  });
-
-  test('10,000 ids of an array → are read in batches, and timers have their turn in between', async () => {
-    const { stream } = startPollMany(nothingNew, idsOf(10_000), { intervalMs: 900_000 });
-    await pass(1);
-    expect(stream.size).toBeLessThan(2000);
-    await pass(1000);
-    expect(stream.size).toBe(10_000);
-    await stream.return();
   });
 
   test('ids without end that are due at once → no more are read than are polled soon', async () => {
@@ -211,7 +191,7 @@ describe('where ids come from', () => {
 
   test('more ids than can be polled in an interval → each is polled, those read late as well', async () => {
     const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 20 };
-    const { stream, polls } = startPollMany(nothingNew, idsOf(520), options);
+    const { stream, polls } = startPollMany(nothingNew, makeIds(520), options);
     await pass(40_000);
     expect(new Set(polls.map(({ id }) => id)).size).toBe(520);
     await stream.return();
@@ -232,7 +212,7 @@ describe('where ids come from', () => {
   test('ids that throw while the reader is behind → what was polled is read, then the error', async () => {
     const { client, polls } = polledService(nothingNew);
     async function* ids() {
-      yield* idsOf(5);
+      yield* makeIds(5);
       await new Promise((resolve) => setTimeout(resolve, 2500));
       throw new Error('mine');
     }
@@ -248,8 +228,8 @@ describe('where ids come from', () => {
 
 describe('the end of pollMany', () => {
   test('every tracker stopped → the stream ends, without a timer', async () => {
-    const answerTo = (poll: number, id: string) => results([], poll < (id === 'tracker-0' ? 2 : 4));
-    const { stream, reading } = startPollMany(answerTo, idsOf(2));
+    const respondTo = (poll: number, id: string) => results([], poll < (id === 'tracker-0' ? 2 : 4));
+    const { stream, reading } = startPollMany(respondTo, makeIds(2));
     await pass(4000);
     expect(reading.end).toEqual({});
     expect(stream.size).toBe(0);
@@ -258,7 +238,7 @@ describe('the end of pollMany', () => {
   });
 
   test('no poll falls due before maxDurationMs ends → stays open, and an id that joins is polled', async () => {
-    const { stream, reading, startsOf } = startPollMany(nothingNew, ['slow'], {
+    const { stream, reading, listStarts } = startPollMany(nothingNew, ['slow'], {
       intervalMs: ({ id }) => (id === 'slow' ? 60_000 : 1000),
       maxDurationMs: 4500,
     });
@@ -266,22 +246,13 @@ describe('the end of pollMany', () => {
     expect(reading.end).toBeUndefined();
     stream.add('fast');
     await pass(2500);
-    expect(startsOf()).toEqual([3000, 4000]);
-    expect(reading.end).toEqual({});
-  });
-
-  test('maxDurationMs longer than a timer can hold, and no tracker → ends then', async () => {
-    const ids = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
-    const { reading } = startPollMany(nothingNew, ids, { maxDurationMs: 2 ** 32 });
-    await pass(2 ** 32 - 1);
-    expect(reading.end).toBeUndefined();
-    await pass(1);
+    expect(listStarts()).toEqual([3000, 4000]);
     expect(reading.end).toEqual({});
   });
 
   test('left in the middle → no tracker is polled any more', async () => {
     const { client } = polledService(nothingNew);
-    const stream = client.trackers.pollMany(idsOf(2), { initialDelayMs: 0 });
+    const stream = client.trackers.pollMany(makeIds(2), { initialDelayMs: 0 });
     await stream.next();
     expect(stream.size).toBe(2);
     await stream.return();

@@ -4,7 +4,7 @@ import { TRACKER } from '../support/calls.ts';
 import type { Answer } from '../support/make-client.ts';
 import {
   EMPTY,
-  idsOf,
+  makeIds,
   NOT_FOUND,
   NOT_READY,
   pass,
@@ -17,25 +17,25 @@ import {
 
 const POLL = { intervalMs: 1000 };
 const STOPPED = { ...TRACKER, isTracked: false };
-const isGivenUp = { recordOf: () => record(false) };
-const kindsOf = (requests: readonly { readonly kind: string }[]) => requests.map(({ kind }) => kind);
+const isStopped = { respondWithRecord: () => record(false) };
+const listKinds = (requests: readonly { readonly kind: string }[]) => requests.map(({ kind }) => kind);
 
 describe('a tracker without results', () => {
   test.each([
     ['404 parcel_not_found', NOT_READY],
     ['an empty list', EMPTY],
   ])('%s, and the record says isTracked: false → the last update, with the record', async (_form, empty) => {
-    const { reading, requests } = startPoll(() => empty, {}, isGivenUp);
+    const { reading, requests } = startPoll(() => empty, {}, isStopped);
     await pass(5000);
     expect(reading.end).toEqual({});
     expect(reading.items).toEqual([
       { tracking: undefined, newEvents: [], poll: 1, stopped: false, tracker: undefined },
       { tracking: undefined, newEvents: [], poll: 2, stopped: true, tracker: STOPPED },
     ]);
-    expect(kindsOf(requests)).toEqual(['results', 'results', 'record']);
+    expect(listKinds(requests)).toEqual(['results', 'results', 'record']);
   });
 
-  test('the record says isTracked: true → goes on, and asks again at every second empty poll', async () => {
+  test('the record says isTracked: true → goes on, and reads it again at every second empty poll', async () => {
     const { reading } = startPoll(() => NOT_READY);
     await pass(4000);
     const isTracked = reading.items.map(({ tracker }) => tracker?.isTracked);
@@ -43,25 +43,25 @@ describe('a tracker without results', () => {
   });
 
   test('results in between → the count of empty polls starts anew', async () => {
-    const { requests } = startPoll((poll) => (poll % 2 === 0 ? results(['a']) : EMPTY), {}, isGivenUp);
+    const { requests } = startPoll((poll) => (poll % 2 === 0 ? results(['a']) : EMPTY), {}, isStopped);
     await pass(8000);
-    expect(kindsOf(requests)).not.toContain('record');
+    expect(listKinds(requests)).not.toContain('record');
   });
 
   test('results that do not say whether it is tracked → the record does', async () => {
-    const answer: Answer = { body: { data: { trackings: [{ events: [{ eventId: 'a' }] }] } } };
-    const { client, requests } = polledService(() => answer, isGivenUp);
+    const response: Answer = { body: { data: { trackings: [{ events: [{ eventId: 'a' }] }] } } };
+    const { client, requests } = polledService(() => response, isStopped);
     const waiting = client.trackers.waitUntilStopped('t', POLL);
     await pass(2000);
     expect(await waiting).toEqual({ events: [{ eventId: 'a' }] });
-    expect(kindsOf(requests)).toEqual(['results', 'results', 'record']);
+    expect(listKinds(requests)).toEqual(['results', 'results', 'record']);
   });
 
-  test('the record can not be read → a warning that names the tracker, and the poll goes on', async () => {
+  test('the record cannot be read → a warning that names the tracker, and the poll goes on', async () => {
     const { reading, warn } = startPoll(
       () => NOT_READY,
       { maxConsecutiveErrors: 1 },
-      { recordOf: (request) => (request === 1 ? { status: 500 } : record(false)) },
+      { respondWithRecord: (request) => (request === 1 ? { status: 500 } : record(false)) },
     );
     await pass(3000);
     expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, false]);
@@ -73,13 +73,13 @@ describe('a tracker without results', () => {
   });
 
   test('the record is gone → the poll ends with NotFoundError', async () => {
-    const { reading } = startPoll(() => NOT_READY, {}, { recordOf: () => NOT_FOUND });
+    const { reading } = startPoll(() => NOT_READY, {}, { respondWithRecord: () => NOT_FOUND });
     await pass(2000);
     expect(reading.end?.error).toBeInstanceOf(NotFoundError);
   });
 
-  test('searchBy → results and record are asked for in the same way', async () => {
-    const { client, requests } = polledService(() => EMPTY, isGivenUp);
+  test('searchBy → is sent with both requests', async () => {
+    const { client, requests } = polledService(() => EMPTY, isStopped);
     const options = { ...POLL, searchBy: 'clientTrackerId' as const };
     const waiting = client.trackers.waitUntilStopped('order/1', options).catch(() => {});
     await pass(2000);
@@ -91,9 +91,9 @@ describe('a tracker without results', () => {
 
   test('pollMany with maxPerSecond → results and records together keep to it', async () => {
     const options = { intervalMs: 5000, initialDelayMs: 0, maxPerSecond: 2 };
-    const { requests } = startPollMany(() => NOT_READY, idsOf(6), options);
+    const { requests } = startPollMany(() => NOT_READY, makeIds(6), options);
     await pass(30_000);
-    expect(kindsOf(requests)).toContain('record');
+    expect(listKinds(requests)).toContain('record');
     const gaps = requests
       .slice(1)
       .map(({ startedAt }, index) => startedAt - (requests[index]?.startedAt ?? 0));
@@ -101,7 +101,7 @@ describe('a tracker without results', () => {
   });
 
   test('waitUntilStopped, isTracked: false → rejects with ResultsNotReadyError whose tracker says why', async () => {
-    const { client } = polledService(() => NOT_READY, isGivenUp);
+    const { client } = polledService(() => NOT_READY, isStopped);
     const outcome = expect(client.trackers.waitUntilStopped('t-1', POLL)).rejects.toMatchObject({
       name: 'ResultsNotReadyError',
       message: 'The service has stopped tracking `t-1`, and there are no results of it',

@@ -12,7 +12,7 @@ export function results(eventIds: readonly string[], isTracked = true): Answer {
   return { body: { data: { trackings: [{ tracker: { ...TRACKER, isTracked }, events }] } } };
 }
 
-/** Answers every poll with no events. */
+/** Gives every poll results without events. */
 export const nothingNew = () => results([]);
 
 /** The record of a tracker. */
@@ -25,7 +25,7 @@ export function failure(status: number, code: string): Answer {
   return { status, body: { errors: [{ code, message: 'no' }], data: null } };
 }
 
-/** The service's answer when it has no data yet, in one of its two forms. */
+/** The two forms of a response without results. */
 export const NOT_READY = failure(404, 'parcel_not_found');
 export const EMPTY: Answer = { body: { data: { trackings: [] } } };
 export const NOT_FOUND = failure(404, 'tracker_not_found');
@@ -40,22 +40,22 @@ interface SeenRequest {
   endedAt: number | undefined;
 }
 
-type AnswerTo = (poll: number, id: string) => Answer | Error;
+type RespondTo = (poll: number, id: string) => Answer | Error;
 
 interface ServiceOptions extends TrackingClientOptions {
-  /** Time until an answer, for all polls or the n-th of an id. Default 0. */
+  /** Time until the response, for all polls or the n-th of an id. Default 0. */
   readonly latencyMs?: number | ((poll: number, id: string) => number);
-  /** Answers the n-th request for a record. Default: tracked. */
-  readonly recordOf?: (request: number) => Answer;
+  /** Responds to the n-th request for a record. Default: the tracker is tracked. */
+  readonly respondWithRecord?: (request: number) => Answer;
 }
 
 /**
  * A service in virtual time, and a client for it that does not repeat failed requests.
  *
- * @param answerTo - what the n-th poll of an id gets, from 1
+ * @param respondTo - what the n-th poll of an id gets, from 1
  */
-export function polledService(answerTo: AnswerTo, options: ServiceOptions = {}) {
-  const { latencyMs = 0, recordOf = () => record(true), ...clientOptions } = options;
+export function polledService(respondTo: RespondTo, options: ServiceOptions = {}) {
+  const { latencyMs = 0, respondWithRecord = () => record(true), ...clientOptions } = options;
   vi.useFakeTimers();
   onTestFinished(() => {
     vi.restoreAllMocks();
@@ -74,14 +74,14 @@ export function polledService(answerTo: AnswerTo, options: ServiceOptions = {}) 
       const startedAt = performance.now() - beganAt;
       const seen: SeenRequest = { kind, id, query: search, startedAt, endedAt: undefined };
       requests.push(seen);
-      if (kind === 'record') return toResponse(recordOf(requests.length - polls.length));
+      if (kind === 'record') return toResponse(respondWithRecord(requests.length - polls.length));
       polls.push(seen);
       const poll = polls.filter((other) => other.id === id).length;
       await pause(typeof latencyMs === 'number' ? latencyMs : latencyMs(poll, id), signal);
       seen.endedAt = performance.now() - beganAt;
-      const answer = answerTo(poll, id);
-      if (answer instanceof Error) throw answer;
-      return toResponse(answer);
+      const response = respondTo(poll, id);
+      if (response instanceof Error) throw response;
+      return toResponse(response);
     },
     { retry: false, logger: { debug() {}, info() {}, warn, error() {} }, logLevel: 'warn', ...clientOptions },
   );
@@ -91,31 +91,31 @@ export function polledService(answerTo: AnswerTo, options: ServiceOptions = {}) 
     requests,
     polls,
     warn,
-    /** When each poll of an id, or of all, reached the service. */
-    startsOf: (id?: string) =>
+    /** Lists when each poll of an id, or of all ids, reached the service. */
+    listStarts: (id?: string) =>
       polls.filter((poll) => id === undefined || poll.id === id).map(({ startedAt }) => startedAt),
   };
 }
 
 /** Reads a poll of `tracker-1` every second in the background. */
 export function startPoll(
-  answerTo: AnswerTo,
+  respondTo: RespondTo,
   options: PollOptions = {},
   serviceOptions: ServiceOptions = {},
 ) {
-  const service = polledService(answerTo, serviceOptions);
+  const service = polledService(respondTo, serviceOptions);
   const stream = service.client.trackers.poll('tracker-1', { intervalMs: 1000, ...options });
   return { ...service, stream, reading: read(stream) };
 }
 
 /** Reads a poll of some trackers every second in the background. */
 export function startPollMany(
-  answerTo: AnswerTo,
+  respondTo: RespondTo,
   ids: TrackerIds,
   options: PollManyOptions = {},
   serviceOptions: ServiceOptions = {},
 ) {
-  const service = polledService(answerTo, serviceOptions);
+  const service = polledService(respondTo, serviceOptions);
   const stream = service.client.trackers.pollMany(ids, { intervalMs: 1000, ...options });
   return { ...service, stream, reading: read(stream) };
 }
@@ -132,14 +132,14 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What a reader in the background has got so far. */
+/** The items that a reader in the background has got so far. */
 export interface Reading<T> {
   readonly items: T[];
-  /** How it ended; undefined while it reads. */
+  /** The end of the stream; undefined while it goes on. */
   end: { readonly error?: unknown } | undefined;
 }
 
-/** Reads a stream in the background; `pauseMs` is what the reader takes for each item. */
+/** Reads a stream in the background, and pauses for `pauseMs` after each item. */
 export function read<T>(stream: AsyncIterable<T>, pauseMs: number | ((item: T) => number) = 0): Reading<T> {
   const reading: Reading<T> = { items: [], end: undefined };
   const run = async () => {
@@ -165,12 +165,12 @@ export async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
 
-/** Ids of as many trackers. */
-export function idsOf(count: number): string[] {
+/** Makes the ids of a number of trackers. */
+export function makeIds(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `tracker-${index}`);
 }
 
-/** Whose updates they are. */
-export function idsIn(updates: readonly PollManyUpdate[]): string[] {
+/** Lists the ids of updates. */
+export function listIds(updates: readonly PollManyUpdate[]): string[] {
   return updates.map(({ id }) => id);
 }
