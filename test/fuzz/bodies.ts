@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { API_KEY } from '../support/make-client.ts';
 
 /** Reads all files of a folder of the corpus. */
-function corpus(folder: 'answers' | 'webhooks'): Buffer[] {
+function corpus(folder: 'responses' | 'webhooks'): Buffer[] {
   const at = new URL(`./corpus/${folder}/`, import.meta.url);
   return readdirSync(at).map((name) => readFileSync(new URL(name, at)));
 }
@@ -106,7 +106,7 @@ function changed(body: Buffer, change: Change): Buffer {
 
 /** A body of the corpus or of `good`, changed in some places, or any bytes. */
 export function brokenBody(
-  folder: 'answers' | 'webhooks',
+  folder: 'responses' | 'webhooks',
   good: fc.Arbitrary<unknown>,
 ): fc.Arbitrary<Buffer> {
   const base = fc.oneof(
@@ -131,7 +131,7 @@ export function isObject(value: unknown): value is Json {
 }
 
 /** Returns the objects in a list; none for any other value. */
-export function objectsOf(list: unknown): Json[] {
+export function findObjects(list: unknown): Json[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 

@@ -9,10 +9,10 @@ export function must(isSo: boolean, broken: () => string): void {
 export function printed(value: unknown): string {
   const shown = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 500 });
   const said = value instanceof Error ? `${value}${value.stack}` : '';
-  return shown + said + jsonOf(value);
+  return shown + said + toJson(value);
 }
 
-function jsonOf(value: unknown): string {
+function toJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';
   } catch {

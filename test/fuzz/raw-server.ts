@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /** The bytes of a response, and how the connection ends. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly bytes: Buffer;
   readonly ending: 'end' | 'reset' | 'stall';
 }
@@ -10,7 +10,7 @@ export interface RawAnswer {
 /** A server that responds to every request with the same bytes. */
 export interface RawServer {
   readonly origin: string;
-  answer: RawAnswer;
+  response: RawResponse;
   /** Stops listening. A connection that the client leaves open stays, and `ProcessGuard` finds it. */
   stop(): void;
 }
@@ -31,8 +31,8 @@ export async function startRawServer(): Promise<RawServer> {
       request += bytes.toString('latin1');
       if (!isWhole(request)) return;
       request = '';
-      const { bytes: answer, ending } = raw.answer;
-      socket.write(answer, () => {
+      const { bytes: response, ending } = raw.response;
+      socket.write(response, () => {
         if (ending === 'end') socket.end();
         else if (ending === 'reset') socket.resetAndDestroy();
       });
@@ -43,7 +43,7 @@ export async function startRawServer(): Promise<RawServer> {
   if (typeof address !== 'object' || address === null) throw new Error('no port');
   const raw: RawServer = {
     origin: `http://127.0.0.1:${address.port}`,
-    answer: { bytes: Buffer.alloc(0), ending: 'end' },
+    response: { bytes: Buffer.alloc(0), ending: 'end' },
     stop: () => void server.close(),
   };
   return raw;

@@ -1,13 +1,13 @@
 // Feeds broken and hostile input to the package until its time is over: `npm run test:fuzz -- --minutes 10`. Every batch of
 // inputs is decided by one seed; `--seed N --property NAME` runs that batch again.
 import { parseArgs } from 'node:util';
-import { answers } from './answers.ts';
 import { functions } from './functions.ts';
 import { heapBytes, ProcessGuard } from './process-guard.ts';
 import type { Property } from './property.ts';
+import { responses } from './responses.ts';
 import { webhooks } from './webhooks.ts';
 
-const ALL: readonly Property[] = [answers, webhooks, functions];
+const ALL: readonly Property[] = [responses, webhooks, functions];
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string' }, seed: { type: 'string' }, property: { type: 'string' } },

@@ -71,17 +71,17 @@ const request = fc.record({
 type Sent = typeof request extends fc.Arbitrary<infer Made> ? Made : never;
 
 /** Reads the events that must be handled before a 2xx, independently of the parser. */
-function eventIdsOf(payload: unknown): { readonly ids: string[]; readonly hasBroken: boolean } {
+function readEventIds(payload: unknown): { readonly ids: string[]; readonly hasBroken: boolean } {
   if (!isObject(payload)) return { ids: [], hasBroken: true };
   const items = Object.hasOwn(payload, 'trackings') ? payload['trackings'] : [payload];
   if (!Array.isArray(items)) return { ids: [], hasBroken: true };
   let hasBroken = false;
-  const ids = items.flatMap((one): string[] => {
-    const { metadata, events: list } = Object(one);
+  const ids = items.flatMap((item): string[] => {
+    const { metadata, events: list } = Object(item);
     const topic = isObject(metadata) ? metadata['topic'] : undefined;
     // Other topics have no known events.
-    if (isObject(one) && typeof topic === 'string' && topic !== '' && topic !== 'tracking/events') return [];
-    if (!isObject(one) || !Array.isArray(list)) hasBroken = true;
+    if (isObject(item) && typeof topic === 'string' && topic !== '' && topic !== 'tracking/events') return [];
+    if (!isObject(item) || !Array.isArray(list)) hasBroken = true;
     return (Array.isArray(list) ? list : []).flatMap((event) => {
       const eventId = isObject(event) ? (event['eventId'] ?? undefined) : 0;
       if (eventId !== undefined && typeof eventId !== 'string') hasBroken = true;
@@ -129,18 +129,18 @@ class Receiver {
     const twice = [...this.timesHandled].filter(([, times]) => times > 1);
     must(twice.length === 0, () => `handled more than once: ${printed(twice)}`);
     const refusals = this.#seen.map((what) =>
-      Array.isArray(what) ? what.filter((one) => !(one instanceof Request)) : what,
+      Array.isArray(what) ? what.filter((part) => !(part instanceof Request)) : what,
     );
     must(!printed(refusals).includes(SECRET), () => `shows the secret: ${printed(refusals)}`);
-    const errors = refusals.flat().filter((one): one is Error => one instanceof Error);
+    const errors = refusals.flat().filter((part): part is Error => part instanceof Error);
     must(
-      errors.every((one) => one instanceof TrackingError || one.message === 'not yet'),
+      errors.every((error) => error instanceof TrackingError || error.message === 'not yet'),
       () => printed(errors),
     );
   }
 }
 
-function headersOf({ authorization, contentType, encoding }: Sent): Record<string, string> {
+function buildHeaders({ authorization, contentType, encoding }: Sent): Record<string, string> {
   return {
     authorization,
     'content-type': contentType,
@@ -148,7 +148,7 @@ function headersOf({ authorization, contentType, encoding }: Sent): Record<strin
   };
 }
 
-function partsOf(bytes: Buffer, chunkBytes = Math.max(1, bytes.length)): Buffer[] {
+function splitBody(bytes: Buffer, chunkBytes = Math.max(1, bytes.length)): Buffer[] {
   // At most 100 parts, because more would only take time.
   const size = Math.max(chunkBytes, bytes.length / 100);
   const parts: Buffer[] = [];
@@ -156,15 +156,15 @@ function partsOf(bytes: Buffer, chunkBytes = Math.max(1, bytes.length)): Buffer[
   return parts;
 }
 
-interface Answered {
+interface Received {
   readonly status: number;
   readonly text: string;
 }
 
-async function sendDirectly(webhooks: WebhookHandler, sent: Sent): Promise<Answered> {
+async function sendDirectly(webhooks: WebhookHandler, sent: Sent): Promise<Received> {
   const hasBody = sent.method !== 'GET' && sent.method !== 'HEAD';
   const body = hasBody ? new Uint8Array(sent.body.bytes) : null;
-  const init = { method: sent.method, headers: headersOf(sent), body };
+  const init = { method: sent.method, headers: buildHeaders(sent), body };
   const response = await webhooks(new Request('http://receiver.test/webhooks', init));
   return { status: response.status, text: await response.text() };
 }
@@ -188,12 +188,12 @@ export const webhooks = property(
   request,
   async () => {
     let receiver = new Receiver(undefined);
-    const current = (given: Request) => receiver.webhooks(given);
+    const current = (received: Request) => receiver.webhooks(received);
     const handler: WebhookHandler = Object.assign(current, { close: () => receiver.webhooks.close() });
     const running: Running[] = [];
     for (const { start } of HOSTS) running.push(await start(handler));
 
-    async function send(sent: Sent): Promise<Answered> {
+    async function send(sent: Sent): Promise<Received> {
       const port = running[sent.host]?.port;
       if (port === undefined) return sendDirectly(receiver.webhooks, sent);
       const client = makeClient(port);
@@ -203,8 +203,8 @@ export const webhooks = property(
       try {
         return await client.send({
           method: sent.method,
-          headers: { ...headersOf(sent), ...(hasBody ? length : {}) },
-          chunks: hasBody ? partsOf(bytes, sent.chunkBytes) : [],
+          headers: { ...buildHeaders(sent), ...(hasBody ? length : {}) },
+          chunks: hasBody ? splitBody(bytes, sent.chunkBytes) : [],
           fresh: true,
         });
       } catch (error) {
@@ -215,17 +215,17 @@ export const webhooks = property(
       }
     }
 
-    function checkAnswer(sent: Sent, { status, text }: Answered): void {
+    function checkResponse(sent: Sent, { status, text }: Received): void {
       must(!text.includes(SECRET), () => `shows the secret: ${text}`);
       receiver.check();
       if (status < 200 || status > 299 || sent.method === 'HEAD') return;
       // The host's own body parser may replace invalid bytes.
       const isParsed = HOSTS[sent.host]?.parses === true;
       must(isParsed || isUtf8(sent.body.bytes), () => 'invalid UTF-8 was taken');
-      const { ids, hasBroken } = eventIdsOf(parseJson(sent.body.bytes));
-      must(!hasBroken, () => `answered with ${status}, though a part of it is lost`);
+      const { ids, hasBroken } = readEventIds(parseJson(sent.body.bytes));
+      must(!hasBroken, () => `responded with ${status}, though a part of it is lost`);
       const lost = ids.filter((eventId) => !receiver.handledIds.has(eventId));
-      must(lost.length === 0, () => `answered with ${status}, and never handled: ${printed(lost)}`);
+      must(lost.length === 0, () => `responded with ${status}, and never handled: ${printed(lost)}`);
     }
 
     return {
@@ -236,15 +236,15 @@ export const webhooks = property(
           await sendHalf(port, sent);
           must(receiver.timesHandled.size === 0, () => 'half of a body was handled');
         }
-        const answers: Answered[] = [];
+        const responses: Received[] = [];
         // Three attempts are enough, because each event fails at most once.
         for (let count = 0; count < 3; count += 1) {
           const startedAt = performance.now();
-          const answered = await send(sent);
+          const received = await send(sent);
           const tookMs = performance.now() - startedAt;
           must(tookMs < DEADLINE_MS + SLACK_MS, () => `took ${tookMs} ms`);
-          checkAnswer(sent, answered);
-          answers.push(answered);
+          checkResponse(sent, received);
+          responses.push(received);
         }
         const isPlain =
           sent.body.isGood &&
@@ -252,7 +252,7 @@ export const webhooks = property(
           sent.authorization === `Bearer ${SECRET}` &&
           sent.contentType === 'application/json' &&
           sent.encoding === '';
-        must(!isPlain || answers.at(-1)?.status === 200, () => `a good webhook: ${printed(answers)}`);
+        must(!isPlain || responses.at(-1)?.status === 200, () => `a good webhook: ${printed(responses)}`);
         await receiver.webhooks.close();
       },
       async stop() {

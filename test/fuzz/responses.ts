@@ -7,10 +7,10 @@ import type { ApiPromise } from '../../src/http/api-promise.ts';
 import { EVERY_CALL } from '../support/calls.ts';
 import { API_KEY } from '../support/make-client.ts';
 import { BASE_PATH } from '../support/scripted-server.ts';
-import { brokenBody, objectsOf, parseJson } from './bodies.ts';
+import { brokenBody, findObjects, parseJson } from './bodies.ts';
 import { must, printed } from './must.ts';
 import { property } from './property.ts';
-import { type RawAnswer, startRawServer } from './raw-server.ts';
+import { type RawResponse, startRawServer } from './raw-server.ts';
 
 const TIMEOUT_MS = 150;
 /** The deadline of a call, and the delay that a busy machine may add. */
@@ -62,7 +62,7 @@ const header = fc.oneof(
   ),
 );
 
-const answer = fc.record({
+const response = fc.record({
   status,
   reason: fc.constantFrom('OK', '', `for ${API_KEY}`, '\xc3\xa9\x80'),
   contentType,
@@ -74,25 +74,25 @@ const answer = fc.record({
     { weight: 5, arbitrary: fc.constantFrom('cut', 'reset', 'stall', 'broken gzip', 'more than announced') },
   ),
 });
-type Answer = typeof answer extends fc.Arbitrary<infer Made> ? Made : never;
+type MadeResponse = typeof response extends fc.Arbitrary<infer Made> ? Made : never;
 
 /** Builds the bytes of a response. */
-function buildResponse({ loss, framing, ...answer }: Answer, given: Buffer): RawAnswer {
+function buildResponse({ loss, framing, ...made }: MadeResponse, wholeBody: Buffer): RawResponse {
   // `fetch` never reads a body where HTTP allows none, and keeps the connection open for ever.
-  const hasNoBody = [204, 205, 304].includes(answer.status);
-  const body = hasNoBody ? Buffer.alloc(0) : given;
+  const hasNoBody = [204, 205, 304].includes(made.status);
+  const body = hasNoBody ? Buffer.alloc(0) : wholeBody;
   const isCut = !hasNoBody && (loss === 'cut' || loss === 'reset' || loss === 'stall');
   let sent = framing === 'gzip' ? gzipSync(body) : body;
   if (framing === 'gzip' && loss === 'broken gzip') sent = sent.subarray(0, sent.length / 2);
   const announced = loss === 'more than announced' ? Math.floor(sent.length / 2) : sent.length;
   const lines = [
-    `HTTP/1.1 ${answer.status} ${answer.reason}`,
+    `HTTP/1.1 ${made.status} ${made.reason}`,
     'connection: close',
-    ...(answer.contentType === '' ? [] : [`content-type: ${answer.contentType}`]),
+    ...(made.contentType === '' ? [] : [`content-type: ${made.contentType}`]),
     ...(framing === 'gzip' ? ['content-encoding: gzip'] : []),
     ...(framing === 'length' || framing === 'gzip' ? [`content-length: ${announced}`] : []),
     ...(framing === 'chunked' ? ['transfer-encoding: chunked'] : []),
-    ...answer.headers.map(([name, value]) => `${name}: ${value}`),
+    ...made.headers.map(([name, value]) => `${name}: ${value}`),
   ];
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
   const size = Buffer.from(`${sent.length.toString(16)}\r\n`);
@@ -117,10 +117,10 @@ function checkList(name: string, body: Buffer, data: unknown): void {
   if (listName === undefined || id === undefined) return;
   const { data: sent } = Object(parseJson(body));
   const isBare = Array.isArray(sent) || !Object.hasOwn(Object(sent), listName);
-  const idsOf = (list: unknown) =>
-    objectsOf(list).flatMap((one) => (typeof one[id] === 'string' ? [one[id]] : []));
-  const wanted = idsOf(isBare ? sent : Object(sent)[listName]);
-  const got = idsOf(Array.isArray(data) ? data : Object(data)[listName]);
+  const readIds = (list: unknown) =>
+    findObjects(list).flatMap((record) => (typeof record[id] === 'string' ? [record[id]] : []));
+  const wanted = readIds(isBare ? sent : Object(sent)[listName]);
+  const got = readIds(Array.isArray(data) ? data : Object(data)[listName]);
   must(JSON.stringify(wanted) === JSON.stringify(got), () => `expected ${wanted}, got ${got}`);
 }
 
@@ -137,11 +137,11 @@ const input = fc.nat(CALLS.length - 1).chain((index) => {
   const good = CALLS[index]?.[1].answer;
   return fc.record({
     index: fc.constant(index),
-    answer,
+    response,
     // A good response every now and then, because a client that rejects everything must fail, too.
     body: fc.oneof(
       { weight: 1, arbitrary: fc.constant(undefined) },
-      { weight: 8, arbitrary: brokenBody('answers', fc.oneof(fc.constant(good), failure)) },
+      { weight: 8, arbitrary: brokenBody('responses', fc.oneof(fc.constant(good), failure)) },
     ),
     mode: fc.constantFrom('keep', 'keep', 'throw'),
     // Rarely, because a repeat waits half a second or more.
@@ -152,9 +152,9 @@ const input = fc.nat(CALLS.length - 1).chain((index) => {
 /** The errors of a call that are caused by a response. */
 const TYPED = [ApiError, ConnectionError, TimeoutError, ResponseValidationError];
 
-export const answers = property(
-  'answers',
-  'bytes as answers of a real server to every method: a typed error or all that was sent',
+export const responses = property(
+  'responses',
+  'bytes as responses of a real server to every method: a typed error or all that was sent',
   200,
   input,
   async () => {
@@ -175,12 +175,12 @@ export const answers = property(
     const modes = { keep: client, throw: client.withOptions({ invalidResponse: 'throw' }) };
 
     return {
-      async check({ index, answer: made, body: broken, mode, retries }) {
+      async check({ index, response: made, body: broken, mode, retries }) {
         const [name, sample] = CALLS[index] ?? CALLS[0] ?? [];
         if (name === undefined || sample === undefined) return;
         seen.length = 0;
         const body = broken ?? Buffer.from(JSON.stringify(sample.answer));
-        server.answer = buildResponse(made, body);
+        server.response = buildResponse(made, body);
         const startedAt = performance.now();
         // Sound: every method that sends one request returns an `ApiPromise`.
         const call = sample.call(modes[mode], {
@@ -199,7 +199,7 @@ export const answers = property(
         );
         if (value === undefined) {
           must(
-            TYPED.some((one) => error instanceof one),
+            TYPED.some((type) => error instanceof type),
             () => `no typed error: ${printed(error)}`,
           );
           const isPlain =
@@ -207,7 +207,10 @@ export const answers = property(
             made.loss === 'none' &&
             [200, 201].includes(made.status) &&
             made.headers.length === 0;
-          must(!isPlain || made.contentType !== 'application/json', () => `a good answer: ${printed(error)}`);
+          must(
+            !isPlain || made.contentType !== 'application/json',
+            () => `a good response: ${printed(error)}`,
+          );
         } else if (made.loss === 'none' && made.headers.length === 0) {
           checkList(name, body, value.data);
         }
