@@ -9,7 +9,7 @@ import { runChecks } from './checks/run-checks.cjs';
 const required = createRequire(import.meta.url)('tracking-client/testing/msw');
 const baseUrl = 'https://tracking.test/public/v1';
 
-async function checkAnswer(makeHandlers) {
+async function checkResponse(makeHandlers) {
   const fake = createFakeTrackingService();
   const headers = { authorization: `Bearer ${fake.apiKey}` };
   const response = await getResponse(
@@ -21,7 +21,7 @@ async function checkAnswer(makeHandlers) {
 }
 
 await runChecks({
-  'imported handlers → answer with the fake': () => checkAnswer(trackingHandlers),
-  'required handlers → answer with the fake': () => checkAnswer(required.trackingHandlers),
+  'imported handlers → respond with the fake': () => checkResponse(trackingHandlers),
+  'required handlers → respond with the fake': () => checkResponse(required.trackingHandlers),
 });
 process.exit();

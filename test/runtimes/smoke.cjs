@@ -1,11 +1,8 @@
-// The CommonJS side: every entry point is required, used, and shares its classes with what `import` gives.
+// The CommonJS side: every entry point is required, the client works, and its classes are those that `import` gives.
 const assert = require('node:assert/strict');
 const { NotFoundError, TrackingClient, VERSION } = require('tracking-client');
 const manifest = require('tracking-client/package.json');
-const { inboxTableSql, PostgresDedupeStore, TransactionalInbox } = require('tracking-client/postgres');
-const { RedisDedupeStore, RedisLimiter } = require('tracking-client/redis');
 const { createFakeTrackingService } = require('tracking-client/testing');
-const { MemoryDedupeStore, WebhookInbox } = require('tracking-client/webhooks');
 const { runChecks } = require('./checks/run-checks.cjs');
 
 const NUMBER = 'LA680658838NL';
@@ -36,21 +33,9 @@ runChecks({
       assert.ok(fake.requests.every(({ status }) => status !== 429));
     }),
 
-  'stores, inboxes and the limiter of Redis → made': async () => {
-    const redis = { eval: async () => [], evalSha: async () => [] };
-    const pool = {
-      query: async () => ({ rows: [] }),
-      connect: async () => assert.fail('nothing is sent yet'),
-    };
-    const made = [
-      new RedisDedupeStore({ redis }),
-      new RedisLimiter({ redis }),
-      new PostgresDedupeStore({ pool }),
-      new TransactionalInbox({ pool }),
-      new WebhookInbox({ store: new MemoryDedupeStore() }),
-    ];
-    assert.equal(made.length, 5);
-    assert.ok(inboxTableSql().includes('CREATE TABLE'));
+  'the other entry points → required': async () => {
+    for (const name of ['postgres', 'redis', 'webhooks'])
+      assert.ok(Object.keys(require(`tracking-client/${name}`)).length > 0);
   },
 
   'required and imported together → an error of one is an error of the other': () =>

@@ -4,7 +4,7 @@ import { VERSION } from 'tracking-client';
 const NUMBER = 'LA680658838NL';
 
 export const endpointChecks = {
-  'every endpoint → answers over HTTP': async ({ fake, client }) => {
+  'every endpoint → responds over HTTP': async ({ fake, client }) => {
     const { trackers, tracking, couriers } = client;
     const created = await trackers.create({ trackingNumber: NUMBER, clientTrackerId: 'order-1' });
     const { trackerId } = created;

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { inboxTableSql, PostgresDedupeStore } from 'tracking-client/postgres';
 import { RedisDedupeStore } from 'tracking-client/redis';
-import { dedupeStoreContract } from 'tracking-client/testing';
-import { MemoryDedupeStore } from 'tracking-client/webhooks';
 
 export const entryPointChecks = {
-  'the memory store → keeps the contract of stores': async () => {
-    for (const { run } of dedupeStoreContract({ createStore: () => new MemoryDedupeStore() })) await run();
-  },
-
   'the Redis store → hashes its script as Redis does, and reads the reply': async () => {
     const sent = [];
     const redis = {

@@ -59,7 +59,7 @@ export const failureChecks = {
     assert.equal(retries.length, 2);
   },
 
-  'no answer, and half an answer → TimeoutError': async ({ fake, client }) => {
+  'no response, and half a response → TimeoutError': async ({ fake, client }) => {
     for (const kind of ['timeout', 'stall']) {
       fake.fail('trackers.list', { kind });
       await assert.rejects(client.trackers.list({ timeoutMs: 100, retry: false }), TimeoutError);

@@ -37,7 +37,7 @@ export const webhooks: WebhookHandler = createWebhookHandler({
 
 export const server = createServer(toNodeHandler(webhooks));
 
-export async function answer(request: Request): Promise<number> {
+export async function respond(request: Request): Promise<number> {
   const response: Response = await webhooks(request);
   await webhooks.close({ timeoutMs: 1_000 });
   return response.status;

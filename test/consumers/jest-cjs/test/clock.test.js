@@ -21,8 +21,3 @@ test('a client that was used before jest.useFakeTimers → its next calls go on'
   jest.useRealTimers();
   expect((await client.couriers.list()).length).toBeGreaterThan(0);
 });
-
-test('legacy fake timers → have no asynchronous method, which docs/testing.md tells to use', async () => {
-  jest.useFakeTimers({ legacyFakeTimers: true });
-  await expect(async () => jest.advanceTimersByTimeAsync(1_000)).rejects.toThrow('legacy fake timers');
-});

@@ -1,5 +1,5 @@
 const { TrackingClient } = require('tracking-client');
-const { buildTracking, createFakeTrackingService, createWebhookSender } = require('tracking-client/testing');
+const { createFakeTrackingService, createWebhookSender } = require('tracking-client/testing');
 const { alarmEndpoint, watch } = require('../src/watch.js');
 
 const NUMBER = 'RR123456785CN';
@@ -30,14 +30,6 @@ test('an unknown id → the error of the client is an instance of its class', as
   expect(await watched).toBe('unknown');
 });
 
-test('a 429 on the way → one more request', async () => {
-  const { fake, client } = makeApp();
-  fake.fail('trackers.create', { status: 429, retryAfter: 2 });
-  const created = client.trackers.create({ trackingNumber: NUMBER }).withResponse();
-  await jest.advanceTimersByTimeAsync(5000);
-  expect((await created).attempts).toBe(2);
-});
-
 test('webhooks three times and out of order → one alarm', async () => {
   const { fake, client } = makeApp();
   await client.trackers.create({ trackingNumber: NUMBER });
@@ -49,8 +41,4 @@ test('webhooks three times and out of order → one alarm', async () => {
   await jest.advanceTimersByTimeAsync(10_000);
   expect((await flushed).lost).toBe(0);
   expect(ring.mock.calls).toEqual([[NUMBER]]);
-});
-
-test('a record of a builder → what the client would return', () => {
-  expect(buildTracking().shipment.statusMilestone).toBe('delivered');
 });

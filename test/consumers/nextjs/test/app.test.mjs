@@ -43,7 +43,7 @@ after(async () => {
   await server?.close();
 });
 
-async function pageOf(orderId) {
+async function fetchPage(orderId) {
   const response = await fetch(`${origin}/orders/${orderId}`);
   return { status: response.status, html: await response.text() };
 }
@@ -54,9 +54,9 @@ function ship(orderId, trackingNumber) {
 
 test('the page of a delivered order → its milestone and its events, oldest first', async () => {
   await ship('order-1', NUMBER);
-  assert.match((await pageOf('order-1')).html, /No news yet/);
+  assert.match((await fetchPage('order-1')).html, /No news yet/);
   fake.play(NUMBER, 'delivered', { speed: Number.POSITIVE_INFINITY });
-  const { status, html } = await pageOf('order-1');
+  const { status, html } = await fetchPage('order-1');
   assert.equal(status, 200);
   assert.match(html, /<h1>delivered<\/h1>/);
   assert.ok(html.indexOf('Shipping label created') < html.indexOf('Delivered'));
@@ -64,12 +64,12 @@ test('the page of a delivered order → its milestone and its events, oldest fir
 
 test('a number or an order that the shop has not shipped → 404, and no tracker is paid for', async () => {
   const trackers = fake.trackers.length;
-  for (const id of ['LA600000001NL', 'order-2', NUMBER]) assert.equal((await pageOf(id)).status, 404);
+  for (const id of ['LA600000001NL', 'order-2', NUMBER]) assert.equal((await fetchPage(id)).status, 404);
   assert.equal(fake.trackers.length, trackers);
 });
 
 test('more pages at once than the limit allows → all are there, no 429', async () => {
-  const pages = await Promise.all([1, 2, 3, 4, 5].map(() => pageOf('order-1')));
+  const pages = await Promise.all([1, 2, 3, 4, 5].map(() => fetchPage('order-1')));
   assert.deepEqual(
     pages.map(({ status }) => status),
     [200, 200, 200, 200, 200],
@@ -78,7 +78,7 @@ test('more pages at once than the limit allows → all are there, no 429', async
 });
 
 test('a page, then a route, which is another bundle → one client, one limit', async () => {
-  await pageOf('order-1');
+  await fetchPage('order-1');
   const response = await fetch(`${origin}/api/in-use`);
   assert.ok((await response.json()) >= 1);
 });

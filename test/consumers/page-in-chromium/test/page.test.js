@@ -86,8 +86,6 @@ for (const [name, viewport] of Object.entries({ phone: PHONE, desktop: DESKTOP }
       const { violations, passes } = await page.evaluate(() => globalThis.axe.run());
       assert.deepEqual(violations, []);
       assert.ok(passes.some(({ id }) => id === 'color-contrast'));
-      if (process.env.SCREENSHOTS)
-        await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}-${colorScheme}.png` });
     });
 
 test('an order without news → a page that says so', async () => {

@@ -11,21 +11,13 @@ export interface ImportResult {
   readonly problems: ReadonlyMap<string, string>;
 }
 
-/** Creates trackers for all parcels; what may or may not have been carried out is sent once more. */
+/** Creates trackers for all parcels. */
 export async function importParcels(parcels: Iterable<TrackerInput>): Promise<ImportResult> {
   const trackerIds = new Map<string, string>();
   const problems = new Map<string, string>();
-  const again: TrackerInput[] = [];
-  const runs = [
-    { inputs: parcels, isLast: false },
-    { inputs: again, isLast: true },
-  ];
-  for (const { inputs, isLast } of runs) {
-    for await (const { input, status, tracker, errors } of client.trackers.createMany(inputs)) {
-      if (tracker !== undefined) trackerIds.set(input.trackingNumber, tracker.trackerId);
-      else if (status === 'unknown' && !isLast) again.push(input);
-      else problems.set(input.trackingNumber, errors?.[0]?.code ?? status);
-    }
+  for await (const { input, status, tracker, errors } of client.trackers.createMany(parcels)) {
+    if (tracker !== undefined) trackerIds.set(input.trackingNumber, tracker.trackerId);
+    else problems.set(input.trackingNumber, errors?.[0]?.code ?? status);
   }
   return { trackerIds, problems };
 }

@@ -24,12 +24,6 @@ it('120 parcels and one nonsense → 120 trackers, one problem', async () => {
   expect([...result.problems.keys()]).toEqual(['n/a']);
 });
 
-it('an answer that is lost → every parcel has one tracker', async () => {
-  fake.fail('trackers.createBulk', { kind: 'commitThenDrop' });
-  const { trackerIds, problems } = await importParcels(parcels(3));
-  expect([trackerIds.size, problems.size, fake.trackers.length]).toEqual([3, 0, 3]);
-});
-
 it('a gateway that shows a page instead → retried, then told', async () => {
   fake.fail('trackers.createBulk', { kind: 'html', times: Number.POSITIVE_INFINITY });
   expect((await importParcels(parcels(1))).problems.get('LA600000000NL')).toBe('http_502');
