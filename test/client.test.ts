@@ -117,8 +117,8 @@ describe('rateLimits', () => {
 
   test('after a 429 → paused until then', async () => {
     vi.useFakeTimers({ now: 1_000_000 });
-    const answer = { status: 429, headers: { 'retry-after': '7' } };
-    const { client } = makeClient(answer, { rateLimit: {}, retry: false });
+    const refused = { status: 429, headers: { 'retry-after': '7' } };
+    const { client } = makeClient(refused, { rateLimit: {}, retry: false });
     await rejectionOf(client.couriers.list());
     expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(1_007_000);
     expect(client.rateLimits()['trackers.get'].pausedUntil).toBeNull();

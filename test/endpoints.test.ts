@@ -30,11 +30,6 @@ test('the table → those endpoints and no others', () => {
 });
 
 describe('classes', () => {
-  test('endpoints that ask couriers while the caller waits → the long timeout', () => {
-    const synchronous = ENDPOINT_NAMES.filter((name) => endpoints[name].timeoutClass === 'synchronous');
-    expect(synchronous).toEqual(['trackers.track', 'tracking.search']);
-  });
-
   test('endpoints that are not safe to repeat → each with its own class', () => {
     const unsafe = ENDPOINT_NAMES.filter((name) => endpoints[name].retryClass !== 'safe');
     expect(Object.fromEntries(unsafe.map((name) => [name, endpoints[name].retryClass]))).toEqual({

@@ -133,12 +133,6 @@ describe('the lines of a call', () => {
     ]);
   });
 
-  test('a retry that fails, too → a warning at the end', async () => {
-    const lines = await readLines(FAILING, { retry: { retries: 1 } });
-    expect(lines.at(-1)).toEqual(['warn', LAST_LINE.replace('[tracking-client] ', ''), LAST_FIELDS]);
-    expect(lines.filter(([level]) => level === 'warn')).toHaveLength(2);
-  });
-
   test('no response → the duration of the failed attempt, and no status', async () => {
     const never = () => new Promise<Response>(() => {});
     const [, retry] = await readLines([never, COURIERS], { timeoutMs: 50 });

@@ -10,11 +10,11 @@ const COURIERS = { body: { data: [] } };
 describe('withOptions', () => {
   test('other options → used by the new client, the old one keeps its own', async () => {
     const { client, requests } = makeClient(COURIERS, { headers: { 'x-a': 'old' } });
-    const other = client.withOptions({ headers: { 'x-a': 'new' } });
-    await other.couriers.list();
+    const changed = client.withOptions({ headers: { 'x-a': 'new' } });
+    await changed.couriers.list();
     await client.couriers.list();
     expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['new', 'old']);
-    expect(other).toBeInstanceOf(TrackingClient);
+    expect(changed).toBeInstanceOf(TrackingClient);
   });
 
   test.each([null, undefined, 'options'])('%s instead of options → ConfigurationError', (options) => {
@@ -33,8 +33,8 @@ describe('withOptions', () => {
 
   test('the same account → one allowance with the old client', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
-    const other = client.withOptions({ timeoutMs: 5_000 });
-    await other.couriers.list();
+    const changed = client.withOptions({ timeoutMs: 5_000 });
+    await changed.couriers.list();
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 
@@ -48,8 +48,8 @@ describe('withOptions', () => {
 
   test('an option that is given as undefined → inherited, the limiter too', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: undefined });
-    const twin = client.withOptions({ limiter: undefined, apiKey: undefined, baseUrl: undefined });
-    await twin.couriers.list();
+    const changed = client.withOptions({ limiter: undefined, apiKey: undefined, baseUrl: undefined });
+    await changed.couriers.list();
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 

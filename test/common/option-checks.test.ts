@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { MAX_TIMER_MS } from '../../src/common/clock.ts';
 import {
   checkHeaders,
-  checkOneOf,
   checkOptions,
   countOption,
   delayOption,
@@ -41,16 +40,6 @@ describe('options that are numbers', () => {
       expect(check).toThrow(ConfigurationError);
       expect(check).toThrow(`Expected \`a\` to be ${rule}, got `);
     }
-  });
-});
-
-describe('checkOneOf', () => {
-  test('one of the words → that word', () => {
-    expect(checkOneOf('mode', 'b', ['a', 'b'])).toBe('b');
-  });
-
-  test.each(['c', 'A', undefined, ['a']])('%j → ConfigurationError with the words', (value) => {
-    expect(() => checkOneOf('mode', value, ['a', 'b'])).toThrow(/^Expected `mode` to be "a" or "b", got /);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { formatPath, kindOf } from '../../src/common/validation.ts';
-import { issuesOf, messagesOf } from '../support/parse.ts';
+import { messagesOf } from '../support/parse.ts';
 
 describe('kindOf', () => {
   test.each([
@@ -68,14 +68,5 @@ describe('messages for rules zod knows by itself', () => {
 
   test('the whole value is wrong → it goes by the given name', () => {
     expect(messagesOf(schema, 5, 'patch')).toEqual(['Expected `patch` to be an object, got a number']);
-  });
-});
-
-describe('issues', () => {
-  test('a symbol in the path → its text', () => {
-    const schema = z.unknown().check((context) => {
-      context.issues.push({ code: 'custom', input: context.value, path: [Symbol('odd'), 1] });
-    });
-    expect(issuesOf(schema, {})[0]?.path).toEqual(['Symbol(odd)', 1]);
   });
 });

@@ -154,7 +154,7 @@ describe('the handler', () => {
     [[createWebhookHandler, {}, { tracerProvider: 5 }], 'Expected `telemetry.tracerProvider` to be a Tracer'],
     [[{}, {}], 'Expected `createHandler` to be `createWebhookHandler`, got an object'],
   ])('%o → refused', ([createHandler, options, telemetry], message) => {
-    const given = [createHandler, buildOptions(options), telemetry];
-    expect(() => Reflect.apply(tracedWebhookHandler, undefined, given)).toThrow(message);
+    const args = [createHandler, buildOptions(options), telemetry];
+    expect(() => Reflect.apply(tracedWebhookHandler, undefined, args)).toThrow(message);
   });
 });
