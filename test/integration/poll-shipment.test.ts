@@ -16,7 +16,7 @@ const number = 'RR123456785CN';
 const fast = { initialDelayMs: 0, intervalMs: 1000 };
 
 describe('poll over HTTP', () => {
-  test('a shipment that is played to its end → every event once, then the stream ends', async () => {
+  test('a shipment that is played until its delivery → every event once, then the stream ends', async () => {
     const { fake, client, create } = await makePolledService();
     const { trackerId } = await create(number);
     fake.play(number, 'delivered', { speed: 100_000 });
@@ -32,7 +32,7 @@ describe('poll over HTTP', () => {
   });
 
   test.each(['parcel_not_found', 'empty'] as const)(
-    'no results yet, told as %s → updates until there are',
+    'no results yet, in the form %s → an update without results, then one with them',
     async (noResults) => {
       const { fake, client, create } = await makePolledService({ noResults });
       const { trackerId } = await create(number, 'order/1');
@@ -50,7 +50,7 @@ describe('poll over HTTP', () => {
 });
 
 describe('pollMany over HTTP', () => {
-  test('40 trackers, some stopped, one unknown, at a limit of 10 a second → all told, none refused', async () => {
+  test('41 trackers, one of them unknown, at a limit of 10 a second → an update or error of each, no 429', async () => {
     const { fake, client, create } = await makePolledService({ limitWindow: 'sliding' });
     const numbers = Array.from({ length: 39 }, (_, index) => `LP0000000${String(index).padStart(2, '0')}CN`);
     const outcomes = client.trackers.createMany(numbers.map((trackingNumber) => ({ trackingNumber })));

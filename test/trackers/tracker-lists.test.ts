@@ -6,21 +6,21 @@ import { makeClient, rejectionOf, type SeenRequest } from '../support/make-clien
 const page = (...ids: string[]) => ({
   data: { trackers: ids.map((trackerId) => ({ ...TRACKER, trackerId })) },
 });
-const pageOf = (count: number) => page(...Array.from({ length: count }, (_, index) => `id-${index}`));
-const queryOf = (request: SeenRequest | undefined) =>
+const makePage = (count: number) => page(...Array.from({ length: count }, (_, index) => `id-${index}`));
+const readQuery = (request: SeenRequest | undefined) =>
   Object.fromEntries(new URL(request?.url ?? '').searchParams);
 
 describe('list', () => {
   test('no arguments → page 1 of 100, in the order of the service', async () => {
     const { client, requests } = makeClient({ body: page('a') });
     expect(await client.trackers.list()).toMatchObject({ page: 1, limit: 100, hasMore: false });
-    expect(queryOf(requests[0])).toEqual({ page: '1', limit: '100' });
+    expect(readQuery(requests[0])).toEqual({ page: '1', limit: '100' });
   });
 
   test('page, limit and sort → sent', async () => {
     const { client, requests } = makeClient({ body: page() });
     await client.trackers.list({ page: 3, limit: 7, sort: -1 });
-    expect(queryOf(requests[0])).toEqual({ page: '3', limit: '7', sort: '-1' });
+    expect(readQuery(requests[0])).toEqual({ page: '3', limit: '7', sort: '-1' });
   });
 
   test.each([
@@ -30,7 +30,7 @@ describe('list', () => {
     [99, 100, false],
     [100, 100, true],
   ])('%d trackers for a limit of %d → hasMore %s', async (count, limit, hasMore) => {
-    const { client } = makeClient({ body: pageOf(count) });
+    const { client } = makeClient({ body: makePage(count) });
     expect(await client.trackers.list({ limit })).toMatchObject({ limit, hasMore });
   });
 });
@@ -50,13 +50,13 @@ describe('listAll', () => {
       { body: page() },
     ]);
     expect(await collect(client.trackers.listAll({ limit: 2 }))).toEqual(['a', 'b', 'c', 'd', 'e']);
-    expect(requests.map((request) => queryOf(request)['page'])).toEqual(['1', '2', '3', '4']);
+    expect(requests.map((request) => readQuery(request)['page'])).toEqual(['1', '2', '3', '4']);
   });
 
   test('no arguments → the largest pages, oldest first', async () => {
     const { client, requests } = makeClient({ body: page() });
     expect(await collect(client.trackers.listAll())).toEqual([]);
-    expect(requests.map(queryOf)).toEqual([{ page: '1', limit: '500', sort: '1' }]);
+    expect(requests.map(readQuery)).toEqual([{ page: '1', limit: '500', sort: '1' }]);
   });
 
   test('never iterated → nothing is sent', async () => {
@@ -82,20 +82,20 @@ describe('listAll', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  test('options → for every page', async () => {
+  test('options → apply to every page', async () => {
     const { client, requests } = makeClient([{ body: page('a') }, { body: page() }]);
     await collect(client.trackers.listAll({ limit: 1, sort: -1, headers: { 'x-a': 'b' } }));
     expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['b', 'b']);
-    expect(queryOf(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
+    expect(readQuery(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
   });
 
-  test('a service that knows no pages and answers with everything → every tracker once, then it ends', async () => {
-    const { client, requests } = makeClient({ body: pageOf(120) });
+  test('a service without paging, which sends everything each time → every tracker once, then the end', async () => {
+    const { client, requests } = makeClient({ body: makePage(120) });
     expect(await collect(client.trackers.listAll({ limit: 100 }))).toHaveLength(120);
     expect(requests).toHaveLength(2);
   });
 
-  test('records without an id, of a service that knows no pages → come through once, then it ends', async () => {
+  test('trackers without an id, from a service without paging → every tracker once, then the end', async () => {
     const numbers = ['LA680658838NL', 'LA680658839NL'];
     const { client, requests } = makeClient({
       body: { data: { trackers: numbers.map((trackingNumber) => ({ trackingNumber })) } },
@@ -104,7 +104,7 @@ describe('listAll', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test('a page that shares trackers with the one before, as when some were deleted meanwhile → goes on', async () => {
+  test('a page that shares trackers with the one before, because some were deleted meanwhile → goes on', async () => {
     const { client } = makeClient([
       { body: page('a', 'b') },
       { body: page('b', 'c') },
@@ -115,7 +115,7 @@ describe('listAll', () => {
   });
 });
 
-test('listAll with null → ConfigurationError, as list with null', async () => {
+test('listAll with null → ConfigurationError, like list with null', async () => {
   const { client, requests } = makeClient({ body: page('a') });
   // @ts-expect-error: a program without types gives anything.
   expect(await rejectionOf(client.trackers.listAll(null).next())).toBeInstanceOf(ConfigurationError);
