@@ -66,7 +66,7 @@ async function serve(
   outgoing: ServerResponse,
 ): Promise<void> {
   if (FORBIDDEN_METHODS.has(incoming.method ?? '')) {
-    outgoing.writeHead(405, { allow: 'HEAD, POST' }).end();
+    await send(outgoing, new Response(null, { status: 405, headers: { allow: 'HEAD, POST' } }));
     return;
   }
   // The sender has hung up, so the missing body is not the host's mistake.

@@ -1,33 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import type pg from 'pg';
+import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { TransactionalInbox, type TransactionalInboxOptions } from '../../src/postgres/index.ts';
 import { deferred } from '../support/deferred.ts';
 import { settled } from '../support/settled.ts';
+import { makePool, useSchema } from './postgres-schema.ts';
 import { describeWithPostgres } from './services.ts';
 
 const silent = () => {};
 
 await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
-  const schema = `test_${randomUUID().replaceAll('-', '')}`;
+  const { schema, pool } = useSchema(url);
   const table = `${schema}.inbox`;
-  let pool: pg.Pool;
   /** A tracker of the test's own, so that no two tests share a key. */
   let trackerId: string;
   beforeAll(async () => {
-    pool = new pg.Pool({ connectionString: url, max: 8 });
-    // An idle connection that the server ends tells the pool; without a listener that ends the process.
-    pool.on('error', silent);
-    await pool.query(`CREATE SCHEMA ${schema}`);
     await pool.query(`CREATE TABLE ${schema}.effects (tracker_id text, event_id text)`);
     await makeInbox().createTable();
   });
   beforeEach(() => {
     trackerId = randomUUID();
-  });
-  afterAll(async () => {
-    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
-    await pool.end();
   });
 
   function makeInbox(options: Partial<TransactionalInboxOptions<pg.Pool>> = {}) {
@@ -108,7 +100,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     expect(await effects()).toEqual(['a', 'b']);
   });
 
-  test('an event that a rival took when we failed → our answer does not wait until the rival is done', async () => {
+  test('an event that a rival took when we failed → our report does not wait until the rival is done', async () => {
     const rivalBegun = deferred<void>();
     const rivalEnd = deferred<void>();
     let rival: Promise<unknown> | undefined;
@@ -147,7 +139,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   });
 
   test('a handler beyond its time that writes on → its connection is lent to nobody, nothing of it lasts', async () => {
-    const small = new pg.Pool({ connectionString: url, max: 1 });
+    const small = makePool({ connectionString: url, max: 1 });
     onTestFinished(() => small.end());
     const late = deferred<unknown>();
     const report = await makeInbox({ pool: small, callbackTimeoutMs: 50 }).process(

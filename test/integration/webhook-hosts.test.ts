@@ -1,13 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
 import { HOSTS, type Host, MIB } from './webhook-hosts.ts';
-import { makeClient, payloadOf, SECRET, type Sent } from './webhook-loopback.ts';
-
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
+import { connectClient, payloadOf, SECRET, type Sent } from './webhook-loopback.ts';
 
 async function receiver({ start }: Host, handle: (eventId: unknown) => unknown = () => {}) {
   const handled: unknown[] = [];
@@ -20,13 +15,8 @@ async function receiver({ start }: Host, handle: (eventId: unknown) => unknown =
       handled.push(event.eventId);
     },
   });
-  const running = await start(webhooks);
-  const client = makeClient(running.port);
-  cleanUps.push(
-    () => running.close(),
-    () => client.close(),
-  );
-  return { send: client.send, handled };
+  const { send } = connectClient(await start(webhooks));
+  return { send, handled };
 }
 
 describe.each(HOSTS)('$name', (host) => {

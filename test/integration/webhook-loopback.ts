@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 /** A server that listens on loopback. */
 export interface Running {
@@ -16,8 +17,7 @@ export interface Sent {
   readonly fresh?: boolean;
 }
 
-/** What came back. */
-export interface Answer {
+interface Received {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -40,14 +40,34 @@ export async function listening(server: Server): Promise<Running> {
   };
 }
 
-/** A client with one connection that is kept alive: what one answer leaves unread would spoil the next. */
+/** Connects a client to a server and closes both at the end of the test. */
+export function connectClient(server: Running) {
+  onTestFinished(() => server.close());
+  const client = makeClient(server.port);
+  // A server waits for the connections that are kept alive.
+  onTestFinished(() => client.close());
+  return { port: server.port, send: client.send };
+}
+
+/** A client with one connection that is kept alive: a body that a server leaves unread would spoil the next request. */
 export function makeClient(port: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const send = ({ method = 'POST', headers = {}, chunks = [], fresh = false }: Sent) =>
-    new Promise<Answer>((resolve, reject) => {
-      const given = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', ...headers };
+    new Promise<Received>((resolve, reject) => {
+      const allHeaders = {
+        authorization: `Bearer ${SECRET}`,
+        'content-type': 'application/json',
+        ...headers,
+      };
       const outgoing = httpRequest(
-        { port, host: '127.0.0.1', path: '/webhooks', method, headers: given, agent: fresh ? false : agent },
+        {
+          port,
+          host: '127.0.0.1',
+          path: '/webhooks',
+          method,
+          headers: allHeaders,
+          agent: fresh ? false : agent,
+        },
         (incoming) => {
           let text = '';
           incoming.setEncoding('utf8');

@@ -6,42 +6,88 @@ import { toNodeHandler } from '../../src/webhooks/index.ts';
 import { settled } from '../support/settled.ts';
 import { makeHandler, SECRET } from './make-handler.ts';
 
-function incomingPost(): IncomingMessage {
-  const headers = { authorization: `Bearer ${SECRET}` };
+function incomingRequest(method = 'POST', headers = { authorization: `Bearer ${SECRET}` }): IncomingMessage {
   const incoming = new IncomingMessage(new Socket());
-  return Object.assign(incoming, {
-    method: 'POST',
-    url: '/',
-    headers,
-    rawHeaders: Object.entries(headers).flat(),
-  });
+  return Object.assign(incoming, { method, url: '/', headers, rawHeaders: Object.entries(headers).flat() });
 }
 
 /** A request whose body the host has read. */
-async function readPost(): Promise<IncomingMessage> {
-  const incoming = incomingPost();
+async function readRequest(): Promise<IncomingMessage> {
+  const incoming = incomingRequest();
   incoming.push(null);
   incoming.resume();
   await once(incoming, 'end');
   return incoming;
 }
 
-test('a reader that cancels with more to come → the rest flows by, and nothing is put into the closed stream', async () => {
-  const incoming = incomingPost();
-  const read: unknown[] = [];
-  const receive = toNodeHandler(async (request) => {
-    const reader = request.body?.getReader();
-    incoming.push('first');
-    read.push(Buffer.from((await reader?.read())?.value ?? []).toString());
-    await reader?.cancel();
-    incoming.push('second');
-    incoming.push(null);
-    await once(incoming, 'end');
-    read.push(await reader?.read());
-    return new Response();
+/** Hands a request to an adapted handler; returns what the handler wrote to the host's response. */
+async function receive(incoming: IncomingMessage, handler: (request: Request) => Promise<Response>) {
+  const response = new ServerResponse(incoming);
+  await toNodeHandler(handler)(incoming, response);
+  return response;
+}
+
+describe('the stream of a body', () => {
+  test('a reader that cancels with more to come → the rest flows by, and nothing is put into the closed stream', async () => {
+    const incoming = incomingRequest();
+    const read: unknown[] = [];
+    await receive(incoming, async (request) => {
+      const reader = request.body?.getReader();
+      incoming.push('first');
+      read.push(Buffer.from((await reader?.read())?.value ?? []).toString());
+      await reader?.cancel();
+      incoming.push('second');
+      incoming.push(null);
+      await once(incoming, 'end');
+      read.push(await reader?.read());
+      return new Response();
+    });
+    expect(read).toEqual(['first', { done: true, value: undefined }]);
   });
-  await receive(incoming, new ServerResponse(incoming));
-  expect(read).toEqual(['first', { done: true, value: undefined }]);
+
+  test('nobody reads it → left alone until the response', async () => {
+    const incoming = incomingRequest();
+    incoming.push('first');
+    let isTouched: boolean | undefined;
+    await receive(incoming, async () => {
+      await settled();
+      isTouched = incoming.readableDidRead;
+      return new Response();
+    });
+    expect(isTouched).toBe(false);
+  });
+
+  test.each([
+    ['before', 0],
+    ['while', 1],
+  ])('the connection closes %s the handler reads → the reader is told', async (_title, chunkCount) => {
+    const incoming = incomingRequest();
+    let reading: Promise<unknown> | undefined;
+    await receive(incoming, async (request) => {
+      const reader = request.body?.getReader();
+      if (chunkCount > 0) {
+        incoming.push('{"trackings"');
+        await reader?.read();
+      }
+      incoming.destroy();
+      await once(incoming, 'close');
+      reading = reader?.read();
+      await reading?.catch(() => {});
+      return new Response();
+    });
+    await expect(reading).rejects.toThrow('closed before the body was complete');
+  });
+
+  test('the handler responds while it waits for more → the reader is told that no more comes', async () => {
+    let reading: Promise<unknown> | undefined;
+    await receive(incomingRequest(), async (request) => {
+      reading = request.text();
+      reading.catch(() => {});
+      await settled();
+      return new Response('at once');
+    });
+    await expect(reading).rejects.toThrow('answered before its body was read');
+  });
 });
 
 test.each<[string, number, unknown]>([
@@ -54,93 +100,87 @@ test.each<[string, number, unknown]>([
     { trackerId: 't1', events: [], more: 'x'.repeat(100) },
   ],
 ])('maxBodyBytes 100, and the host has read %s, no declared length → %i', async (_title, status, body) => {
-  const incoming = await readPost();
-  const response = new ServerResponse(incoming);
-  await toNodeHandler(makeHandler({ maxBodyBytes: 100 }))(Object.assign(incoming, { body }), response);
+  const handler = makeHandler({ maxBodyBytes: 100, onRefused: () => {}, onError: () => {} });
+  const response = await receive(Object.assign(await readRequest(), { body }), handler);
   expect(response.statusCode).toBe(status);
 });
 
-test('a body that nobody reads → left alone until the response', async () => {
-  const incoming = incomingPost();
-  incoming.push('first');
-  let isTouched: boolean | undefined;
-  const receive = toNodeHandler(async () => {
-    await settled();
-    isTouched = incoming.readableDidRead;
-    return new Response();
-  });
-  await receive(incoming, new ServerResponse(incoming));
-  expect(isTouched).toBe(false);
+test('a body that someone read and left nowhere → the error goes to next', async () => {
+  const incoming = await readRequest();
+  const next = vi.fn();
+  await toNodeHandler(makeHandler())(incoming, new ServerResponse(incoming), next);
+  expect(next).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: 'ConfigurationError' }));
 });
 
-test('a connection that closes before the handler reads → its reader is told', async () => {
-  const incoming = incomingPost();
-  let reading: Promise<string> | undefined;
-  const receive = toNodeHandler(async (request) => {
-    incoming.destroy();
-    await once(incoming, 'close');
-    reading = request.text();
-    await reading.catch(() => {});
-    return new Response();
-  });
-  await receive(incoming, new ServerResponse(incoming));
-  await expect(reading).rejects.toThrow('closed before the body was complete');
+// No web-standard request can hold TRACE.
+test.each(['GET', 'TRACE'])('%s → 405 with Allow', async (method) => {
+  const response = await receive(incomingRequest(method), makeHandler());
+  expect([response.statusCode, response.getHeader('allow')]).toEqual([405, 'HEAD, POST']);
 });
 
-test('an answer with headers → sent with them and no others', async () => {
-  const incoming = Object.assign(incomingPost(), { method: 'GET' });
-  const response = new ServerResponse(incoming);
-  await toNodeHandler(makeHandler())(incoming, response);
-  expect(response.getHeaders()).toEqual({ 'content-type': 'application/json', allow: 'HEAD, POST' });
+test('a response with two cookies → sent with both and no other header', async () => {
+  const headers = new Headers([
+    ['set-cookie', 'a=1'],
+    ['set-cookie', 'b=2'],
+  ]);
+  const response = await receive(incomingRequest('GET'), async () => new Response(null, { headers }));
+  expect(response.getHeaders()).toEqual({ 'set-cookie': ['a=1', 'b=2'] });
 });
 
-test('a request and a reply of Fastify → the reply is hijacked before the answer', async () => {
-  const raw = incomingPost();
+test('a request and a reply of Fastify → the reply is hijacked before the response', async () => {
+  const raw = incomingRequest();
   const hijack = vi.fn();
-  const receive = toNodeHandler(async () => {
+  const listener = toNodeHandler(async () => {
     expect(hijack).toHaveBeenCalledOnce();
     return new Response(null, { status: 204 });
   });
   const response = new ServerResponse(raw);
-  await receive({ raw }, { raw: response, hijack });
+  await listener({ raw }, { raw: response, hijack });
   expect(response.statusCode).toBe(204);
 });
 
-describe('a host that has answered meanwhile, as one with a timeout does', () => {
-  test('the handler answers → its answer is dropped, and nothing goes to next', async () => {
-    const incoming = incomingPost();
+test.each<[string, () => Response]>([
+  ['responds', () => new Response(null, { headers: { 'x-late': '1' } })],
+  [
+    'throws',
+    () => {
+      throw new Error('too late');
+    },
+  ],
+])(
+  'a host that has timed out meanwhile, and a handler that %s → the host is left alone',
+  async (_title, end) => {
+    const incoming = incomingRequest();
     const response = new ServerResponse(incoming);
-    const next = vi.fn();
-    const receive = toNodeHandler(async () => {
+    const listener = toNodeHandler(async () => {
       response.writeHead(504).end();
-      return new Response(null, { headers: { 'x-late': '1' } });
+      return end();
     });
-    await receive(incoming, response, next);
-    expect(response.statusCode).toBe(504);
+    await expect(listener(incoming, response)).resolves.toBeUndefined();
+    expect([response.statusCode, response.getHeaderNames()]).toEqual([504, []]);
+  },
+);
+
+describe('a sender that has hung up', () => {
+  test('the host has read the body → handled all the same', async () => {
+    const incoming = await readRequest();
+    const response = new ServerResponse(incoming);
+    response.destroy();
+    const bodies: unknown[] = [];
+    const listener = toNodeHandler(async (request) => {
+      bodies.push(await request.text());
+      return new Response();
+    });
+    await listener(Object.assign(incoming, { body: '{"trackings":[]}' }), response);
+    expect(bodies).toEqual(['{"trackings":[]}']);
+  });
+
+  test('the body is missing → no error goes to next, because that is no mistake of the host', async () => {
+    const incoming = await readRequest();
+    const response = new ServerResponse(incoming);
+    response.destroy();
+    const next = vi.fn();
+    await toNodeHandler(makeHandler())(incoming, response, next);
     expect(next).not.toHaveBeenCalled();
   });
-
-  test('the handler throws, no next → the listener does not', async () => {
-    const incoming = incomingPost();
-    const response = new ServerResponse(incoming);
-    const receive = toNodeHandler(async () => {
-      response.writeHead(504).end();
-      throw new Error('too late');
-    });
-    await expect(receive(incoming, response)).resolves.toBeUndefined();
-    expect(response.statusCode).toBe(504);
-  });
-});
-
-test('a sender that has gone, and a body that the host has read → handled all the same', async () => {
-  const incoming = await readPost();
-  const response = new ServerResponse(incoming);
-  response.destroy();
-  const bodies: unknown[] = [];
-  const receive = toNodeHandler(async (request) => {
-    bodies.push(await request.text());
-    return new Response();
-  });
-  await receive(Object.assign(incoming, { body: '{"trackings":[]}' }), response);
-  expect(bodies).toEqual(['{"trackings":[]}']);
 });
