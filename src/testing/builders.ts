@@ -16,9 +16,11 @@ import {
   toPublicCourier,
 } from './service/trackers.ts';
 import {
+  BEIJING,
   buildProof,
   buildResults,
   type EventInput,
+  SAN_RAFAEL,
   ShipmentState,
   seededRandom,
 } from './shipments/shipment.ts';
@@ -32,16 +34,10 @@ export interface BuildOptions {
 const TRACKING_NUMBERS = ['9400115901047177598206', 'LA680658838NL', 'RR123456785CN'];
 const CREATED_AT_MS = Date.UTC(2026, 2, 1, 9, 30);
 const GENERATED_AT = '2026-03-06T18:00:00.000Z';
-const LOCAL_POST = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
 const HISTORY: readonly EventInput[] = [
-  {
-    courierCode: 'cn-post',
-    location: 'Beijing',
-    statusMilestone: 'info_received',
-    occurrenceDatetime: '2026-03-01T17:12:57+08:00',
-  },
-  { ...LOCAL_POST, statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-05' },
-  { ...LOCAL_POST, statusMilestone: 'delivered', occurrenceDatetime: '2026-03-06T17:42:00Z' },
+  { ...BEIJING, statusMilestone: 'info_received', occurrenceDatetime: '2026-03-01T17:12:57+08:00' },
+  { ...SAN_RAFAEL, statusMilestone: 'in_transit', occurrenceDatetime: '2026-03-05' },
+  { ...SAN_RAFAEL, statusMilestone: 'delivered', occurrenceDatetime: '2026-03-06T17:42:00Z' },
 ];
 
 const buildOptions = z.strictObject({ seed: seedOption.default(1) } satisfies OptionShape<BuildOptions>);

@@ -36,6 +36,7 @@ import {
 interface Call {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
+  readonly headers: Headers;
   readonly bodyText: string;
 }
 
@@ -206,23 +207,17 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
 }
 
 /** Carries out a request that no injected failure stops: checks key, limit, plan, content type. */
-function carryOut(
-  state: FakeState,
-  request: FakeRequest,
-  { query }: LogEntry,
-  endpoint: EndpointName,
-  params: Readonly<Record<string, string>>,
-): FakeResponse {
+function carryOut(state: FakeState, endpoint: EndpointName, call: Call): FakeResponse {
   let limitHeaders: FakeResponse['headers'] = {};
   try {
-    checkApiKey(request.headers, state.options.apiKeys);
+    checkApiKey(call.headers, state.options.apiKeys);
     const permit = state.limits?.take(endpoint, state.now());
     limitHeaders = permit?.headers ?? {};
     if (permit?.allowed === false) return toTooManyRequests(limitHeaders);
     checkPlan(state.options, endpoint);
-    if ('body' in endpoints[endpoint].request && !hasJsonType(request.headers))
+    if ('body' in endpoints[endpoint].request && !hasJsonType(call.headers))
       throw rejection(400, 'parsing_error', 'The Content-Type must be application/json.');
-    const { status, body, headers } = handlers[endpoint]({ params, query, bodyText: request.body }, state);
+    const { status, body, headers } = handlers[endpoint](call, state);
     return toJsonResponse(status, body, { ...limitHeaders, ...headers });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
@@ -242,7 +237,8 @@ function decide(state: FakeState, request: FakeRequest, entry: LogEntry): Outcom
     const { endpoint, params, allowedMethods } = findRoute(request.method, entry.path, request.basePath);
     if (endpoint === undefined) return { kind: 'response', response: rejectPath(allowedMethods) };
     entry.endpoint = endpoint;
-    const run = () => carryOut(state, request, entry, endpoint, params);
+    const call = { params, query: entry.query, headers: request.headers, bodyText: request.body };
+    const run = () => carryOut(state, endpoint, call);
     const failure = state.failures.take(endpoint);
     if (failure === undefined) return { kind: 'response', response: run() };
     entry.failure = 'kind' in failure ? failure.kind : undefined;

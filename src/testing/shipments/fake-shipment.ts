@@ -17,11 +17,7 @@ export type ShipmentKey = string | { readonly trackerId: string };
  * Trackers that are still tracked show at once what a method adds; a tracker that is created later shows it
  * `resultsDelayMs` after its creation. A tracker that has stopped shows nothing new.
  *
- * @example
- * fake.shipment('RR123456785CN')
- *   .addEvent({ statusMilestone: 'in_transit', location: 'Beijing' })
- *   .deliver()
- *   .stopTracking();
+ * @example fake.shipment('RR123456785CN').addEvent({ location: 'Beijing' }).deliver().stopTracking();
  */
 export class FakeShipment {
   readonly #getState: () => FakeState;

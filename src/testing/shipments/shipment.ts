@@ -185,8 +185,8 @@ interface ScenarioStep {
 }
 
 const CHINA_TIME = { offsetHours: 8 };
-const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
-const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
+export const BEIJING = { courierCode: 'cn-post', location: 'Beijing' };
+export const SAN_RAFAEL = { courierCode: 'us-post', location: 'SAN RAFAEL, CA 94901' };
 
 function step(hours: number, place: EventInput, timeStyle: TimeStyle, event: EventInput): ScenarioStep {
   return { afterMs: hours * HOUR_MS, event: { ...place, ...event }, timeStyle };

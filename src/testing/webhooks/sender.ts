@@ -235,17 +235,16 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   const itemsPerRequest = shape === 'flat' ? 1 : rest.itemsPerRequest;
   const random = seededRandom(rest.seed);
   let freeLanes = rest.concurrency;
-  const waiting = new Set<() => void>();
+  const waiting: (() => void)[] = [];
 
   /** Runs a request when fewer than `concurrency` are under way, in the order of calls. */
   async function inLane<Result>(run: () => Promise<Result>): Promise<Result> {
     if (freeLanes > 0) freeLanes -= 1;
-    else await new Promise<void>((resolve) => waiting.add(resolve));
+    else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await run();
     } finally {
-      const [next = () => (freeLanes += 1)] = waiting;
-      waiting.delete(next);
+      const next = waiting.shift() ?? (() => (freeLanes += 1));
       next();
     }
   }
@@ -272,10 +271,11 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  /** Sends what waits now; requests are in `sent` as soon as they are over. */
-  async function sendWaiting(sent: SentWebhook[]): Promise<Omit<WebhookSenderReport, 'sent'>> {
+  /** Sends what waits now. */
+  async function sendWaiting(): Promise<WebhookSenderReport> {
     // Looked up each time, because a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
+    const sent: SentWebhook[] = [];
     const jobs: Job[] = [];
     for (let start = 0; start < pushes.length; start += itemsPerRequest) {
       const group = pushes.slice(start, start + itemsPerRequest);
@@ -288,20 +288,18 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       if (await isAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
     };
     await Promise.all(jobs.sort((a, b) => a.place - b.place).map(sendJob));
-    return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size };
+    return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size, sent };
   }
 
   return {
     async flush() {
-      const sent: SentWebhook[] = [];
-      const total = { items: 0, accepted: 0, lost: 0 };
-      for (;;) {
-        const { items, accepted, lost } = await sendWaiting(sent);
-        if (items === 0) return { ...total, sent };
-        total.items += items;
-        total.accepted += accepted;
-        total.lost += lost;
-      }
+      const reports: WebhookSenderReport[] = [];
+      const sum = (count: 'items' | 'accepted' | 'lost') =>
+        reports.reduce((total, report) => total + report[count], 0);
+      do reports.push(await sendWaiting());
+      while (reports.at(-1)?.items !== 0);
+      const sent = reports.flatMap((report) => report.sent);
+      return { items: sum('items'), accepted: sum('accepted'), lost: sum('lost'), sent };
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
@@ -309,9 +307,8 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const looks = new Set<Promise<void>>();
       const look = async () => {
         // One look only, because under a steady stream a flush would never end.
-        const sent: SentWebhook[] = [];
-        const counts = await sendWaiting(sent);
-        if (counts.items > 0) tell(() => onReport?.({ ...counts, sent }));
+        const report = await sendWaiting();
+        if (report.items > 0) tell(() => onReport?.(report));
       };
       const timer = globalThis.setInterval(() => {
         const current = look().finally(() => looks.delete(current));
