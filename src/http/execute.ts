@@ -237,7 +237,7 @@ async function takePermit(
 }
 
 /** Tells whether a failed attempt may be repeated (docs/service.md 1.2, 4.1, 4.5, 8.8). */
-export function isRetryable(
+function isRetryable(
   error: unknown,
   rules: { retryClass: RetryClass; retryAmbiguous: boolean; maxRetryAfterMs: number },
 ): error is TrackingError {
@@ -249,7 +249,8 @@ export function isRetryable(
   if (error instanceof ConnectionError && error.neverSent) return true;
   const isSafe = retryClass === 'safe';
   if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
-  return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
+  // Only bulk calls take the option `retryAmbiguous`.
+  return isAmbiguous(error) && (isSafe || retryAmbiguous);
 }
 
 /** True for a 429 that ends with its window. A 429 that reports an empty quota does not. */

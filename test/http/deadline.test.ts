@@ -75,15 +75,6 @@ describe('which time ends a call', () => {
     expect(error).toMatchObject({ name: 'TimeoutError', timeoutMs });
     expect(endedAt).toBe(timeoutMs);
   });
-
-  test('the timer of totalTimeoutMs fires while the clock says that time is left → over all the same', async () => {
-    const { client, requests } = makeClient(never);
-    const failing = rejectionOf(client.couriers.list({ totalTimeoutMs: 100 }));
-    vi.spyOn(performance, 'now').mockReturnValue(performance.now());
-    await vi.advanceTimersByTimeAsync(100);
-    expect(await failing).toMatchObject({ message: expect.stringContaining('`totalTimeoutMs`') });
-    expect(requests).toHaveLength(1);
-  });
 });
 
 describe('what the error says', () => {
@@ -151,28 +142,5 @@ describe('after a call → no timer and no listener is left', () => {
     await settleInVirtualTime(() => client.couriers.list({ signal, totalTimeoutMs: 60_000 }).catch(() => {}));
     expect(vi.getTimerCount()).toBe(0);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
-  });
-
-  test.each(['a Retry-After', 'a back-off'])('an abort in %s', async (wait) => {
-    const headers: Record<string, string> = wait === 'a Retry-After' ? { 'retry-after': '30' } : {};
-    const { client } = makeClient({ status: 503, headers });
-    const controller = new AbortController();
-    const failing = rejectionOf(client.couriers.list({ signal: controller.signal, totalTimeoutMs: 60_000 }));
-    await vi.advanceTimersByTimeAsync(wait === 'a Retry-After' ? 5_000 : 10);
-    controller.abort('stop');
-    expect(await failing).toBe('stop');
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('an abort while `fetch` works, which learns of it', async () => {
-    const fetch = vi.fn((_request: unknown, _init?: RequestInit) => new Promise<Response>(() => {}));
-    const { client } = makeClient({}, { fetch });
-    const controller = new AbortController();
-    const failing = rejectionOf(client.couriers.list({ signal: controller.signal }));
-    await vi.advanceTimersByTimeAsync(0);
-    controller.abort('stop');
-    expect(await failing).toBe('stop');
-    expect(fetch.mock.calls[0]?.[1]?.signal?.reason).toBe('stop');
-    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -202,14 +202,4 @@ describe('a repeat', () => {
     expect(second?.body).toBe(first?.body);
     expect([...(second?.headers ?? [])]).toEqual([...(first?.headers ?? [])]);
   });
-
-  test.each([
-    ['a refused connection to the paid endpoint', networkFailure('ECONNREFUSED'), 2],
-    ['a reset connection to the paid endpoint', networkFailure('ECONNRESET'), 1],
-  ])('%s → as often as nothing can have been carried out', async (_what, failure, count) => {
-    const { client, requests } = makeClient([failure, { body: { data: [] } }]);
-    const input = { trackingNumber: 'LA680658838NL' };
-    await settleInVirtualTime(() => client.tracking.search(input).catch(() => {}));
-    expect(requests).toHaveLength(count);
-  });
 });
