@@ -111,6 +111,21 @@ describe('the command', () => {
     },
   );
 
+  it('a service that is not there → a line for each repeat, then one with the reason, no stack, exit code 1', async () => {
+    setEnvironment('http://127.0.0.1:9/public/v1', 'hush-hush');
+    const cause = new Error('connect ECONNREFUSED 127.0.0.1:9');
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed', { cause })));
+    vi.useFakeTimers();
+    const ended = runLine('track RR123456785CN');
+    await vi.advanceTimersByTimeAsync(60_000);
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+    const { exitCode, stderr } = await ended;
+    expect(exitCode).toBe(1);
+    expect(stderr.trimEnd().split('\n').at(-1)).toMatch(/^tracking-client: .*ECONNREFUSED/);
+    expect(stderr).not.toMatch(/^ +at |hush/m);
+  });
+
   it('a request that is sent again → one line that says why in words', async () => {
     const fake = connect();
     fake.shipment('RR123456785CN').deliver();

@@ -1,0 +1,257 @@
+// The command as a process: signals, pipes, disks and ports. What it prints is tested in test/cli/.
+
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFakeTrackingService } from 'tracking-client/testing';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { csvOf } from '../support/csv.ts';
+import {
+  type BundledCommand,
+  bundleCommand,
+  printed,
+  type StartedCommand,
+  type StartOptions,
+} from './command.ts';
+import { listening } from './webhook-loopback.ts';
+
+const NUMBER = 'RR123456785CN';
+const headers = { authorization: 'Bearer any-key', 'content-type': 'application/json' };
+
+let cli: BundledCommand;
+beforeAll(async () => {
+  cli = await bundleCommand();
+});
+afterAll(() => cli[Symbol.asyncDispose]());
+
+function create(baseUrl: string, trackingNumber = NUMBER): Promise<Response> {
+  return fetch(`${baseUrl}/trackers`, { method: 'POST', headers, body: JSON.stringify({ trackingNumber }) });
+}
+
+describe('import', () => {
+  /** A folder with `rows.csv`, a temporary folder of its own, and a service to import into. */
+  async function setUp(csv: string) {
+    const folder = await mkdtemp(join(tmpdir(), 'tracking-client-import-'));
+    const temporary = join(folder, 'tmp');
+    await mkdir(temporary);
+    const fake = createFakeTrackingService();
+    const server = await fake.listen();
+    onTestFinished(async () => {
+      await server.close();
+      await rm(folder, { recursive: true });
+    });
+    await writeFile(join(folder, 'rows.csv'), csv);
+    const environment = { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'hush-hush', TMPDIR: temporary };
+    const start = (args: string[], started: StartOptions = {}) =>
+      cli.start(['import', ...args], environment, { cwd: folder, ...started });
+    const shell = (line: string) => cli.shell(line, environment, { cwd: folder });
+    const files = async () => (await readdir(folder)).filter((name) => name !== 'tmp').sort();
+    const read = (name = 'none') => readFile(join(folder, name), 'utf8');
+    return { fake, temporary, start, shell, files, read };
+  }
+
+  describe('the file of failures', () => {
+    it('a disk that fills up → ends with the summary and the line where to go on, exit code 1', async () => {
+      const { start } = await setUp(`trackingNumber\n${NUMBER}\nx\n`);
+      const { output, exitCode } = start(['rows.csv', '--failures', '/dev/full', '--overwrite']);
+      expect(await exitCode).toBe(1);
+      expect(output.stdout).toMatch(/^2 of 2 rows\n {2}created +1 /);
+      expect(output.stderr).toMatch(/Stopped at line 3 of rows\.csv: .*\/dev\/full.*no space left on device/);
+      expect(output.stderr).toContain('Run the same command again');
+      expect(output.stderr).not.toMatch(/^ +at /m);
+    });
+
+    it('a row that is cut off by the limit of a disk → not left behind half', async () => {
+      const { shell, files, read } = await setUp(`trackingNumber\n${'x\n'.repeat(60)}`);
+      const { output, exitCode } = shell('ulimit -f 4; cli import rows.csv');
+      expect(await exitCode).toBe(1);
+      expect(output.stderr).toMatch(/Stopped at line \d+ of rows\.csv: .*file too large \(EFBIG\)/);
+      const text = await read((await files())[1]);
+      expect(text.length).toBeGreaterThan(3000);
+      for (const line of text.trimEnd().split('\n').slice(1))
+        expect(line).toMatch(/^x,\d+,invalid,.*character"$/);
+    });
+
+    it('--overwrite and the input, which is also standard input → refused, unchanged, nothing sent', async () => {
+      const { fake, shell, read } = await setUp(csvOf(2));
+      expect(await shell('cli import - --failures rows.csv --overwrite < rows.csv').exitCode).toBe(2);
+      expect(await read('rows.csv')).toBe(csvOf(2));
+      expect(fake.requests).toEqual([]);
+    });
+  });
+
+  describe('where rows come from', () => {
+    it('standard input → what is piped in is imported', async () => {
+      const { fake, start, files, temporary } = await setUp('');
+      const { output, exitCode } = start(['-'], { stdin: `trackingNumber\n${NUMBER}\nx\n` });
+      expect(await exitCode).toBe(1);
+      expect(fake.trackers).toMatchObject([{ trackingNumber: NUMBER }]);
+      expect(output.stdout).toContain('2 of 2 rows\n');
+      expect((await files())[0]).toMatch(/^import\.failures-\d{8}-\d{6}-\d{3}\.csv$/);
+      expect(await readdir(temporary)).toEqual([]);
+    });
+
+    it.each([`<(echo trackingNumber; echo ${NUMBER})`, '/dev/stdin < rows.csv', '- < rows.csv'])(
+      '%s → imported',
+      async (source) => {
+        const { fake, shell } = await setUp(`trackingNumber\n${NUMBER}\n`);
+        expect(await shell(`cli import ${source}`).exitCode).toBe(0);
+        expect(fake.trackers).toHaveLength(1);
+      },
+    );
+
+    it('a pipe that stays open, and SIGINT → exit code 130 at once, nothing left behind', async () => {
+      const { start, temporary } = await setUp('');
+      let pipe = { end: () => {} };
+      const { child, exitCode } = start(['-'], {
+        stdin: (stdin) => {
+          pipe = stdin;
+          // A pipe does not hold so much, so the program reads when this is written.
+          stdin.write(`trackingNumber\n${'x\n'.repeat(1_000_000)}`, () => child.kill('SIGINT'));
+        },
+      });
+      expect(await exitCode).toBe(130);
+      pipe.end();
+      expect(await readdir(temporary)).toEqual([]);
+    });
+  });
+
+  it('--json and `| head -1` → stops, says so, exit code 1', async () => {
+    const { shell } = await setUp(csvOf(900));
+    const { output, exitCode } = shell('cli import rows.csv --json | head -1');
+    expect(await exitCode).toBe(1);
+    expect(output.stdout.split('\n')).toHaveLength(2);
+    expect(output.stderr).toContain('Run the same command again');
+    expect(output.stderr).not.toMatch(/^ +at /m);
+  });
+});
+
+describe('fake', () => {
+  const start = (...args: string[]) => cli.start(['fake', '--port', '0', ...args]);
+
+  async function readBaseUrl(command: StartedCommand): Promise<string> {
+    const [, url = ''] = await printed(command, /Base URL +(\S+)/);
+    return url;
+  }
+
+  /** Starts a receiver of webhooks; returns its URL. */
+  async function receive(onRequest: Parameters<typeof createServer>[1]): Promise<string> {
+    const running = await listening(createServer(onRequest));
+    onTestFinished(() => running.close());
+    return `http://127.0.0.1:${running.port}/webhooks`;
+  }
+
+  it('a tracker and a webhook URL → its whole story is pushed, and each request and push is one line', async () => {
+    const secrets: (string | undefined)[] = [];
+    const url = await receive((message, response) => {
+      secrets.push(message.headers.authorization);
+      response.writeHead(secrets.length === 1 ? 503 : 204).end();
+    });
+    const command = start('--speed', 'Infinity', '--webhook-url', url, '--webhook-secret', 'hush');
+    expect((await create(await readBaseUrl(command))).status).toBe(201);
+    await printed(command, /push +RR123456785CN Delivered \(6 events\) → 204\n/);
+    expect(secrets).toEqual(['Bearer hush', 'Bearer hush']);
+    expect(command.output.stdout.trim().split('\n').slice(-3)).toEqual([
+      expect.stringMatching(/^\d\d:\d\d:\d\d POST {3}\/public\/v1\/trackers RR123456785CN → 201$/),
+      expect.stringMatching(/^\d\d:\d\d:\d\d push {3}RR123456785CN .* → 503, attempt 1 of 20$/),
+      expect.stringMatching(/^\d\d:\d\d:\d\d push {3}RR123456785CN .* → 204$/),
+    ]);
+    expect(command.output.stdout).not.toContain('hush');
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    '%s, twice at once, with a receiver that never responds → exit code 0',
+    async (signal) => {
+      let isCalled = false;
+      const url = await receive(() => {
+        isCalled = true;
+      });
+      const command = start('--speed', 'Infinity', '--webhook-url', url);
+      await create(await readBaseUrl(command));
+      await vi.waitUntil(() => isCalled, { timeout: 20_000 });
+      command.child.kill(signal);
+      setTimeout(() => command.child.kill(signal), 100); // As npx does.
+      expect(await command.exitCode).toBe(0);
+      expect(command.output).toMatchObject({ stdout: expect.stringMatching(/Stopped\.\n$/), stderr: '' });
+    },
+  );
+
+  it('a port in use → one line that says so, exit code 1', async () => {
+    const { port } = new URL(await readBaseUrl(start()));
+    const second = cli.start(['fake', '--port', port]);
+    expect(await second.exitCode).toBe(1);
+    expect(second.output).toMatchObject({
+      stdout: '',
+      stderr: expect.stringMatching(/^tracking-client: Could not listen on port .* in use .* with --port\n$/),
+    });
+  });
+
+  it('failures, a quota and events → what programs in other languages meet, each line with its reason', async () => {
+    const command = start('--fail', 'trackers.create:409', '--quota', '1', '--play', 'none');
+    const baseUrl = await readBaseUrl(command);
+    for (const status of [409, 201]) expect((await create(baseUrl)).status).toBe(status);
+    expect((await create(baseUrl, 'LA680658838NL')).status).toBe(403);
+    await printed(command, /→ 409 request_conflict: Injected failure 409\.\n/);
+    await printed(command, /LA680658838NL → 403 quota_limit_reached: The quota is used up\.\n/);
+    const body = JSON.stringify({ trackingNumber: NUMBER, event: { status: 'Posted' } });
+    const posted = await fetch(new URL('/__fake/events', baseUrl), { method: 'POST', headers, body });
+    expect(await posted.json()).toMatchObject({ data: { events: [{ status: 'Posted' }] } });
+  });
+
+  it('a journey that `watch` follows to its end, then `track` → the whole timeline, exit code 0', async () => {
+    const baseUrl = await readBaseUrl(start('--speed', '400000'));
+    const environment = { TRACKING_BASE_URL: baseUrl, TRACKING_API_KEY: 'any' };
+    const watch = cli.start(['watch', NUMBER, '--interval', '1s'], environment);
+    expect(await watch.exitCode).toBe(0);
+    expect(watch.output.stderr).toBe('');
+    expect(watch.output.stdout).not.toContain('\u001b');
+    const lines = watch.output.stdout.trimEnd().split('\n');
+    expect(lines.filter((line) => / [○●] /.test(line))).toHaveLength(6);
+    expect(lines.at(-1)).toBe(`${NUMBER}  delivered, and no longer tracked`);
+    const track = cli.start(['track', NUMBER], environment);
+    expect(await track.exitCode).toBe(0);
+    expect(track.output.stdout).toMatch(/^RR123456785CN {2}delivered\n( {2}[○●] .*\n){6}$/);
+  });
+});
+
+describe('other commands', () => {
+  async function startService(trackers: number) {
+    const server = await createFakeTrackingService().listen();
+    onTestFinished(() => server.close());
+    for (let index = 0; index < trackers; index += 1) await create(server.url, `LP${100_000_000 + index}CN`);
+    return { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'any' };
+  }
+
+  it('watch and SIGINT → exit code 130, at once', async () => {
+    const watch = cli.start(['watch', NUMBER], await startService(0));
+    await printed(watch, /no results yet/);
+    watch.child.kill('SIGINT');
+    expect(await watch.exitCode).toBe(130);
+    expect(watch.output.stderr).toBe('');
+  });
+
+  it('listen and SIGTERM → exit code 0, without a word', async () => {
+    const listen = cli.start(['listen', '--port', '0'], { TRACKING_WEBHOOK_SECRET: 'hush' });
+    await printed(listen, /http:\S+/);
+    listen.child.kill('SIGTERM');
+    expect(await listen.exitCode).toBe(0);
+    expect(listen.output.stderr).toBe('');
+  });
+
+  it.each(['list --json', 'couriers', 'watch --all --json --interval 1s'])(
+    '%s | head -1 → exit code 0, no word',
+    async (line) => {
+      const { exitCode, output } = cli.shell(`cli ${line} | head -1`, await startService(5));
+      expect(await exitCode).toBe(0);
+      expect(output.stdout.split('\n')).toHaveLength(2);
+      expect(output.stderr).toBe('');
+    },
+  );
+
+  it('a full disk → one line, exit code 1', async () => {
+    const { exitCode, output } = cli.shell('cli list > /dev/full', await startService(1));
+    expect(await exitCode).toBe(1);
+    expect(output.stderr).toBe('tracking-client: Could not print: no space left on device (ENOSPC)\n');
+  });
+});
