@@ -19,7 +19,7 @@ const ORDER = {
   clientTrackerId: 'order-1042',
 };
 const IMPORT_SIZE = 1000;
-const FOLLOWED = 100;
+const FOLLOWED = 50;
 const SECRET = 'whsec-example';
 /** The play takes 77 hours; this lets it happen in about four seconds. */
 const FOUR_SECONDS = { speed: (77 * 3600) / 4 };
