@@ -71,27 +71,6 @@ describe('listeners', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  test('two wait on one signal and one is granted → an abort still reaches the other', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, {}, { limit: 1 });
-    const controller = new AbortController();
-    const calls = [acquire({ signal: controller.signal }), acquire({ signal: controller.signal })];
-    await clock.advance(1_010);
-    controller.abort(reason);
-    await settled();
-    expect(calls.map((call) => call.state)).toEqual(['granted', 'rejected']);
-  });
-
-  test('rejected by a long pause → the listener is gone', async () => {
-    const { acquire, sent } = makeLimiter();
-    const [permit] = await sent(3);
-    const controller = new AbortController();
-    acquire({ signal: controller.signal, maxPauseMs: 1_000 });
-    permit?.report({ status: 429, retryAfterMs: 5_000 });
-    await settled();
-    expect(countListeners(controller)).toBe(0);
-  });
-
   test('granted at once, or rejected by a full queue → no listener is left', async () => {
     const { acquire } = makeLimiter({ maxQueue: 0 });
     const controller = new AbortController();

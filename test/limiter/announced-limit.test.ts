@@ -55,13 +55,6 @@ describe('an announced limit', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(2);
   });
 
-  test('in two responses to requests of one moment → that of the later response', async () => {
-    const { limiter, sent } = makeLimiter();
-    for (const [index, permit] of (await sent(2)).entries())
-      permit.report({ status: 200, announcedLimit: 3 - index });
-    expect(limiter.snapshot(bucket)?.limit).toBe(2);
-  });
-
   test.each([
     [5, 5],
     [Number.POSITIVE_INFINITY, 10],

@@ -1,22 +1,19 @@
 // A limiter that was used before a test runner installs its fake timers, or after it took them away: the machine's clock
 // jumps under it, and timers that were set never fire.
-import { mock } from 'node:test';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { settled } from '../support/settled.ts';
 import { bucket } from './make-limiter.ts';
 
-const ASKED = { bucket, limit: 1, priority: 'interactive' } as const;
-/** From an answer to the return of its token. */
+const CALL = { bucket, limit: 1, priority: 'interactive' } as const;
+/** From a response to the return of its token. */
 const RETURN_MS = 1_010;
 
 afterEach(() => {
   vi.useRealTimers();
-  mock.timers.reset();
 });
 
 async function use(limiter: TokenBucketLimiter): Promise<void> {
-  const permit = await limiter.acquire(ASKED);
+  const permit = await limiter.acquire(CALL);
   permit.send();
   permit.report({ status: 200 });
 }
@@ -24,50 +21,34 @@ async function use(limiter: TokenBucketLimiter): Promise<void> {
 /** A call that asks for a token, and whether it has one. */
 function ask(limiter: TokenBucketLimiter) {
   const call = { state: 'waiting' };
-  void limiter.acquire(ASKED).then(() => {
+  void limiter.acquire(CALL).then(() => {
     call.state = 'granted';
   });
   return call;
 }
 
-describe('vitest', () => {
-  test('fake timers after a call → the next call goes when its token is back', async () => {
-    const limiter = new TokenBucketLimiter();
-    await use(limiter);
-    vi.useFakeTimers();
-    const call = ask(limiter);
-    await vi.advanceTimersByTimeAsync(RETURN_MS - 50);
-    expect(call.state).toBe('waiting');
-    await vi.advanceTimersByTimeAsync(51);
-    expect(vi.getTimerCount()).toBe(0);
-    expect(call.state).toBe('granted');
-  });
-
-  test('a call still waits when fake timers go → it goes with those that come later', async () => {
-    const limiter = new TokenBucketLimiter();
-    vi.useFakeTimers();
-    await use(limiter);
-    const first = ask(limiter);
-    vi.useRealTimers();
-    vi.useFakeTimers();
-    const second = ask(limiter);
-    await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
-    expect(first.state).toBe('granted');
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(second.state).toBe('granted');
-  });
+test('fake timers after a call → the next call goes when its token is back', async () => {
+  const limiter = new TokenBucketLimiter();
+  await use(limiter);
+  vi.useFakeTimers();
+  const call = ask(limiter);
+  await vi.advanceTimersByTimeAsync(RETURN_MS - 50);
+  expect(call.state).toBe('waiting');
+  await vi.advanceTimersByTimeAsync(51);
+  expect(vi.getTimerCount()).toBe(0);
+  expect(call.state).toBe('granted');
 });
 
-describe('node:test', () => {
-  test('mock.timers after a call → one tick of a second, and the next call goes', async () => {
-    const limiter = new TokenBucketLimiter();
-    await use(limiter);
-    mock.timers.enable({ apis: ['setTimeout'] });
-    const call = ask(limiter);
-    await settled();
-    expect(call.state).toBe('waiting');
-    mock.timers.tick(RETURN_MS + 1);
-    await settled();
-    expect(call.state).toBe('granted');
-  });
+test('a call still waits when fake timers go → it goes with those that come later', async () => {
+  const limiter = new TokenBucketLimiter();
+  vi.useFakeTimers();
+  await use(limiter);
+  const first = ask(limiter);
+  vi.useRealTimers();
+  vi.useFakeTimers();
+  const second = ask(limiter);
+  await vi.advanceTimersByTimeAsync(RETURN_MS + 1);
+  expect(first.state).toBe('granted');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(second.state).toBe('granted');
 });

@@ -136,10 +136,8 @@ describe('options', () => {
     expect(() => new TokenBucketLimiter(options)).toThrow(`Expected \`${name}\` to be a`);
   });
 
-  test.each(['maxqueue', 'maxUplinkMs', 'reserve', 'clock'])(
-    'an unknown option, %s → ConfigurationError that names it',
-    (name) => {
-      expect(() => new TokenBucketLimiter({ [name]: 1 })).toThrow(`\`${name}\``);
-    },
-  );
+  test('an unknown option → ConfigurationError that names it', () => {
+    // @ts-expect-error: what a caller without types may pass
+    expect(() => new TokenBucketLimiter({ reserve: 1 })).toThrow('`reserve`');
+  });
 });

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type RedisClient, RedisDedupeStore } from '../../src/redis/index.ts';
 import type { IoredisClient, NodeRedisClient } from '../../src/redis/redis-client.ts';
-import { WebhookInbox } from '../../src/webhooks/index.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -145,14 +144,6 @@ describe.each([
     expect(log).toEqual(['evalsha p:a 1', 'eval p:a 1', 'evalsha p:b 1']);
   });
 
-  test('a cluster of which one node does not know the script → only its keys are sent again', async () => {
-    const { store, log } = makeServer({ knows: ['p:b'] });
-    await store.commit(['a', 'b'], options);
-    expect(log).toEqual(['evalsha p:a,p:b 1', 'evalsha p:a 1', 'evalsha p:b 1', 'eval p:a 1']);
-    await store.commit(['a', 'b'], options);
-    expect(log.slice(4)).toEqual(['evalsha p:a 1', 'evalsha p:b 1']);
-  });
-
   test('a call fails → rejects with its error once all have ended, nothing is sent again', async () => {
     const { store, log } = makeServer({ knows: ['p:a', 'p:b', 'p:c'], broken: ['p:b', 'p:c'] });
     await expect(store.commit(['a', 'b', 'c'], options)).rejects.toThrow('OOM command not allowed for p:b');
@@ -194,30 +185,5 @@ describe('Redis that does not respond', () => {
     const outcome = expect(call(store)).rejects.toThrow(`within ${limitMs} ms`);
     await vi.advanceTimersByTimeAsync(limitMs);
     await outcome;
-  });
-
-  test('and claims after its limit, as a client that was offline does → the key is released, a redelivery handles it', async () => {
-    const sent: string[] = [];
-    let goOnline = () => {};
-    const online = new Promise<void>((resolve) => {
-      goOnline = resolve;
-    });
-    const redis = nodeRedis(async (_command, _script, _keys, [token, second]) => {
-      await online;
-      // The second argument of a claim is its lease.
-      sent.push(`${second === '60000' ? 'claim' : 'release'} ${token}`);
-      return [1];
-    });
-    const inbox = new WebhookInbox({ store: new RedisDedupeStore({ redis }), onError: () => {} });
-    const onEvent = vi.fn();
-    const processing = inbox.process({ trackerId: 't1', events: [{ eventId: 'e1' }] }, onEvent);
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect((await processing).outcome).toBe('unavailable');
-    await vi.advanceTimersByTimeAsync(60_000);
-    goOnline();
-    await vi.advanceTimersByTimeAsync(0);
-    const token = sent[0]?.split(' ')[1];
-    expect(sent.at(-1)).toBe(`release ${token}`);
-    expect(onEvent).not.toHaveBeenCalled();
   });
 });

@@ -24,14 +24,6 @@ await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
     expect(await admin.zcard(keys.tokens)).toBe(3);
   });
 
-  test('scripts that Redis forgot → loaded again', async () => {
-    const { join, toAcquire } = makeFleet({ onUnavailable: 'reject' });
-    const limiter = join();
-    await limiter.acquire(toAcquire());
-    await admin.script('FLUSH');
-    await expect(limiter.acquire(toAcquire())).resolves.toBeDefined();
-  });
-
   test('a program that has nothing more to do → ends by itself', async () => {
     const program = await bundled('test/integration/redis-limiter/program.ts');
     const input = [program, url, keyPrefix];

@@ -38,14 +38,6 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     expect(careful.snapshot(bucket)?.limit).toBe(5);
   });
 
-  test('a limit in Redis far above the configured one → five times the configured one at most', async () => {
-    const { join, toAcquire, bucket, keys } = makeFleet();
-    await admin.set(keys.limit, 1_000_000);
-    const limiter = join();
-    await limiter.acquire(toAcquire());
-    expect(limiter.snapshot(bucket)?.limit).toBe(15);
-  });
-
   test('a limit cut to 1 while three tokens are out → the next request waits for the last of them', async () => {
     const { join, toAcquire } = makeFleet();
     const [a, b] = [join(), join()];
