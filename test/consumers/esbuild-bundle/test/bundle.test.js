@@ -57,7 +57,7 @@ for (const [name, program, maxKilobytes] of [
     "import { TrackingClient } from 'tracking-client'; console.log(new TrackingClient());",
     240,
   ],
-  ['sortEvents', "import { sortEvents } from 'tracking-client'; console.log(sortEvents([]));", 110],
+  ['sortEvents', "import { sortEvents } from 'tracking-client'; console.log(sortEvents([]));", 5],
   [
     'createWebhookHandler and toNodeHandler',
     "import { createWebhookHandler, toNodeHandler } from 'tracking-client/webhooks'; console.log(toNodeHandler(createWebhookHandler({})));",
