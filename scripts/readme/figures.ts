@@ -8,12 +8,12 @@ import { formatCount, median } from '../../bench/statistics.ts';
 import { markdownTable } from '../support/markdown-table.ts';
 
 /** Lists the contenders of several cases in the order in which they appear. */
-function contendersOf(cases: readonly (readonly { contender: string }[])[]): string[] {
+function listContenders(cases: readonly (readonly { contender: string }[])[]): string[] {
   return [...new Set(cases.flat().map(({ contender }) => contender))];
 }
 
 /** Writes the events per second and their ratio to a receiver written by hand. */
-function cellOf(result: { ours: number; ratio: number } | undefined): string {
+function formatRates(result: { ours: number; ratio: number } | undefined): string {
   if (result === undefined) return '';
   return `${formatCount(result.ours)}, ${result.ratio.toFixed(2)}x`;
 }
@@ -32,18 +32,21 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
       );
       return [name, ...cells];
     });
-    return markdownTable(['Case', ...contendersOf(limiter.cases.map((one) => one.measurements))], rows);
+    return markdownTable(
+      ['Case', ...listContenders(limiter.cases.map(({ measurements }) => measurements))],
+      rows,
+    );
   },
   'fleet figures': () => {
-    const contenders = contendersOf(fleet.cases.map(({ runs }) => runs));
+    const contenders = listContenders(fleet.cases.map(({ runs }) => runs));
     const rows = fleet.cases.map(({ name, runs }) => {
       const cells = contenders.map((contender) => {
-        const own = runs.filter((run) => run.contender === contender);
-        const share = median(own.map(({ sharePercent }) => sharePercent));
+        const ofContender = runs.filter((run) => run.contender === contender);
+        const share = median(ofContender.map(({ sharePercent }) => sharePercent));
         // Show the refusals of the worst run, because a limit must hold in every run.
-        return own.length === 0
+        return ofContender.length === 0
           ? ''
-          : `${Math.max(...own.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
+          : `${Math.max(...ofContender.map(({ refused }) => refused))} / ${share.toFixed(0)}%`;
       });
       return [name, ...cells];
     });
@@ -57,12 +60,15 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   },
   'receiver figures': () => {
     const { results } = receivers;
-    const caseOf = ({ eventsPerWebhook, copies }: (typeof results)[number]) =>
+    const formatCase = ({ eventsPerWebhook, copies }: (typeof results)[number]) =>
       `${eventsPerWebhook} ${eventsPerWebhook === 1 ? 'event' : 'events'}, ${copies === 1 ? 'once' : `${copies} times`}`;
-    const cases = [...new Set(results.map(caseOf))];
+    const cases = [...new Set(results.map(formatCase))];
     const rows = [...new Set(results.map(({ name }) => name))].map((name) => {
       const measured = results.filter((result) => result.name === name);
-      return [name, ...cases.map((title) => cellOf(measured.find((result) => caseOf(result) === title)))];
+      return [
+        name,
+        ...cases.map((title) => formatRates(measured.find((result) => formatCase(result) === title))),
+      ];
     });
     return markdownTable(['Store', ...cases], rows);
   },
@@ -75,9 +81,11 @@ export const FIGURES: Readonly<Record<string, () => string>> = {
   },
   'cost figures': () => {
     const rows = overhead.cpu.map(({ events, costs }) => {
-      const cells = costs.map((one) => `${one.microsecondsPerCall.toFixed(0)} µs, ${one.ratio.toFixed(2)}x`);
+      const cells = costs.map(
+        ({ microsecondsPerCall, ratio }) => `${microsecondsPerCall.toFixed(0)} µs, ${ratio.toFixed(2)}x`,
+      );
       return [`${events} events`, ...cells];
     });
-    return markdownTable(['`results` call', ...contendersOf(overhead.cpu.map(({ costs }) => costs))], rows);
+    return markdownTable(['`results` call', ...listContenders(overhead.cpu.map(({ costs }) => costs))], rows);
   },
 };

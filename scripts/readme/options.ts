@@ -28,7 +28,7 @@ const program = ts.createProgram(
 const checker = program.getTypeChecker();
 
 /** Maps every name that a source exports to its declaration. */
-export function exportsOf(path: string): Map<string, ts.Symbol> {
+export function readExports(path: string): Map<string, ts.Symbol> {
   const source = program.getSourceFile(ROOT + path);
   const module = source && checker.getSymbolAtLocation(source);
   const exported = module === undefined ? [] : checker.getExportsOfModule(module);
@@ -53,7 +53,7 @@ export function endpointTable(): string {
 export function optionTables(): string {
   const shown = new Set<string>();
   const parts = Object.entries(ENTRY_POINTS).flatMap(([entry, path]) => {
-    const all = exportsOf(path);
+    const all = readExports(path);
     const types = [...new Set([...SHOWN_FIRST, ...[...all.keys()].sort()])].flatMap((name) => {
       const declaration = all.get(name)?.declarations?.find(ts.isInterfaceDeclaration);
       const isOptions = name.endsWith('Options') || MORE_OPTIONS.includes(name);
@@ -86,7 +86,7 @@ export function optionTable(types: readonly ts.InterfaceDeclaration[]): string {
 function optionRows(type: ts.InterfaceDeclaration): string[][] {
   return type.members.filter(ts.isPropertySignature).map((member) => {
     const [name, typeName] = [member.name.getText(), typeText(member.type)];
-    const defaultText = readDefault(commentOf(member));
+    const defaultText = readDefault(readComment(member));
     const isRequired = member.questionToken === undefined;
     // A callback needs no default, because one that is absent is not called.
     if (!isRequired && typeName !== FUNCTION && defaultText === undefined)
@@ -98,7 +98,7 @@ function optionRows(type: ts.InterfaceDeclaration): string[][] {
 
 /** Returns the sentence that states the default without its reason, because an editor shows the whole comment. */
 function readDefault(comment: string): string | undefined {
-  return sentencesOf(comment)
+  return splitSentences(comment)
     .find((sentence) => /\bdefault\b/i.test(sentence))
     ?.replace(/^Default:? (.*?)\.?$/, '$1')
     .replace(/(?:[,:]|;(?= \D)) .*/, '')
@@ -106,16 +106,16 @@ function readDefault(comment: string): string | undefined {
 }
 
 /** Splits a comment into sentences; `e.g.` does not end one. */
-function sentencesOf(text: string): string[] {
+function splitSentences(text: string): string[] {
   return text.replace(/\s+/g, ' ').split(/(?<=[.?!])(?<!e\.g\.) (?=[A-Z`])/);
 }
 
-function commentOf(node: ts.Node): string {
-  return textOf(ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc)?.comment);
+function readComment(node: ts.Node): string {
+  return readText(ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc)?.comment);
 }
 
 /** Removes references to sections of the specification, because users do not have it. */
-function textOf(comment: ts.JSDoc['comment']): string {
+function readText(comment: ts.JSDoc['comment']): string {
   const text = (ts.getTextOfJSDocComment(comment) ?? '').replace(/\{@link ([^}]+)\}/g, '`$1`');
   return text.replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '').trim();
 }

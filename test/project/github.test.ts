@@ -80,32 +80,14 @@ test('a release → published with provenance by the identity of the workflow, w
   );
 });
 
-test('dependabot → npm packages and actions, in groups', () => {
-  const updateSchema = z.object({
-    'package-ecosystem': z.string(),
-    groups: z.record(z.string(), z.unknown()),
-  });
-  const { updates } = z
-    .object({ version: z.literal(2), updates: z.array(updateSchema) })
-    .parse(read('dependabot.yml'));
-  expect(updates.map((update) => update['package-ecosystem'])).toEqual(['npm', 'github-actions']);
-});
+const FORM = ['name', 'description', 'body'];
 
-test.each(['bug', 'feature'])(
-  'the form of a %s → has a name, and fields with labels of their own',
-  (name) => {
-    const fieldSchema = z.object({
-      type: z.string(),
-      id: z.string().optional(),
-      attributes: z.record(z.string(), z.unknown()),
-    });
-    const formSchema = z.object({ name: z.string(), description: z.string(), body: z.array(fieldSchema) });
-    const { body } = formSchema.parse(read(`ISSUE_TEMPLATE/${name}.yml`));
-    const labels = body
-      .filter(({ type }) => type !== 'markdown')
-      .map(({ attributes }) => attributes['label']);
-    expect(labels.length).toBeGreaterThan(1);
-    expect(labels).toEqual([...new Set(labels)]);
-    expect(labels).not.toContain(undefined);
-  },
-);
+test.each([
+  ['dependabot.yml', ['version', 'updates']],
+  ['ISSUE_TEMPLATE/bug.yml', FORM],
+  ['ISSUE_TEMPLATE/feature.yml', FORM],
+])('%s → can be parsed, and has what GitHub requires', (path, fields) => {
+  expect(Object.keys(z.record(z.string(), z.unknown()).parse(read(path)))).toEqual(
+    expect.arrayContaining(fields),
+  );
+});

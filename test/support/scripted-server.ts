@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** A request as it arrived on the wire. */
@@ -85,40 +86,28 @@ export async function startServer(script: Behaviour | readonly Behaviour[]): Pro
     const step = steps.length > 1 ? steps.shift() : steps[0];
     step?.(response, request);
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+  const origin = await listen(server);
+  onTestFinished(async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
   });
-  onTestFinished(
-    () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
-  const origin = `http://127.0.0.1:${portOf(server.address())}`;
-  return {
-    origin,
-    baseUrl: origin + BASE_PATH,
-    requests,
-    closedConnections,
-  };
+  return { origin, baseUrl: origin + BASE_PATH, requests, closedConnections };
 }
 
 /** A base URL where nobody listens: connections are refused. */
 export async function refusedBaseUrl(): Promise<string> {
   const server = createTcpServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const port = portOf(server.address());
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return `http://127.0.0.1:${port}${BASE_PATH}`;
+  const origin = await listen(server);
+  server.close();
+  await once(server, 'close');
+  return origin + BASE_PATH;
 }
 
-function portOf(address: unknown): number {
-  if (typeof address !== 'object' || address === null || !('port' in address))
-    throw new Error('Expected the server to listen on a port, got none');
-  return Number(address.port);
+/** Listens on a free port and returns the origin. */
+async function listen(server: Server): Promise<string> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  // A server that listens on TCP has an address with a port.
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
