@@ -1,4 +1,4 @@
-import { inspect, types } from 'node:util';
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { ApiPromise, type CallOutcome } from '../../src/http/api-promise.ts';
 import { rejectionOf } from '../support/make-client.ts';
@@ -40,13 +40,6 @@ async function unhandledDuring(run: () => unknown): Promise<unknown[]> {
 }
 
 describe('a real promise', () => {
-  test('instanceof, `types.isPromise` and its tag → a promise of this name', () => {
-    const promise = makePromise(1);
-    expect(promise).toBeInstanceOf(Promise);
-    expect(types.isPromise(promise)).toBe(true);
-    expect(Object.prototype.toString.call(promise)).toBe('[object ApiPromise]');
-  });
-
   test.each([
     ['then', (promise: ApiPromise<number>) => promise.then()],
     ['catch', (promise: ApiPromise<number>) => promise.catch(() => {})],
@@ -85,14 +78,6 @@ describe('a rejection', () => {
     ['await', (promise: ApiPromise<number>) => rejectionOf(promise)],
   ])('%s that is handled → no unhandled rejection', async (_name, use) => {
     expect(await unhandledDuring(() => use(fail()))).toEqual([]);
-  });
-
-  test('a call that is handled, beside a withResponse that is not → one unhandled rejection', async () => {
-    const use = (promise: ApiPromise<number>) => {
-      promise.catch(() => {});
-      void promise.withResponse();
-    };
-    expect(await unhandledDuring(() => use(fail()))).toEqual([failure]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { type } from 'arktype';
 import * as v from 'valibot';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { z as zod3 } from 'zod/v3';
 import type { StandardSchema } from '../../src/common/validation.ts';
@@ -11,10 +11,6 @@ import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK = { body: { anything: [1] } };
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const cycle: Record<string, unknown> = {};
 cycle['self'] = cycle;
@@ -102,17 +98,16 @@ describe('a request that is sent', () => {
     });
   });
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)('%s with a body → JSON', async (method) => {
+  test.each([
+    ['POST', { a: [1, null] }],
+    ['PUT', null],
+    ['PATCH', ''],
+    ['DELETE', 0],
+  ] as const)('%s with the body %j → JSON', async (method, body) => {
     const { client, requests } = makeClient(OK);
-    await client.request({ method, path: '/reports', body: { a: [1, null] } });
-    expect(requests[0]).toMatchObject({ method, body: '{"a":[1,null]}' });
+    await client.request({ method, path: '/reports', body });
+    expect(requests[0]).toMatchObject({ method, body: JSON.stringify(body) });
     expect(requests[0]?.headers.get('content-type')).toBe('application/json');
-  });
-
-  test.each([null, false, 0, '', []])('the body %j → JSON', async (body) => {
-    const { client, requests } = makeClient(OK);
-    await client.request({ method: 'POST', path: '/reports', body });
-    expect(requests[0]?.body).toBe(JSON.stringify(body));
   });
 
   test('no body → none, and no content type', async () => {
@@ -156,7 +151,7 @@ describe('a request that is sent', () => {
 describe('a schema of the caller', () => {
   type Validate = StandardSchema<number>['~standard']['validate'];
   /** A Standard Schema of no library in particular. */
-  const schemaOf = (validate: Validate): StandardSchema<number> => ({
+  const buildSchema = (validate: Validate): StandardSchema<number> => ({
     '~standard': { version: 1, vendor: 'test', validate },
   });
   const requestWith = (schema: StandardSchema, body: unknown = { total: '5' }) =>
@@ -168,41 +163,32 @@ describe('a schema of the caller', () => {
     ['zod 3', zod3.object({ total: zod3.coerce.number() }), { total: 5 }],
     ['valibot', v.object({ total: v.string() }), { total: '5' }],
     ['arktype', type({ total: 'string' }), { total: '5' }],
-    ['any library', schemaOf((value) => ({ value: Number(Object(value).total) })), 5],
-    ['any library, with a promise', schemaOf(async () => ({ value: 7 })), 7],
+    ['any library', buildSchema((value) => ({ value: Number(Object(value).total) })), 5],
+    ['any library, with a promise', buildSchema(async () => ({ value: 7 })), 7],
   ])('%s → its output', async (_what, schema, output) => {
     expect(await requestWith(schema)).toEqual(output);
   });
 
   test.each([
     ['zod', z.object({ total: z.number() }), ['total']],
-    ['zod, with a promise', z.object({ total: z.string().refine(async () => false) }), ['total']],
-    ['zod 3', zod3.object({ total: zod3.number() }), ['total']],
-    ['valibot', v.object({ total: v.number() }), ['total']],
-    ['arktype', type({ total: 'number' }), ['total']],
     [
       'any library, with a symbol in the path',
-      schemaOf(() => ({ issues: [{ message: 'no', path: [Symbol('a')] }] })),
+      buildSchema(() => ({ issues: [{ message: 'no', path: [Symbol('a')] }] })),
       ['Symbol(a)'],
     ],
     [
       'any library',
-      schemaOf(() => ({ issues: [{ message: 'no', path: ['total', { key: 0 }] }] })),
+      buildSchema(() => ({ issues: [{ message: 'no', path: ['total', { key: 0 }] }] })),
       ['total', 0],
     ],
-    ['any library, without a path', schemaOf(() => ({ issues: [{ message: 'no' }] })), []],
+    ['any library, without a path', buildSchema(() => ({ issues: [{ message: 'no' }] })), []],
   ])(
     '%s, broken by the body → ResponseValidationError, whatever invalidResponse says',
     async (_what, schema, path) => {
       const error = await rejectionOf(requestWith(schema));
       expect(error).toMatchObject({ name: 'ResponseValidationError', status: 200, issues: [{ path }] });
-      const field = path[0] ?? 'data';
-      expect(error).toHaveProperty(
-        'message',
-        expect.stringContaining(
-          `GET https://api.example.test/public/v1/a responded with an unexpected \`${field}`,
-        ),
-      );
+      const words = ` responded with an unexpected \`${path[0] ?? 'data'}`;
+      expect(error).toHaveProperty('message', expect.stringContaining(words));
     },
   );
 
@@ -213,29 +199,16 @@ describe('a schema of the caller', () => {
 
   test('the key in a message or a path → masked', async () => {
     const issues = [{ message: `got ${API_KEY}`, path: [API_KEY] }];
-    const error = await rejectionOf(requestWith(schemaOf(() => ({ issues }))));
+    const error = await rejectionOf(requestWith(buildSchema(() => ({ issues }))));
     expect(error).toMatchObject({ issues: [{ message: 'got [redacted]', path: ['[redacted]'] }] });
     expect(inspect(error)).not.toContain(API_KEY);
   });
 
-  describe('one that never settles', () => {
-    const hanging = schemaOf(() => new Promise<never>(() => {}));
-
-    test.each([
-      ['timeoutMs', { timeoutMs: 50, retry: false }],
-      ['totalTimeoutMs', { totalTimeoutMs: 50 }],
-    ] as const)('%s → TimeoutError on time, in phase body', async (option, options) => {
-      vi.useFakeTimers();
-      const { client } = makeClient({ body: {} });
-      const failing = rejectionOf(client.request({ method: 'GET', path: '/a', schema: hanging, ...options }));
-      await vi.advanceTimersByTimeAsync(50);
-      expect(await failing).toMatchObject({
-        name: 'TimeoutError',
-        phase: 'body',
-        message: expect.stringContaining(`\`${option}\` (50 ms) while reading the response`),
-      });
-      expect(vi.getTimerCount()).toBe(0);
-    });
+  test('one that never settles → TimeoutError on time, in phase body', async () => {
+    const schema = buildSchema(() => new Promise<never>(() => {}));
+    const { client } = makeClient({ body: {} }, { retry: false, timeoutMs: 50 });
+    const call = () => rejectionOf(client.request({ method: 'GET', path: '/a', schema }));
+    expect(await settleInVirtualTime(call)).toMatchObject({ name: 'TimeoutError', phase: 'body' });
   });
 
   test('one that throws → what it throws', async () => {
@@ -243,7 +216,7 @@ describe('a schema of the caller', () => {
     const throws = () => {
       throw failure;
     };
-    expect(await rejectionOf(requestWith(schemaOf(throws)))).toBe(failure);
+    expect(await rejectionOf(requestWith(buildSchema(throws)))).toBe(failure);
     expect(await rejectionOf(requestWith(z.unknown().refine(throws)))).toBe(failure);
   });
 });
@@ -263,15 +236,6 @@ describe('responses', () => {
     expect(response.status).toBe(status);
   });
 
-  test('404 → NotFoundError with the path', async () => {
-    const { client } = makeClient({ status: 404 });
-    expect(await rejectionOf(client.request({ method: 'GET', path: '/a/b' }))).toMatchObject({
-      name: 'NotFoundError',
-      method: 'GET',
-      path: '/a/b',
-    });
-  });
-
   test('404 of the path of an endpoint → its template, which shows no id', async () => {
     const { client } = makeClient({ status: 404 });
     expect(await rejectionOf(client.request({ method: 'GET', path: '/trackers/abc' }))).toMatchObject({
@@ -282,7 +246,7 @@ describe('responses', () => {
 });
 
 describe('the bucket', () => {
-  const bucketOf = async (method: RawRequest['method'], path: string) => {
+  const findBucket = async (method: RawRequest['method'], path: string) => {
     const buckets: string[] = [];
     const { client } = makeClient(OK, { hooks: { onRequest: ({ endpoint }) => buckets.push(endpoint) } });
     await client.request({ method, path });
@@ -293,7 +257,7 @@ describe('the bucket', () => {
     EVERY_CALL.map(([name, { method, target }]) => [method, target.replace(/\?.*/, ''), name] as const),
   )('%s %s → %s', async (method, path, endpoint) => {
     // Sound: no endpoint has another method than those of a raw request.
-    expect(await bucketOf(method as RawRequest['method'], path)).toBe(endpoint);
+    expect(await findBucket(method as RawRequest['method'], path)).toBe(endpoint);
   });
 
   test.each([
@@ -302,6 +266,6 @@ describe('the bucket', () => {
     ['POST', '/couriers', 'request'],
     ['GET', '/trackers/abc/results/more', 'request'],
   ] as const)('%s %s → %s', async (method, path, endpoint) => {
-    expect(await bucketOf(method, path)).toBe(endpoint);
+    expect(await findBucket(method, path)).toBe(endpoint);
   });
 });
