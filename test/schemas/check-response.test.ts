@@ -109,8 +109,8 @@ test('a list item that is no object → reported alone, with its position and ki
   ]);
 });
 
-describe('half a million wrong items', () => {
-  const ZEROS = Array(500_000).fill(0);
+describe('200,000 wrong items', () => {
+  const ZEROS = Array(200_000).fill(0);
   const EMPTY = ZEROS.map(() => ({}));
 
   test.each([

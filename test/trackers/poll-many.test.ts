@@ -62,6 +62,14 @@ describe('maxPerSecond', () => {
     expect(listStarts()).toEqual([0, 500, 1000, 1500, 10_000, 10_500, 11_000, 11_500]);
   });
 
+  test('1,000 trackers wait for the budget → one timer', async () => {
+    const { stream } = startPollMany(nothingNew, makeIds(1000), { initialDelayMs: 0, maxPerSecond: 2 });
+    await pass(100);
+    expect(vi.getTimerCount()).toBe(1);
+    await stream.return();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 1 };
 
   test('a tracker deleted while it waits for the budget → the next one is polled in its place', async () => {
