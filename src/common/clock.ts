@@ -101,7 +101,7 @@ function unref(handle: unknown): void {
 }
 
 /** All calls that share a signal share one listener, because Node warns of a leak where a signal has many. */
-const listenersOf = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
+const listenersBySignal = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
 /** Runs `callback` once when `signal` aborts, or at once if it has. Returns a function that removes the callback. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
@@ -110,11 +110,11 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
     callback();
     return () => {};
   }
-  const { callbacks, listener } = listenersOf.get(signal) ?? listen(signal);
+  const { callbacks, listener } = listenersBySignal.get(signal) ?? listen(signal);
   callbacks.add(callback);
   return () => {
     if (!callbacks.delete(callback) || callbacks.size > 0 || signal.aborted) return;
-    listenersOf.delete(signal);
+    listenersBySignal.delete(signal);
     signal.removeEventListener('abort', listener);
   };
 }
@@ -122,11 +122,11 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
 function listen(signal: AbortSignal) {
   const callbacks = new Set<() => void>();
   const listener = () => {
-    listenersOf.delete(signal);
+    listenersBySignal.delete(signal);
     for (const callback of callbacks) callback();
   };
   const known = { callbacks, listener };
-  listenersOf.set(signal, known);
+  listenersBySignal.set(signal, known);
   signal.addEventListener('abort', listener, { once: true });
   return known;
 }

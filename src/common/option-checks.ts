@@ -95,9 +95,6 @@ export function hasMethods<Name extends string>(
 
 export const functionOption = <T>() => option<T>('a function', (value) => typeof value === 'function');
 
-/** Header names and values; the result's names are in lower case. */
-export const headersOption = z.unknown().transform((value) => checkHeaders('headers', value));
-
 export function refuseOption(name: string, rule: string, value: unknown): never {
   throw new ConfigurationError(ruleMessage(name, rule, value));
 }
@@ -126,27 +123,27 @@ const TRANSPORT_HEADERS = [
   'upgrade',
 ];
 
-export function checkHeaders(name: string, value: unknown): Readonly<Record<string, string>> {
+/** Header names and values; the result's names are in lower case. */
+export const headersOption = z.unknown().transform((value): Readonly<Record<string, string>> => {
   // A Map or Headers has no fields of its own and would pass as empty; the keys of an array are no header names.
   const isBag = typeof value === 'object' && value !== null && !(Symbol.iterator in value);
-  if (!isBag) return refuseOption(name, 'an object of header names and values', value);
+  if (!isBag) return refuseOption('headers', 'an object of header names and values', value);
   const headers = new Headers();
   for (const [key, text] of Object.entries(value)) {
-    if (key.toLowerCase() === 'authorization') {
-      throw new ConfigurationError(`Expected \`${name}\` to leave \`authorization\` to \`apiKey\``);
-    }
-    if (TRANSPORT_HEADERS.includes(key.toLowerCase())) {
-      throw new ConfigurationError(`Expected \`${name}\` to leave \`${key.toLowerCase()}\` to the transport`);
-    }
+    const name = key.toLowerCase();
+    if (name === 'authorization')
+      throw new ConfigurationError('Expected `headers` to leave `authorization` to `apiKey`');
+    if (TRANSPORT_HEADERS.includes(name))
+      throw new ConfigurationError(`Expected \`headers\` to leave \`${name}\` to the transport`);
     try {
       if (typeof text !== 'string') throw new TypeError(kindOf(text));
       headers.set(key, text);
     } catch {
-      refuseOption(`${name}.${key}`, 'a valid header', text);
+      refuseOption(`headers.${key}`, 'a valid header', text);
     }
   }
   return Object.fromEntries(headers);
-}
+});
 
 /** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` learns of it. */
 export function callGuarded(callback: () => unknown, onFailure: () => void = () => {}): void {

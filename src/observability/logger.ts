@@ -57,7 +57,8 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
       callGuarded(() => print(method, line, fields), fields && printPlainLine);
     };
   };
-  const [debug, info, warn, error] = METHODS.map(createMethod) as [LogLine, LogLine, LogLine, LogLine]; // One each.
+  const debug = createMethod('debug');
+  const warn = createMethod('warn');
   const warnedKeys = new Set<string>();
   const warnOnce = (key: string, message: string, fields?: LogFields) => {
     const log = warnedKeys.has(key) ? debug : warn;
@@ -70,7 +71,7 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
       `Expected TRACKING_LOG to be one of ${levels}, got ${kindOf(environment)}; logging from "${lowest}" on`,
     );
   }
-  return { level: lowest, debug, info, warn, error, warnOnce };
+  return { level: lowest, debug, info: createMethod('info'), warn, error: createMethod('error'), warnOnce };
 }
 
 function createPrinter(logger: Logger) {

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { MAX_TIMER_MS } from '../../src/common/clock.ts';
 import {
-  checkHeaders,
   checkOptions,
   countOption,
   delayOption,
+  headersOption,
   timeoutOption,
 } from '../../src/common/option-checks.ts';
 import { ConfigurationError } from '../../src/errors.ts';
@@ -43,9 +43,9 @@ describe('options that are numbers', () => {
   });
 });
 
-describe('checkHeaders', () => {
+describe('headers', () => {
   test('names and values → the names in lower case, the values trimmed', () => {
-    const headers = checkHeaders('headers', { 'X-Tenant': ' a ', accept: 'b' });
+    const headers = checkOptions(headersOption, { 'X-Tenant': ' a ', accept: 'b' });
     expect(headers).toEqual({ accept: 'b', 'x-tenant': 'a' });
   });
 
@@ -53,7 +53,7 @@ describe('checkHeaders', () => {
     '%s → ConfigurationError',
     (value) => {
       const message = /^Expected `headers` to be an object of header names and values, got /;
-      expect(() => checkHeaders('headers', value)).toThrow(message);
+      expect(() => checkOptions(headersOption, value)).toThrow(message);
     },
   );
 
@@ -68,7 +68,7 @@ describe('checkHeaders', () => {
     ['keep-alive', '`keep-alive` to the transport'],
   ])('%s → ConfigurationError that leaves it where it belongs', (name, rest) => {
     const error = new ConfigurationError(`Expected \`headers\` to leave ${rest}`);
-    expect(() => checkHeaders('headers', { [name]: 'Bearer hunter2' })).toThrow(error);
+    expect(() => checkOptions(headersOption, { [name]: 'Bearer hunter2' })).toThrow(error);
   });
 
   test.each([
@@ -81,7 +81,7 @@ describe('checkHeaders', () => {
     ['x-a', undefined],
   ])('%j: %j → ConfigurationError that does not print the value', (name, value) => {
     const message = /^Expected `headers\..*` to be a valid header, got (?!.*hunter2)/;
-    expect(() => checkHeaders('headers', { [name]: value })).toThrow(message);
+    expect(() => checkOptions(headersOption, { [name]: value })).toThrow(message);
   });
 });
 
