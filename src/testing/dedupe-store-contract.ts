@@ -156,14 +156,14 @@ const CASES: Readonly<Record<string, Check>> = {
   'a commit repeated → done': 'alice claims a; alice commits a; alice commits a; bob claims a: done',
   'a commit of some keys → the others stay leased':
     'alice claims a b c; alice commits a c; bob claims a b c: done, busy, done',
-  'new, busy and done keys together → one answer a key, in the order asked':
+  'new, busy and done keys together → one claim for each key, in the order of the keys':
     'alice claims m; alice commits b; bob claims z m b a: acquired 1, busy, done, acquired 1',
   '100 keys at once → all acquired, and all done after one commit': async (scenario) => {
     expectSame(await scenario.claim('alice', MANY), repeated('acquired 1', MANY.length));
     await scenario.commit(MANY);
     expectSame(await scenario.claim('bob', MANY), repeated('done', MANY.length));
   },
-  'no keys → no answers': async (scenario) => {
+  'no keys → no claims': async (scenario) => {
     await scenario.commit([]);
     await scenario.release('alice', []);
     expectSame(await scenario.claim('alice', []), '');

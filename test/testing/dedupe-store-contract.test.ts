@@ -6,7 +6,7 @@ import { expectAgreementWithModel } from './model-agreement.ts';
 import { ModelStore } from './model-dedupe-store.ts';
 
 /** Names of the cases that a store with one fault fails, in virtual time. */
-async function failuresWith(fault?: string): Promise<string[]> {
+async function findFailures(fault?: string): Promise<string[]> {
   let now = 1_000_000;
   const contract = dedupeStoreContract({
     createStore: () => new ModelStore(() => now, fault),
@@ -35,13 +35,13 @@ describe('MemoryDedupeStore', () => {
   const createStore = () => new MemoryDedupeStore({ now: clock.now });
   for (const { name, run } of dedupeStoreContract({ createStore, wait: clock.pass })) test(name, run);
 
-  test('any sequence of calls → the same answers as the model', () =>
+  test('any sequence of calls → the same results as the model', () =>
     expectAgreementWithModel(createStore(), clock, 300));
 });
 
 describe('dedupeStoreContract', () => {
   test('a store that keeps the contract → every case passes', async () => {
-    expect(await failuresWith()).toEqual([]);
+    expect(await findFailures()).toEqual([]);
   });
 
   test.each<[string, object]>([
@@ -79,10 +79,10 @@ describe('dedupeStoreContract', () => {
   });
 
   test('stores with one fault each → every fault is caught, and every case catches one', async () => {
-    await failuresWith();
+    await findFailures();
     const failed = new Set<string>();
     for (const fault of ModelStore.faults) {
-      const failures = await failuresWith(fault);
+      const failures = await findFailures(fault);
       expect(failures, fault).not.toEqual([]);
       for (const name of failures) failed.add(name);
     }

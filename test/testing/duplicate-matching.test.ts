@@ -7,7 +7,7 @@ const REUSED = [200, undefined];
 const NEW = [201, undefined];
 const CONFLICT = [400, 'tracker_conflict'];
 
-/** A value and another one for each of the nine fields of service.md 2.4. */
+/** A value and another one for each of the nine fields of docs/service.md 4.2. */
 const FIELDS: [string, object, object][] = [
   ['shippingDate', { shippingDate: '2026-03-01' }, { shippingDate: '2026-03-02' }],
   ['originCountryCode', { originCountryCode: 'CN' }, { originCountryCode: 'FR' }],
@@ -38,28 +38,28 @@ describe.each([['create'], ['track']] as const)('%s', (verb) => {
     expect(fake.fake.trackers).toHaveLength(3);
   });
 
-  it.each<[string, object, object, unknown]>([
-    ['a client tracker id in use, the same payload', MINE, MINE, REUSED],
-    ['a client tracker id in use, another payload', MINE, { ...MINE, shipmentReference: 'x' }, CONFLICT],
+  it.each<[string, unknown, object, object]>([
+    ['a client tracker id in use, the same payload', REUSED, MINE, MINE],
+    ['a client tracker id in use, another payload', CONFLICT, MINE, { ...MINE, shipmentReference: 'x' }],
     [
       'a client tracker id in use for another number',
+      CONFLICT,
       MINE,
       { ...MINE, trackingNumber: OTHER_NUMBER },
-      CONFLICT,
     ],
-    ['a new client tracker id for a known number, as the search goes by that id', {}, MINE, NEW],
-    ['no client tracker id for a number that has one, as the search goes by number', MINE, {}, REUSED],
+    ['a new client tracker id for a known number, because the search goes by that id', NEW, {}, MINE],
+    ['no client tracker id for a number that has one, because the search goes by number', REUSED, MINE, {}],
     [
       'the same day at another time',
+      REUSED,
       { shippingDate: '2026-03-01T08:00:00Z' },
       { shippingDate: '2026-03-01' },
-      REUSED,
     ],
-    ['the same country in alpha-3', { originCountryCode: 'CHN' }, { originCountryCode: 'cn' }, REUSED],
-    ['the couriers in another order', { courierCode: ['a', 'b'] }, { courierCode: ['b', 'a'] }, REUSED],
-    ['one courier as a string', { courierCode: 'a' }, { courierCode: ['a'] }, REUSED],
-    ['an empty list of couriers for none', { courierCode: [] }, {}, REUSED],
-  ])('%s → %#', async (_, first, second, outcome) => {
+    ['the same country in alpha-3', REUSED, { originCountryCode: 'CHN' }, { originCountryCode: 'cn' }],
+    ['the couriers in another order', REUSED, { courierCode: ['a', 'b'] }, { courierCode: ['b', 'a'] }],
+    ['one courier as a string', REUSED, { courierCode: 'a' }, { courierCode: ['a'] }],
+    ['an empty list of couriers for none', REUSED, { courierCode: [] }, {}],
+  ])('%s → %j', async (_, outcome, first, second) => {
     const fake = makeFake(TOLD_APART);
     await fake.create(first);
     expect(refusal(await fake[verb](second))).toEqual(outcome);
@@ -79,14 +79,14 @@ describe.each([['create'], ['track']] as const)('%s', (verb) => {
 describe('couriers that overlap without matching', () => {
   const overlapping = { courierCode: ['us-post'] };
 
-  it.each<[string, 'create' | 'track', object, unknown]>([
-    ['track', 'track', overlapping, CONFLICT],
-    ['create', 'create', overlapping, NEW],
-    ['track with another day', 'track', { ...overlapping, shippingDate: '2026-03-01' }, NEW],
-    ['track with another destination', 'track', { ...overlapping, destinationCountryCode: 'US' }, NEW],
-    ['track of another number', 'track', { ...overlapping, trackingNumber: OTHER_NUMBER }, NEW],
-    ['track with nothing in common', 'track', { courierCode: 'cn-post' }, NEW],
-  ])('%s → %#', async (_, verb, input, outcome) => {
+  it.each<[string, unknown, 'create' | 'track', object]>([
+    ['track', CONFLICT, 'track', overlapping],
+    ['create', NEW, 'create', overlapping],
+    ['track with another day', NEW, 'track', { ...overlapping, shippingDate: '2026-03-01' }],
+    ['track with another destination', NEW, 'track', { ...overlapping, destinationCountryCode: 'US' }],
+    ['track of another number', NEW, 'track', { ...overlapping, trackingNumber: OTHER_NUMBER }],
+    ['track with nothing in common', NEW, 'track', { courierCode: 'cn-post' }],
+  ])('%s → %j', async (_, outcome, verb, input) => {
     const fake = makeFake();
     await fake.create({ courierCode: ['us-post', 'fr-post'] });
     expect(refusal(await fake[verb](input))).toEqual(outcome);

@@ -10,10 +10,10 @@ describe('fake.fail with a status', () => {
   };
 
   it.each([
-    ['no times', {}, [503, 200, 200]],
-    ['times 2', { times: 2 }, [503, 503, 200]],
-    ['times Infinity', { times: Number.POSITIVE_INFINITY }, [503, 503, 503]],
-  ])('%s → %#', async (_, times, statuses) => {
+    ['no times', [503, 200, 200], {}],
+    ['times 2', [503, 503, 200], { times: 2 }],
+    ['times Infinity', [503, 503, 503], { times: Number.POSITIVE_INFINITY }],
+  ])('%s → %j', async (_, statuses, times) => {
     const made = makeFake();
     made.fake.fail('couriers.list', { status: 503, ...times });
     expect(await readStatuses(made, 3)).toEqual(statuses);

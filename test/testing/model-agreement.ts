@@ -15,7 +15,7 @@ const RETAIN_MS = 30 * 24 * 60 * 60 * 1000;
 const keys = fc.subarray(['a', 'b'], { minLength: 1 });
 const token = fc.constantFrom('alice', 'bob', 'carol');
 const leaseMs = fc.constantFrom(50, 100);
-const step = fc.oneof(
+const anyStep = fc.oneof(
   { weight: 4, arbitrary: fc.record({ verb: fc.constant('claim' as const), keys, token, leaseMs }) },
   { weight: 1, arbitrary: fc.record({ verb: fc.constant('commit' as const), keys }) },
   { weight: 2, arbitrary: fc.record({ verb: fc.constant('release' as const), keys, token }) },
@@ -25,33 +25,33 @@ const step = fc.oneof(
   },
 );
 
-function inWords(claim: Claim): string {
+function describeClaim(claim: Claim): string {
   return claim.status === 'acquired' ? `acquired ${claim.attempt}` : claim.status;
 }
 
-/** Any sequence of claims, commits, releases and waits: the store answers as the model does. */
+/** Any sequence of claims, commits, releases and waits: the store does the same as the model. */
 export async function expectAgreementWithModel(
   store: DedupeStore,
   clock: SharedClock,
   numRuns: number,
 ): Promise<void> {
-  const property = fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+  const property = fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), async (steps) => {
     const model = new ModelStore(() => clock.now());
     const run = randomUUID();
-    for (const each of steps) {
-      if (each.verb === 'pass') {
-        clock.pass(each.ms);
+    for (const step of steps) {
+      if (step.verb === 'pass') {
+        clock.pass(step.ms);
         continue;
       }
-      const named = each.keys.map((key) => `${run}:${key}`);
-      if (each.verb === 'commit') {
-        await Promise.all([store, model].map((one) => one.commit(named, { retainMs: RETAIN_MS })));
-      } else if (each.verb === 'release') {
-        await Promise.all([store, model].map((one) => one.release(named, { token: each.token })));
+      const named = step.keys.map((key) => `${run}:${key}`);
+      if (step.verb === 'commit') {
+        await Promise.all([store, model].map((each) => each.commit(named, { retainMs: RETAIN_MS })));
+      } else if (step.verb === 'release') {
+        await Promise.all([store, model].map((each) => each.release(named, { token: step.token })));
       } else {
-        const answers = await Promise.all([store, model].map((one) => one.claim(named, each)));
-        const [given, expected] = answers.map((claims) => claims.map(inWords));
-        expect(given).toEqual(expected);
+        const both = await Promise.all([store, model].map((each) => each.claim(named, step)));
+        const [actual, expected] = both.map((claims) => claims.map(describeClaim));
+        expect(actual).toEqual(expected);
       }
     }
   });

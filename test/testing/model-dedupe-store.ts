@@ -29,7 +29,7 @@ export class ModelStore implements DedupeStore {
   ): Promise<readonly Claim[]> {
     await this.#lock(keys);
     const claims: Claim[] = [];
-    for (const key of this.#has('answers are sorted') ? [...keys].sort() : keys) {
+    for (const key of this.#has('claims are sorted') ? [...keys].sort() : keys) {
       claims.push(await this.#claimOne(this.#stored(key), token, leaseMs));
     }
     return claims;
@@ -44,8 +44,8 @@ export class ModelStore implements DedupeStore {
 
   async release(keys: readonly string[], { token }: { readonly token: string }): Promise<void> {
     await this.#lock(keys);
-    const asked = keys.map((key) => this.#stored(key));
-    const all = this.#has('release takes all of the token') ? [...this.#entries.keys()] : asked;
+    const released = keys.map((key) => this.#stored(key));
+    const all = this.#has('release takes all of the token') ? [...this.#entries.keys()] : released;
     for (const key of all) this.#releaseOne(key, token);
   }
 
@@ -59,15 +59,15 @@ export class ModelStore implements DedupeStore {
     if (found?.state === 'done' && !forgotten) return { status: 'done' };
     const held = found?.state === 'leased' && !ended;
     const welcomed = this.#has('old owner keeps access') && found?.holders.has(token) === true;
-    const own = (found?.token === token || welcomed) && !this.#has('own lease is busy');
-    if (held && !own && !this.#has('never busy')) {
+    const isHolder = (found?.token === token || welcomed) && !this.#has('own lease is busy');
+    if (held && !isHolder && !this.#has('never busy')) {
       return { status: 'busy', retryAfterMs: this.#has('no time left to wait') ? 0 : found.until - now };
     }
     const lateRenewalCounts = this.#has('renewal after the end counts') && ended;
-    const renews = own && !lateRenewalCounts && !this.#has('renewal counts');
+    const renews = isHolder && !lateRenewalCounts && !this.#has('renewal counts');
     const before = this.#has('attempts start again') && ended ? 0 : (found?.attempts ?? 0);
     const attempts = before + (renews ? 0 : 1);
-    const keepsEnd = this.#has('renewal does not extend') && own && found !== undefined;
+    const keepsEnd = this.#has('renewal does not extend') && isHolder && found !== undefined;
     this.#entries.set(key, {
       state: 'leased',
       token,

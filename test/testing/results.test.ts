@@ -122,11 +122,11 @@ describe('POST /trackers/track', () => {
   });
 
   it.each([
-    ['a courier that can not be asked synchronously', { courierCode: 'cn-post' }, 0],
-    ['no courier, and the one that carries it can not be asked synchronously', {}, 0],
-    ['two couriers, one of which can be asked synchronously', { courierCode: ['cn-post', 'us-post'] }, 1],
-    ['a courier of the test that is slow', { courierCode: 'slow-post' }, 0],
-  ])('%s → %#', async (_, input, count) => {
+    ['a courier that cannot be asked synchronously', 0, { courierCode: 'cn-post' }],
+    ['no courier, and the one that carries it cannot be asked synchronously', 0, {}],
+    ['two couriers, one of which can be asked synchronously', 1, { courierCode: ['cn-post', 'us-post'] }],
+    ['a courier of the test that is slow', 0, { courierCode: 'slow-post' }],
+  ])('%s → %i events at once, all later', async (_, count, input) => {
     const { fake, shipment, track, advance } = makeWithResults();
     fake.couriers.push({ courierCode: 'slow-post', supportsSynchronousFetch: false });
     shipment.deliver({ courierCode: 'cn-post' });

@@ -6,6 +6,13 @@ import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
 const HOUR_MS = 3_600_000;
+const CHOSEN = {
+  eventId: 'mine',
+  occurrenceDatetime: '2026-03-04',
+  order: 9,
+  status: 'Da',
+  location: 'Beijing',
+};
 const PLAYS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'never-found'];
 
 describe('fake.shipment', () => {
@@ -32,17 +39,17 @@ describe('fake.shipment', () => {
 
   it.each([
     [
-      'a milestone',
+      'a milestone → its status',
       { statusMilestone: 'exception' },
       { statusCode: 'delivery_exception', statusCategory: 'exception', status: 'Delivery exception' },
     ],
-    ['a milestone nobody knows yet', { statusMilestone: 'beamed_up' }, { statusMilestone: 'beamed_up' }],
     [
-      'fields that win over defaults',
-      { eventId: 'mine', occurrenceDatetime: '2026-03-04', order: 9, status: 'Da', location: 'Beijing' },
-      { eventId: 'mine', occurrenceDatetime: '2026-03-04', order: 9, status: 'Da', location: 'Beijing' },
+      'a milestone nobody knows yet → kept',
+      { statusMilestone: 'beamed_up' },
+      { statusMilestone: 'beamed_up' },
     ],
-  ])('%s → %#', (_, input, event) => {
+    ['other fields → replace the defaults', CHOSEN, CHOSEN],
+  ])('%s', (_, input, event) => {
     expect(makeFake().fake.shipment(NUMBER).addEvent(input).events).toMatchObject([event]);
   });
 

@@ -45,7 +45,7 @@ describe('fake.listen', () => {
     const { fake, server } = await start();
     fake.fail('*', { kind: 'timeout' });
     const pending = fetch(`${server.url}/couriers`, { headers }).then(
-      () => 'answered',
+      () => 'response',
       () => 'ended',
     );
     while (fake.requests.length === 0) await settled();
