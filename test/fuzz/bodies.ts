@@ -130,11 +130,6 @@ export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the objects in a list; none for any other value. */
-export function findObjects(list: unknown): Json[] {
-  return Array.isArray(list) ? list.filter(isObject) : [];
-}
-
 /** Reads a body; undefined when it is no JSON. */
 export function parseJson(body: Buffer): unknown {
   try {

@@ -5,8 +5,6 @@ import * as root from '../../src/index.ts';
 import * as opentelemetry from '../../src/opentelemetry/index.ts';
 import * as postgres from '../../src/postgres/index.ts';
 import * as redis from '../../src/redis/index.ts';
-import * as testing from '../../src/testing/index.ts';
-import * as msw from '../../src/testing/msw.ts';
 import * as webhooks from '../../src/webhooks/index.ts';
 import { payloadOf, SECRET } from '../integration/webhook-loopback.ts';
 import { anyText } from '../support/any-text.ts';
@@ -129,18 +127,9 @@ const METHODS: Record<string, Target> = Object.fromEntries(
     { options: CALL, run: (broken) => sample.call(createClient(), broken as root.RequestOptions) },
   ]),
 );
-const BUILDERS: Record<string, Target> = Object.fromEntries(
-  Object.entries(testing).flatMap(([name, build]) =>
-    name.startsWith('build')
-      ? [[name, { options: { seed: 1 }, run: (broken) => Reflect.apply(build, undefined, [{}, broken]) }]]
-      : [],
-  ),
-);
-
-/** Every public function, by the name of its export and of its method. */
+/** Every public function but the testing kit, by the name of its export and of its method. */
 const TARGETS: Record<string, Target> = {
   ...METHODS,
-  ...BUILDERS,
   TrackingClient: construct(
     root.TrackingClient,
     { ...CLIENT, fetch: fails, hooks: { onRequest: fails }, logger: console, maxResponseBytes: 10 },
@@ -203,38 +192,18 @@ const TARGETS: Record<string, Target> = {
   sortEvents: apply((broken) => webhooks.sortEvents([toRecord(broken), {}]), EVENT),
   isNewerEvent: apply((broken) => webhooks.isNewerEvent(toRecord(broken), {}), EVENT),
   latestEvent: apply((broken) => webhooks.latestEvent([toRecord(broken)]), EVENT),
-  createFakeTrackingService: apply(
-    testing.createFakeTrackingService,
-    { seed: 1, limits: false, apiKeys: [API_KEY], baseUrl: BASE_URL, play: 'delivered', speed: 10 },
-    (fake) => fake.reset(),
-  ),
-  createWebhookSender: apply(
-    testing.createWebhookSender,
-    { target: async () => new Response(null), secret: 'a', duplicates: 1, shuffle: true, timeoutMs: 5 },
-    (sender) => sender.flush(),
-  ),
   telemetryHooks: apply(opentelemetry.telemetryHooks, { tracerProvider: {}, meterProvider: {} }),
   tracedWebhookHandler: apply(
     (broken) => opentelemetry.tracedWebhookHandler(webhooks.createWebhookHandler, broken),
     HANDLER,
     receive,
   ),
-  dedupeStoreContract: apply(testing.dedupeStoreContract, {
-    createStore: nothing,
-    wait: nothing,
-    shortLeaseMs: 5,
-  }),
-  trackingHandlers: apply((broken) => msw.trackingHandlers(testing.createFakeTrackingService(), broken), {
-    baseUrl: BASE_URL,
-  }),
 };
 
 /** The exported functions that no target calls. Errors and `ApiPromise` are made by this package only. */
 function findForgotten(): string[] {
   const targets = new Set(Object.keys(TARGETS).map((name) => name.replace(/\W.*/, '')));
-  const exported = [root, webhooks, redis, postgres, opentelemetry, testing, msw].flatMap((entry) =>
-    Object.entries(entry),
-  );
+  const exported = [root, webhooks, redis, postgres, opentelemetry].flatMap((entry) => Object.entries(entry));
   const isInternal = (value: object) => value === root.ApiPromise || Object(value).prototype instanceof Error;
   return exported.flatMap(([name, value]) =>
     typeof value === 'function' && !isInternal(value) && !targets.has(name) ? [name] : [],
@@ -270,35 +239,30 @@ const invocation = fc
 const CONSOLE = ['debug', 'log', 'info', 'warn', 'error'] as const;
 const SLACK_MS = 10_000;
 
-export const functions = property(
-  'functions',
-  'options and arguments of every public function: a typed error or a result, and never the key',
-  1_000,
-  invocation,
-  async () => {
-    const forgotten = findForgotten();
-    must(forgotten.length === 0, () => `no target calls ${forgotten.join(', ')}`);
-    const seen: unknown[] = [];
-    const originals = CONSOLE.map((method) => [method, console[method]] as const);
-    for (const method of CONSOLE) console[method] = (...what: unknown[]) => void seen.push(what);
-    return {
-      async check({ broken, run }) {
-        seen.length = 0;
-        const startedAt = performance.now();
-        let error: unknown;
-        try {
-          await run(broken);
-        } catch (thrown) {
-          error = thrown;
-          const isExpected = error instanceof TrackingError || error === REASON || error === FAILURE;
-          must(isExpected, () => `no typed error: ${printed(error)}`);
-        }
-        must(performance.now() - startedAt < SLACK_MS, () => `took ${performance.now() - startedAt} ms`);
-        must(!printed([error, seen]).includes(API_KEY), () => `shows the key: ${printed([error, seen])}`);
-      },
-      async stop() {
-        for (const [method, original] of originals) console[method] = original;
-      },
-    };
-  },
-);
+/** Options and arguments of every public function: a typed error or a result, and never the key. */
+export const functions = property('functions', 1_000, invocation, async () => {
+  const forgotten = findForgotten();
+  must(forgotten.length === 0, () => `no target calls ${forgotten.join(', ')}`);
+  const seen: unknown[] = [];
+  const originals = CONSOLE.map((method) => [method, console[method]] as const);
+  for (const method of CONSOLE) console[method] = (...what: unknown[]) => void seen.push(what);
+  return {
+    async check({ broken, run }) {
+      seen.length = 0;
+      const startedAt = performance.now();
+      let error: unknown;
+      try {
+        await run(broken);
+      } catch (thrown) {
+        error = thrown;
+        const isExpected = error instanceof TrackingError || error === REASON || error === FAILURE;
+        must(isExpected, () => `no typed error: ${printed(error)}`);
+      }
+      must(performance.now() - startedAt < SLACK_MS, () => `took ${performance.now() - startedAt} ms`);
+      must(!printed([error, seen]).includes(API_KEY), () => `shows the key: ${printed([error, seen])}`);
+    },
+    async stop() {
+      for (const [method, original] of originals) console[method] = original;
+    },
+  };
+});

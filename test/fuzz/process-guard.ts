@@ -51,13 +51,3 @@ export class ProcessGuard {
     }
   }
 }
-
-/** Bytes in use after a collection. Needs `--expose-gc`. */
-export async function heapBytes(): Promise<number> {
-  // Twice, with a turn between them: finalizers hold some things for one more collection.
-  for (let count = 0; count < 2; count += 1) {
-    globalThis.gc?.();
-    await turn();
-  }
-  return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
-}

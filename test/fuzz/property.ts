@@ -19,8 +19,6 @@ export interface Batch {
 /** A rule that must hold for any input. One seed decides the inputs of a batch. */
 export interface Property {
   readonly name: string;
-  /** The inputs, and the rule that must hold. */
-  readonly about: string;
   batch(seed: number, guard: ProcessGuard): Promise<Batch>;
 }
 
@@ -33,7 +31,6 @@ const MAX_REPORT_LENGTH = 4_000;
 /** @param runs - how many inputs a batch tries */
 export function property<Input>(
   name: string,
-  about: string,
   runs: number,
   arbitrary: fc.Arbitrary<Input>,
   start: () => Promise<World<Input>>,
@@ -57,5 +54,5 @@ export function property<Input>(
     const report = failures.map((failure) => failure.slice(0, MAX_REPORT_LENGTH)).join('\n');
     return { runs: details.numRuns, failure: report === '' ? undefined : report };
   }
-  return { name, about, batch };
+  return { name, batch };
 }

@@ -1,8 +1,9 @@
 // Feeds broken and hostile input to the package until its time is over: `npm run test:fuzz -- --minutes 10`. Every batch of
 // inputs is decided by one seed; `--seed N --property NAME` runs that batch again.
 import { parseArgs } from 'node:util';
+import { usedHeapBytes } from '../../bench/heap.ts';
 import { functions } from './functions.ts';
-import { heapBytes, ProcessGuard } from './process-guard.ts';
+import { ProcessGuard } from './process-guard.ts';
 import type { Property } from './property.ts';
 import { responses } from './responses.ts';
 import { webhooks } from './webhooks.ts';
@@ -27,22 +28,13 @@ if (chosen.length === 0 || !(minutes >= 0) || !Number.isSafeInteger(firstSeed)) 
 const WARM_UP_BATCHES = 3;
 const MAX_GROWTH_BYTES = 8 * 2 ** 20;
 
-interface Tally {
-  readonly property: Property;
-  runs: number;
-  batches: number;
-  ms: number;
-  /** Heap in use after the warm-up. */
-  warmBytes: number;
-  /** Heap in use since then, whichever property added it. */
-  grownBytes: number;
-  verdict: string;
-}
-
 const guard = new ProcessGuard();
-const tallies = chosen.map(
-  (property): Tally => ({ property, runs: 0, batches: 0, ms: 0, warmBytes: 0, grownBytes: 0, verdict: 'ok' }),
-);
+const tallies = chosen.map((property) => ({
+  ...{ property, runs: 0, batches: 0, ms: 0, verdict: 'ok' },
+  /** Heap in use after the warm-up, and since then, whichever property added it. */
+  ...{ warmBytes: 0, grownBytes: 0 },
+}));
+type Tally = (typeof tallies)[number];
 const endsAt = performance.now() + minutes * 60_000;
 
 function fail(tally: Tally, seed: number, why: string): void {
@@ -65,7 +57,7 @@ async function runBatch(tally: Tally, seed: number): Promise<void> {
   }
   tally.ms += performance.now() - startedAt;
   tally.batches += 1;
-  const usedBytes = await heapBytes();
+  const usedBytes = await usedHeapBytes();
   if (tally.batches <= WARM_UP_BATCHES) tally.warmBytes = usedBytes;
   tally.grownBytes = usedBytes - tally.warmBytes;
   if (tally.grownBytes > MAX_GROWTH_BYTES) fail(tally, seed, `grew by ${inMegabytes(tally.grownBytes)}`);
@@ -89,7 +81,7 @@ do {
 console.log();
 for (const { property, runs, batches, ms, grownBytes, verdict } of tallies) {
   const seeds = `${firstSeed}…${firstSeed + batches - 1}`;
-  console.log(`${property.name}: ${verdict}; ${property.about}`);
+  console.log(`${property.name}: ${verdict}`);
   console.log(
     `  ${runs} runs, ${batches} batches, seeds ${seeds}, ${Math.round(ms / 1000)} s, grew by ${inMegabytes(grownBytes)}`,
   );
