@@ -31,8 +31,8 @@ function failing(code: string): () => never {
 }
 
 /** Gives all keys, each with so many attempts. */
-function giving(attemptsOf: (key: string) => number = () => 1): Reply {
-  return (keys) => keys.map((key) => ({ key, attempts: attemptsOf(key) }));
+function giving(countAttempts: (key: string) => number = () => 1): Reply {
+  return (keys) => keys.map((key) => ({ key, attempts: countAttempts(key) }));
 }
 
 /** A database that replies to `look` and `take` as told and to all else with nothing; `taken` holds the keys of each `take`. */
@@ -68,6 +68,16 @@ describe('a database that fails', () => {
     expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'claim', keys: KEYS });
   });
 
+  test('a runner that resolves without running the work → unavailable, so that the webhook is delivered again', async () => {
+    const { pool } = makeDatabase();
+    // A broken adapter of a program without types.
+    pool.transaction = async () => undefined as never;
+    expect(await makeInbox(pool).process(PUSH, silent)).toMatchObject({
+      outcome: 'unavailable',
+      unavailable: KEYS,
+    });
+  });
+
   test('down after the events were taken together → all is unavailable, and nothing is tried in vain', async () => {
     const { pool, query, taken } = makeDatabase();
     const report = await makeInbox(pool).process(PUSH, () => {
@@ -75,6 +85,18 @@ describe('a database that fails', () => {
     });
     expect(report).toMatchObject({ outcome: 'unavailable', handled: 0, unavailable: KEYS });
     expect(taken).toEqual([KEYS]);
+  });
+
+  test('down when a failure is to be counted → told to onError, still reported as failed', async () => {
+    const { pool, query } = makeDatabase();
+    const down = new Error('server closed the connection');
+    const onError = vi.fn();
+    const report = await makeInbox(pool, { onError }).process(firstOf(1), () => {
+      query.mockRejectedValue(down);
+      return outOfStock();
+    });
+    expect(report).toMatchObject({ outcome: 'failed', unavailable: [] });
+    expect(onError).toHaveBeenLastCalledWith(down, { operation: 'release', keys: KEYS.slice(0, 1) });
   });
 
   test('down while the events are taken one by one → the others are not tried in vain', async () => {

@@ -11,10 +11,10 @@ const body = fc.array(fc.tuple(fc.constantFrom('t1', 't2'), fc.array(eventId, { 
   minLength: 1,
   maxLength: 3,
 });
-/** How long a call of the handler takes in milliseconds, and whether it fails at the end. */
+/** How long a call of the callback takes in milliseconds, and whether it fails at the end. */
 const fate = fc.record({ tookMs: fc.constantFrom(0, 30, 2_000, 20_000), fails: fc.boolean() });
 
-test('any webhooks, all at once, to two receivers that share a store, handlers slow and failing, sent again until 2xx → every event handled exactly once', {
+test('any webhooks, all at once, to two receivers that share a store, callbacks slow and failing, sent again until 2xx → every event handled exactly once', {
   timeout: 60_000,
 }, async () => {
   await fc.assert(
@@ -42,19 +42,19 @@ test('any webhooks, all at once, to two receivers that share a store, handlers s
             },
           }),
         );
-        let unanswered = bodies.length;
+        let unfinished = bodies.length;
         for (const [index, items] of bodies.entries()) {
           void (async () => {
             for (let attempt = index; ; attempt += 1) {
               const sent = payload(...items.map(([tracker, events]) => tracking(tracker, ...events)));
-              const answer = await receivers[attempt % 2]?.(post(sent));
-              if (answer?.ok) break;
+              const response = await receivers[attempt % 2]?.(post(sent));
+              if (response?.ok) break;
               await new Promise((resolve) => setTimeout(resolve, 500));
             }
-            unanswered -= 1;
+            unfinished -= 1;
           })();
         }
-        for (let second = 0; unanswered > 0; second += 1) {
+        for (let second = 0; unfinished > 0; second += 1) {
           expect(second).toBeLessThan(3_600);
           await vi.advanceTimersByTimeAsync(1_000);
         }

@@ -54,13 +54,9 @@ describe('authentication', () => {
     expect(onEvent).not.toHaveBeenCalled();
   });
 
-  test.each([
-    [undefined, 'undefined'],
-    [SECRET, 'a string of 7 characters'],
-  ])('header %j → the message says that it got %s', async (authorization, got) => {
-    const { error } = await sendBearer({}, authorization);
-    expect(error).toMatchObject({
-      message: `Expected \`Authorization\` to be a bearer token, got ${got}`,
+  test('no header → the message says so', async () => {
+    expect((await sendBearer({}, undefined)).error).toMatchObject({
+      message: 'Expected `Authorization` to be a bearer token, got undefined',
     });
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
-import { makeInbox, payload, tracking } from './support.ts';
+import { E1, makeInbox } from './support.ts';
 
 test.each<[string, Record<string, unknown>, RegExp]>([
   ['no store', { store: undefined }, /`store`/],
@@ -19,25 +19,17 @@ test('a retention of exactly 7 days → accepted', () => {
   expect(() => makeInbox({ retainMs: 7 * 86_400_000 })).not.toThrow();
 });
 
-test.each<[string, unknown, RegExp]>([
-  ['text', 'log', /`onEvent`/],
-  ['a misspelt name', { onevent() {} }, /got `onevent`/],
-  ['no callback', {}, /`onEvent` or another callback/],
-  ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, /got both/],
-])('process with callbacks that are or have %s → ConfigurationError', async (_title, callbacks, message) => {
-  // The wrong type on purpose: JavaScript callers have no compiler.
-  const processing = makeInbox().process(payload(tracking('t1', 'e1')), callbacks as never);
-  await expect(processing).rejects.toThrow(ConfigurationError);
-  await expect(processing).rejects.toThrow(message);
-});
-
-test.each<[string, unknown, RegExp]>([
-  ['a wait of NaN', { busyTimeoutMs: Number.NaN }, /`busyTimeoutMs`/],
-  ['a misspelt option', { busytimeoutMs: 5 }, /busyTimeoutMs/],
-  ['text', 'soon', /`options`/],
-])('process with %s → ConfigurationError that names the option', async (_title, options, message) => {
-  // The wrong type on purpose: JavaScript callers have no compiler.
-  const processing = makeInbox().process(payload(tracking('t1', 'e1')), () => {}, options as never);
+test.each<[string, unknown, unknown, RegExp]>([
+  ['callbacks that are text', 'log', {}, /`onEvent`/],
+  ['a misspelt callback', { onevent() {} }, {}, /got `onevent`/],
+  ['no callback', {}, {}, /`onEvent` or another callback/],
+  ['onEvent and onEvents', { onEvent() {}, onEvents() {} }, {}, /got both/],
+  ['a wait of NaN', () => {}, { busyTimeoutMs: Number.NaN }, /`busyTimeoutMs`/],
+  ['a misspelt option', () => {}, { busytimeoutMs: 5 }, /busyTimeoutMs/],
+  ['text as options', () => {}, 'soon', /`options`/],
+])('process with %s → ConfigurationError', async (_title, callbacks, options, message) => {
+  // The wrong types on purpose: JavaScript callers have no compiler.
+  const processing = makeInbox().process(E1, callbacks as never, options as never);
   await expect(processing).rejects.toThrow(ConfigurationError);
   await expect(processing).rejects.toThrow(message);
 });

@@ -1,8 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { TrackingError } from '../../src/errors.ts';
-import { processWebhook } from '../../src/webhooks/inbox.ts';
 import type { Claim } from '../../src/webhooks/index.ts';
-import { resolveInboxOptions } from '../../src/webhooks/processor.ts';
 import {
   E1,
   failingOn,
@@ -146,7 +144,6 @@ describe('a store that replies with nonsense', () => {
       { status: 'aquired', attempt: 1 },
       { status: 'acquired' },
       { status: 'acquired', attempt: 0 },
-      { status: 'acquired', attempt: 1.5 },
       { status: 'acquired', attempt: '1' },
       { status: 'busy' },
       { status: 'busy', retryAfterMs: Number.NaN },
@@ -173,15 +170,6 @@ describe('a store that replies with nonsense', () => {
     });
     store.claim = claim;
     expect(await inbox.process(TWO, nothing)).toMatchObject({ outcome: 'done', handled: 2 });
-  });
-
-  test('an inbox that leaves an item open → counts as unavailable, so that it is delivered again', async () => {
-    const settings = resolveInboxOptions({ store: new ScriptedStore() });
-    const onOther = vi.fn();
-    const body = payload(tracking('t1', 'e1'), tracking('t2'));
-    const report = await processWebhook(settings, body, { onEvent: nothing, onOther }, {}, async () => {});
-    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: [keyOf('e1')] });
-    expect(onOther).not.toHaveBeenCalled();
   });
 });
 

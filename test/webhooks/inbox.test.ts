@@ -17,15 +17,6 @@ async function processAll(...bodies: unknown[]) {
   return { handled, report: reports.at(-1) };
 }
 
-/** The arguments of each call of one callback, for bodies one after another, and the last report. */
-async function callsOf(name: keyof WebhookCallbacks, ...bodies: unknown[]) {
-  const callback = vi.fn<(...parameters: never[]) => unknown>();
-  const inbox = makeInbox();
-  const reports = [];
-  for (const body of bodies) reports.push(await inbox.process(body, { [name]: callback }));
-  return { calls: callback.mock.calls as unknown[][], report: reports.at(-1) };
-}
-
 const late = { eventId: 'late', occurrenceDatetime: '2021-03-05T10:00:00Z' };
 const early = { eventId: 'early', occurrenceDatetime: '2021-03-05T10:00:00+02:00' };
 
@@ -98,31 +89,25 @@ describe('handling once', () => {
 });
 
 test('onEvent → told the message, the attempt, the key and a live signal', async () => {
-  const { calls } = await callsOf('onEvent', E1);
-  expect(calls).toMatchObject([
-    [
-      { eventId: 'e1' },
-      {
-        attempt: 1,
-        key: keyOf('e1'),
-        message: { kind: 'events', tracker: { trackerId: 't1' } },
-        signal: { aborted: false },
-      },
-    ],
+  const onEvent = vi.fn();
+  await makeInbox().process(E1, onEvent);
+  expect(onEvent.mock.lastCall).toMatchObject([
+    { eventId: 'e1' },
+    { attempt: 1, key: keyOf('e1'), message: { kind: 'events' }, signal: { aborted: false } },
   ]);
 });
 
-describe('onEvents', () => {
-  test('new and seen events → called once with the new ones and their keys, oldest first', async () => {
-    const first = payload(tracking('t1', 'seen'));
-    const { calls, report } = await callsOf('onEvents', first, payload(tracking('t1', late, 'seen', early)));
-    expect(calls).toHaveLength(2);
-    expect(calls[1]).toMatchObject([
-      { tracker: { trackerId: 't1' }, events: [early, late] },
-      { attempt: 1, keys: [keyOf('early'), keyOf('late')] },
-    ]);
-    expect(report).toMatchObject({ handled: 2, duplicates: 1 });
-  });
+test('onEvents, for new and seen events → called once with the new ones and their keys, oldest first', async () => {
+  const onEvents = vi.fn();
+  const inbox = makeInbox();
+  await inbox.process(E1, { onEvents });
+  const report = await inbox.process(payload(tracking('t1', late, 'e1', early)), { onEvents });
+  expect(onEvents).toHaveBeenCalledTimes(2);
+  expect(onEvents.mock.lastCall).toMatchObject([
+    { tracker: { trackerId: 't1' }, events: [early, late] },
+    { attempt: 1, keys: [keyOf('early'), keyOf('late')] },
+  ]);
+  expect(report).toMatchObject({ handled: 2, duplicates: 1 });
 });
 
 describe('onProofOfDelivery', () => {
@@ -133,9 +118,12 @@ describe('onProofOfDelivery', () => {
     ['the same proof in another message, as a resend has it', proofOfDelivery('t1', 'm2'), 1, 1],
     ['another proof in the same message', other, 2, 0],
   ])('%s → called %d times with the key', async (_title, second, count, duplicates) => {
-    const { calls, report } = await callsOf('onProofOfDelivery', payload(first), payload(second));
-    expect(calls).toHaveLength(count);
-    expect(calls[0]).toMatchObject([
+    const onProofOfDelivery = vi.fn();
+    const inbox = makeInbox();
+    await inbox.process(payload(first), { onProofOfDelivery });
+    const report = await inbox.process(payload(second), { onProofOfDelivery });
+    expect(onProofOfDelivery).toHaveBeenCalledTimes(count);
+    expect(onProofOfDelivery.mock.calls[0]).toMatchObject([
       { data: { status: 'found' } },
       { attempt: 1, key: expect.stringMatching(/^t1:sha256-/) },
     ]);

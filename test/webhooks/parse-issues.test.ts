@@ -14,12 +14,6 @@ describe('fields that no key depends on', () => {
       ['`shipment.delivery.courierEstimatedDeliveryDate` to be an object, got a string of 10 characters'],
     ],
     [
-      'a shipment that is text',
-      { ...good, shipment: 'x' },
-      'events',
-      ['`shipment` to be an object, got a string of 1 character'],
-    ],
-    [
       'an event order that is text',
       { ...good, events: [{ eventId: 'e0' }, { eventId: 'e1', order: '3' }] },
       'events',
@@ -99,12 +93,6 @@ describe('invalid items', () => {
       rejected: [{ index: 0, issues }],
       mismatched: [],
     });
-  });
-
-  test('one broken item among good ones → the good ones are kept, the bad one is named by its index', () => {
-    const { messages, rejected } = parseWebhook(payload(good, { events: [] }, tracking('t3', 'e3')));
-    expect(messages).toMatchObject([{ tracker: { trackerId: 't1' } }, { tracker: { trackerId: 't3' } }]);
-    expect(rejected).toMatchObject([{ index: 1, issues: [{ path: ['tracker'] }] }]);
   });
 
   test('one broken event among good ones → the good ones are kept, the bad one is named by its path', () => {
