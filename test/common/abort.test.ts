@@ -11,13 +11,13 @@ afterEach(() => {
 });
 
 describe('onAbort', () => {
-  test('a signal that has aborted → called at once', () => {
+  test('a signal that has aborted → the callback is called at once', () => {
     const callback = vi.fn();
     onAbort(AbortSignal.abort(), callback);
     expect(callback).toHaveBeenCalledOnce();
   });
 
-  test('an abort → every callback once, in the order they came', () => {
+  test('an abort → every callback is called once, in the order in which they were added', () => {
     const controller = new AbortController();
     const order: number[] = [];
     onAbort(controller.signal, () => order.push(1));
@@ -27,7 +27,7 @@ describe('onAbort', () => {
     expect(order).toEqual([1, 2]);
   });
 
-  test('taken back → not called', () => {
+  test('a callback that was removed → not called', () => {
     const controller = new AbortController();
     const callback = vi.fn();
     onAbort(controller.signal, callback)();
@@ -35,19 +35,19 @@ describe('onAbort', () => {
     expect(callback).not.toHaveBeenCalled();
   });
 
-  test('taken back while the others are called → not called any more', () => {
+  test('a callback that an earlier one removes during the abort → not called', () => {
     const controller = new AbortController();
     const callback = vi.fn();
-    let takeBack = () => {};
-    onAbort(controller.signal, () => takeBack());
-    takeBack = onAbort(controller.signal, callback);
+    let remove = () => {};
+    onAbort(controller.signal, () => remove());
+    remove = onAbort(controller.signal, callback);
     controller.abort();
     expect(callback).not.toHaveBeenCalled();
   });
 });
 
 describe('sleep', () => {
-  test('the time is over, and not before → resolves, and nothing is left', async () => {
+  test('the time has passed, and not before → resolves, without a timer or listener left', async () => {
     const { signal } = new AbortController();
     const done = vi.fn();
     void sleep(100, signal).then(done);
