@@ -98,7 +98,7 @@ export async function execute<T>(
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
   const report = new CallReport(config, request);
-  /** Set by an attempt that failed and is repeated, so that p-retry and the hook act on one decision. */
+  /** Decided once, when an attempt fails; p-retry, the hook and the next attempt read it. */
   let retry: Retry | undefined;
   let sentAttempts = 0;
   let isPerhapsDone = false;
@@ -145,7 +145,7 @@ export async function execute<T>(
         return read;
       });
       const mayHaveBeenCarriedOutBefore = isPerhapsDone;
-      // If the caller aborts before p-retry returns, the call still rejects, although the service has carried it out.
+      // The call still rejects if the caller aborts before p-retry returns, although the service has carried it out.
       isPerhapsDone = true;
       return { ...outcome, mayHaveBeenCarriedOutBefore };
     } catch (error) {
@@ -351,7 +351,7 @@ class CallReport {
     const queuedMs = this.#totalQueuedMs;
     this.#config.hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
     if (error !== undefined) {
-      // A call that was not retried only rejects, and the caller knows of an abort.
+      // A warning only after a retry, because otherwise the rejection says it all; and the caller knows of an abort.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
       const reason = isTrackingError(error) ? error.message : `${this.#title} was ended`;
       const text = `${reason}; gave up after attempt ${this.#attempt}`;

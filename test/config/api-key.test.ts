@@ -9,15 +9,15 @@ const resolveKey = (apiKey: unknown) =>
   resolveConfig({ baseUrl: 'https://host.test/v1', apiKey: apiKey as string }).apiKey;
 
 /** What asks a function for the key of one attempt. */
-function sourceOf(apiKey: () => unknown): () => Promise<string> {
+function resolveKeySource(apiKey: () => unknown): () => Promise<string> {
   const source = resolveKey(apiKey);
   if (typeof source === 'string') throw new TypeError('Expected a function');
   return source;
 }
 
 describe('a fixed key', () => {
-  test.each(['key', ' key', 'key\n', '\t key \r\n'])('%j → trimmed', (given) => {
-    expect(resolveKey(given)).toBe('key');
+  test.each(['key', ' key', 'key\n', '\t key \r\n'])('%j → trimmed', (value) => {
+    expect(resolveKey(value)).toBe('key');
   });
 
   test.each([
@@ -25,8 +25,8 @@ describe('a fixed key', () => {
     ['  \n', 'a string of 3 characters'],
     [5, '5'],
     [{}, 'an object'],
-  ])('%j → ConfigurationError that names kind and ways out', (given, kind) => {
-    expect(() => resolveKey(given)).toThrow(
+  ])('%j → ConfigurationError that names kind and ways out', (value, kind) => {
+    expect(() => resolveKey(value)).toThrow(
       new ConfigurationError(
         `Expected \`apiKey\` to be a non-empty string (pass it, or set TRACKING_API_KEY), got ${kind}`,
       ),
@@ -35,10 +35,10 @@ describe('a fixed key', () => {
 
   test.each(['sec\nret', 'sec\u007fret', 'sécret', 'sec😀ret', 'sec"ret', 'sec\\ret'])(
     '%j → ConfigurationError that does not print it',
-    (given) => {
-      expect(() => resolveKey(given)).toThrow(
+    (value) => {
+      expect(() => resolveKey(value)).toThrow(
         new ConfigurationError(
-          `Expected \`apiKey\` to be visible ASCII characters without quotes and backslashes, got a string of ${given.length} characters`,
+          `Expected \`apiKey\` to be visible ASCII characters without quotes and backslashes, got a string of ${value.length} characters`,
         ),
       );
     },
@@ -48,13 +48,13 @@ describe('a fixed key', () => {
 describe('a function', () => {
   test('each use → asked, awaited and trimmed; construction does not ask', async () => {
     const keys = [' first ', Promise.resolve('second\n')];
-    const source = sourceOf(() => keys.shift());
+    const source = resolveKeySource(() => keys.shift());
     expect(keys).toHaveLength(2);
     expect([await source(), await source()]).toEqual(['first', 'second']);
   });
 
-  test.each([undefined, '', 5, 'a\nb'])('it gives %j → ConfigurationError', async (given) => {
-    expect(await rejectionOf(sourceOf(() => given)())).toBeInstanceOf(ConfigurationError);
+  test.each([undefined, '', 5, 'a\nb'])('it gives %j → ConfigurationError', async (value) => {
+    expect(await rejectionOf(resolveKeySource(() => value)())).toBeInstanceOf(ConfigurationError);
   });
 
   test('it throws → ConfigurationError; its cause has the facts of the failure, and nothing else of it', async () => {
@@ -64,7 +64,7 @@ describe('a function', () => {
       code: 'ESEALED',
       request,
     });
-    const error = await rejectionOf(sourceOf(() => Promise.reject(failure))());
+    const error = await rejectionOf(resolveKeySource(() => Promise.reject(failure))());
     expect(error).toBeInstanceOf(ConfigurationError);
     const { name, code, message } = failure;
     const stack = failure.stack?.split('\n').slice(0, 6).join('\n');

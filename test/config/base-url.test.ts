@@ -24,8 +24,8 @@ describe('accepted', () => {
     ['http://127.0.0.1:80/v1', 'http://127.0.0.1/v1'],
     ['http://127.9.9.9/v1', 'http://127.9.9.9/v1'],
     ['http://[::1]:3000/v1', 'http://[::1]:3000/v1'],
-  ])('%s → %s', (given, resolved) => {
-    expect(resolveBaseUrl(given, false)).toBe(resolved);
+  ])('%s → %s', (value, resolved) => {
+    expect(resolveBaseUrl(value, false)).toBe(resolved);
   });
 
   test('http to another host with allowInsecureHttp → accepted', () => {
@@ -36,24 +36,24 @@ describe('accepted', () => {
 describe('refused', () => {
   test.each(['http://host.test/v1', 'http://localhost.evil.test/v1', 'http://127.0.0.1.evil.test'])(
     '%s → ConfigurationError: the key would travel in the clear',
-    (given) => {
-      expect(() => resolveBaseUrl(given, false)).toThrow(/^Expected `baseUrl` to be https: .*, got http:$/);
+    (value) => {
+      expect(() => resolveBaseUrl(value, false)).toThrow(/^Expected `baseUrl` to be https: .*, got http:$/);
     },
   );
 
   test.each(['ftp://host.test', 'file:///etc', 'javascript:alert(1)'])(
     '%s → ConfigurationError, also with allowInsecureHttp',
-    (given) => {
-      expect(() => resolveBaseUrl(given, true)).toThrow(ConfigurationError);
+    (value) => {
+      expect(() => resolveBaseUrl(value, true)).toThrow(ConfigurationError);
     },
   );
 
   test.each(['https://user@host.test', 'https://user:hunter2@host.test', 'https://:hunter2@host.test'])(
     '%s → ConfigurationError that does not print the credentials',
-    (given) => {
-      expect(() => resolveBaseUrl(given, false)).toThrow(
+    (value) => {
+      expect(() => resolveBaseUrl(value, false)).toThrow(
         new ConfigurationError(
-          `Expected \`baseUrl\` to be without credentials (the key goes into \`apiKey\`), got a string of ${given.length} characters`,
+          `Expected \`baseUrl\` to be without credentials (the key goes into \`apiKey\`), got a string of ${value.length} characters`,
         ),
       );
     },
@@ -61,10 +61,10 @@ describe('refused', () => {
 
   test.each(['https://host.test/v1?key=hunter2', 'https://host.test/v1#x'])(
     '%s → ConfigurationError',
-    (given) => {
-      expect(() => resolveBaseUrl(given, false)).toThrow(
+    (value) => {
+      expect(() => resolveBaseUrl(value, false)).toThrow(
         new ConfigurationError(
-          `Expected \`baseUrl\` to be without a query or a fragment, got a string of ${given.length} characters`,
+          `Expected \`baseUrl\` to be without a query or a fragment, got a string of ${value.length} characters`,
         ),
       );
     },
@@ -76,8 +76,8 @@ describe('refused', () => {
     [5, '5'],
     ['host.test/v1', 'a string of 12 characters'],
     ['not a url', 'a string of 9 characters'],
-  ])('%j → ConfigurationError that names kind and ways out', (given, kind) => {
-    expect(() => resolveBaseUrl(given, false)).toThrow(
+  ])('%j → ConfigurationError that names kind and ways out', (value, kind) => {
+    expect(() => resolveBaseUrl(value, false)).toThrow(
       new ConfigurationError(
         `Expected \`baseUrl\` to be an absolute URL such as https://host/public/v1 (pass it, or set TRACKING_BASE_URL), got ${kind}`,
       ),

@@ -141,7 +141,7 @@ describe('what the limiter is asked', () => {
 
 describe('the account that the limiter is asked for', () => {
   const key = () => 'key';
-  const accountsOf = async (first: TrackingClientOptions, second: TrackingClientOptions) => {
+  const listAccounts = async (first: TrackingClientOptions, second: TrackingClientOptions) => {
     const { client, limiter } = setUp(OK, first);
     await client.couriers.list();
     await makeClient(OK, { rateLimit: undefined, limiter, ...second }).client.couriers.list();
@@ -163,7 +163,7 @@ describe('the account that the limiter is asked for', () => {
   ] as [string, TrackingClientOptions, TrackingClientOptions, boolean][])(
     'two clients with %s → one account or two',
     async (_what, first, second, isSame) => {
-      const [a, b] = await accountsOf(first, second);
+      const [a, b] = await listAccounts(first, second);
       expect(a === b).toBe(isSame);
       expect(a).not.toBe('');
     },
@@ -181,9 +181,9 @@ describe('the account that the limiter is asked for', () => {
       await client.couriers.list();
       await client.couriers.list();
       await client.withOptions(changes).couriers.list();
-      const [first, second, other] = limiter.acquired.map(({ bucket }) => bucket.account);
+      const [first, second, changed] = limiter.acquired.map(({ bucket }) => bucket.account);
       expect(second).toBe(first);
-      expect(other === first ? 'same' : 'another').toBe(expected);
+      expect(changed === first ? 'same' : 'another').toBe(expected);
     },
   );
 });

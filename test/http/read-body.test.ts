@@ -11,7 +11,7 @@ function read(response: Response, maxResponseBytes = TEXT.length): Promise<unkno
 }
 
 /** A body that comes in these chunks; tells whether it was given up. */
-function streamOf(...chunks: readonly (string | Uint8Array)[]) {
+function makeStream(...chunks: readonly (string | Uint8Array)[]) {
   const cancel = vi.fn();
   const rest = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
   const stream = new ReadableStream<Uint8Array>({
@@ -27,12 +27,12 @@ function streamOf(...chunks: readonly (string | Uint8Array)[]) {
 
 describe('a stream', () => {
   test('as long as allowed → read; a byte longer → rejected', async () => {
-    expect(await read(new Response(streamOf('{"data":', '[]}').stream))).toEqual([]);
-    expect(await read(new Response(streamOf('{"data":', '[]}').stream), TEXT.length - 1)).toEqual(TOO_LONG);
+    expect(await read(new Response(makeStream('{"data":', '[]}').stream))).toEqual([]);
+    expect(await read(new Response(makeStream('{"data":', '[]}').stream), TEXT.length - 1)).toEqual(TOO_LONG);
   });
 
   test('too long → the rest is not read', async () => {
-    const { stream, cancel } = streamOf('{"data":', '[', ']}');
+    const { stream, cancel } = makeStream('{"data":', '[', ']}');
     expect(await read(new Response(stream), 8)).toEqual(TOO_LONG);
     expect(cancel).toHaveBeenCalledOnce();
   });
@@ -41,10 +41,10 @@ describe('a stream', () => {
     const bytes = new TextEncoder().encode('\ufeff{"data":[{"courierCode":"ä","courierName":"x"}]}');
     const cut = bytes.indexOf(0xa4);
     const chunks = [bytes.slice(0, cut), bytes.slice(cut)];
-    expect(await read(new Response(streamOf(...chunks).stream), bytes.length)).toMatchObject([
+    expect(await read(new Response(makeStream(...chunks).stream), bytes.length)).toMatchObject([
       { courierCode: 'ä' },
     ]);
-    expect(await read(new Response(streamOf(...chunks).stream), bytes.length - 1)).toEqual(TOO_LONG);
+    expect(await read(new Response(makeStream(...chunks).stream), bytes.length - 1)).toEqual(TOO_LONG);
   });
 });
 

@@ -230,8 +230,8 @@ describe('a success with odd fields', () => {
   test('the same field again → `debug`; of another endpoint or client → a warning of its own', async () => {
     const log = logger();
     const options = { logger: log, logLevel: 'debug' } as const;
-    const one = { body: { data: { tracker: { ...TRACKER, isTracked: 'yes' } } } };
-    const { client } = makeClient(one, options);
+    const oddTracker = { body: { data: { tracker: { ...TRACKER, isTracked: 'yes' } } } };
+    const { client } = makeClient(oddTracker, options);
     await client.trackers.get('t');
     await client.trackers.get('t');
     expect(log.warn).toHaveBeenCalledTimes(1);
@@ -239,7 +239,7 @@ describe('a success with odd fields', () => {
     expect(repeated).toHaveLength(1);
     await client.trackers.update('t', { isSubscribed: false });
     expect(log.warn).toHaveBeenCalledTimes(2);
-    await makeClient(one, options).client.trackers.get('t');
+    await makeClient(oddTracker, options).client.trackers.get('t');
     expect(log.warn).toHaveBeenCalledTimes(3);
   });
 

@@ -22,16 +22,6 @@ describe('bodies', () => {
     expect((await client.couriers.list())[0]?.courierCode).toBe('é'.repeat(2_000));
   });
 
-  test('gzip that breaks off → a typed error', async () => {
-    const { client } = await wireClientFor((response) => {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
-      response.end(gzipSync(COURIERS).subarray(0, 30));
-    });
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
-      name: expect.stringMatching(/^(ConnectionError|ResponseValidationError)$/),
-    });
-  });
-
   test('a small gzip of a huge body → ResponseValidationError, asked for once', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, ' '));
     const { server, client } = await wireClientFor(
@@ -49,8 +39,17 @@ describe('bodies', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('plain text that claims to be gzip → ConnectionError', async () => {
-    const { client } = await wireClientFor(answer(200, COURIERS, { 'content-encoding': 'gzip' }));
+  test.each<[what: string, behaviour: Behaviour]>([
+    ['plain text that claims to be gzip', answer(200, COURIERS, { 'content-encoding': 'gzip' })],
+    [
+      'a chunked body without its end',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.write(COURIERS, () => response.socket?.destroy());
+      },
+    ],
+  ])('%s → ConnectionError', async (_what, behaviour) => {
+    const { client } = await wireClientFor(behaviour);
     expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
   });
 
@@ -64,14 +63,6 @@ describe('bodies', () => {
     await untilHeaders();
     vi.advanceTimersByTime(5_000);
     expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body' });
-  });
-
-  test('a chunked body without its end → ConnectionError', async () => {
-    const { client } = await wireClientFor((response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.write(COURIERS, () => response.socket?.destroy());
-    });
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
   });
 
   test('early hints before the response → the response', async () => {
