@@ -139,7 +139,7 @@ export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item)
   return ranked.map(({ item }) => item);
 }
 
-/** On a day with date-only events, `order` sorts all events that have one; the others keep their places. */
+/** On a day with date-only events, `order` sorts all events that have one; ties and the others keep their places. */
 function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
   const placesOfDay = new Map<string, number[]>();
   for (const { rank } of ranked) {
@@ -150,7 +150,7 @@ function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
   }
   for (const places of placesOfDay.values()) {
     const ordered = places.flatMap((place) => ranked[place] ?? []);
-    ordered.sort((a, b) => compare(a.rank.order ?? 0, b.rank.order ?? 0) || compareRanks(a.rank, b.rank));
+    ordered.sort((a, b) => compare(a.rank.order ?? 0, b.rank.order ?? 0));
     for (const [index, entry] of ordered.entries()) ranked[places[index] ?? 0] = entry;
   }
 }

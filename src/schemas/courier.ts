@@ -26,7 +26,7 @@ const MAX_COURIER_CODES = 3;
 /** One courier code, or up to three of them. */
 export type CourierCodes = string | readonly string[];
 
-function brokenCourierRule(value: unknown): string | undefined {
+function findBrokenCourierRule(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim() === '' ? 'to be a courier code' : undefined;
   if (!Array.isArray(value)) return 'to be a courier code or an array of them';
   if (value.length > MAX_COURIER_CODES) return `to have at most ${MAX_COURIER_CODES} codes`;
@@ -37,17 +37,17 @@ function brokenCourierRule(value: unknown): string | undefined {
 
 const courierError = {
   error: (issue: { path?: PropertyKey[] | undefined; input?: unknown }) =>
-    `Expected \`${formatPath(issue.path ?? [])}\` ${brokenCourierRule(issue.input)}, got ${kindOf(issue.input)}`,
+    `Expected \`${formatPath(issue.path ?? [])}\` ${findBrokenCourierRule(issue.input)}, got ${kindOf(issue.input)}`,
 };
 
 /** One courier code or an array of at most three (docs/service.md 3.2). */
 export const courierCodes = z.custom<CourierCodes>(
-  (value) => brokenCourierRule(value) === undefined,
+  (value) => findBrokenCourierRule(value) === undefined,
   courierError,
 );
 
 /** A boolean or courier codes, sent as given (docs/service.md 3.8). */
 export const courierRestriction = z.custom<boolean | CourierCodes>(
-  (value) => typeof value === 'boolean' || brokenCourierRule(value) === undefined,
+  (value) => typeof value === 'boolean' || findBrokenCourierRule(value) === undefined,
   courierError,
 );

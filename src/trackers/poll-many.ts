@@ -127,8 +127,10 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
         const isOver = this.#sourceFailure !== undefined || systemClock.now() >= endsAt;
         if (!isOver) void this.#startDuePoll(requests, signal);
         const result = this.#unread.shift();
-        if (result !== undefined) yield result;
-        else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
+        if (result !== undefined) {
+          pointToCallSite(result.error, this.#callSite);
+          yield result;
+        } else if (this.#sourceFailure !== undefined) throw this.#sourceFailure.error;
         else if (isOver || (this.#trackers.size === 0 && this.#idSource === 'ended')) return;
         else await this.#waitForChange(endsAt);
       }
@@ -269,7 +271,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   #toTrackingError(id: string, cause: unknown): TrackingError {
-    const error = isTrackingError(cause) ? cause : new TrackingError(`Polling \`${id}\` failed`, { cause });
+    if (isTrackingError(cause)) return cause;
+    const error = new TrackingError(`Polling \`${id}\` failed`, { cause });
     pointToCallSite(error, this.#callSite);
     return error;
   }
@@ -289,7 +292,6 @@ export class TrackerPoll extends PullStream<PollUpdate> {
   /** The outcome that ended the poll; undefined while it goes on, and when its time ran out. */
   last: PollOutcome | undefined;
   readonly #polls: TrackerPolls;
-  readonly #callSite: CallSite;
 
   constructor(context: CallContext, id: string, options: PollOptions, callSite: CallSite) {
     // Throws for an impossible id at once, and not in the first update.
@@ -297,16 +299,12 @@ export class TrackerPoll extends PullStream<PollUpdate> {
     const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
     super(options.signal);
     this.#polls = new TrackerPolls(context, [id], settings, callSite);
-    this.#callSite = callSite;
   }
 
   protected override async *produce(signal: AbortSignal): AsyncGenerator<PollUpdate, void, undefined> {
     for await (const outcome of this.#polls.run(signal)) {
       if (outcome.isLast) this.last = outcome;
-      if (outcome.update === undefined) {
-        pointToCallSite(outcome.error, this.#callSite);
-        throw outcome.error;
-      }
+      if (outcome.update === undefined) throw outcome.error;
       yield outcome.update;
     }
   }

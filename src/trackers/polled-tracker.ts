@@ -15,8 +15,7 @@ import { checkInput } from '../http/prepare.ts';
 import { formatError, type LogFields } from '../observability/logger.ts';
 import type { TrackerRequestOptions } from '../options.ts';
 import type { TrackingEvent } from '../schemas/event.ts';
-import type { Tracker } from '../schemas/tracker.ts';
-import { trackerIdentifier } from '../schemas/tracker.ts';
+import { type Tracker, trackerIdentifier } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import { isAccountError } from './bulk-results.ts';
 import type { HeapItem } from './min-heap.ts';
@@ -52,6 +51,8 @@ export interface PollUpdate {
   readonly tracker: Tracker | undefined;
 }
 
+type PollEndpoint = 'trackers.results' | 'trackers.get';
+
 export interface PollRequests {
   readonly context: CallContext;
   readonly options: TrackerRequestOptions;
@@ -73,7 +74,7 @@ export class PolledTracker implements HeapItem {
   #errorsInARow = 0;
   /** Polls in a row without `isTracked`. */
   #emptyInARow = 0;
-  /** Undefined before the first results, because most of many trackers have none. */
+  /** Made with the first results, because most trackers of a long list have none. */
   #seenEvents: Set<string> | undefined;
   #controller: AbortController | undefined;
 
@@ -133,11 +134,8 @@ export class PolledTracker implements HeapItem {
     }
   }
 
-  #call<Name extends 'trackers.results' | 'trackers.get'>(
-    name: Name,
-    { context, options, callSite }: PollRequests,
-    signal: AbortSignal,
-  ) {
+  #call<Name extends PollEndpoint>(name: Name, requests: PollRequests, signal: AbortSignal) {
+    const { context, options, callSite } = requests;
     const input = { params: { trackerId: this.id }, query: { searchBy: options.searchBy } };
     return callEndpoint(context, name, input, { ...options, signal }, callSite);
   }
@@ -187,12 +185,7 @@ export class PolledTracker implements HeapItem {
     this.#warn('trackers.results', message, requests, { poll: this.polls, errorsInARow, reason });
   }
 
-  #warn(
-    endpoint: 'trackers.results' | 'trackers.get',
-    message: string,
-    { context }: PollRequests,
-    fields: LogFields,
-  ): void {
+  #warn(endpoint: PollEndpoint, message: string, { context }: PollRequests, fields: LogFields): void {
     const { method, path } = endpoints[endpoint];
     context.config.logger.warn(message, { endpoint, method, path, id: this.id, ...fields });
   }

@@ -20,6 +20,9 @@ function callFromHere<T>({ trackers }: { trackers: TrackersResource }, call: Cal
 }
 
 const fromHere = { stack: expect.stringContaining('callFromHere') };
+const fail = () => {
+  throw new Error('mine');
+};
 const POLL = { intervalMs: 1000, maxConsecutiveErrors: 2 };
 
 describe('the stack of an error names the line that called the method', () => {
@@ -40,11 +43,12 @@ describe('the stack of an error names the line that called the method', () => {
   });
 
   test.each([
-    ['a tracker that is not found', 't', 'NotFoundError'],
-    ['an id that cannot be one', '..', 'RequestValidationError'],
-  ])('pollMany, %s → in its update', async (_, id, name) => {
+    ['a tracker that is not found', 't', POLL, 'NotFoundError'],
+    ['an impossible id', '..', POLL, 'RequestValidationError'],
+    ['an interval function that throws', 't', { intervalMs: fail }, 'TrackingError'],
+  ])('pollMany, %s → in its update', async (_, id, options, name) => {
     const { client } = polledService(() => NOT_FOUND);
-    const reading = read(callFromHere(client, (trackers) => trackers.pollMany([id], POLL)));
+    const reading = read(callFromHere(client, (trackers) => trackers.pollMany([id], options)));
     await pass(1000);
     expect(reading.items[0]?.error).toMatchObject({ name, ...fromHere });
   });

@@ -44,7 +44,7 @@ describe('a chunk that fails', () => {
     ['the same with an empty list of items', noItems, 'error', 'parsing_error'],
     ['the same without a code', noCode, 'error', 'http_400'],
     ['a success that is cut off', text(201, '{"status":"success"'), 'unknown', 'invalid_response'],
-    ['a success that tells nothing', text(201, '{"status":"success"}'), 'unknown', 'not_in_response'],
+    ['a success without items', text(201, '{"status":"success"}'), 'unknown', 'not_in_response'],
     ['a success that is an error', refused(201, 'processing_error'), 'unknown', 'processing_error'],
   ])('%s → its inputs say so, and the other chunks go on', async (_, failure, status, code) => {
     const run = await createAll(secondFails(failure), makeInputs(3), ONE_BY_ONE);
