@@ -15,7 +15,7 @@ import { describeWithRedis } from './services.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const all = snippets();
-const programs = all.filter(({ runner }) => runner === 'none');
+const programs = all.filter(({ isTest }) => !isTest);
 
 /** A database of Redis that nothing else here uses, so a program may keep its default keys. */
 const REDIS_DATABASE = 11;
@@ -62,11 +62,10 @@ await describeWithRedis('a program of the documents with Redis', (url) => {
   it.each(programs.filter(({ staged }) => staged.includes('redis')))(
     '$place → prints what it says',
     async (snippet) => {
-      const own = new URL(url);
-      own.pathname = `/${REDIS_DATABASE}`;
-      const admin = new Redis(own.href);
+      const database = new URL(`/${REDIS_DATABASE}`, url).href;
+      const admin = new Redis(database);
       try {
-        await check(snippet, { REDIS_URL: own.href });
+        await check(snippet, { REDIS_URL: database });
         expect(await admin.keys('tracking-client:*')).not.toEqual([]);
       } finally {
         for (const connection of connections.splice(0)) connection.destroy();
@@ -85,7 +84,7 @@ describe('a test of the documents', () => {
     import repository from '../../vitest.config.ts';
     export default defineConfig({ root: import.meta.dirname, resolve: repository.resolve, test: { include: ['*.test.ts'] } });
   `;
-  const tests = all.filter(({ runner }) => runner === 'vitest');
+  const tests = all.filter(({ isTest }) => isTest);
   const broken = (tests[0]?.code ?? '').replace('.toBe(2)', '.toBe(3)');
   let statuses: ReadonlyMap<string, string> = new Map();
 
@@ -128,26 +127,6 @@ describe('a test of the documents', () => {
   it('one that promises what is not so → seen to fail', () => {
     expect(statuses.get('broken.test.ts')).toBe('failed');
   });
-});
-
-describe('a test of the documents for node:test', () => {
-  it.each(all.filter(({ runner }) => runner === 'node:test'))(
-    '$place → passes as it stands',
-    async ({ code }) => {
-      await mkdir(join(root, '.tmp'), { recursive: true });
-      const folder = await mkdtemp(join(root, '.tmp', 'readme-'));
-      await writeFile(join(folder, 'example.test.ts'), code);
-      const run = promisify(execFile)(
-        ...([
-          process.execPath,
-          ['--import', 'tsx', '--test', join(folder, 'example.test.ts')],
-          { cwd: root },
-        ] as const),
-      );
-      const { stdout } = await run.finally(() => rm(folder, { recursive: true }));
-      expect(stdout).toMatch(/^# pass 1$/m);
-    },
-  );
 });
 
 describe('the types of the documents', () => {

@@ -76,13 +76,11 @@ export function matchesPattern(text: string, pattern: string): boolean {
 export interface Snippet extends Block {
   /** For example `README.md:41`. */
   readonly place: string;
-  /** What runs it: itself, or a test runner. */
-  readonly runner: 'none' | 'vitest' | 'node:test';
+  /** True for a test of vitest; the others are programs. */
+  readonly isTest: boolean;
   /** The output that a program's last comment promises; undefined without one. */
   readonly output: string | undefined;
 }
-
-const runners = ['vitest', 'node:test'] as const;
 
 /** Every block of TypeScript that users read. */
 export function snippets(): Snippet[] {
@@ -94,7 +92,7 @@ export function snippets(): Snippet[] {
         return {
           ...block,
           place: `${path}:${block.line}`,
-          runner: runners.find((name) => block.code.includes(`from '${name}'`)) ?? 'none',
+          isTest: block.code.includes("from 'vitest'"),
           output: comment?.replace(/^\/\/ ?/gm, '').trimEnd(),
         };
       }),
