@@ -24,8 +24,6 @@ export function withoutReturns(): number {
 /** no sentence */
 export function withoutSentence(): void {}
 
-export const withoutWords = 1;
-
 /** A parcel. */
 export interface Parcel {
   readonly withoutText: number;
@@ -55,6 +53,3 @@ export class Trackers {
 export function complete(parcel: Parcel): number {
   return parcel.withUnitMs;
 }
-
-/** @category Limits */
-export type withGroupOnly = string;
