@@ -53,12 +53,12 @@ export interface FakeTrackingService {
   /**
    * Returns an object with which a test changes all trackers of one tracking number, or a single tracker.
    *
-   * @param of - a tracking number, upper or lower case, which may have no tracker yet; or the id of one tracker
+   * @param key - a tracking number, upper or lower case, which may have no tracker yet; or the id of one tracker
    * @returns the shipment
    * @throws ConfigurationError for an invalid tracking number, or an id that no tracker has
    * @example fake.shipment({ trackerId: tracker.trackerId }).deliver()
    */
-  shipment(of: ShipmentKey): FakeShipment;
+  shipment(key: ShipmentKey): FakeShipment;
   /**
    * Plays a scenario: events happen to a shipment one after the other, on the fake's clock.
    *
@@ -103,7 +103,7 @@ export function createFakeTrackingService(options: FakeTrackingServiceOptions = 
   let state = new FakeState(resolved);
   const basePath = resolved.baseUrl.pathname.replace(/\/+$/, '');
   const serveRequest = (request: FakeRequest) => serve(state, request);
-  const shipment = (of: ShipmentKey) => new FakeShipment(() => state, of);
+  const shipment = (key: ShipmentKey) => new FakeShipment(() => state, key);
   const fake: FakeTrackingService = {
     baseUrl: resolved.baseUrl.origin + basePath,
     apiKey: options.apiKeys?.[0] ?? 'test-api-key',

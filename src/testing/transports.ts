@@ -153,7 +153,7 @@ export async function listen(
 }
 
 interface Controlled {
-  shipment(of: ShipmentKey): FakeShipment;
+  shipment(key: ShipmentKey): FakeShipment;
   fail(endpoint: EndpointName | '*', failure: Failure): { readonly remaining: number };
   reset(): void;
 }
@@ -177,15 +177,15 @@ function findShipment(fake: Controlled, { trackingNumber, trackerId }: z.output<
 
 const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => object>> = {
   events: (fake, body) => {
-    const { event, ...of } = checkOptions(eventBody, body, 'body');
+    const { event, ...key } = checkOptions(eventBody, body, 'body');
     checkOptions(eventFields, event, 'event');
     // Sound: JSON has no undefined, so every field that is there has a value.
     const input = validate(eventInput, event) as EventInput;
-    return { events: findShipment(fake, of).addEvent(input).events };
+    return { events: findShipment(fake, key).addEvent(input).events };
   },
   stop: (fake, body) => {
-    const of = checkOptions(stopBody, body, 'body');
-    return { isTracked: findShipment(fake, of).stopTracking().isTracked };
+    const key = checkOptions(stopBody, body, 'body');
+    return { isTracked: findShipment(fake, key).stopTracking().isTracked };
   },
   failures: (fake, body) => {
     // Safe although unproved: `fail` checks endpoint and failure itself.

@@ -26,10 +26,10 @@ export class FakeShipment {
   readonly trackingNumber: string;
 
   /** @internal */
-  constructor(getState: () => FakeState, of: ShipmentKey) {
+  constructor(getState: () => FakeState, key: ShipmentKey) {
     this.#getState = getState;
-    this.#trackerId = typeof of === 'string' ? undefined : of?.trackerId;
-    const trackingNumber = typeof of === 'string' ? of : this.#findTracker(this.#trackerId).trackingNumber;
+    this.#trackerId = typeof key === 'string' ? undefined : key?.trackerId;
+    const trackingNumber = typeof key === 'string' ? key : this.#findTracker(this.#trackerId).trackingNumber;
     if (!trackingNumberRule.safeParse(trackingNumber).success)
       refuseOption('trackingNumber', 'a tracking number', trackingNumber);
     this.trackingNumber = trackingNumber.toUpperCase();

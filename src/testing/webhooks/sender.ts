@@ -62,7 +62,7 @@ export interface WebhookSenderOptions {
   readonly itemsPerRequest?: number;
   /** `flat` sends `{ trackerId, clientTrackerId, events }`, one item a request, and proofs of delivery enveloped. Default `enveloped`. */
   readonly shape?: 'enveloped' | 'flat';
-  /** Milliseconds until an unanswered request counts as failed. Default 15000. */
+  /** Milliseconds until a request without a response counts as failed. Default 15000. */
   readonly timeoutMs?: number;
   /** Called after each request with its result and its pushes. An error that it throws goes to the console. */
   readonly onSent?: (sent: SentWebhook, pushes: readonly QueuedPush[]) => void;
