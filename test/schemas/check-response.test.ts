@@ -82,6 +82,7 @@ describe.each(MODES)('payloads of another kind in mode %s', (mode) => {
     ['null', trackerSchema, null],
     ['an object for a list', listOf(trackerSchema), {}],
     ['events that are text', trackingSchema, { events: 'none' }],
+    ['a list of results with events that are text', trackingListSchema, [{ events: 'none' }]],
     ['bulk data that is no list', bulkResultSchema, { status: 'success', data: {} }],
     ['a webhook history without its list', webhookHistorySchema, {}],
     ['a list with null', listOf(trackerSchema), [TRACKER, null]],

@@ -42,7 +42,7 @@ describe('bodies of responses', () => {
 
   test.each<[method: string, call: Call, bodies: unknown[], expected: string]>([
     ['get', get, noData, 'an object with `data`'],
-    ['get', get, [{ data: null, trackerId: 't' }], 'to be an object, got null'],
+    ['get', get, [{ data: null, trackerId: 't' }, { data: { tracker: null } }], 'to be an object, got null'],
     ['list', list, noData, 'an object with `data`'],
     ['results', getResults, noData, 'an object with `data`'],
     ['results', getResults, noResults, resultForm],
