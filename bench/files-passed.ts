@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 const WARM_UP_RUNS = 100;
 
 /** Finds the files that `run` passes and counts the functions that ran in each. */
-async function filesPassed(
+async function findPassedFiles(
   run: (index: number) => Promise<unknown>,
 ): Promise<[file: string, functions: number][]> {
   for (let index = 0; index < WARM_UP_RUNS; index += 1) await run(index);
@@ -60,7 +60,7 @@ const client = new TrackingClient({
   rateLimit: { limits: { 'trackers.results': 1_000_000 } },
   fetch: async () => Response.json({ data: { trackings: [tracking] } }),
 });
-print('trackers.results', await filesPassed(async () => client.trackers.results('t')));
+print('trackers.results', await findPassedFiles(async () => client.trackers.results('t')));
 
 const handle = createWebhookHandler({
   secret: 'a-secret-of-some-length',
@@ -69,7 +69,7 @@ const handle = createWebhookHandler({
 });
 print(
   'a webhook of one event',
-  await filesPassed(async (index) => {
+  await findPassedFiles(async (index) => {
     const events = [{ ...event, eventId: `e-${index}` }];
     const body = JSON.stringify({
       metadata: { topic: 'tracking/events' },

@@ -54,10 +54,10 @@ if (!values.quick && values.only === '')
 
 /** Finds the run with the median share, and reports the refusals of the worst run because a limit must hold in every run. */
 function findMiddleRun(name: string, contender: Contender): FleetRun | undefined {
-  const own = runs.get(name)?.filter((run) => run.contender === contender) ?? [];
-  const share = median(own.map(({ sharePercent }) => sharePercent));
-  const middle = own.find(({ sharePercent }) => sharePercent === share);
-  return middle && { ...middle, refused: Math.max(...own.map(({ refused }) => refused)) };
+  const ofContender = runs.get(name)?.filter((run) => run.contender === contender) ?? [];
+  const share = median(ofContender.map(({ sharePercent }) => sharePercent));
+  const middle = ofContender.find(({ sharePercent }) => sharePercent === share);
+  return middle && { ...middle, refused: Math.max(...ofContender.map(({ refused }) => refused)) };
 }
 
 function formatRun(run: FleetRun | undefined): string {

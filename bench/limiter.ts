@@ -48,8 +48,9 @@ function shorten(each: Case): Case {
 function summarize({ name, target }: Case, caseRounds: readonly (readonly Run[])[]) {
   const names = caseRounds[0]?.map(({ contender }) => contender) ?? [];
   const measurements = names.map((contender) => {
-    const own = caseRounds.flat().filter((run) => run.contender === contender);
-    const middle = (field: 'refused' | 'seconds' | 'sharePercent') => median(own.map((run) => run[field]));
+    const ofContender = caseRounds.flat().filter((run) => run.contender === contender);
+    const middle = (field: 'refused' | 'seconds' | 'sharePercent') =>
+      median(ofContender.map((run) => run[field]));
     return {
       contender,
       median: {
@@ -57,7 +58,7 @@ function summarize({ name, target }: Case, caseRounds: readonly (readonly Run[])
         seconds: middle('seconds'),
         sharePercent: middle('sharePercent'),
       },
-      lost: sum(own.map(({ lost }) => lost)),
+      lost: sum(ofContender.map(({ lost }) => lost)),
     };
   });
   return { name, target, measurements };

@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { API_KEY } from '../support/make-client.ts';
 
 /** Reads all files of a folder of the corpus. */
-function corpus(folder: 'responses' | 'webhooks'): Buffer[] {
+function readCorpus(folder: 'responses' | 'webhooks'): Buffer[] {
   const at = new URL(`./corpus/${folder}/`, import.meta.url);
   return readdirSync(at).map((name) => readFileSync(new URL(name, at)));
 }
 
 /** Builds JSON that is nested deeper than the stack. */
-function nested(depth: number): string {
+function nest(depth: number): string {
   return `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
 }
 
@@ -30,8 +30,8 @@ const VALUES = [
   '{"then":1,"toJSON":1,"length":-1,"code":"tracker_conflict"}',
   JSON.stringify(API_KEY),
   `"${'x'.repeat(10_000)}"`,
-  nested(1_000),
-  nested(50_000),
+  nest(1_000),
+  nest(50_000),
 ];
 
 /** Members that are inserted at the start of an object, where a later one may have the same name. */
@@ -84,7 +84,7 @@ function splice(text: string, from: number, to: number, insert: string): string 
   return text.slice(0, from) + insert + text.slice(to);
 }
 
-function changed(body: Buffer, change: Change): Buffer {
+function applyChange(body: Buffer, change: Change): Buffer {
   if (change.kind === 'cut') return body.subarray(0, change.at % (body.length + 1));
   if (change.kind === 'bytes') {
     const from = change.at % (body.length + 1);
@@ -111,13 +111,13 @@ export function brokenBody(
 ): fc.Arbitrary<Buffer> {
   const base = fc.oneof(
     { weight: 4, arbitrary: good.map((value) => Buffer.from(JSON.stringify(value))) },
-    { weight: 2, arbitrary: fc.constantFrom(...corpus(folder)) },
+    { weight: 2, arbitrary: fc.constantFrom(...readCorpus(folder)) },
   );
   const changes = fc.array(change, { maxLength: 4 });
   return fc.oneof(
     {
       weight: 20,
-      arbitrary: fc.tuple(base, changes).map(([body, all]) => all.reduce<Buffer>(changed, body)),
+      arbitrary: fc.tuple(base, changes).map(([body, all]) => all.reduce<Buffer>(applyChange, body)),
     },
     { weight: 2, arbitrary: fc.json().map((text) => Buffer.from(text)) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)) },

@@ -6,7 +6,7 @@ import { must } from './must.ts';
 const END_WITHIN_MS = 10_000;
 
 /** Timers, sockets and servers that keep the process alive, by their kind. */
-function activeResources(): Map<string, number> {
+function countResources(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return counts;
@@ -15,7 +15,7 @@ function activeResources(): Map<string, number> {
 /** Fails when an input adds to the prototype of all objects, leaves a rejection unhandled, or leaves a resource open. */
 export class ProcessGuard {
   readonly #noted: string[] = [];
-  #resources = activeResources();
+  #resources = countResources();
 
   constructor() {
     const note = (what: string) => (error: unknown) => this.#noted.push(`${what}: ${inspect(error)}`);
@@ -37,7 +37,7 @@ export class ProcessGuard {
 
   /** Allows the resources that are active now. */
   noteResources(): void {
-    this.#resources = activeResources();
+    this.#resources = countResources();
   }
 
   /** Rejects when a timer, socket or server is left open. */
@@ -45,7 +45,7 @@ export class ProcessGuard {
     const giveUpAt = performance.now() + END_WITHIN_MS;
     for (;;) {
       await wait(5);
-      const left = [...activeResources()].filter(([kind, count]) => count > (this.#resources.get(kind) ?? 0));
+      const left = [...countResources()].filter(([kind, count]) => count > (this.#resources.get(kind) ?? 0));
       if (left.length === 0) return;
       must(performance.now() < giveUpAt, () => `left over: ${inspect(Object.fromEntries(left))}`);
     }

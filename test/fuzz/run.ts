@@ -60,10 +60,10 @@ async function runBatch(tally: Tally, seed: number): Promise<void> {
   const usedBytes = await usedHeapBytes();
   if (tally.batches <= WARM_UP_BATCHES) tally.warmBytes = usedBytes;
   tally.grownBytes = usedBytes - tally.warmBytes;
-  if (tally.grownBytes > MAX_GROWTH_BYTES) fail(tally, seed, `grew by ${inMegabytes(tally.grownBytes)}`);
+  if (tally.grownBytes > MAX_GROWTH_BYTES) fail(tally, seed, `grew by ${formatMegabytes(tally.grownBytes)}`);
 }
 
-function inMegabytes(bytes: number): string {
+function formatMegabytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(1)} MB`;
 }
 
@@ -83,7 +83,7 @@ for (const { property, runs, batches, ms, grownBytes, verdict } of tallies) {
   const seeds = `${firstSeed}…${firstSeed + batches - 1}`;
   console.log(`${property.name}: ${verdict}`);
   console.log(
-    `  ${runs} runs, ${batches} batches, seeds ${seeds}, ${Math.round(ms / 1000)} s, grew by ${inMegabytes(grownBytes)}`,
+    `  ${runs} runs, ${batches} batches, seeds ${seeds}, ${Math.round(ms / 1000)} s, grew by ${formatMegabytes(grownBytes)}`,
   );
 }
 process.exitCode = tallies.every(({ verdict }) => verdict === 'ok') ? 0 : 1;
