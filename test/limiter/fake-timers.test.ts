@@ -2,7 +2,7 @@
 // jumps under it, and timers that were set never fire.
 import { afterEach, expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
-import { bucket } from './make-limiter.ts';
+import { bucket, observe } from './make-limiter.ts';
 
 const CALL = { bucket, limit: 1, priority: 'interactive' } as const;
 /** From a response to the return of its token. */
@@ -18,14 +18,7 @@ async function use(limiter: TokenBucketLimiter): Promise<void> {
   permit.report({ status: 200 });
 }
 
-/** A call that asks for a token, and whether it has one. */
-function ask(limiter: TokenBucketLimiter) {
-  const call = { state: 'waiting' };
-  void limiter.acquire(CALL).then(() => {
-    call.state = 'granted';
-  });
-  return call;
-}
+const ask = (limiter: TokenBucketLimiter) => observe(limiter.acquire(CALL));
 
 test('fake timers after a call → the next call goes when its token is back', async () => {
   const limiter = new TokenBucketLimiter();

@@ -175,15 +175,6 @@ test('20 calls of a fresh limiter → the last token of the second ten goes 250 
   expect(countGranted(calls)).toBe(10);
 });
 
-test('ten calls, and ten more after a second → all of these leave at once', async () => {
-  const { ask, clock, sent } = makeShared();
-  for (const permit of await sent(10)) permit.report({ status: 200 });
-  await clock.advance(1_010);
-  const calls = ask(10);
-  await settled();
-  expect(countGranted(calls)).toBe(10);
-});
-
 describe('200 calls at 10 per second, each 0 to 80 ms on its way', () => {
   test.each(['sliding', 'fixed'] as const)(
     'one limiter, %s window → no refusal, at 97% or more',

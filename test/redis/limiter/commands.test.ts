@@ -125,6 +125,16 @@ describe('what Redis hears of the endpoint', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
   });
 
+  test('two responses that overtake each other → the limit of the later request', async () => {
+    const { sent, redis, clock } = makeRedisLimiter();
+    const older = await sent();
+    await clock.advance(10);
+    (await sent()).report({ status: 200, announcedLimit: 5 });
+    older.report({ status: 200, announcedLimit: 7 });
+    await settled();
+    expect(redis.commands.at(-1)?.announcedLimit).toBe(5);
+  });
+
   test('Redis tells of a new limit → a response to an older request does not bring the old one back', async () => {
     const { sent, acquire, redis, clock, limiter } = makeRedisLimiter();
     const older = await sent();

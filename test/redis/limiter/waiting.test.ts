@@ -38,17 +38,6 @@ describe('maxQueue', () => {
     expect(calls[4]?.error).toBeInstanceOf(QueueFullError);
   });
 
-  test('as many wait as may → the next call rejects without a command', async () => {
-    const { acquire, redis } = makeRedisLimiter({ maxQueue: 1 });
-    redis.reply = grantNone;
-    acquire();
-    await settled();
-    const call = acquire();
-    await settled();
-    expect(call.error).toBeInstanceOf(QueueFullError);
-    expect(redis.commands).toHaveLength(1);
-  });
-
   test.each([
     ['refuses connections', refuseConnection],
     ['is silent', neverReply],
