@@ -193,7 +193,7 @@ export function formatGreeting(url: string, flags: FakeFlags, colours: Colours):
 }
 
 function formatStatus(status: number | null, isGood: boolean, colours: Colours): string {
-  if (status === null) return colours.red('no answer');
+  if (status === null) return colours.red('no response');
   if (isGood) return colours.green(String(status));
   return (status < 500 ? colours.yellow : colours.red)(String(status));
 }

@@ -2,7 +2,6 @@ import { basename, dirname, extname, join } from 'node:path';
 import cliProgress from 'cli-progress';
 import type { Command } from 'commander';
 import {
-  type BulkOutcome,
   type BulkSummary,
   type TrackerInput,
   type TrackingClient,
@@ -166,8 +165,11 @@ async function importRows(
       const row = rows.get(outcome.index) ?? { line, cells: [] };
       rows.delete(outcome.index);
       line = row.line;
-      if (json) terminal.printJson(describeOutcome(outcome, line));
-      if (outcome.status === 'created' || outcome.status === 'existing') continue;
+      const { status, errors = [] } = outcome;
+      const { trackingNumber } = outcome.input;
+      const trackerId = outcome.tracker?.trackerId ?? null;
+      if (json) terminal.printJson({ line, status, trackingNumber, trackerId, errors });
+      if (status === 'created' || status === 'existing') continue;
       await failures.add(outcome, row).catch((error: unknown) => stopAtFile(error, line));
       if (stop !== undefined) break;
     }
@@ -208,9 +210,4 @@ function formatSummary(
   if (others > 0) lines.push(`  and ${others} other reason${others === 1 ? '' : 's'}`);
   if (failures.count > 0) lines.push(`Failed rows: ${failures.path}`);
   return lines;
-}
-
-function describeOutcome({ input, status, tracker, errors = [] }: BulkOutcome, line: number) {
-  const { trackingNumber } = input;
-  return { line, status, trackingNumber, trackerId: tracker?.trackerId ?? null, errors };
 }

@@ -61,7 +61,9 @@ export function addStop(program: Command, context: Context): void {
 }
 
 export function addResend(program: Command, context: Context): void {
-  const command = program.command('resend <trackers...>').description('have the webhooks of trackers sent again');
+  const command = program
+    .command('resend <trackers...>')
+    .description('have the webhooks of trackers sent again');
   addAction(command, context, async ({ trackers }, id, options) => {
     const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
     const events =

@@ -122,7 +122,7 @@ describe('the line of a request', () => {
     ['two items', { body: [{}, {}] }, 'GET    /v1/couriers 2 items → 200'],
     ['no number', { body: { trackingNumber: 'R\u001b[2J' } }, 'GET    /v1/couriers → 200'],
     ['one item', { body: [{}] }, 'GET    /v1/couriers 1 item → 200'],
-    ['a broken connection', { status: null, failure: 'reset' }, 'GET    /v1/couriers → no answer reset'],
+    ['a broken connection', { status: null, failure: 'reset' }, 'GET    /v1/couriers → no response reset'],
     ['a code', { status: 404, error: { code: 'x_y' } }, 'GET    /v1/couriers → 404 x_y'],
     ['a reason', { error: { code: 'x', message: 'Why\u001b[2J' } }, 'GET    /v1/couriers → 200 x: Why'],
   ])('%s → %#', (_, request, line) => {
@@ -146,7 +146,7 @@ describe('the line of a webhook', () => {
     ['a proof of delivery', {}, proof, 'proof of delivery → 200'],
     ['a resent push', {}, { ...delivered, isReplay: true }, 'Delivered (resent) → 200'],
     ['a refusal', { ...REFUSED, status: 500, attempt: 2 }, delivered, 'Delivered → 500, attempt 2 of 20'],
-    ['the last attempt', { ...REFUSED, attempt: 20 }, delivered, 'Delivered → no answer, given up'],
+    ['the last attempt', { ...REFUSED, attempt: 20 }, delivered, 'Delivered → no response, given up'],
     [
       'success: false',
       { ...REFUSED, status: 200 },

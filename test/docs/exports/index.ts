@@ -9,11 +9,11 @@ export function withoutComment(): void {}
 /**
  * Adds two numbers.
  *
- * @param one - a number
+ * @param a - a number
  * @returns the sum
  */
-export function withoutParam(one: number, other: number): number {
-  return one + other;
+export function withoutParam(a: number, b: number): number {
+  return a + b;
 }
 
 /** Gives a number. */
