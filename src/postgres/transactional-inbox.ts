@@ -71,8 +71,10 @@ type TransactionOf<Source extends TransactionSource> = Source extends {
   ? Connection
   : Source extends { connect(): Promise<infer Connection> }
     ? Connection
-    : Source extends { transaction<Result>(work: (given: infer Given) => Promise<Result>): Promise<Result> }
-      ? Given
+    : Source extends {
+          transaction<Result>(work: (transaction: infer Transaction) => Promise<Result>): Promise<Result>;
+        }
+      ? Transaction
       : never;
 
 /** Added to the context of a callback by the transactional inbox. */

@@ -88,7 +88,7 @@ const processOptions = z.strictObject({
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
-/** Processes a webhook for any inbox. `runJobs` sets the items' outcomes until `performance.now()` is `giveUpAt`. */
+/** Processes a webhook for any inbox. `runJobs` sets the outcome of each item; `giveUpAt` is its deadline on the clock of `performance.now`. */
 export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
   payload: unknown,
@@ -252,7 +252,7 @@ class Round {
     for (const item of items) this.#uncommitted.add(item);
   }
 
-  /** An item that gets its outcome during the claim no longer passes `takesClaim`, so it keeps that outcome. */
+  /** Ignores the claims of items that got their outcome while the store was busy: these no longer pass `takesClaim`. */
   async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);

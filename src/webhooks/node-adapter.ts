@@ -193,6 +193,6 @@ function forwardChunks(
   return () => {
     incoming.off('data', take).off('end', end).off('close', breakOff);
     // Ends a pending read; has no effect on a closed stream.
-    controller.error(new Error('The request was answered before its body was read'));
+    controller.error(new Error('The response was sent before the body was read'));
   };
 }

@@ -206,7 +206,7 @@ export function checkCallbacks<Extra extends object>(
       `Expected \`onEvent\` to be a function or an object of callbacks, got ${kindOf(callbacks)}`,
     );
   }
-  // The events of a misspelt callback would go to `onOther`, and the webhook would be answered with 200.
+  // The events of a misspelt callback would go to `onOther`, and the response would be 200.
   checkOptions(callbackOptions, callbacks);
   const { onEvent, onEvents, onProofOfDelivery, onOther } = callbacks;
   if (onEvent !== undefined && onEvents !== undefined) {

@@ -10,7 +10,7 @@ import { listening, type Running } from './webhook-loopback.ts';
 /** A way to receive webhooks. */
 export interface Host {
   readonly name: string;
-  /** True where a body parser of the host comes before us and answers some bad bodies itself. */
+  /** True if a body parser of the host comes first and responds to some bad bodies itself. */
   readonly parses: boolean;
   start(webhooks: WebhookHandler): Promise<Running>;
 }

@@ -269,7 +269,7 @@ describe('a database that hangs', () => {
     await expect(call(slow)).rejects.toThrow('Expected the store to respond within 20 ms');
   });
 
-  test('a call that waits for one that hangs → rejects within two limits, so a webhook is answered within 5 s', async () => {
+  test('a call that waits for one that hangs → rejects within two limits, so the response to a webhook comes within 5 s', async () => {
     vi.useFakeTimers();
     const slow = new PostgresDedupeStore({ pool: hanging });
     void slow.claim(['a'], { token: 't', ...MINUTE }).catch(() => {});

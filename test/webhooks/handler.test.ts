@@ -129,7 +129,7 @@ describe('options', () => {
     ['deadlineMs NaN', { deadlineMs: Number.NaN }, /`deadlineMs`/],
     ['a misspelt option', { onother: () => {} }, /got `onother`; known are onEvent, /],
     [
-      'no callback, though every event would be answered with 200 and lost',
+      'no callback, though the response would be 200 and every event lost',
       { onEvent: undefined },
       'Expected `onEvent` or another callback for webhooks, got none',
     ],

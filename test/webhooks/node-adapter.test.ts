@@ -86,7 +86,7 @@ describe('the stream of a body', () => {
       await settled();
       return new Response('at once');
     });
-    await expect(reading).rejects.toThrow('answered before its body was read');
+    await expect(reading).rejects.toThrow('sent before the body was read');
   });
 });
 
