@@ -64,15 +64,15 @@ try {
 
 heading(`Import ${IMPORT_SIZE.toLocaleString('en')} shipments, two of them with a mistake`);
 
-function trackingNumberOf(row: number): string {
+function buildTrackingNumber(row: number): string {
   return `LA${String(600_000_000 + row)}NL`;
 }
 
 function* rows(): Generator<TrackerInput> {
   for (let row = 0; row < IMPORT_SIZE; row += 1) {
-    if (row === 411) yield { ...ORDER, trackingNumber: trackingNumberOf(row) };
+    if (row === 411) yield { ...ORDER, trackingNumber: buildTrackingNumber(row) };
     else if (row === 702) yield { trackingNumber: 'n/a' };
-    else yield { trackingNumber: trackingNumberOf(row), shipmentReference: `row ${row}` };
+    else yield { trackingNumber: buildTrackingNumber(row), shipmentReference: `row ${row}` };
   }
 }
 
@@ -105,7 +105,7 @@ function showCounts({ received, handled, duplicates }: Readonly<ReceivedCounts>)
 }
 await using receiver = await startReceiver(SECRET, showCounts);
 fake.webhooks.take(); // Nobody was there to receive what happened so far.
-for (let row = 0; row < FOLLOWED; row += 1) fake.play(trackingNumberOf(row), 'delivered', AT_ONCE);
+for (let row = 0; row < FOLLOWED; row += 1) fake.play(buildTrackingNumber(row), 'delivered', AT_ONCE);
 const report = await createWebhookSender({
   target: receiver.url,
   secret: SECRET,
@@ -128,11 +128,11 @@ for await (const { poll, newEvents, stopped } of client.trackers.poll(tracker.tr
 }
 
 heading('What was sent');
-const statusesOf = new Map<string, number[]>();
+const statusesByEndpoint = new Map<string, number[]>();
 for (const { endpoint = 'none', status } of fake.requests) {
-  statusesOf.set(endpoint, [...(statusesOf.get(endpoint) ?? []), status ?? 0]);
+  statusesByEndpoint.set(endpoint, [...(statusesByEndpoint.get(endpoint) ?? []), status ?? 0]);
 }
-const sent = [...statusesOf].map(([endpoint, statuses]) => {
+const sent = [...statusesByEndpoint].map(([endpoint, statuses]) => {
   const succeeded = statuses.filter((status) => status < 300).length;
   const tooMany = statuses.filter((status) => status === 429).length;
   return [endpoint, statuses.length, succeeded, statuses.length - succeeded - tooMany, tooMany];

@@ -8,9 +8,9 @@ const [ONE, OTHER] = ['RR123456785CN', 'LA680658838NL'];
 const HOUR_MS = 3_600_000;
 
 function setUp(
-  given: { fake?: FakeTrackingService; json?: boolean; isLive?: boolean; intervalMs?: number } = {},
+  options: { fake?: FakeTrackingService; json?: boolean; isLive?: boolean; intervalMs?: number } = {},
 ) {
-  const { fake = createFakeTrackingService(), json = false, isLive = false, intervalMs = HOUR_MS } = given;
+  const { fake = createFakeTrackingService(), json = false, isLive = false, intervalMs = HOUR_MS } = options;
   const made = makeTerminal({ isLive });
   const createClientWith: ConstructorParameters<typeof Watch>[0] = (logger) =>
     new TrackingClient({

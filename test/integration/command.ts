@@ -53,10 +53,10 @@ export async function bundleCommand(): Promise<BundledCommand> {
     environment: NodeJS.ProcessEnv = {},
     { cwd, stdin }: StartOptions = {},
   ): StartedCommand {
-    const own = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKING_'));
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKING_'));
     const child = spawn(program, args, {
       cwd,
-      env: { ...Object.fromEntries(own), ...environment },
+      env: { ...Object.fromEntries(inherited), ...environment },
       stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     });
     children.push(child);

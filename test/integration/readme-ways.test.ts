@@ -18,9 +18,9 @@ it('the walks of a call and of a webhook in CONTRIBUTING.md → name every file 
     cwd: ROOT,
   });
   const [call = '', webhook = ''] = printed.split(/^(?=a webhook)/m);
-  const filesOf = (part: string) => [...part.matchAll(/^ {2}(\S+\.ts)/gm)].map(([, path]) => path);
-  expect(filesOf(call).length).toBeGreaterThan(5);
-  expect(filesOf(webhook).length).toBeGreaterThan(5);
-  expect(await filesNamedIn('The walk of one call')).toEqual(expect.arrayContaining(filesOf(call)));
-  expect(await filesNamedIn('The walk of one webhook')).toEqual(expect.arrayContaining(filesOf(webhook)));
+  const listFiles = (part: string) => [...part.matchAll(/^ {2}(\S+\.ts)/gm)].map(([, path]) => path);
+  expect(listFiles(call).length).toBeGreaterThan(5);
+  expect(listFiles(webhook).length).toBeGreaterThan(5);
+  expect(await filesNamedIn('The walk of one call')).toEqual(expect.arrayContaining(listFiles(call)));
+  expect(await filesNamedIn('The walk of one webhook')).toEqual(expect.arrayContaining(listFiles(webhook)));
 });

@@ -11,7 +11,7 @@ const { scripts } = JSON.parse(readDocument('package.json')) as {
 };
 
 /** Every command of a document, from its shell blocks and from code in its text. */
-function commandsOf(text: string): string[] {
+function parseCommands(text: string): string[] {
   const { blocks, prose } = parseMarkdown(text);
   const shell = blocks.filter(({ language }) => language === 'sh').flatMap(({ code }) => code.split('\n'));
   const inline = [...prose.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => code.replaceAll('\n', ' '));
@@ -42,7 +42,7 @@ function complaintAbout(command: string): string | undefined {
 
 describe('the commands of', () => {
   it.each(ALL_DOCUMENTS)('%s → can be run as they stand', (path) => {
-    const commands = commandsOf(readDocument(path));
+    const commands = parseCommands(readDocument(path));
     const complaints = commands.flatMap((command) => complaintAbout(command) ?? []);
     expect(complaints, complaints.join('\n')).toEqual([]);
   });
@@ -53,7 +53,7 @@ describe('the commands of', () => {
     ['npx tracking-client fake --speed 0', 'Expected `--speed` to be'],
     ['npx something', 'nobody checks'],
   ])('a document that says `%s` → named', (command, complaint) => {
-    const [found = ''] = commandsOf(`\`\`\`sh\n${command} # a comment\n\`\`\``);
+    const [found = ''] = parseCommands(`\`\`\`sh\n${command} # a comment\n\`\`\``);
     expect(complaintAbout(found)).toContain(complaint);
   });
 });

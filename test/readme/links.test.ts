@@ -1,12 +1,18 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ENTRY_POINTS } from '../../scripts/support/entry-points.ts';
-import { ALL_DOCUMENTS, anchorOf, parseMarkdown, readDocument, USER_DOCUMENTS } from './support/documents.ts';
+import {
+  ALL_DOCUMENTS,
+  buildAnchor,
+  parseMarkdown,
+  readDocument,
+  USER_DOCUMENTS,
+} from './support/documents.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
-function anchorsOf(text: string): string[] {
-  return parseMarkdown(text).headings.map(anchorOf);
+function listAnchors(text: string): string[] {
+  return parseMarkdown(text).headings.map(buildAnchor);
 }
 
 /** The links of a document that lead nowhere; those to other sites are not looked at. */
@@ -20,7 +26,7 @@ function brokenLinks(document: URL, text: string): string[] {
     const file = new URL(path, document);
     if (path !== '' && !existsSync(file)) return true;
     const linked = path === '' ? text : readFileSync(file, 'utf8');
-    return anchor !== undefined && !anchorsOf(linked).includes(anchor);
+    return anchor !== undefined && !listAnchors(linked).includes(anchor);
   });
 }
 

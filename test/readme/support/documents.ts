@@ -59,7 +59,7 @@ export function parseMarkdown(text: string): Markdown {
 }
 
 /** The name under which a heading can be linked to. */
-export function anchorOf(heading: string): string {
+export function buildAnchor(heading: string): string {
   return heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')

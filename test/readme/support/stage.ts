@@ -62,7 +62,7 @@ export async function runProgram(
     const exported = passesTime ? await importWhileTimePasses(file, fake) : await import(file);
     const statuses: (number | null)[] = [];
     if (staged.includes('webhooks')) {
-      const urls = await Promise.all(servers.map(urlOf));
+      const urls = await Promise.all(servers.map(findUrl));
       for (const target of [...urls, ...targetsIn(exported)])
         statuses.push(...(await sendEvents(fake, target)));
     }
@@ -90,13 +90,13 @@ function setStage(
   servers: Server[],
   environment: Readonly<Record<string, string>>,
 ): void {
-  const given = {
+  const variables = {
     TRACKING_BASE_URL: SERVICE,
     TRACKING_API_KEY: 'any',
     TRACKING_WEBHOOK_SECRET: SECRET,
     ...environment,
   };
-  for (const [name, value] of Object.entries(given)) vi.stubEnv(name, value);
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   const { fetch } = globalThis;
   vi.stubGlobal('fetch', (input: string | URL | Request, init?: RequestInit) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);
@@ -126,7 +126,7 @@ async function importWhileTimePasses(file: string, fake: FakeTrackingService): P
   return run;
 }
 
-async function urlOf(server: Server): Promise<string> {
+async function findUrl(server: Server): Promise<string> {
   if (!server.listening) await once(server, 'listening');
   // A server that listens on TCP has an address of this form.
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
