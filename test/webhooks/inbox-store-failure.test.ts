@@ -62,6 +62,18 @@ describe('a claim that fails', () => {
     expect(await inbox.process(body, nothing)).toMatchObject({ outcome: 'done', handled: 2, duplicates: 1 });
   });
 
+  test('before onDeadLetter → not called, the event is left, and an event handled before stays so', async () => {
+    const onDeadLetter = vi.fn();
+    const inbox = makeInbox({ store: makeStoreThatGoesDown(), maxAttempts: 1, onDeadLetter });
+    const report = await inbox.process(TWO, ({ eventId }) => {
+      if (eventId === 'e1') return;
+      vi.advanceTimersByTime(HALF_LEASE_MS);
+      throw failure;
+    });
+    expect(onDeadLetter).not.toHaveBeenCalled();
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [keyOf('e2')] });
+  });
+
   test('while another receiver holds an event → not asked for that event again', async () => {
     const store = new ScriptedStore();
     await store.lease('e1');
