@@ -24,7 +24,7 @@ const UNITS = [
 /** These documents are not published, so the reference must not name them. */
 const INTERNAL = /\bservice\.md\b|\bdesign\.md\b|\bpublic contract\b/;
 
-function textOf(comment: Comment | undefined): string {
+function readText(comment: Comment | undefined): string {
   // The group of an export does not describe it.
   const told = comment?.blockTags.filter(({ tag }) => tag !== '@category') ?? [];
   const tags = told.flatMap(({ content }) => content);
@@ -35,13 +35,13 @@ function* missingInCall({ comment, parameters = [], type, parent }: SignatureRef
   const isConstructor = parent.kindOf(ReflectionKind.Constructor);
   const summary = Comment.combineDisplayParts(comment?.summary).trim();
   if (!isConstructor && !/[.?:]$/.test(summary)) yield 'a sentence that says what it does';
-  for (const { name, comment: words } of parameters) if (textOf(words) === '') yield `@param ${name}`;
+  for (const { name, comment: words } of parameters) if (readText(words) === '') yield `@param ${name}`;
   const returnsNothing = ['void', 'Promise<void>', 'this', 'undefined'].includes(String(type));
   if (!isConstructor && !returnsNothing && !comment?.getTag('@returns')) yield '@returns';
 }
 
 function* missingInValue(value: DeclarationReflection): Generator<string> {
-  const words = textOf(value.comment ?? value.getSignature?.comment);
+  const words = readText(value.comment ?? value.getSignature?.comment);
   if (words === '') yield 'words';
   for (const [name, word] of UNITS)
     if (name.test(value.name) && !word.test(words)) yield `the word for the unit (${word.source})`;
@@ -50,7 +50,7 @@ function* missingInValue(value: DeclarationReflection): Generator<string> {
 /** Checks the comments of everything in the reference, including parameters, which have no page of their own. */
 function* internalReferences(project: ProjectReflection): Generator<string> {
   for (const found of project.getReflectionsByKind(ReflectionKind.All)) {
-    if (INTERNAL.test(textOf(found.comment)))
+    if (INTERNAL.test(readText(found.comment)))
       yield `Expected the comment of ${found.getFriendlyFullName()} to have no document that users do not have`;
   }
 }

@@ -122,7 +122,7 @@ async function breakPart({ sources, tests }: Part): Promise<Change[]> {
 }
 
 /** Returns the percentage of reached changes that a test noticed, or 100 if no change was missed. */
-function scoreOf(changes: readonly Change[]): number {
+function computeScore(changes: readonly Change[]): number {
   const [noticed, survived] = [['Killed', 'Timeout'], ['Survived']].map(
     (statuses) => changes.filter(({ status }) => statuses.includes(status)).length,
   );
@@ -134,7 +134,7 @@ function buildRow(name: string, changes: readonly Change[]): string[] {
     (wanted) => changes.filter(({ status }) => status === wanted).length,
   );
   const sum = counts.reduce((total, count) => total + count, 0);
-  return [name, ...[sum, ...counts].map(String), `${scoreOf(changes).toFixed(1)}%`];
+  return [name, ...[sum, ...counts].map(String), `${computeScore(changes).toFixed(1)}%`];
 }
 
 const results = new Map<string, Change[]>();
@@ -147,5 +147,5 @@ for (const { description, status } of all.filter(isMissed)) console.log(`${statu
 const head = ['Folder', 'Changes', 'Noticed', 'Endless', 'Unnoticed', 'Reached by no test', 'Score'];
 const rows = [...results].map(([name, changes]) => buildRow(name, changes));
 console.log(markdownTable(head, [...rows, buildRow('all', all)]));
-const isGood = [...results.values()].every((changes) => scoreOf(changes) >= MIN_PERCENT.folder);
-process.exitCode = isGood && scoreOf(all) >= MIN_PERCENT.all ? 0 : 1;
+const isGood = [...results.values()].every((changes) => computeScore(changes) >= MIN_PERCENT.folder);
+process.exitCode = isGood && computeScore(all) >= MIN_PERCENT.all ? 0 : 1;

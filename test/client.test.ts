@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
 import { ConfigurationError } from '../src/errors.ts';
 import { EVERY_CALL, TRACKER } from './support/calls.ts';
-import { API_KEY, BASE_URL, makeClient, rejectionOf } from './support/make-client.ts';
+import { API_KEY, BASE_URL, catchRejection, makeClient } from './support/make-client.ts';
 import { settled } from './support/settled.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';
 
@@ -18,7 +18,7 @@ describe('every endpoint of the table', () => {
   test.each(EVERY_CALL)(
     '%s → sent when it is made, once, with its headers; and its result',
     async (_name, sample) => {
-      const { client, requests } = makeClient({ body: sample.answer });
+      const { client, requests } = makeClient({ body: sample.response });
       const { signal } = new AbortController();
       const options = { headers: { 'X-Tenant': 'a' }, priority: 'background', signal } as const;
       const call = sample.call(client, options);
@@ -42,9 +42,9 @@ describe('every endpoint of the table', () => {
   test.each(EVERY_CALL)(
     '%s with an option that makes no sense → ConfigurationError',
     async (_name, sample) => {
-      const { client, requests } = makeClient({ body: sample.answer });
+      const { client, requests } = makeClient({ body: sample.response });
       const call = sample.call(client, { timeoutMs: Number.NaN });
-      expect(await rejectionOf(call)).toBeInstanceOf(ConfigurationError);
+      expect(await catchRejection(call)).toBeInstanceOf(ConfigurationError);
       expect(requests).toHaveLength(0);
     },
   );
@@ -119,7 +119,7 @@ describe('rateLimits', () => {
     vi.useFakeTimers({ now: 1_000_000 });
     const refused = { status: 429, headers: { 'retry-after': '7' } };
     const { client } = makeClient(refused, { rateLimit: {}, retry: false });
-    await rejectionOf(client.couriers.list());
+    await catchRejection(client.couriers.list());
     expect(client.rateLimits()['couriers.list'].pausedUntil).toBe(1_007_000);
     expect(client.rateLimits()['trackers.get'].pausedUntil).toBeNull();
   });

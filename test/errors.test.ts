@@ -15,7 +15,7 @@ import {
   ShippingDateOutdatedError,
   TrackingError,
 } from '../src/errors.ts';
-import { makeClient, rejectionOf } from './support/make-client.ts';
+import { catchRejection, makeClient } from './support/make-client.ts';
 
 const details: ApiErrorDetails = {
   status: 429,
@@ -110,7 +110,7 @@ describe('RequestValidationError', () => {
   test('a date that is too old → RequestValidationError with the code, nothing is sent', async () => {
     const { client, requests } = makeClient();
     const input = { trackingNumber: 'LA680658838NL', shippingDate: '2001-01-01T00:00' };
-    const error = await rejectionOf(client.trackers.create(input));
+    const error = await catchRejection(client.trackers.create(input));
     expect(error).toBeInstanceOf(RequestValidationError);
     expect(error).not.toBeInstanceOf(ShippingDateOutdatedError);
     expect(isTrackingError(error, 'shipping_date_outdated')).toBe(true);

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, type Mock, test, vi } from 'vitest';
 import type { AttemptInfo, CallInfo, Hooks } from '../src/observability/hooks.ts';
 import type { TrackingClientOptions } from '../src/options.ts';
 import { TRACKER } from './support/calls.ts';
-import { BASE_URL, makeClient, networkFailure, rejectionOf, type Step } from './support/make-client.ts';
+import { BASE_URL, catchRejection, makeClient, networkFailure, type Step } from './support/make-client.ts';
 import { settled } from './support/settled.ts';
 import { settleInVirtualTime } from './support/virtual-time.ts';
 
@@ -145,7 +145,7 @@ describe('a call that is aborted', () => {
     const controller = new AbortController();
     const hooks = { ...spies(), onResponse: () => controller.abort('enough') };
     const { client } = makeClient({ status: 503 }, { hooks });
-    expect(await rejectionOf(client.trackers.get('t', { signal: controller.signal }))).toBe('enough');
+    expect(await catchRejection(client.trackers.get('t', { signal: controller.signal }))).toBe('enough');
     expect(hooks.onRetry).not.toHaveBeenCalled();
   });
 
@@ -156,7 +156,7 @@ describe('a call that is aborted', () => {
     const call = client.trackers.get('t', { signal: controller.signal });
     await vi.waitFor(() => expect(hooks.onRequest).toHaveBeenCalled());
     controller.abort('enough');
-    expect(await rejectionOf(call)).toBe('enough');
+    expect(await catchRejection(call)).toBe('enough');
     expect(hooks.onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: 'enough' }));
     expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: 'enough' }));
   });
@@ -165,7 +165,7 @@ describe('a call that is aborted', () => {
     const controller = new AbortController();
     const hooks = { ...spies(), onRequest: () => controller.abort('enough') };
     const { client, requests } = makeClient(GOT, { hooks });
-    expect(await rejectionOf(client.trackers.get('t', { signal: controller.signal }))).toBe('enough');
+    expect(await catchRejection(client.trackers.get('t', { signal: controller.signal }))).toBe('enough');
     expect(requests).toHaveLength(0);
     expect(hooks.onError).toHaveBeenCalledOnce();
     expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ attempts: 0 }));
@@ -205,7 +205,7 @@ describe('the wait in the queue', () => {
     const rateLimit = { limits: { 'trackers.get': 1 } };
     const { client } = makeClient(GOT, { hooks, rateLimit });
     await client.trackers.get('t');
-    const call = rejectionOf(client.trackers.get('t', { totalTimeoutMs: 300 }));
+    const call = catchRejection(client.trackers.get('t', { totalTimeoutMs: 300 }));
     await vi.advanceTimersByTimeAsync(400);
     const error = await call;
     expect(hooks.onRequest).toHaveBeenCalledOnce();
@@ -315,6 +315,6 @@ describe('hooks as an object', () => {
 test('an input that breaks a rule → no hook is called', async () => {
   const hooks = spies();
   const { client } = makeClient(GOT, { hooks });
-  await rejectionOf(client.trackers.get(''));
+  await catchRejection(client.trackers.get(''));
   for (const hook of Object.values(hooks)) expect(hook).not.toHaveBeenCalled();
 });

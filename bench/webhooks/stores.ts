@@ -80,6 +80,6 @@ async function runReceivers(
     lost: report.lost.length,
     repeats: report.repeats,
     unexcused: report.unexcused.length,
-    responses: report.answers,
+    responses: report.responses,
   };
 }

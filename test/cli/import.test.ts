@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../src/cli/program.ts';
-import { csvOf } from '../support/csv.ts';
+import { buildCsv } from '../support/csv.ts';
 import { connect, makeTerminal } from './make-terminal.ts';
 
 const NUMBER = 'RR123456785CN';
@@ -87,7 +87,7 @@ describe('import', () => {
   });
 
   it('a terminal → a bar of all rows, and the result below it', async () => {
-    const { output, lines } = await importRows(csvOf(250), [], { isLive: true });
+    const { output, lines } = await importRows(buildCsv(250), [], { isLive: true });
     expect(output.stderr).toMatch(/█+░* 40% · 100 of 250 rows|100% · 250 of 250 rows/);
     expect(lines()[0]).toBe('250 of 250 rows');
   });
@@ -95,7 +95,7 @@ describe('import', () => {
   it('Ctrl-C in the middle → says that running it again is safe, exit code 130; which finds what exists', async () => {
     const fake = connect(createFakeTrackingService({ latencyMs: 50 }));
     const { terminal, interrupt, lines, output } = makeTerminal();
-    await writeFile(findPath('rows.csv'), csvOf(400));
+    await writeFile(findPath('rows.csv'), buildCsv(400));
     const stop = setInterval(() => fake.trackers.length > 0 && interrupt(), 5);
     expect(await run(['import', findPath('rows.csv')], terminal)).toBe(130);
     clearInterval(stop);
@@ -114,7 +114,7 @@ describe('import', () => {
   it('a wrong key → the reason and its count in the summary', async () => {
     const fake = connect(createFakeTrackingService({ apiKeys: ['another'] }));
     vi.stubEnv('TRACKING_API_KEY', 'hush-hush');
-    const { exitCode, lines } = await importRows(csvOf(150), [], { fake });
+    const { exitCode, lines } = await importRows(buildCsv(150), [], { fake });
     expect(exitCode).toBe(1);
     expect(lines()).toContainEqual(
       expect.stringMatching(/^ +150 +auth_invalid_api_key: .*\(first in line 2\)$/),
@@ -203,7 +203,7 @@ describe('import', () => {
   it('a temporary folder that cannot be written → one line, nothing sent, exit code 2', async () => {
     await writeFile(findPath('tmp'), '');
     vi.stubEnv('TMPDIR', findPath('tmp'));
-    const { fake, exitCode, output } = await importRows(csvOf(1));
+    const { fake, exitCode, output } = await importRows(buildCsv(1));
     expect(exitCode).toBe(2);
     expect(output.stderr).toMatch(/^tracking-client: .*ENOTDIR.*\n$/);
     expect(fake.requests).toEqual([]);
@@ -213,7 +213,7 @@ describe('import', () => {
     it.each(['nowhere/failures.csv', 'rows.csv/failures.csv'])(
       '--failures %s, which cannot be written → one line, nothing sent, exit code 2',
       async (name) => {
-        const { fake, exitCode, output } = await importRows(csvOf(3), ['--failures', findPath(name)]);
+        const { fake, exitCode, output } = await importRows(buildCsv(3), ['--failures', findPath(name)]);
         expect(exitCode).toBe(2);
         expect(output.stderr).toMatch(/^tracking-client: Could not write \S+failures\.csv: .+\n$/);
         expect(fake.requests).toEqual([]);
@@ -233,7 +233,7 @@ describe('import', () => {
 
     it('--failures that exists → refused, unchanged, nothing sent, exit code 2', async () => {
       await writeFile(findPath('mine.csv'), 'earlier');
-      const { fake, exitCode, output } = await importRows(csvOf(2), ['--failures', findPath('mine.csv')]);
+      const { fake, exitCode, output } = await importRows(buildCsv(2), ['--failures', findPath('mine.csv')]);
       expect(exitCode).toBe(2);
       expect(output.stderr).toMatch(
         /mine\.csv exists; name another file, or give --overwrite to replace it\n$/,
@@ -258,12 +258,12 @@ describe('import', () => {
     ])(
       '--overwrite and the input by another name (%s) → refused, unchanged, nothing sent',
       async (_, name, prepare) => {
-        await writeFile(findPath('rows.csv'), csvOf(2));
+        await writeFile(findPath('rows.csv'), buildCsv(2));
         await prepare();
         const flags = ['--failures', `${folder}/${name}`, '--overwrite'];
         const { fake, exitCode } = await importFile(findPath('rows.csv'), flags);
         expect(exitCode).toBe(2);
-        expect(await readFile(findPath('rows.csv'), 'utf8')).toBe(csvOf(2));
+        expect(await readFile(findPath('rows.csv'), 'utf8')).toBe(buildCsv(2));
         expect(fake.requests).toEqual([]);
       },
     );

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { onAbort, sleep } from '../../src/common/clock.ts';
-import { rejectionOf } from '../support/make-client.ts';
+import { catchRejection } from '../support/make-client.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -63,7 +63,7 @@ describe('sleep', () => {
     'an abort with %s → rejects with it, the timer is gone',
     async (reason) => {
       const controller = new AbortController();
-      const rejection = rejectionOf(sleep(100, controller.signal));
+      const rejection = catchRejection(sleep(100, controller.signal));
       controller.abort(reason);
       expect(await rejection).toBe(reason);
       expect(vi.getTimerCount()).toBe(0);

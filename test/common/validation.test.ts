@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { formatPath, kindOf } from '../../src/common/validation.ts';
-import { messagesOf } from '../support/parse.ts';
+import { readMessages } from '../support/parse.ts';
 
 describe('kindOf', () => {
   test.each([
@@ -63,10 +63,10 @@ describe('messages for rules zod knows by itself', () => {
     [{ mode: 'c' }, 'Expected `mode` to be one of a, b, got a string of 1 character'],
     [{ link: 'secret' }, 'Expected `link` to have a valid value, got a string of 6 characters'],
   ])('%j → %s', (fields, message) => {
-    expect(messagesOf(schema, { ...valid, ...fields })).toEqual([message]);
+    expect(readMessages(schema, { ...valid, ...fields })).toEqual([message]);
   });
 
   test('the whole value is wrong → it goes by the given name', () => {
-    expect(messagesOf(schema, 5, 'patch')).toEqual(['Expected `patch` to be an object, got a number']);
+    expect(readMessages(schema, 5, 'patch')).toEqual(['Expected `patch` to be an object, got a number']);
   });
 });

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
-import { rejectionOf } from '../support/make-client.ts';
+import { catchRejection } from '../support/make-client.ts';
 
 /** What a client makes of a key, as a caller without types could give it. */
 const resolveKey = (apiKey: unknown) =>
@@ -54,7 +54,7 @@ describe('a function', () => {
   });
 
   test.each([undefined, '', 5, 'a\nb'])('it gives %j → ConfigurationError', async (value) => {
-    expect(await rejectionOf(resolveKeySource(() => value)())).toBeInstanceOf(ConfigurationError);
+    expect(await catchRejection(resolveKeySource(() => value)())).toBeInstanceOf(ConfigurationError);
   });
 
   test('it throws → ConfigurationError; its cause has the facts of the failure, and nothing else of it', async () => {
@@ -64,7 +64,7 @@ describe('a function', () => {
       code: 'ESEALED',
       request,
     });
-    const error = await rejectionOf(resolveKeySource(() => Promise.reject(failure))());
+    const error = await catchRejection(resolveKeySource(() => Promise.reject(failure))());
     expect(error).toBeInstanceOf(ConfigurationError);
     const { name, code, message } = failure;
     const stack = failure.stack?.split('\n').slice(0, 6).join('\n');

@@ -3,7 +3,7 @@ import { resolveCallOptions } from '../../src/config/call-options.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { RequestOptions, TrackingClientOptions } from '../../src/options.ts';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import { catchRejection, makeClient } from '../support/make-client.ts';
 
 const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
 /** Options as a caller without types could give them. */
@@ -56,7 +56,7 @@ describe('options that a method does not know', () => {
   const input = { trackingNumber: 'LA680658838NL' };
 
   test.each([null, 'trackerId'])('%j instead of options → ConfigurationError', async (options) => {
-    expect(await rejectionOf(client.couriers.list(untyped(options)))).toMatchObject({
+    expect(await catchRejection(client.couriers.list(untyped(options)))).toMatchObject({
       name: 'ConfigurationError',
       message: expect.stringMatching(/^Expected `options` to be an object, got /),
     });
@@ -71,7 +71,7 @@ describe('options that a method does not know', () => {
     ['retryAmbiguous', () => client.trackers.create(input, untyped({ retryAmbiguous: true }))],
     ['page', () => client.trackers.get('id', untyped({ page: 2 }))],
   ])('%s → ConfigurationError that names it, nothing is sent', async (name, call) => {
-    expect(await rejectionOf(call())).toMatchObject({
+    expect(await catchRejection(call())).toMatchObject({
       name: 'ConfigurationError',
       message: expect.stringMatching(`^Expected \`\\w+\` to hold known options only, got \`${name}\``),
     });
@@ -81,6 +81,6 @@ describe('options that a method does not know', () => {
   test("retryAmbiguous: 'false' → ConfigurationError", async () => {
     const call = client.trackers.createBulk([input], untyped({ retryAmbiguous: 'false' }));
     const message = expect.stringMatching(/^Expected `retryAmbiguous` to be true or false, got /);
-    expect(await rejectionOf(call)).toMatchObject({ name: 'ConfigurationError', message });
+    expect(await catchRejection(call)).toMatchObject({ name: 'ConfigurationError', message });
   });
 });

@@ -1,6 +1,6 @@
 import { ResponseValidationError, ResultsNotReadyError, type TrackingClient } from 'tracking-client';
 import { describe, expect, test } from 'vitest';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import { catchRejection, makeClient } from '../support/make-client.ts';
 import * as samples from './support/samples.ts';
 
 const INPUT = { trackingNumber: '9400115901047177598206' };
@@ -83,7 +83,7 @@ describe('documented responses through the client', () => {
     ['track', track],
   ])('%s, an empty list → ResultsNotReadyError: no results yet', async (_what, call) => {
     const { client } = makeClient({ body: { data: { trackings: [] } } });
-    expect(await rejectionOf(call(client))).toBeInstanceOf(ResultsNotReadyError);
+    expect(await catchRejection(call(client))).toBeInstanceOf(ResultsNotReadyError);
   });
 
   test.each<[string, Call, unknown]>([
@@ -93,6 +93,6 @@ describe('documented responses through the client', () => {
     ['couriers, not JSON', couriers, '<html>'],
   ])('%s without `data` → ResponseValidationError', async (_what, call, body) => {
     const { client } = makeClient({ body });
-    expect(await rejectionOf(call(client))).toBeInstanceOf(ResponseValidationError);
+    expect(await catchRejection(call(client))).toBeInstanceOf(ResponseValidationError);
   });
 });

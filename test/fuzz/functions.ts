@@ -6,7 +6,7 @@ import * as opentelemetry from '../../src/opentelemetry/index.ts';
 import * as postgres from '../../src/postgres/index.ts';
 import * as redis from '../../src/redis/index.ts';
 import * as webhooks from '../../src/webhooks/index.ts';
-import { payloadOf, SECRET } from '../integration/webhook-loopback.ts';
+import { buildPayload, SECRET } from '../integration/webhook-loopback.ts';
 import { anyText } from '../support/any-text.ts';
 import { CALLS, EVERY_CALL } from '../support/calls.ts';
 import { API_KEY, BASE_URL } from '../support/make-client.ts';
@@ -56,8 +56,8 @@ function callTrackers(name: string, options: Options = {}, use = identity, ...be
 function createClient(): root.TrackingClient {
   const fetch = async (input: RequestInfo | URL) => {
     const { pathname } = new URL(new Request(input).url);
-    if (pathname.endsWith('/results')) return Response.json(CALLS['trackers.results'].answer);
-    return Response.json(CALLS[pathname.endsWith('bulk') ? 'trackers.createBulk' : 'trackers.list'].answer);
+    if (pathname.endsWith('/results')) return Response.json(CALLS['trackers.results'].response);
+    return Response.json(CALLS[pathname.endsWith('bulk') ? 'trackers.createBulk' : 'trackers.list'].response);
   };
   return new root.TrackingClient({ ...CLIENT, fetch });
 }
@@ -94,7 +94,11 @@ function toRecord(value: unknown): object {
 
 async function receive(handler: webhooks.WebhookHandler): Promise<void> {
   const headers = { authorization: `Bearer ${SECRET}` };
-  const request = new Request('http://receiver.test/', { method: 'POST', body: payloadOf('e-1'), headers });
+  const request = new Request('http://receiver.test/', {
+    method: 'POST',
+    body: buildPayload('e-1'),
+    headers,
+  });
   must((await handler(request)) instanceof Response, () => 'responded with no Response');
   await handler.close();
 }
@@ -174,17 +178,17 @@ const TARGETS: Record<string, Target> = {
   TransactionalInbox: construct(
     postgres.TransactionalInbox,
     { pool: BROKEN_POOL, table: 'a', maxAttempts: 1, onError: nothing },
-    (inbox) => inbox.process(payloadOf('e-1'), CALLBACKS),
+    (inbox) => inbox.process(buildPayload('e-1'), CALLBACKS),
   ),
   inboxTableSql: apply(postgres.inboxTableSql),
   createWebhookHandler: apply(webhooks.createWebhookHandler, HANDLER, receive),
   toNodeHandler: apply(webhooks.toNodeHandler),
   WebhookInbox: construct(webhooks.WebhookInbox, INBOX, (inbox) =>
-    inbox.process(payloadOf('e-1'), CALLBACKS),
+    inbox.process(buildPayload('e-1'), CALLBACKS),
   ),
   'WebhookInbox.process callbacks': apply((broken) => {
     const inbox = new webhooks.WebhookInbox({ store: new webhooks.MemoryDedupeStore(), onError: nothing });
-    return inbox.process(payloadOf('e-1'), broken);
+    return inbox.process(buildPayload('e-1'), broken);
   }, CALLBACKS),
   MemoryDedupeStore: construct(webhooks.MemoryDedupeStore, { maxKeys: 1, now: () => 0 }),
   parseWebhook: apply(webhooks.parseWebhook, { trackings: [[]], trackerId: 'a', events: [{}] }),

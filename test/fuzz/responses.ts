@@ -23,7 +23,7 @@ const CALLS = [
     'request',
     {
       call: (client: TrackingClient) => client.request({ method: 'GET', path: '/any', schema: z.unknown() }),
-      answer: { data: [1, 'two'] },
+      response: { data: [1, 'two'] },
     },
   ] as const,
 ];
@@ -115,7 +115,7 @@ const failure = fc.record({
 });
 
 const input = fc.nat(CALLS.length - 1).chain((index) => {
-  const good = CALLS[index]?.[1].answer;
+  const good = CALLS[index]?.[1].response;
   return fc.record({
     index: fc.constant(index),
     response,
@@ -155,7 +155,7 @@ export const responses = property('responses', 200, input, async () => {
       const [, sample] = CALLS[index] ?? [];
       if (sample === undefined) return;
       seen.length = 0;
-      const body = broken ?? Buffer.from(JSON.stringify(sample.answer));
+      const body = broken ?? Buffer.from(JSON.stringify(sample.response));
       server.response = buildResponse(made, body);
       const startedAt = performance.now();
       // Sound: every method that sends one request returns an `ApiPromise`.

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { KNOWN_ERROR_CODES, type KnownErrorCode } from '../../src/schemas/api-error.ts';
-import { type Answer, makeClient, rejectionOf } from '../support/make-client.ts';
+import { catchRejection, makeClient, type StubResponse } from '../support/make-client.ts';
 
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 
 /** The error of a call that got this response. */
-function failWith(answer: Answer): Promise<unknown> {
-  return rejectionOf(makeClient(answer, { retry: false }).client.couriers.list());
+function failWith(response: StubResponse): Promise<unknown> {
+  return catchRejection(makeClient(response, { retry: false }).client.couriers.list());
 }
 
 function failWithCodes(status: number, ...codes: readonly string[]): Promise<unknown> {

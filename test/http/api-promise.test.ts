@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { ApiPromise, type CallOutcome } from '../../src/http/api-promise.ts';
-import { rejectionOf } from '../support/make-client.ts';
+import { catchRejection } from '../support/make-client.ts';
 import { settled } from '../support/settled.ts';
 
 function outcome<T>(data: T): CallOutcome<T> {
@@ -75,7 +75,7 @@ describe('a rejection', () => {
     ['the call', (promise: ApiPromise<number>) => promise.catch(() => {})],
     ['withResponse', (promise: ApiPromise<number>) => promise.withResponse().catch(() => {})],
     ['map', (promise: ApiPromise<number>) => promise.map((value) => value).catch(() => {})],
-    ['await', (promise: ApiPromise<number>) => rejectionOf(promise)],
+    ['await', (promise: ApiPromise<number>) => catchRejection(promise)],
   ])('%s that is handled → no unhandled rejection', async (_name, use) => {
     expect(await unhandledDuring(() => use(fail()))).toEqual([]);
   });
@@ -102,6 +102,6 @@ describe('results', () => {
     const mapped = makePromise(1).map(() => {
       throw failure;
     });
-    expect(await rejectionOf(mapped)).toBe(failure);
+    expect(await catchRejection(mapped)).toBe(failure);
   });
 });

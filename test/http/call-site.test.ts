@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackingClient } from '../../src/client.ts';
 import type { RequestOptions } from '../../src/options.ts';
-import { makeClient, networkFailure, rejectionOf, type Step } from '../support/make-client.ts';
+import { catchRejection, makeClient, networkFailure, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 beforeEach(() => {
@@ -50,20 +50,20 @@ const FAILURES: [name: string, step: Step][] = [
 describe.each(EVERY_METHOD)('%s', (_method, call) => {
   test.each(FAILURES)('%s → its stack begins with the line of the call', async (name, step) => {
     const { client } = makeClient(step, { retry: false });
-    const error = await settleInVirtualTime(() => rejectionOf(call(client, { timeoutMs: 50 })));
+    const error = await settleInVirtualTime(() => catchRejection(call(client, { timeoutMs: 50 })));
     expect(error).toMatchObject({ name });
     expect(firstForeignFrame(error)).toMatch(new RegExp(`\\b${call.name} .*${FILE}:\\d+:\\d+`));
   });
 
   test('an error after a second attempt → still the line of the call', async () => {
     const script: Step[] = [{ status: 429, headers: { 'retry-after': '1' } }, { status: 404 }];
-    const error = await settleInVirtualTime(() => rejectionOf(call(makeClient(script).client)));
+    const error = await settleInVirtualTime(() => catchRejection(call(makeClient(script).client)));
     expect(error).toMatchObject({ name: 'NotFoundError', attempts: 2 });
     expect(firstForeignFrame(error)).toContain(call.name);
   });
 
   test('an option that makes no sense → the line of the call', async () => {
-    const error = await rejectionOf(call(makeClient().client, { timeoutMs: -1 }));
+    const error = await catchRejection(call(makeClient().client, { timeoutMs: -1 }));
     expect(error).toMatchObject({ name: 'ConfigurationError' });
     expect(firstForeignFrame(error)).toContain(call.name);
   });
@@ -72,20 +72,22 @@ describe.each(EVERY_METHOD)('%s', (_method, call) => {
 test("a signal's own reason → keeps its own stack", async () => {
   const reason = new RangeError('enough');
   const { stack } = reason;
-  const error = await rejectionOf(METHODS.create(makeClient().client, { signal: AbortSignal.abort(reason) }));
+  const error = await catchRejection(
+    METHODS.create(makeClient().client, { signal: AbortSignal.abort(reason) }),
+  );
   expect(error).toBe(reason);
   expect(reason.stack).toBe(stack);
 });
 
 test('an input that breaks a rule → RequestValidationError with the line of the call', async () => {
   const callWrongly = (client: TrackingClient) => client.trackers.get('..').withResponse();
-  const error = await rejectionOf(callWrongly(makeClient().client));
+  const error = await catchRejection(callWrongly(makeClient().client));
   expect(error).toMatchObject({ name: 'RequestValidationError' });
   expect(firstForeignFrame(error)).toMatch(new RegExp(`\\bcallWrongly .*${FILE}:\\d+:\\d+`));
 });
 
 test('the stack of an error → begins with its name and message, as Node prints them', async () => {
-  const error = await rejectionOf(makeClient({ status: 404 }).client.trackers.get('t'));
+  const error = await catchRejection(makeClient({ status: 404 }).client.trackers.get('t'));
   const { name, message, stack } = Object(error);
   expect(stack.startsWith(`${name}: ${message}\n    at `)).toBe(true);
 });

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackingClient } from '../../src/client.ts';
-import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+import { catchRejection, makeClient, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const never: Step = () => new Promise<Response>(() => {});
@@ -30,7 +30,7 @@ afterEach(() => {
 /** The moment at which a call rejects, in milliseconds from now, and what it rejects with. */
 async function rejectionInVirtualTime(start: () => PromiseLike<unknown>) {
   const startedAt = performance.now();
-  const error = await settleInVirtualTime(() => rejectionOf(start()));
+  const error = await settleInVirtualTime(() => catchRejection(start()));
   return { error, endedAt: performance.now() - startedAt };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AcquireOptions, Limiter, RateLimitFeedback } from '../../src/limiter/limiter.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import { API_KEY, BASE_URL, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+import { API_KEY, BASE_URL, catchRejection, makeClient, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK: Step = { body: { data: [] } };
@@ -75,7 +75,7 @@ describe('the permit of an attempt', () => {
     ['a key that is none', () => ''],
   ])('%s → given back unsent', async (_what, apiKey) => {
     const { client, limiter } = setUp(OK, { apiKey });
-    await rejectionOf(client.couriers.list());
+    await catchRejection(client.couriers.list());
     expect(limiter.log).toEqual(['acquire', 'cancel']);
   });
 
@@ -86,7 +86,7 @@ describe('the permit of an attempt', () => {
       return API_KEY;
     };
     const { client, limiter, requests } = setUp(OK, { apiKey });
-    expect(await rejectionOf(client.couriers.list({ signal: controller.signal }))).toBe('stop');
+    expect(await catchRejection(client.couriers.list({ signal: controller.signal }))).toBe('stop');
     expect(limiter.log).toEqual(['acquire', 'cancel']);
     expect(requests).toHaveLength(0);
   });
@@ -115,7 +115,7 @@ describe('what the limiter is asked', () => {
     const controller = new AbortController();
     const call = client.couriers.list({ signal: controller.signal, totalTimeoutMs: 5_000 });
     controller.abort('stop');
-    expect(await rejectionOf(call)).toBe('stop');
+    expect(await catchRejection(call)).toBe('stop');
     for (const { signal, maxPauseMs } of limiter.acquired) {
       expect(signal?.reason).toBe('stop');
       expect(maxPauseMs).toBe(5_000);
@@ -232,8 +232,8 @@ describe('a pause of the built-in limiter', () => {
   test('longer than maxRetryAfterMs → the next call of the endpoint rejects at once, nothing is sent', async () => {
     const onRateLimit = vi.fn();
     const { client, requests } = limited([LONG_PAUSE, OK], { hooks: { onRateLimit } });
-    await rejectionOf(client.couriers.list());
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+    await catchRejection(client.couriers.list());
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
       name: 'RateLimitError',
       status: 429,
       attempts: 0,
@@ -247,20 +247,20 @@ describe('a pause of the built-in limiter', () => {
 
   test('longer than maxRetryAfterMs → calls that wait already reject, too', async () => {
     const { client, requests } = limited([LONG_PAUSE, OK]);
-    const errors = await Promise.all([1, 2, 3].map(() => rejectionOf(client.couriers.list())));
+    const errors = await Promise.all([1, 2, 3].map(() => catchRejection(client.couriers.list())));
     expect(errors.map((error) => Object(error).attempts)).toEqual([1, 0, 0]);
     expect(requests).toHaveLength(1);
   });
 
   test('longer than what is left of totalTimeoutMs → TimeoutError at once, the 429 as its cause', async () => {
     const { client, requests } = limited({ status: 429, headers: { 'retry-after': '30' } });
-    expect(await rejectionOf(client.couriers.list({ totalTimeoutMs: 5_000 }))).toMatchObject({
+    expect(await catchRejection(client.couriers.list({ totalTimeoutMs: 5_000 }))).toMatchObject({
       name: 'TimeoutError',
       timeoutMs: 5_000,
       cause: { name: 'RateLimitError' },
     });
     // The same of a call that meets the pause in the queue.
-    const error = await rejectionOf(client.couriers.list({ totalTimeoutMs: 5_000 }));
+    const error = await catchRejection(client.couriers.list({ totalTimeoutMs: 5_000 }));
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 5_000 });
     expect(requests).toHaveLength(1);
   });
@@ -268,7 +268,7 @@ describe('a pause of the built-in limiter', () => {
   test('no token in time for another attempt → TimeoutError with the failure before it as its cause', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { client, requests } = limited({ status: 429, headers: { 'retry-after': '0' } });
-    const call = () => rejectionOf(client.couriers.list({ totalTimeoutMs: 600 }));
+    const call = () => catchRejection(client.couriers.list({ totalTimeoutMs: 600 }));
     expect(await settleInVirtualTime(call)).toMatchObject({
       name: 'TimeoutError',
       phase: 'queue',
@@ -288,7 +288,7 @@ describe('a queue that is full', () => {
     // The repeat comes after 500 ms, and the only token of the endpoint after a second.
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { client, requests } = makeClient({ status, headers: { 'x-request-id': 'req-1' } }, full);
-    const error = await settleInVirtualTime(() => rejectionOf(client.couriers.list()));
+    const error = await settleInVirtualTime(() => catchRejection(client.couriers.list()));
     expect(error).toMatchObject({ name, requestId: 'req-1', attempts: 1 });
     expect(requests).toHaveLength(1);
   });
@@ -296,7 +296,7 @@ describe('a queue that is full', () => {
   test('before anything was sent → QueueFullError', async () => {
     const { client, requests } = makeClient(OK, full);
     await client.couriers.list();
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });
+    expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });
     expect(requests).toHaveLength(1);
   });
 });

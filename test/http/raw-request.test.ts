@@ -7,7 +7,7 @@ import { z as zod3 } from 'zod/v3';
 import type { StandardSchema } from '../../src/common/validation.ts';
 import type { RawRequest } from '../../src/http/prepare.ts';
 import { EVERY_CALL } from '../support/calls.ts';
-import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
+import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const OK = { body: { anything: [1] } };
@@ -47,7 +47,7 @@ describe('a request that breaks a rule', () => {
     const { client, requests } = makeClient(OK);
     // What a caller without types could pass.
     const request = { method: 'POST', path: '/a', [field]: value } as unknown as RawRequest;
-    expect(await rejectionOf(client.request(request))).toMatchObject({
+    expect(await catchRejection(client.request(request))).toMatchObject({
       name: 'RequestValidationError',
       message: expect.stringMatching(`^Expected \`${field}\` ${rule.replace(/[()]/g, '.')}, got `),
       issues: [{ path: [field] }],
@@ -57,7 +57,7 @@ describe('a request that breaks a rule', () => {
 
   test.each(['GET', 'HEAD'] as const)('%s with a body → RequestValidationError', async (method) => {
     const { client, requests } = makeClient(OK);
-    expect(await rejectionOf(client.request({ method, path: '/a', body: {} }))).toMatchObject({
+    expect(await catchRejection(client.request({ method, path: '/a', body: {} }))).toMatchObject({
       name: 'RequestValidationError',
       message: 'Expected `body` to be left out of a GET or HEAD request, got an object',
     });
@@ -70,7 +70,7 @@ describe('a request that breaks a rule', () => {
       const { client, requests } = makeClient(OK);
       // What a caller without types could pass.
       const request = { method: 'GET', path: '/a', schema } as unknown as RawRequest;
-      expect(await rejectionOf(client.request(request))).toMatchObject({
+      expect(await catchRejection(client.request(request))).toMatchObject({
         name: 'ConfigurationError',
         message: expect.stringContaining(`Expected \`schema\` ${SCHEMA_RULE}, got `),
       });
@@ -80,7 +80,7 @@ describe('a request that breaks a rule', () => {
 
   test.each([null, undefined])('%s → RequestValidationError', async (request) => {
     // @ts-expect-error: a program without types gives anything.
-    expect(await rejectionOf(makeClient(OK).client.request(request))).toMatchObject({
+    expect(await catchRejection(makeClient(OK).client.request(request))).toMatchObject({
       name: 'RequestValidationError',
     });
   });
@@ -135,14 +135,16 @@ describe('a request that is sent', () => {
     ['GET', false, 1],
   ] as const)('%s, idempotent %s, always 500 → %d requests', async (method, idempotent, count) => {
     const { client, requests } = makeClient({ status: 500 });
-    await settleInVirtualTime(() => rejectionOf(client.request({ method, path: '/a', idempotent })));
+    await settleInVirtualTime(() => catchRejection(client.request({ method, path: '/a', idempotent })));
     expect(requests).toHaveLength(count);
   });
 
   test('options of the call → respected, and a 429 to a POST is repeated', async () => {
     const { client, requests } = makeClient({ status: 429, headers: { 'retry-after': '0' } });
     const options = { headers: { 'x-a': 'b' }, retry: { retries: 1 } };
-    await settleInVirtualTime(() => rejectionOf(client.request({ method: 'POST', path: '/a', ...options })));
+    await settleInVirtualTime(() =>
+      catchRejection(client.request({ method: 'POST', path: '/a', ...options })),
+    );
     expect(requests).toHaveLength(2);
     expect(requests[0]?.headers.get('x-a')).toBe('b');
   });
@@ -185,7 +187,7 @@ describe('a schema of the caller', () => {
   ])(
     '%s, broken by the body → ResponseValidationError, whatever invalidResponse says',
     async (_what, schema, path) => {
-      const error = await rejectionOf(requestWith(schema));
+      const error = await catchRejection(requestWith(schema));
       expect(error).toMatchObject({ name: 'ResponseValidationError', status: 200, issues: [{ path }] });
       const words = ` responded with an unexpected \`${path[0] ?? 'data'}`;
       expect(error).toHaveProperty('message', expect.stringContaining(words));
@@ -193,13 +195,13 @@ describe('a schema of the caller', () => {
   );
 
   test('a body that breaks a hundred rules → the first 20 issues', async () => {
-    const error = await rejectionOf(requestWith(z.array(z.string()), Array(100).fill(5)));
+    const error = await catchRejection(requestWith(z.array(z.string()), Array(100).fill(5)));
     expect(error).toMatchObject({ issues: { length: 20 } });
   });
 
   test('the key in a message or a path → masked', async () => {
     const issues = [{ message: `got ${API_KEY}`, path: [API_KEY] }];
-    const error = await rejectionOf(requestWith(buildSchema(() => ({ issues }))));
+    const error = await catchRejection(requestWith(buildSchema(() => ({ issues }))));
     expect(error).toMatchObject({ issues: [{ message: 'got [redacted]', path: ['[redacted]'] }] });
     expect(inspect(error)).not.toContain(API_KEY);
   });
@@ -207,7 +209,7 @@ describe('a schema of the caller', () => {
   test('one that never settles → TimeoutError on time, in phase body', async () => {
     const schema = buildSchema(() => new Promise<never>(() => {}));
     const { client } = makeClient({ body: {} }, { retry: false, timeoutMs: 50 });
-    const call = () => rejectionOf(client.request({ method: 'GET', path: '/a', schema }));
+    const call = () => catchRejection(client.request({ method: 'GET', path: '/a', schema }));
     expect(await settleInVirtualTime(call)).toMatchObject({ name: 'TimeoutError', phase: 'body' });
   });
 
@@ -216,8 +218,8 @@ describe('a schema of the caller', () => {
     const throws = () => {
       throw failure;
     };
-    expect(await rejectionOf(requestWith(buildSchema(throws)))).toBe(failure);
-    expect(await rejectionOf(requestWith(z.unknown().refine(throws)))).toBe(failure);
+    expect(await catchRejection(requestWith(buildSchema(throws)))).toBe(failure);
+    expect(await catchRejection(requestWith(z.unknown().refine(throws)))).toBe(failure);
   });
 });
 
@@ -238,7 +240,7 @@ describe('responses', () => {
 
   test('404 of the path of an endpoint → its template, which shows no id', async () => {
     const { client } = makeClient({ status: 404 });
-    expect(await rejectionOf(client.request({ method: 'GET', path: '/trackers/abc' }))).toMatchObject({
+    expect(await catchRejection(client.request({ method: 'GET', path: '/trackers/abc' }))).toMatchObject({
       path: '/trackers/{trackerId}',
       message: expect.not.stringContaining('abc'),
     });

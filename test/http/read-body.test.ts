@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
+import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
 
 const TEXT = '{"data":[]}';
 const TOO_LONG = expect.objectContaining({ name: 'ResponseValidationError' });
@@ -57,9 +57,9 @@ test('a stub without a stream → read by its text', async () => {
 
 test.each([200, 429, 500])('status %d → ResponseValidationError, never asked for again', async (status) => {
   const headers = { 'x-request-id': `req-${API_KEY}` };
-  const answer = { status, body: { data: ['x'.repeat(200)] }, headers };
-  const { client, requests } = makeClient(answer, { maxResponseBytes: 100 });
-  expect(await rejectionOf(client.couriers.list())).toMatchObject({
+  const response = { status, body: { data: ['x'.repeat(200)] }, headers };
+  const { client, requests } = makeClient(response, { maxResponseBytes: 100 });
+  expect(await catchRejection(client.couriers.list())).toMatchObject({
     name: 'ResponseValidationError',
     message:
       'Expected GET https://api.example.test/public/v1/couriers to respond with at most 100 bytes (`maxResponseBytes`), got more',

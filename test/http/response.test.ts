@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ResponseValidationError, ResultsNotReadyError } from '../../src/errors.ts';
 import { TRACKER } from '../support/calls.ts';
-import { type Answer, API_KEY, makeClient, rejectionOf } from '../support/make-client.ts';
+import { API_KEY, catchRejection, makeClient, type StubResponse } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 const COURIERS = JSON.stringify({ data: { couriers: [] } });
-const list = (answer: Answer) => makeClient(answer).client.couriers.list();
+const list = (response: StubResponse) => makeClient(response).client.couriers.list();
 
 describe('content type', () => {
   test.each(['Application/JSON; charset=utf-8', 'application/problem+json;charset=utf-8', 'text/json'])(
@@ -18,9 +18,9 @@ describe('content type', () => {
   test.each(['text/html', 'application/jsonp', 'multipart/related; type="application/json"', ''])(
     '%j → ResponseValidationError, although the body is JSON',
     async (type) => {
-      expect(await rejectionOf(list({ body: COURIERS, headers: { 'content-type': type } }))).toBeInstanceOf(
-        ResponseValidationError,
-      );
+      expect(
+        await catchRejection(list({ body: COURIERS, headers: { 'content-type': type } })),
+      ).toBeInstanceOf(ResponseValidationError);
     },
   );
 
@@ -37,7 +37,7 @@ describe('content type', () => {
     const listAs = (disposition: string) =>
       list({ body: COURIERS, headers: { 'content-type': 'a/b', 'content-disposition': disposition } });
     expect(await listAs('attachment; filename="history.json"')).toEqual([]);
-    expect(await rejectionOf(listAs('inline; filename="attachment.json"'))).toBeInstanceOf(
+    expect(await catchRejection(listAs('inline; filename="attachment.json"'))).toBeInstanceOf(
       ResponseValidationError,
     );
   });
@@ -50,8 +50,8 @@ describe('messages', () => {
     [{ body: '' }, 'got an empty body'],
     [{ body: '{"data":' }, 'got a body that is not valid JSON'],
     [{ body: '<p>', headers: { 'content-type': 'text/html; charset=x' } }, 'got content of type text/html'],
-  ])('%j → %s', async (answer, words) => {
-    expect(await rejectionOf(list(answer))).toMatchObject({
+  ])('%j → %s', async (response, words) => {
+    expect(await catchRejection(list(response))).toMatchObject({
       name: 'ResponseValidationError',
       message: `Expected GET https://api.example.test/public/v1/couriers to respond with its documented JSON, ${words}`,
       issues: [{ path: [], code: 'invalid_body', message: expect.stringContaining(words) }],
@@ -61,7 +61,7 @@ describe('messages', () => {
   test('one wrong field → its path, rule and kind', async () => {
     const body = { data: { tracker: { ...TRACKER, isTracked: 'yes' } } };
     const { client } = makeClient({ body }, { invalidResponse: 'throw' });
-    expect(await rejectionOf(client.trackers.get('t'))).toMatchObject({
+    expect(await catchRejection(client.trackers.get('t'))).toMatchObject({
       name: 'ResponseValidationError',
       message:
         'GET https://api.example.test/public/v1/trackers/{trackerId} responded with an unexpected `isTracked`: Expected `isTracked` to be a boolean, got a string of 3 characters',
@@ -70,15 +70,19 @@ describe('messages', () => {
   });
 
   test('an invalid response → status, request id and body are kept', async () => {
-    const answer = { status: 201, body: { data: null }, headers: { 'x-request-id': 'req-1' } };
-    expect(await rejectionOf(list(answer))).toMatchObject({ status: 201, requestId: 'req-1', body: null });
+    const response = { status: 201, body: { data: null }, headers: { 'x-request-id': 'req-1' } };
+    expect(await catchRejection(list(response))).toMatchObject({
+      status: 201,
+      requestId: 'req-1',
+      body: null,
+    });
   });
 });
 
 describe('no results yet', () => {
   test.each([{ data: { trackings: [] } }, { data: [] }])('%j → ResultsNotReadyError', async (body) => {
     const { client } = makeClient({ body, headers: { 'x-request-id': 'req-1' } });
-    const error = await rejectionOf(client.trackers.results('t'));
+    const error = await catchRejection(client.trackers.results('t'));
     expect(error).toBeInstanceOf(ResultsNotReadyError);
     expect(error).toMatchObject({
       message:
@@ -119,12 +123,12 @@ describe('bulk statuses', () => {
     [400, { status: 400, error: 'Bad Request' }, 'InvalidRequestError', undefined],
   ])('%d with %j → %s', async (status, body, name, code) => {
     const { client } = makeClient({ status, body }, { retry: false });
-    expect(await rejectionOf(client.trackers.createBulk(items))).toMatchObject({ name, status, code });
+    expect(await catchRejection(client.trackers.createBulk(items))).toMatchObject({ name, status, code });
   });
 
   test('400 with the bulk envelope from another endpoint → an error', async () => {
     const { client } = makeClient({ status: 400, body: failed });
-    expect(await rejectionOf(client.trackers.create({ trackingNumber: 'LA680658838NL' }))).toMatchObject({
+    expect(await catchRejection(client.trackers.create({ trackingNumber: 'LA680658838NL' }))).toMatchObject({
       name: 'InvalidRequestError',
       code: 'added_later',
     });
@@ -148,14 +152,14 @@ describe('empty successes', () => {
   test('500 to a resend with a body that breaks off → ConnectionError', async () => {
     const broken = () => new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) });
     const { client } = makeClient(() => new Response(broken(), { status: 500 }), { retry: false });
-    expect(await rejectionOf(client.trackers.resendWebhookEvents('t'))).toMatchObject({
+    expect(await catchRejection(client.trackers.resendWebhookEvents('t'))).toMatchObject({
       name: 'ConnectionError',
     });
   });
 
   test('204 to an endpoint that has something to say → ResponseValidationError', async () => {
     const { client } = makeClient({ status: 204 });
-    expect(await rejectionOf(client.trackers.get('t'))).toBeInstanceOf(ResponseValidationError);
+    expect(await catchRejection(client.trackers.get('t'))).toBeInstanceOf(ResponseValidationError);
   });
 });
 
@@ -164,7 +168,7 @@ describe('redirects', () => {
     '%d → an error that says why it is not followed',
     async (status) => {
       const { client, requests } = makeClient({ status, headers: { location: 'https://evil.test/' } });
-      expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      expect(await catchRejection(client.couriers.list())).toMatchObject({
         name: 'ApiError',
         status,
         message: `GET https://api.example.test/public/v1/couriers responded with a redirect (${status}), which is never followed: the key would travel with it`,
@@ -175,7 +179,7 @@ describe('redirects', () => {
 });
 
 test('the error response of the platform, which has no status → an ApiError, not taken for a redirect', async () => {
-  expect(await rejectionOf(makeClient(() => Response.error()).client.couriers.list())).toMatchObject({
+  expect(await catchRejection(makeClient(() => Response.error()).client.couriers.list())).toMatchObject({
     name: 'ApiError',
     status: 0,
     message: 'GET https://api.example.test/public/v1/couriers responded with 0',
@@ -184,7 +188,7 @@ test('the error response of the platform, which has no status → an ApiError, n
 
 describe('a success with odd fields', () => {
   const odd = { ...TRACKER, isTracked: 'yes', createdAt: 5 };
-  const answer = {
+  const response = {
     body: { data: { trackers: [TRACKER, odd, { ...TRACKER, isTracked: 1 }] } },
     headers: { 'x-request-id': 'req-1' },
   };
@@ -192,16 +196,16 @@ describe('a success with odd fields', () => {
   const UUID = expect.stringMatching(/^[\da-f-]{36}$/);
 
   test('withResponse → the data as it came, and what differs', async () => {
-    const { client } = makeClient(answer);
+    const { client } = makeClient(response);
     const { data, mismatched } = await client.trackers.list().withResponse();
-    expect(data.trackers).toEqual(answer.body.data.trackers);
+    expect(data.trackers).toEqual(response.body.data.trackers);
     const paths = mismatched.map(({ path }) => path.join('.')).sort();
     expect(paths).toEqual(['1.createdAt', '1.isTracked', '2.isTracked']);
   });
 
   test('the hook onMismatch → endpoint, attempt, request id and what differs', async () => {
     const onMismatch = vi.fn();
-    const { client } = makeClient([{ status: 500 }, answer], { hooks: { onMismatch } });
+    const { client } = makeClient([{ status: 500 }, response], { hooks: { onMismatch } });
     await settleInVirtualTime(() => client.trackers.list());
     const mismatch = expect.objectContaining({ path: [1, 'isTracked'], code: 'invalid_type' });
     expect(onMismatch).toHaveBeenCalledExactlyOnceWith(
@@ -216,7 +220,7 @@ describe('a success with odd fields', () => {
 
   test('one warning for each field, whichever item has it, with the fields of its request', async () => {
     const log = logger();
-    await makeClient(answer, { logger: log, logLevel: 'warn' }).client.trackers.list();
+    await makeClient(response, { logger: log, logLevel: 'warn' }).client.trackers.list();
     const fields = log.warn.mock.calls.map(([, { field }]) => field).sort();
     expect(fields).toEqual(['data[].createdAt', 'data[].isTracked']);
     expect(log.warn).toHaveBeenCalledWith(
@@ -256,8 +260,8 @@ describe('a success with odd fields', () => {
     const onMismatch = vi.fn();
     const log = logger();
     const options = { invalidResponse: 'throw', hooks: { onMismatch }, logger: log } as const;
-    const { client } = makeClient(answer, { ...options, logLevel: 'warn' });
-    expect(await rejectionOf(client.trackers.list())).toBeInstanceOf(ResponseValidationError);
+    const { client } = makeClient(response, { ...options, logLevel: 'warn' });
+    expect(await catchRejection(client.trackers.list())).toBeInstanceOf(ResponseValidationError);
     expect(onMismatch).not.toHaveBeenCalled();
     expect(log.warn).not.toHaveBeenCalled();
   });
@@ -267,7 +271,7 @@ describe('texts of another server in messages, logs and fields', () => {
   const NAMES = ['x-request-id', 'content-type'] as const;
   const shownFor = async (name: (typeof NAMES)[number], value: string, body = '<p>') => {
     const { client } = makeClient({ body, headers: { [name]: value } });
-    const error = Object(await rejectionOf(client.couriers.list()));
+    const error = Object(await catchRejection(client.couriers.list()));
     return name === 'x-request-id' ? error.requestId : /of type (.*)$/.exec(error.message)?.[1];
   };
 
@@ -288,7 +292,7 @@ describe('texts of another server in messages, logs and fields', () => {
 test('a page of 10,000 wrong records → 20 issues, and a message that says that there are more', async () => {
   const couriers = Array.from({ length: 10_000 }, () => ({}));
   const { client } = makeClient({ body: { data: { couriers } } }, { invalidResponse: 'throw' });
-  expect(await rejectionOf(client.couriers.list())).toMatchObject({
+  expect(await catchRejection(client.couriers.list())).toMatchObject({
     name: 'ResponseValidationError',
     message: expect.stringMatching(/ unexpected `data\[0\]\.courierCode`: .* \(and more\)$/),
     issues: { length: 20 },

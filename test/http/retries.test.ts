@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { RetryInfo } from '../../src/observability/hooks.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { TRACKER } from '../support/calls.ts';
-import { type Answer, makeClient, networkFailure, type Step } from '../support/make-client.ts';
+import { makeClient, networkFailure, type Step, type StubResponse } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
-const OK: Answer = { body: { data: { couriers: [] } } };
-const failing = (status: number, retryAfter?: string): Answer => ({
+const OK: StubResponse = { body: { data: { couriers: [] } } };
+const failing = (status: number, retryAfter?: string): StubResponse => ({
   status,
   body: '',
   headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },

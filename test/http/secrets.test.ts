@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { TRACKER } from '../support/calls.ts';
-import { API_KEY, makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+import { API_KEY, catchRejection, makeClient, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
 /** Everything a log could show of a value, and more. */
@@ -54,7 +54,7 @@ const ECHOES: [what: string, step: Step][] = [
 describe.each(ECHOES)('the key echoed in %s', (_what, step) => {
   test('the error → shows it nowhere, and masks it', async () => {
     const { client } = makeClient(step, { retry: false });
-    const shown = everything(await rejectionOf(client.couriers.list()));
+    const shown = everything(await catchRejection(client.couriers.list()));
     expect(shown).not.toContain(API_KEY);
   });
 
@@ -78,14 +78,14 @@ test('no results yet, the key in an echo beside them → shown nowhere', async (
     body: { data: { trackings: [] }, request: bearer },
     headers: { 'x-echo': bearer },
   });
-  const error = await rejectionOf(client.trackers.results('t'));
+  const error = await catchRejection(client.trackers.results('t'));
   expect(error).toMatchObject({ name: 'ResultsNotReadyError' });
   expect(everything(error)).not.toContain(API_KEY);
 });
 
 test('an echo → masked where it stood, the rest as it was', async () => {
   const { client } = makeClient({ status: 400, body: { errors: [{ code: 'c', message: `got ${bearer}` }] } });
-  expect(await rejectionOf(client.couriers.list())).toMatchObject({
+  expect(await catchRejection(client.couriers.list())).toMatchObject({
     message: 'GET https://api.example.test/public/v1/couriers responded with 400: c: got Bearer [redacted]',
     errors: [{ code: 'c', message: 'got Bearer [redacted]' }],
     body: { errors: [{ code: 'c', message: 'got Bearer [redacted]' }] },
@@ -106,7 +106,7 @@ describe('a key that is an ordinary word', () => {
     async (apiKey) => {
       const body = { errors: [{ code: 'auth_invalid_api_key', message: 'm' }], data: null };
       const { client } = makeClient({ status: 401, body }, { apiKey });
-      expect(await rejectionOf(client.couriers.list())).toMatchObject({
+      expect(await catchRejection(client.couriers.list())).toMatchObject({
         name: 'AuthenticationError',
         code: 'auth_invalid_api_key',
       });
@@ -143,6 +143,6 @@ test('the error of a bulk result holds the key → masked in the outcome', async
 
 test('a failure of fetch with line breaks and terminal codes → one printable line', async () => {
   const { client } = makeClient(new TypeError('a\u001b[2J\nforged\u2028line'), { retry: false });
-  const error = await rejectionOf(client.couriers.list());
+  const error = await catchRejection(client.couriers.list());
   expect(error).toMatchObject({ message: expect.stringMatching(/got no response: a \[2J forged line$/) });
 });

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackingClientOptions } from '../../src/options.ts';
-import { makeClient, rejectionOf, type Step } from '../support/make-client.ts';
+import { catchRejection, makeClient, type Step } from '../support/make-client.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -36,7 +36,7 @@ describe.each(REASONS)('an abort with %s', (_name, reason) => {
     const [, script, options, count] = row;
     const { client, requests } = makeClient(script, options);
     const controller = new AbortController();
-    const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+    const rejection = catchRejection(client.couriers.list({ signal: controller.signal }));
     await vi.advanceTimersByTimeAsync(1_000);
     controller.abort(reason);
     expect(await rejection).toBe(reason);
@@ -49,7 +49,7 @@ describe.each(REASONS)('an abort with %s', (_name, reason) => {
   test('before the start → rejects with it, nothing is sent, the key is not asked for', async () => {
     const apiKey = vi.fn(() => 'key');
     const { client, requests } = makeClient({}, { apiKey });
-    expect(await rejectionOf(client.couriers.list({ signal: AbortSignal.abort(reason) }))).toBe(reason);
+    expect(await catchRejection(client.couriers.list({ signal: AbortSignal.abort(reason) }))).toBe(reason);
     expect(requests).toHaveLength(0);
     expect(apiKey).not.toHaveBeenCalled();
   });
@@ -59,7 +59,7 @@ describe.each(REASONS)('an abort with %s', (_name, reason) => {
     const controller = new AbortController();
     const call = client.couriers.list({ signal: controller.signal });
     controller.abort(reason);
-    expect(await rejectionOf(call)).toBe(reason);
+    expect(await catchRejection(call)).toBe(reason);
     expect(requests).toHaveLength(0);
   });
 });
@@ -67,7 +67,7 @@ describe.each(REASONS)('an abort with %s', (_name, reason) => {
 test('an abort without a reason → the AbortError of the platform', async () => {
   const controller = new AbortController();
   const { client } = makeClient(never);
-  const rejection = rejectionOf(client.couriers.list({ signal: controller.signal }));
+  const rejection = catchRejection(client.couriers.list({ signal: controller.signal }));
   await vi.advanceTimersByTimeAsync(1);
   controller.abort();
   expect(await rejection).toMatchObject({ name: 'AbortError' });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TrackingClient } from '../../src/client.ts';
-import { API_KEY, BASE_URL, makeClient, networkFailure, rejectionOf } from '../support/make-client.ts';
+import { API_KEY, BASE_URL, catchRejection, makeClient, networkFailure } from '../support/make-client.ts';
 
 const once = { retry: false } as const;
 const input = { trackingNumber: 'LA680658838NL' };
@@ -21,7 +21,7 @@ describe('failures of fetch', () => {
     ['an object', { code: 'ECONNREFUSED' }, false, 'unknown failure'],
   ])('%s → ConnectionError that says why', async (_what, failure, neverSent, words) => {
     const { client } = makeClient(() => Promise.reject(failure), once);
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
       name: 'ConnectionError',
       neverSent,
       message: `GET https://api.example.test/public/v1/couriers got no response: ${words}`,
@@ -31,7 +31,7 @@ describe('failures of fetch', () => {
   test('the failure of fetch → a copy of it as the cause, with name, code and stack', async () => {
     const failure = networkFailure('ECONNRESET');
     const { client } = makeClient(failure, once);
-    const error = await rejectionOf(client.couriers.list());
+    const error = await catchRejection(client.couriers.list());
     expect(Object(error).cause).not.toBe(failure);
     expect(error).toMatchObject({
       cause: {
@@ -48,7 +48,7 @@ describe('failures of fetch', () => {
       return new Response(new ReadableStream({ pull }));
     };
     const { client, requests } = makeClient(broken);
-    expect(await rejectionOf(client.tracking.search(input))).toMatchObject({
+    expect(await catchRejection(client.tracking.search(input))).toMatchObject({
       name: 'ConnectionError',
       neverSent: false,
       message:
@@ -62,7 +62,7 @@ describe('failures of fetch', () => {
       throw new TypeError('no such protocol');
     };
     const { client } = makeClient({}, { ...once, fetch });
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
       name: 'ConnectionError',
       message: 'GET https://api.example.test/public/v1/couriers got no response: no such protocol',
     });
@@ -74,7 +74,7 @@ describe('failures of fetch', () => {
       // What a broken stub in a consumer's test could give.
       const fetch = (async () => value) as unknown as typeof globalThis.fetch;
       const { client } = makeClient({}, { ...once, fetch });
-      expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+      expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
     },
   );
 });
@@ -98,7 +98,7 @@ const DENO_RESET =
 /** Whether a failure of `fetch` proves that nothing was sent. */
 async function wasNeverSent(failure: unknown): Promise<boolean> {
   const { client } = makeClient(() => Promise.reject(failure), once);
-  return Object(await rejectionOf(client.couriers.list())).neverSent;
+  return Object(await catchRejection(client.couriers.list())).neverSent;
 }
 
 test.each<[what: string, failure: unknown, isProof: boolean]>([
@@ -176,7 +176,7 @@ describe('the fetch that is used', () => {
       return new Promise<Response>(() => {});
     };
     const { client } = makeClient({}, { ...once, fetch });
-    const error = await rejectionOf(client.couriers.list({ timeoutMs: 5 }));
+    const error = await catchRejection(client.couriers.list({ timeoutMs: 5 }));
     expect(error).toMatchObject({ name: 'TimeoutError' });
     expect(signal?.reason).toBe(error);
   });

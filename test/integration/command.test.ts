@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { csvOf } from '../support/csv.ts';
+import { buildCsv } from '../support/csv.ts';
 import {
   type BundledCommand,
   bundleCommand,
@@ -74,9 +74,9 @@ describe('import', () => {
     });
 
     it('--overwrite and the input, which is also standard input → refused, unchanged, nothing sent', async () => {
-      const { fake, shell, read } = await setUp(csvOf(2));
+      const { fake, shell, read } = await setUp(buildCsv(2));
       expect(await shell('cli import - --failures rows.csv --overwrite < rows.csv').exitCode).toBe(2);
-      expect(await read('rows.csv')).toBe(csvOf(2));
+      expect(await read('rows.csv')).toBe(buildCsv(2));
       expect(fake.requests).toEqual([]);
     });
   });
@@ -118,7 +118,7 @@ describe('import', () => {
   });
 
   it('--json and `| head -1` → stops, says so, exit code 1', async () => {
-    const { shell } = await setUp(csvOf(900));
+    const { shell } = await setUp(buildCsv(900));
     const { output, exitCode } = shell('cli import rows.csv --json | head -1');
     expect(await exitCode).toBe(1);
     expect(output.stdout.split('\n')).toHaveLength(2);

@@ -1,18 +1,18 @@
 import { require as requireAsCommonJs } from 'tsx/cjs/api';
 import { describe, expect, test } from 'vitest';
 import * as esm from '../../src/index.ts';
-import { API_KEY, rejectionOf } from '../support/make-client.ts';
-import { answer, startServer } from '../support/scripted-server.ts';
+import { API_KEY, catchRejection } from '../support/make-client.ts';
+import { respond, startServer } from '../support/scripted-server.ts';
 
 /** The same sources once more, loaded as CommonJS: what a process gets that both imports and requires the package. */
 const commonJs: typeof esm = requireAsCommonJs('../../src/index.ts', import.meta.url);
 
-const notFound = answer(404, { errors: [{ code: 'tracker_not_found' }], data: null });
+const notFound = respond(404, { errors: [{ code: 'tracker_not_found' }], data: null });
 
 async function failWith(copy: typeof esm): Promise<unknown> {
   const { baseUrl } = await startServer(notFound);
   const client = new copy.TrackingClient({ baseUrl, apiKey: API_KEY, retry: false, logLevel: 'silent' });
-  return await rejectionOf(client.trackers.get('t'));
+  return await catchRejection(client.trackers.get('t'));
 }
 
 describe.each([
@@ -44,10 +44,13 @@ test.each([
 ])(
   'a %s limiter, paused for an hour, under a client of the other copy → RateLimitError at once',
   async (_name, { TokenBucketLimiter }, { TrackingClient, RateLimitError }) => {
-    const { baseUrl } = await startServer(answer(429, '', { 'Retry-After': '3600' }));
+    const { baseUrl } = await startServer(respond(429, '', { 'Retry-After': '3600' }));
     const limiter = new TokenBucketLimiter();
     const client = new TrackingClient({ baseUrl, apiKey: API_KEY, limiter, logLevel: 'silent' });
-    const failures = [await rejectionOf(client.couriers.list()), await rejectionOf(client.couriers.list())];
+    const failures = [
+      await catchRejection(client.couriers.list()),
+      await catchRejection(client.couriers.list()),
+    ];
     for (const failure of failures) expect(failure).toBeInstanceOf(RateLimitError);
   },
 );

@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PermissionDeniedError } from '../../src/errors.ts';
-import { API_KEY, rejectionOf } from '../support/make-client.ts';
-import { answer, BASE_PATH, type Behaviour, startServer } from '../support/scripted-server.ts';
+import { API_KEY, catchRejection } from '../support/make-client.ts';
+import { BASE_PATH, type Behaviour, respond, startServer } from '../support/scripted-server.ts';
 import { stoppedClientFor, wireClient, wireClientFor } from '../support/wire-client.ts';
 
 afterEach(() => {
@@ -32,7 +32,7 @@ describe('bodies', () => {
       },
       { maxResponseBytes: 1_000_000, retry: {} },
     );
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
       name: 'ResponseValidationError',
       message: expect.stringContaining('at most 1000000 bytes'),
     });
@@ -40,7 +40,7 @@ describe('bodies', () => {
   });
 
   test.each<[what: string, behaviour: Behaviour]>([
-    ['plain text that claims to be gzip', answer(200, COURIERS, { 'content-encoding': 'gzip' })],
+    ['plain text that claims to be gzip', respond(200, COURIERS, { 'content-encoding': 'gzip' })],
     [
       'a chunked body without its end',
       (response) => {
@@ -50,7 +50,7 @@ describe('bodies', () => {
     ],
   ])('%s → ConnectionError', async (_what, behaviour) => {
     const { client } = await wireClientFor(behaviour);
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+    expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
   });
 
   test('a body that trickles in longer than timeoutMs → TimeoutError: the deadline is over the whole response', async () => {
@@ -59,7 +59,7 @@ describe('bodies', () => {
       const trickle = setInterval(() => response.write(' '), 5);
       response.on('close', () => clearInterval(trickle));
     });
-    const rejection = rejectionOf(client.couriers.list({ timeoutMs: 5_000 }));
+    const rejection = catchRejection(client.couriers.list({ timeoutMs: 5_000 }));
     await untilHeaders();
     vi.advanceTimersByTime(5_000);
     expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body' });
@@ -93,7 +93,7 @@ describe('a header name that no server may send', () => {
 
   test('in a failure that echoes the key → the error of its status, without the key', async () => {
     const { client } = await wireClientFor(raw(403, '{"errors":[]}'));
-    const error = await rejectionOf(client.couriers.list());
+    const error = await catchRejection(client.couriers.list());
     expect(error).toBeInstanceOf(PermissionDeniedError);
     expect(inspect(error)).not.toContain(API_KEY);
   });
@@ -117,16 +117,16 @@ describe('something that is no HTTP server', () => {
     // `address()` is an object for a server that listens on a port.
     const { port } = server.address() as { port: number };
     const client = wireClient(`http://127.0.0.1:${port}${BASE_PATH}`);
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({
+    expect(await catchRejection(client.couriers.list())).toMatchObject({
       name: 'ConnectionError',
       neverSent: false,
     });
   });
 
   test('HTTPS to a plain HTTP port → ConnectionError', async () => {
-    const server = await startServer(answer(200, '{}'));
+    const server = await startServer(respond(200, '{}'));
     const client = wireClient(server.baseUrl.replace('http:', 'https:'));
-    expect(await rejectionOf(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
+    expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
     expect(server.requests).toHaveLength(0);
   });
 });

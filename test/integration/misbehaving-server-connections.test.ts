@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { API_KEY, rejectionOf } from '../support/make-client.ts';
+import { API_KEY, catchRejection } from '../support/make-client.ts';
 import {
-  answer,
   BASE_PATH,
   type Behaviour,
   breakOff,
   reset,
+  respond,
   silence,
   stall,
 } from '../support/scripted-server.ts';
@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 describe('ids on the wire', () => {
-  const notFound = answer(404, { errors: [{ code: 'tracker_not_found' }], data: null });
+  const notFound = respond(404, { errors: [{ code: 'tracker_not_found' }], data: null });
 
   test.each([
     ['a/b', 'a%2Fb'],
@@ -27,19 +27,19 @@ describe('ids on the wire', () => {
     ['..;', '..%3B'],
   ])('get(%j) → one segment, %s', async (id, segment) => {
     const { client, server } = await wireClientFor(notFound);
-    await rejectionOf(client.trackers.get(id));
+    await catchRejection(client.trackers.get(id));
     expect(server.requests.map(({ url }) => url)).toEqual([`${BASE_PATH}/trackers/${segment}`]);
   });
 
   test.each(['', '..', '%2e%2e', '%252e%252e'])('get(%j) → nothing on the wire', async (id) => {
     const { client, server } = await wireClientFor(notFound);
-    expect(await rejectionOf(client.trackers.get(id))).toMatchObject({ name: 'RequestValidationError' });
+    expect(await catchRejection(client.trackers.get(id))).toMatchObject({ name: 'RequestValidationError' });
     expect(server.requests).toHaveLength(0);
   });
 });
 
 describe('connections', () => {
-  const couriers = answer(200, { data: { couriers: [] } });
+  const couriers = respond(200, { data: { couriers: [] } });
 
   test('calls one after another → connections are kept alive and used again', async () => {
     const { client, server } = await wireClientFor(couriers);
@@ -63,7 +63,7 @@ describe('connections', () => {
     ['a break', breakOff],
   ])('%s → the next call works on a new connection', async (_what, bad) => {
     const { client, server } = await wireClientFor([bad, couriers]);
-    await rejectionOf(client.couriers.list());
+    await catchRejection(client.couriers.list());
     expect(await client.couriers.list()).toEqual([]);
     expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
   });
@@ -75,7 +75,7 @@ describe('connections', () => {
     const begin = async () => {
       const { client, server, untilRequested, untilHeaders } = await stoppedClientFor(bad);
       const controller = new AbortController();
-      const rejection = rejectionOf(client.couriers.list({ signal: controller.signal, timeoutMs: 5_000 }));
+      const rejection = catchRejection(client.couriers.list({ signal: controller.signal, timeoutMs: 5_000 }));
       await (bad === stall ? untilHeaders() : untilRequested());
       const untilClosed = async () => {
         while (!server.closedConnections.has(1)) await settled();
@@ -101,7 +101,7 @@ describe('connections', () => {
 
 describe('headers on the wire', () => {
   test('own headers and user agent → sent, the key as bearer', async () => {
-    const { client, server } = await wireClientFor(answer(200, { data: [] }), {
+    const { client, server } = await wireClientFor(respond(200, { data: [] }), {
       headers: { 'X-Tenant': 'a', 'User-Agent': 'shop/1.0' },
     });
     await client.couriers.list();

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { EVERY_CALL } from '../support/calls.ts';
-import { rejectionOf } from '../support/make-client.ts';
+import { catchRejection } from '../support/make-client.ts';
 import {
-  answer,
   type Behaviour,
   breakOff,
-  emptyAnswer,
   refusedBaseUrl,
   reset,
+  respond,
+  respondEmpty,
   silence,
   stall,
   startServer,
@@ -20,22 +20,22 @@ afterEach(() => {
 
 const html = { 'content-type': 'text/html' };
 const NONSENSE: [what: string, behaviour: Behaviour][] = [
-  ['null', answer(200, 'null')],
-  ['{}', answer(200, '{}')],
-  ['[]', answer(200, '[]')],
-  ['a number', answer(200, '5')],
-  ['a string of JSON', answer(200, '"data"')],
-  ['HTML', answer(200, '<!doctype html><title>Welcome</title>', html)],
-  ['HTML that claims to be JSON', answer(200, '<!doctype html>')],
-  ['JSON that claims to be HTML', answer(200, '{"data":{}}', html)],
-  ['JSON that claims to be text', answer(200, '{"data":{}}', { 'content-type': 'text/plain' })],
-  ['cut-off JSON', answer(200, '{"data":{"trackers":[{"trackerId":')],
-  ['two JSON values', answer(200, '{"data":{}}{"data":{}}')],
-  ['an empty body', emptyAnswer(200)],
-  ['an empty body that claims to be JSON', emptyAnswer(200, { 'content-type': 'application/json' })],
-  ['spaces', answer(200, '  \n')],
-  ['data that is a number', answer(200, '{"data":5}')],
-  ['data that is text', answer(200, '{"data":"ok"}')],
+  ['null', respond(200, 'null')],
+  ['{}', respond(200, '{}')],
+  ['[]', respond(200, '[]')],
+  ['a number', respond(200, '5')],
+  ['a string of JSON', respond(200, '"data"')],
+  ['HTML', respond(200, '<!doctype html><title>Welcome</title>', html)],
+  ['HTML that claims to be JSON', respond(200, '<!doctype html>')],
+  ['JSON that claims to be HTML', respond(200, '{"data":{}}', html)],
+  ['JSON that claims to be text', respond(200, '{"data":{}}', { 'content-type': 'text/plain' })],
+  ['cut-off JSON', respond(200, '{"data":{"trackers":[{"trackerId":')],
+  ['two JSON values', respond(200, '{"data":{}}{"data":{}}')],
+  ['an empty body', respondEmpty(200)],
+  ['an empty body that claims to be JSON', respondEmpty(200, { 'content-type': 'application/json' })],
+  ['spaces', respond(200, '  \n')],
+  ['data that is a number', respond(200, '{"data":5}')],
+  ['data that is text', respond(200, '{"data":"ok"}')],
 ];
 
 describe.each(EVERY_CALL)('%s', (name, { call }) => {
@@ -46,7 +46,10 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
 
   test.each(rejected)('200 with %s → ResponseValidationError', async (_what, behaviour) => {
     const { client, server } = await wireClientFor(behaviour);
-    expect(await rejectionOf(call(client))).toMatchObject({ name: 'ResponseValidationError', status: 200 });
+    expect(await catchRejection(call(client))).toMatchObject({
+      name: 'ResponseValidationError',
+      status: 200,
+    });
     expect(server.requests).toHaveLength(1);
   });
 
@@ -64,7 +67,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
 
   test.each(brokenOff)('%d with a body that breaks off → ConnectionError', async () => {
     const { client } = await wireClientFor(breakOff);
-    expect(await rejectionOf(call(client))).toMatchObject({
+    expect(await catchRejection(call(client))).toMatchObject({
       name: 'ConnectionError',
       neverSent: false,
       message: expect.stringMatching(
@@ -76,7 +79,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
 
   test('a body that stalls → TimeoutError of that phase', async () => {
     const { client, untilHeaders } = await stoppedClientFor(stall);
-    const rejection = rejectionOf(call(client, { timeoutMs: 5_000 }));
+    const rejection = catchRejection(call(client, { timeoutMs: 5_000 }));
     await untilHeaders();
     vi.advanceTimersByTime(5_000);
     expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body', timeoutMs: 5_000 });
@@ -84,7 +87,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
 
   test('no response → TimeoutError of that phase', async () => {
     const { client, untilRequested } = await stoppedClientFor(silence);
-    const rejection = rejectionOf(call(client, { timeoutMs: 5_000 }));
+    const rejection = catchRejection(call(client, { timeoutMs: 5_000 }));
     await untilRequested();
     vi.advanceTimersByTime(5_000);
     expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'headers', timeoutMs: 5_000 });
@@ -92,7 +95,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
 
   test('a reset connection → ConnectionError', async () => {
     const { client } = await wireClientFor(reset);
-    expect(await rejectionOf(call(client))).toMatchObject({
+    expect(await catchRejection(call(client))).toMatchObject({
       name: 'ConnectionError',
       neverSent: false,
       message: expect.stringMatching(/ got no response: /),
@@ -101,15 +104,15 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
 
   test('a refused connection → ConnectionError that says nothing was sent', async () => {
     const client = wireClient(await refusedBaseUrl());
-    expect(await rejectionOf(call(client))).toMatchObject({ name: 'ConnectionError', neverSent: true });
+    expect(await catchRejection(call(client))).toMatchObject({ name: 'ConnectionError', neverSent: true });
   });
 
   test.each([301, 302, 303, 307, 308])(
     'a redirect (%d) → an error, the target never hears of the key',
     async (status) => {
-      const target = await startServer(answer(200, '{}'));
-      const { client } = await wireClientFor(answer(status, '', { location: `${target.baseUrl}/stolen` }));
-      expect(await rejectionOf(call(client))).toMatchObject({ name: 'ApiError', status });
+      const target = await startServer(respond(200, '{}'));
+      const { client } = await wireClientFor(respond(status, '', { location: `${target.baseUrl}/stolen` }));
+      expect(await catchRejection(call(client))).toMatchObject({ name: 'ApiError', status });
       expect(target.requests).toHaveLength(0);
     },
   );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { rejectionOf } from '../support/make-client.ts';
+import { catchRejection } from '../support/make-client.ts';
 import { makeService } from './make-service.ts';
 
 const number = 'LA680658838NL';
@@ -20,7 +20,7 @@ describe('trackers', () => {
   test('the same clientTrackerId with another payload → ConflictError, one request', async () => {
     const { client, fake } = await makeService();
     await client.trackers.create({ trackingNumber: number, clientTrackerId: 'a' });
-    const error = await rejectionOf(
+    const error = await catchRejection(
       client.trackers.create({ trackingNumber: 'RR123456785CN', clientTrackerId: 'a' }),
     );
     expect(error).toMatchObject({ name: 'ConflictError', code: 'tracker_conflict' });

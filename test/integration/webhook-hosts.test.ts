@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { createWebhookHandler } from '../../src/webhooks/index.ts';
 import { HOSTS, type Host, MIB } from './webhook-hosts.ts';
-import { connectClient, payloadOf, SECRET, type Sent } from './webhook-loopback.ts';
+import { buildPayload, connectClient, SECRET, type Sent } from './webhook-loopback.ts';
 
 async function receiver({ start }: Host, handle: (eventId: unknown) => unknown = () => {}) {
   const handled: unknown[] = [];
@@ -22,7 +22,7 @@ async function receiver({ start }: Host, handle: (eventId: unknown) => unknown =
 describe.each(HOSTS)('$name', (host) => {
   test('a webhook with a declared length → 200 with JSON, handled', async () => {
     const { send, handled } = await receiver(host);
-    const body = payloadOf('e1');
+    const body = buildPayload('e1');
     const response = await send({
       chunks: [body],
       headers: { 'content-length': String(Buffer.byteLength(body)) },
@@ -34,7 +34,7 @@ describe.each(HOSTS)('$name', (host) => {
 
   test('a webhook in chunks that split characters → 200, handled', async () => {
     const { send, handled } = await receiver(host);
-    const bytes = Buffer.from(payloadOf('é1'));
+    const bytes = Buffer.from(buildPayload('é1'));
     const count = Math.ceil(bytes.length / 7);
     const chunks = Array.from({ length: count }, (_, index) => bytes.subarray(index * 7, index * 7 + 7));
     expect((await send({ chunks })).status).toBe(200);
@@ -49,7 +49,7 @@ describe.each(HOSTS)('$name', (host) => {
     });
     const statuses: number[] = [];
     for (let round = 0; round < 3; round += 1)
-      statuses.push((await send({ chunks: [payloadOf('e1')] })).status);
+      statuses.push((await send({ chunks: [buildPayload('e1')] })).status);
     expect(statuses).toEqual([500, 200, 200]);
     expect(handled).toEqual(['e1']);
   });
@@ -62,10 +62,10 @@ describe.each(HOSTS)('$name', (host) => {
 
   // Begins with JSON, because a host that parses would else refuse it as malformed.
   const long = Buffer.alloc(10 * MIB + 1, ' ');
-  long.write(payloadOf('e1'));
+  long.write(buildPayload('e1'));
   test.each<[string, Sent, number]>([
     ['malformed JSON', { chunks: ['{"trackings":['] }, 400],
-    ['PUT', { method: 'PUT', chunks: [payloadOf('e1')] }, 405],
+    ['PUT', { method: 'PUT', chunks: [buildPayload('e1')] }, 405],
     [
       'a wrong bearer and a long body',
       { headers: { authorization: 'Bearer wrong' }, chunks: [long.subarray(0, 2 * MIB)] },
@@ -79,7 +79,7 @@ describe.each(HOSTS)('$name', (host) => {
   ])('%s → refused, and the connection serves the next request', async (_title, sent, status) => {
     const { send, handled } = await receiver(host);
     expect((await send(sent)).status).toBe(status);
-    expect((await send({ chunks: [payloadOf('e2')] })).status).toBe(200);
+    expect((await send({ chunks: [buildPayload('e2')] })).status).toBe(200);
     expect(handled).toEqual(['e2']);
   });
 });
@@ -89,16 +89,16 @@ describe.each(HOSTS.filter(({ parses }) => !parses))('$name, which leaves the bo
   test('gzip → 415, as the header of its body reaches us', async () => {
     const { send, handled } = await receiver(host);
     const headers = { 'content-encoding': 'gzip' };
-    expect((await send({ headers, chunks: [gzipSync(payloadOf('e1'))] })).status).toBe(415);
+    expect((await send({ headers, chunks: [gzipSync(buildPayload('e1'))] })).status).toBe(415);
     expect(handled).toEqual([]);
   });
 
   test('10 MiB + 1 byte in chunks → 413, and the next request is served', async () => {
     const { send, handled } = await receiver(host);
-    const chunks = [payloadOf('e1'), ...Array.from({ length: 11 }, () => Buffer.alloc(MIB, ' '))];
+    const chunks = [buildPayload('e1'), ...Array.from({ length: 11 }, () => Buffer.alloc(MIB, ' '))];
     expect((await send({ chunks })).status).toBe(413);
     // Hono closes a connection whose body was read in part.
-    expect((await send({ chunks: [payloadOf('e2')], fresh: true })).status).toBe(200);
+    expect((await send({ chunks: [buildPayload('e2')], fresh: true })).status).toBe(200);
     expect(handled).toEqual(['e2']);
   });
 });

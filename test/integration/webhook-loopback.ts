@@ -88,7 +88,7 @@ export function makeClient(port: number) {
 }
 
 /** The enveloped payload of one event. */
-export function payloadOf(eventId: string): string {
+export function buildPayload(eventId: string): string {
   return JSON.stringify({
     trackings: [
       {

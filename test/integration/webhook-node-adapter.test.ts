@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWebhookHandler, toNodeHandler } from '../../src/webhooks/index.ts';
-import { connectClient, listening, payloadOf, SECRET } from './webhook-loopback.ts';
+import { buildPayload, connectClient, listening, SECRET } from './webhook-loopback.ts';
 
 async function serving(listener: RequestListener) {
   return connectClient(await listening(createServer(listener)));
@@ -45,7 +45,7 @@ test.each<[string, (listener: RequestListener) => RequestListener, Record<string
 ])('%s → the event is handled, 200', async (_title, wrap, headers) => {
   const { webhooks, handled } = makeWebhooks();
   const { send } = await serving(wrap(toNodeHandler(webhooks)));
-  expect((await send({ headers, chunks: [payloadOf('e1')] })).status).toBe(200);
+  expect((await send({ headers, chunks: [buildPayload('e1')] })).status).toBe(200);
   expect(handled).toEqual(['e1']);
 });
 
@@ -56,7 +56,7 @@ test('gzip that express.json() unpacked → 415 all the same', async () => {
   const { send } = await serving(app);
   const response = await send({
     headers: { 'content-encoding': 'gzip' },
-    chunks: [gzipSync(payloadOf('e1'))],
+    chunks: [gzipSync(buildPayload('e1'))],
   });
   expect([response.status, handled]).toEqual([415, []]);
 });
@@ -88,7 +88,7 @@ test('a server of HTTP/2, whose requests have headers that no web-standard reque
     ':path': '/webhooks',
     authorization: `Bearer ${SECRET}`,
   });
-  stream.end(payloadOf('e1'));
+  stream.end(buildPayload('e1'));
   const [headers] = await once(stream, 'response');
   expect([headers[':status'], handled]).toEqual([200, ['e1']]);
 });

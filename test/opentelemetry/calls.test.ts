@@ -5,7 +5,7 @@ import { TrackingClient } from '../../src/client.ts';
 import { telemetryHooks } from '../../src/opentelemetry/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { createFakeTrackingService } from '../../src/testing/index.ts';
-import { rejectionOf } from '../support/make-client.ts';
+import { catchRejection } from '../support/make-client.ts';
 import { settled } from '../support/settled.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 import { makeRecorder, type Recorder } from './recorder.ts';
@@ -97,14 +97,14 @@ describe('the spans of', () => {
   });
 
   test('a call with ids in its path → the template in their place, no id in any attribute', async () => {
-    await rejectionOf(makeClient({ retry: false }).trackers.get('secret-id'));
+    await catchRejection(makeClient({ retry: false }).trackers.get('secret-id'));
     const { attempts } = readTrace();
     expect(attempts.map(({ name }) => name)).toEqual(['GET /public/v1/trackers/{trackerId}']);
     expect(exportedText()).not.toContain('secret-id');
   });
 
   test('a path outside the table → a name without it, since it may hold ids', async () => {
-    await rejectionOf(makeClient({ retry: false }).request({ method: 'GET', path: '/other/secret-id' }));
+    await catchRejection(makeClient({ retry: false }).request({ method: 'GET', path: '/other/secret-id' }));
     const { call, attempts } = readTrace();
     expect([call, ...attempts].map(({ name }) => name)).toEqual(['request', 'GET']);
     expect(attempts[0]?.attributes).not.toHaveProperty('url.template');
@@ -115,7 +115,7 @@ describe('the spans of', () => {
     ['http://localhost', { 'server.address': 'localhost', 'server.port': 80 }, '/trackers'],
   ])('the base URL %s → its address, its default port, and its path', async (baseUrl, server, template) => {
     const fetch = () => Promise.reject(new Error('no'));
-    await rejectionOf(create(makeClient({ baseUrl, fetch, retry: false })));
+    await catchRejection(create(makeClient({ baseUrl, fetch, retry: false })));
     const { call, attempts } = readTrace();
     expect(call.attributes).toMatchObject(server);
     expect(attempts[0]?.attributes).toMatchObject({ ...server, 'url.template': template });
@@ -195,7 +195,7 @@ describe('the spans of', () => {
         },
       },
     });
-    await rejectionOf(create(client, controller.signal));
+    await catchRejection(create(client, controller.signal));
     const { call, attempts } = readTrace();
     expect(attempts).toHaveLength(1);
     for (const span of [call, ...attempts])
@@ -207,7 +207,7 @@ describe('the spans of', () => {
     const client = makeClient({ rateLimit: { limits: { 'trackers.create': 1 } } });
     await create(client);
     const controller = new AbortController();
-    const waiting = rejectionOf(create(client, controller.signal));
+    const waiting = catchRejection(create(client, controller.signal));
     await settled();
     controller.abort('enough');
     await waiting;
@@ -222,7 +222,7 @@ describe('the spans of', () => {
 
   test('a timeout → both end as TimeoutError, with its message', async () => {
     fake.fail('trackers.create', { kind: 'timeout' });
-    await rejectionOf(create(makeClient({ timeoutMs: 20, retry: false })));
+    await catchRejection(create(makeClient({ timeoutMs: 20, retry: false })));
     const { call, attempts } = readTrace();
     const status = { code: 2, message: expect.stringContaining('ran out of `timeoutMs` (20 ms)') };
     for (const span of [call, ...attempts])
@@ -231,7 +231,7 @@ describe('the spans of', () => {
 
   test('a service that echoes the key in its error → the key in no attribute, event or status', async () => {
     fake.fail('trackers.create', { status: 400, message: `no such key: ${KEY}`, times: 1 });
-    await rejectionOf(create(makeClient()));
+    await catchRejection(create(makeClient()));
     const text = exportedText();
     expect(text).toContain('no such key');
     expect(text).not.toContain(KEY);
@@ -307,7 +307,7 @@ describe('http.client.request.duration', () => {
 
   test('a connection that breaks → the type of the error, and no status', async () => {
     fake.fail('trackers.create', { kind: 'reset' });
-    await rejectionOf(create(makeClient({ retry: false })));
+    await catchRejection(create(makeClient({ retry: false })));
     const [point] = await readPoints();
     expect(point?.attributes).toMatchObject({ 'error.type': 'ConnectionError' });
     expect(point?.attributes).not.toHaveProperty('http.response.status_code');

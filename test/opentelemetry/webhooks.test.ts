@@ -9,7 +9,7 @@ import {
   WebhookInbox,
   type WebhookReport,
 } from '../../src/webhooks/index.ts';
-import { payloadOf } from '../integration/webhook-loopback.ts';
+import { buildPayload } from '../integration/webhook-loopback.ts';
 import { settled } from '../support/settled.ts';
 import { makeRecorder, type Recorder } from './recorder.ts';
 
@@ -37,7 +37,7 @@ const buildOptions = (options: object = {}): WebhookHandlerOptions => ({
 const makeHandler = (options: Partial<WebhookHandlerOptions> = {}) =>
   tracedWebhookHandler(createWebhookHandler, buildOptions(options), recorder.telemetry);
 
-function post(handler: WebhookHandler, body = payloadOf('e-1'), secret = SECRET): Promise<Response> {
+function post(handler: WebhookHandler, body = buildPayload('e-1'), secret = SECRET): Promise<Response> {
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
   return handler(new Request('http://a.test', { method: 'POST', headers, body }));
 }
@@ -102,7 +102,7 @@ describe('a webhook that is', () => {
   });
 
   test('refused for its secret → its outcome and no error; the secret in no attribute', async () => {
-    await post(makeHandler(), payloadOf('e-1'), 'guessed-secret');
+    await post(makeHandler(), buildPayload('e-1'), 'guessed-secret');
     expect(recorder.spans()).toMatchObject([
       { status: { code: 0 }, attributes: { ...outcome('unauthorized'), 'http.response.status_code': 401 } },
     ]);

@@ -15,12 +15,12 @@ const hanging = () => new Promise<never>(() => {});
 const outOfStock = () => Promise.reject(new Error('out of stock'));
 
 /** A push of the first of three events. */
-function firstOf(count: number) {
+function takeFirst(count: number) {
   const occurrenceDatetime = '2021-03-04';
   const events = ['a', 'b', 'c'].map((eventId, order) => ({ eventId, occurrenceDatetime, order }));
   return { trackerId: 't1', events: events.slice(0, count) };
 }
-const PUSH = firstOf(3);
+const PUSH = takeFirst(3);
 
 type Reply = (keys: readonly string[]) => readonly object[];
 
@@ -91,7 +91,7 @@ describe('a database that fails', () => {
     const { pool, query } = makeDatabase();
     const down = new Error('server closed the connection');
     const onError = vi.fn();
-    const report = await makeInbox(pool, { onError }).process(firstOf(1), () => {
+    const report = await makeInbox(pool, { onError }).process(takeFirst(1), () => {
       query.mockRejectedValue(down);
       return outOfStock();
     });
@@ -125,7 +125,7 @@ describe('a database that fails', () => {
         text === breaking ? Promise.reject(new Error('connection terminated')) : query(text, values);
       const pool = { query, connect: async () => ({ query: breakingQuery, release: silent }) };
       const onDeadLetter = vi.fn();
-      const report = await makeInbox(pool, { maxAttempts: 1, onDeadLetter }).process(firstOf(1), silent);
+      const report = await makeInbox(pool, { maxAttempts: 1, onDeadLetter }).process(takeFirst(1), silent);
       expect(report.outcome).toBe('unavailable');
       expect(onDeadLetter).not.toHaveBeenCalled();
     },
@@ -142,7 +142,7 @@ describe('keys that another process holds', () => {
           return query(text, values);
         },
       });
-    const processing = makeInbox(pool).process(firstOf(1), silent);
+    const processing = makeInbox(pool).process(takeFirst(1), silent);
     await vi.advanceTimersByTimeAsync(6_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1 });
   });
@@ -184,7 +184,7 @@ describe('keys that another process holds', () => {
       take: () => [{ key: KEYS[1], attempts: 1 }],
     });
     const onEvents = vi.fn();
-    const report = await makeInbox(pool).process(firstOf(2), { onEvents });
+    const report = await makeInbox(pool).process(takeFirst(2), { onEvents });
     expect(onEvents).toHaveBeenCalledExactlyOnceWith(
       expect.objectContaining({ events: [expect.objectContaining({ eventId: 'b' })] }),
       expect.objectContaining({ keys: [KEYS[1]] }),
@@ -202,7 +202,7 @@ describe('a callback beyond callbackTimeoutMs, which ends the transaction', () =
       maxAttempts: 3,
       onDeadLetter: hanging,
     });
-    const processing = inbox.process(firstOf(2), { onEvents: outOfStock });
+    const processing = inbox.process(takeFirst(2), { onEvents: outOfStock });
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await processing).toMatchObject({
       outcome: 'failed',
@@ -231,7 +231,7 @@ test.each([
   const { query } = makeDatabase();
   const release = vi.fn();
   const pool = { query, connect: async () => ({ query, release }) };
-  const processing = makeInbox(pool).process(firstOf(1), onEvent);
+  const processing = makeInbox(pool).process(takeFirst(1), onEvent);
   await vi.advanceTimersByTimeAsync(5_000);
   await processing;
   expect(release.mock.calls[0]).toEqual([isClosed]);

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { trackerInputSchema, trackerUpdateSchema } from '../../src/schemas/tracker.ts';
-import { issuesOf, messagesOf } from '../support/parse.ts';
+import { readIssues, readMessages } from '../support/parse.ts';
 
 const trackingNumber = 'LA680658838NL';
-const messages = (fields: object) => messagesOf(trackerInputSchema, { trackingNumber, ...fields });
+const messages = (fields: object) => readMessages(trackerInputSchema, { trackingNumber, ...fields });
 /** An input in which the field at a path, such as `recipient.email`, has a value. */
 const withField = (path: string, value: unknown) =>
   path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object; // A path has a key.
@@ -115,7 +115,7 @@ describe('a value that breaks a rule → one message with field and rule', () =>
     ['LA680658838NL', 'a string of 13 characters'],
     [[], 'an array of 0'],
   ])('%j as the whole input → the kind is named', (value, kind) => {
-    expect(messagesOf(trackerInputSchema, value)).toEqual([
+    expect(readMessages(trackerInputSchema, value)).toEqual([
       `Expected \`input\` to be an object, got ${kind}`,
     ]);
   });
@@ -144,7 +144,7 @@ describe('null', () => {
 
 test('several broken rules → one issue each, with path and code', () => {
   const fields = { trackingNumber: 'x', recipient: { email: 'x' }, originCountryCode: 5 };
-  expect(issuesOf(trackerInputSchema, fields).map(({ path, code }) => ({ path, code }))).toEqual([
+  expect(readIssues(trackerInputSchema, fields).map(({ path, code }) => ({ path, code }))).toEqual([
     { path: ['trackingNumber'], code: 'too_small' },
     { path: ['originCountryCode'], code: 'invalid_type' },
     { path: ['recipient', 'email'], code: 'invalid_format' },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bulkInputSchema } from '../../src/schemas/bulk.ts';
 import { trackerListQuerySchema, trackerUpdateSchema } from '../../src/schemas/tracker.ts';
-import { messagesOf } from '../support/parse.ts';
+import { readMessages } from '../support/parse.ts';
 
 const item = { trackingNumber: 'LA680658838NL' };
 
@@ -20,7 +20,7 @@ describe('bulk input', () => {
     ['an item that is null', [null], '`items[0]` to be an object, got null'],
     ['a bad second item', [item, BAD_EMAIL], '`items[1].recipient.email` to be an e-mail address, got'],
   ])('%s → rejected with the rule', (_name, items, rule) => {
-    expect(messagesOf(bulkInputSchema, items, 'items')).toEqual([
+    expect(readMessages(bulkInputSchema, items, 'items')).toEqual([
       expect.stringContaining(`Expected ${rule}`),
     ]);
   });
@@ -40,7 +40,7 @@ describe('update', () => {
     [{ isSubscribed: undefined }, '`patch` to have at least one field, got none'],
     [{ isSubscribed: 'false' }, '`isSubscribed` to be a boolean, got a string of 5 characters'],
   ])('%j → rejected with the rule', (patch, rule) => {
-    expect(messagesOf(trackerUpdateSchema, patch)).toEqual([`Expected ${rule}`]);
+    expect(readMessages(trackerUpdateSchema, patch)).toEqual([`Expected ${rule}`]);
   });
 });
 
@@ -67,6 +67,6 @@ describe('list query', () => {
     [{ sort: 2 }, 'Expected `sort` to be 1 or -1, got a number'],
     [{ sort: 'asc' }, 'Expected `sort` to be 1 or -1, got a string of 3 characters'],
   ])('%j → %s', (query, message) => {
-    expect(messagesOf(trackerListQuerySchema, query)).toEqual([message]);
+    expect(readMessages(trackerListQuerySchema, query)).toEqual([message]);
   });
 });

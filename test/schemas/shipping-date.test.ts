@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { trackerInputSchema } from '../../src/schemas/tracker.ts';
-import { issuesOf } from '../support/parse.ts';
+import { readIssues } from '../support/parse.ts';
 
 const NOW = Date.parse('2026-07-01T12:00:00Z');
 const DAY_MS = 86_400_000;
@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 const issues = (shippingDate: unknown) =>
-  issuesOf(trackerInputSchema, { trackingNumber: 'LA680658838NL', shippingDate });
+  readIssues(trackerInputSchema, { trackingNumber: 'LA680658838NL', shippingDate });
 
 describe('form', () => {
   const times = ['10:00', '10:00:00.123456', '10:00:00Z', '10:00:00+23:59'].map(

@@ -30,7 +30,7 @@ export interface SampleCall {
   readonly method: string;
   readonly target: string;
   readonly sentBody?: unknown;
-  readonly answer: unknown;
+  readonly response: unknown;
   readonly result: unknown;
 }
 
@@ -43,14 +43,14 @@ export const CALLS: Record<EndpointName, SampleCall> = {
     method: 'POST',
     target: '/trackers',
     sentBody: input,
-    answer: { data: { tracker: TRACKER } },
+    response: { data: { tracker: TRACKER } },
     result: TRACKER,
   },
   'trackers.list': {
     call: (client, options) => client.trackers.list({ ...options }),
     method: 'GET',
     target: '/trackers?page=1&limit=100',
-    answer: { data: { trackers: [TRACKER] } },
+    response: { data: { trackers: [TRACKER] } },
     result: { trackers: [TRACKER], page: 1, limit: 100, hasMore: false },
   },
   'trackers.createBulk': {
@@ -58,7 +58,7 @@ export const CALLS: Record<EndpointName, SampleCall> = {
     method: 'POST',
     target: '/trackers/bulk',
     sentBody: [input],
-    answer: BULK,
+    response: BULK,
     result: BULK,
   },
   'trackers.track': {
@@ -66,14 +66,14 @@ export const CALLS: Record<EndpointName, SampleCall> = {
     method: 'POST',
     target: '/trackers/track',
     sentBody: input,
-    answer: { data: { trackings: [TRACKING] } },
+    response: { data: { trackings: [TRACKING] } },
     result: TRACKING,
   },
   'trackers.get': {
     call: (client, options) => client.trackers.get('tracker-1', options),
     method: 'GET',
     target: '/trackers/tracker-1',
-    answer: { data: { tracker: TRACKER } },
+    response: { data: { tracker: TRACKER } },
     result: TRACKER,
   },
   'trackers.update': {
@@ -81,35 +81,35 @@ export const CALLS: Record<EndpointName, SampleCall> = {
     method: 'PATCH',
     target: '/trackers/tracker-1',
     sentBody: { isSubscribed: false },
-    answer: { data: { tracker: TRACKER } },
+    response: { data: { tracker: TRACKER } },
     result: TRACKER,
   },
   'trackers.resultsByTrackingNumber': {
     call: (client, options) => client.trackers.resultsByTrackingNumber('LA680658838NL', options),
     method: 'GET',
     target: '/trackers/search/LA680658838NL/results',
-    answer: { data: { trackings: [TRACKING, TRACKING] } },
+    response: { data: { trackings: [TRACKING, TRACKING] } },
     result: [TRACKING, TRACKING],
   },
   'trackers.results': {
     call: (client, options) => client.trackers.results('tracker-1', options),
     method: 'GET',
     target: '/trackers/tracker-1/results',
-    answer: { data: { trackings: [TRACKING] } },
+    response: { data: { trackings: [TRACKING] } },
     result: TRACKING,
   },
   'trackers.resendWebhookEvents': {
     call: (client, options) => client.trackers.resendWebhookEvents('tracker-1', options),
     method: 'POST',
     target: '/trackers/tracker-1/webhook-events/resend',
-    answer: { data: { summary: { totalResent: 3 } } },
+    response: { data: { summary: { totalResent: 3 } } },
     result: { totalResent: 3 },
   },
   'trackers.webhookHistory': {
     call: (client, options) => client.trackers.webhookHistory('tracker-1', options),
     method: 'GET',
     target: '/trackers/tracker-1/webhook-history/download',
-    answer: HISTORY,
+    response: HISTORY,
     result: HISTORY,
   },
   'tracking.search': {
@@ -117,14 +117,14 @@ export const CALLS: Record<EndpointName, SampleCall> = {
     method: 'POST',
     target: '/tracking/search',
     sentBody: input,
-    answer: { data: { trackings: [PER_CALL_TRACKING] } },
+    response: { data: { trackings: [PER_CALL_TRACKING] } },
     result: [PER_CALL_TRACKING],
   },
   'couriers.list': {
     call: (client, options) => client.couriers.list(options),
     method: 'GET',
     target: '/couriers',
-    answer: { data: { couriers: [COURIER] } },
+    response: { data: { couriers: [COURIER] } },
     result: [COURIER],
   },
 };

@@ -5,14 +5,14 @@ export const BASE_URL = 'https://api.example.test/public/v1';
 export const API_KEY = 'sk-live-0123456789abcdef';
 
 /** What the stubbed service responds with: an object is sent as JSON, a string as it is. */
-export interface Answer {
+export interface StubResponse {
   readonly status?: number;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
 }
 
 /** One step of the script: a response, a failure of `fetch`, or a function that makes either. */
-export type Step = Answer | Error | ((request: Request) => Promise<Response> | Response);
+export type Step = StubResponse | Error | ((request: Request) => Promise<Response> | Response);
 
 /** A request as the stub saw it. */
 export interface SeenRequest {
@@ -24,7 +24,7 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-export function toResponse({ status = 200, body, headers = {} }: Answer): Response {
+export function toResponse({ status = 200, body, headers = {} }: StubResponse): Response {
   const type: Record<string, string> = { 'content-type': 'application/json' };
   if (body === undefined) return new Response(null, { status, headers });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -71,7 +71,7 @@ export function makeClient(script: Step | readonly Step[] = {}, options: Trackin
 }
 
 /** The rejection of a promise; a promise that resolves fails the test. */
-export async function rejectionOf(promise: PromiseLike<unknown>): Promise<unknown> {
+export async function catchRejection(promise: PromiseLike<unknown>): Promise<unknown> {
   let value: unknown;
   try {
     value = await promise;

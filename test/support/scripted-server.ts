@@ -29,7 +29,7 @@ export interface ScriptedServer {
 export const BASE_PATH = '/public/v1';
 
 /** A whole response; an object is sent as JSON, a string as it is. */
-export function answer(status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
+export function respond(status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
   return (response) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
@@ -38,7 +38,7 @@ export function answer(status: number, body: unknown, headers: Record<string, st
 }
 
 /** A response without a body or a content type. */
-export function emptyAnswer(status: number, headers: Record<string, string> = {}): Behaviour {
+export function respondEmpty(status: number, headers: Record<string, string> = {}): Behaviour {
   return (response) => {
     response.writeHead(status, { 'content-length': '0', ...headers });
     response.end();

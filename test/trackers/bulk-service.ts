@@ -2,7 +2,7 @@ import { vi } from 'vitest';
 import type { BulkItem, BulkOutcome, TrackerInput } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import type { CreateManyOptions, TrackerInputs } from '../../src/trackers/create-many.ts';
-import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
+import { makeClient, type StubResponse, toResponse } from '../support/make-client.ts';
 
 /** Valid inputs with tracking numbers of their own. */
 export function makeInputs(count: number, from = 0): TrackerInput[] {
@@ -23,33 +23,33 @@ export function makeItem(input: TrackerInput, itemStatus = 'created'): BulkItem 
 }
 
 /** A response of the bulk endpoint about these items. */
-export function bulkResponse(items: readonly BulkItem[], status = 201): Answer {
+export function bulkResponse(items: readonly BulkItem[], status = 201): StubResponse {
   const name = status === 201 ? 'success' : status === 207 ? 'partial' : 'error';
   return { status, body: { status: name, summary: null, data: items, error: null } };
 }
 
 /** A response whose items have these statuses, in the order of the inputs. */
-export function withStatuses(inputs: readonly TrackerInput[], ...statuses: string[]): Answer {
+export function withStatuses(inputs: readonly TrackerInput[], ...statuses: string[]): StubResponse {
   const items = inputs.map((input, index) => makeItem(input, statuses[index]));
   return bulkResponse(items, 207);
 }
 
-export function created(inputs: readonly TrackerInput[]): Answer {
+export function created(inputs: readonly TrackerInput[]): StubResponse {
   return bulkResponse(inputs.map((input) => makeItem(input)));
 }
 
 /** A response that refuses the request as a whole, in the bulk endpoint's own envelope. */
-export function refused(status: number, code: string): Answer {
+export function refused(status: number, code: string): StubResponse {
   return { status, body: { status: 'error', summary: null, data: null, error: { code, message: 'no' } } };
 }
 
 /** A failure in the envelope of the other endpoints. */
-export function failed(status: number, code: string): Answer {
+export function failed(status: number, code: string): StubResponse {
   return { status, body: { errors: [{ code, message: 'no' }], data: null } };
 }
 
 type Respond = (inputs: readonly TrackerInput[], request: number) => Result | Promise<Result>;
-type Result = Answer | Error;
+type Result = StubResponse | Error;
 
 /**
  * A bulk endpoint that responds as told, and a client for it that does not repeat failed requests.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TrackersResource } from '../../src/trackers/trackers.ts';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import { catchRejection, makeClient } from '../support/make-client.ts';
 import {
   BROKEN,
   NOT_FOUND,
@@ -60,7 +60,7 @@ describe('the stack of an error names the line that called the method', () => {
     const { client } = polledService(() => response, { respondWithRecord: () => record(false) });
     const wait: Call<Promise<unknown>> = (trackers) =>
       trackers.waitUntilStopped('t', { ...POLL, maxDurationMs: 2500 });
-    const rejection = rejectionOf(callFromHere(client, wait));
+    const rejection = catchRejection(callFromHere(client, wait));
     await pass(2500);
     expect(await rejection).toMatchObject({ name, ...fromHere });
   });
@@ -70,7 +70,7 @@ describe('the stack of an error names the line that called the method', () => {
     const { client } = makeClient([{ body: { data: { trackers: [tracker] } } }, { status: 404 }]);
     const list = callFromHere(client, (trackers) => trackers.listAll({ limit: 1 }));
     await list.next();
-    expect(await rejectionOf(list.next())).toMatchObject({ name: 'NotFoundError', ...fromHere });
+    expect(await catchRejection(list.next())).toMatchObject({ name: 'NotFoundError', ...fromHere });
   });
 
   test('createMany, wrong options', () => {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TrackerInput } from '../../src/index.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
 import { deferred } from '../support/deferred.ts';
-import { type Answer, networkFailure } from '../support/make-client.ts';
+import { networkFailure, type StubResponse } from '../support/make-client.ts';
 import { useVirtualTime } from '../support/virtual-time.ts';
 import {
   bulkService,
@@ -23,7 +23,7 @@ const notSent = networkFailure('ECONNREFUSED');
 const quota = refused(403, 'quota_limit_reached');
 const bulkLimit = refused(403, 'bulk_create_limit_exceeded');
 const ONE_BY_ONE = { chunkSize: 1, concurrency: 1 };
-const secondFails = (failure: Answer | Error) => (inputs: readonly TrackerInput[], request: number) =>
+const secondFails = (failure: StubResponse | Error) => (inputs: readonly TrackerInput[], request: number) =>
   request === 2 ? failure : created(inputs);
 const text = (status: number, body = '') => ({ status, body });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NotFoundError, ResultsNotReadyError } from '../../src/errors.ts';
 import { TRACKER } from '../support/calls.ts';
-import type { Answer } from '../support/make-client.ts';
+import type { StubResponse } from '../support/make-client.ts';
 import {
   EMPTY,
   makeIds,
@@ -49,7 +49,7 @@ describe('a tracker without results', () => {
   });
 
   test('results that do not say whether it is tracked → the record does', async () => {
-    const response: Answer = { body: { data: { trackings: [{ events: [{ eventId: 'a' }] }] } } };
+    const response: StubResponse = { body: { data: { trackings: [{ events: [{ eventId: 'a' }] }] } } };
     const { client, requests } = polledService(() => response, isStopped);
     const waiting = client.trackers.waitUntilStopped('t', POLL);
     await pass(2000);

@@ -4,10 +4,10 @@ import type { TrackingClientOptions } from '../../src/options.ts';
 import type { TrackingEvent } from '../../src/schemas/event.ts';
 import type { TrackerIds } from '../../src/trackers/poll-many.ts';
 import { TRACKER } from '../support/calls.ts';
-import { type Answer, makeClient, toResponse } from '../support/make-client.ts';
+import { makeClient, type StubResponse, toResponse } from '../support/make-client.ts';
 
 /** Results of one tracker, as the service sends them. */
-export function results(eventIds: readonly string[], isTracked = true): Answer {
+export function results(eventIds: readonly string[], isTracked = true): StubResponse {
   const events: TrackingEvent[] = eventIds.map((eventId) => ({ eventId }));
   return { body: { data: { trackings: [{ tracker: { ...TRACKER, isTracked }, events }] } } };
 }
@@ -16,18 +16,18 @@ export function results(eventIds: readonly string[], isTracked = true): Answer {
 export const nothingNew = () => results([]);
 
 /** The record of a tracker. */
-export function record(isTracked: boolean): Answer {
+export function record(isTracked: boolean): StubResponse {
   return { body: { data: { tracker: { ...TRACKER, isTracked } } } };
 }
 
 /** An error in the service's envelope. */
-export function failure(status: number, code: string): Answer {
+export function failure(status: number, code: string): StubResponse {
   return { status, body: { errors: [{ code, message: 'no' }], data: null } };
 }
 
 /** The two forms of a response without results. */
 export const NOT_READY = failure(404, 'parcel_not_found');
-export const EMPTY: Answer = { body: { data: { trackings: [] } } };
+export const EMPTY: StubResponse = { body: { data: { trackings: [] } } };
 export const NOT_FOUND = failure(404, 'tracker_not_found');
 export const BROKEN = failure(500, 'processing_error');
 
@@ -40,13 +40,13 @@ interface SeenRequest {
   endedAt: number | undefined;
 }
 
-type RespondTo = (poll: number, id: string) => Answer | Error;
+type RespondTo = (poll: number, id: string) => StubResponse | Error;
 
 interface ServiceOptions extends TrackingClientOptions {
   /** Time until the response, for all polls or the n-th of an id. Default 0. */
   readonly latencyMs?: number | ((poll: number, id: string) => number);
   /** Responds to the n-th request for a record. Default: the tracker is tracked. */
-  readonly respondWithRecord?: (request: number) => Answer;
+  readonly respondWithRecord?: (request: number) => StubResponse;
 }
 
 /**

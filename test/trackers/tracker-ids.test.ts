@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { RequestValidationError } from '../../src/errors.ts';
 import type { TrackerRequestOptions, TrackingClient } from '../../src/index.ts';
 import { anyText } from '../support/any-text.ts';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import { catchRejection, makeClient } from '../support/make-client.ts';
 
 /** Every method that takes an id, by what follows the id in its path. */
 const METHODS = [
@@ -20,7 +20,7 @@ const METHODS = [
 /** The errors of every such method, and what was sent. */
 async function callAll(id: string, options?: TrackerRequestOptions) {
   const { client, requests } = makeClient({ status: 404 });
-  const errors = await Promise.all(METHODS.map(([, call]) => rejectionOf(call(client, id, options))));
+  const errors = await Promise.all(METHODS.map(([, call]) => catchRejection(call(client, id, options))));
   return { errors, targets: requests.map(({ target }) => target) };
 }
 
@@ -59,7 +59,7 @@ describe('ids in paths', () => {
     await fc.assert(
       fc.asyncProperty(anyText({ maxLength: 12 }), async (id) => {
         const before = requests.length;
-        const error = await rejectionOf(client.trackers.get(id));
+        const error = await catchRejection(client.trackers.get(id));
         if (error instanceof RequestValidationError) {
           expect(requests.length).toBe(before);
           return;
@@ -85,7 +85,7 @@ describe('tracking numbers in paths', () => {
   ])('%j → RequestValidationError, nothing is sent', async (number = '', what) => {
     const { client, requests } = makeClient();
     const message = expect.stringMatching(`^Expected \`trackingNumber\` to .*, ${what}`);
-    const error = await rejectionOf(client.trackers.resultsByTrackingNumber(number));
+    const error = await catchRejection(client.trackers.resultsByTrackingNumber(number));
     expect(error).toMatchObject({ name: 'RequestValidationError', message });
     expect(requests).toHaveLength(0);
   });

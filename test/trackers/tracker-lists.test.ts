@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TRACKER } from '../support/calls.ts';
-import { makeClient, rejectionOf, type SeenRequest } from '../support/make-client.ts';
+import { catchRejection, makeClient, type SeenRequest } from '../support/make-client.ts';
 
 const page = (...ids: string[]) => ({
   data: { trackers: ids.map((trackerId) => ({ ...TRACKER, trackerId })) },
@@ -78,7 +78,7 @@ describe('listAll', () => {
     const walk = async () => {
       for await (const tracker of client.trackers.listAll({ limit: 2 })) seen.push(tracker.trackerId);
     };
-    expect(await rejectionOf(walk())).toMatchObject({ name: 'NotFoundError' });
+    expect(await catchRejection(walk())).toMatchObject({ name: 'NotFoundError' });
     expect(seen).toEqual(['a', 'b']);
   });
 
@@ -118,6 +118,6 @@ describe('listAll', () => {
 test('listAll with null → ConfigurationError, like list with null', async () => {
   const { client, requests } = makeClient({ body: page('a') });
   // @ts-expect-error: a program without types gives anything.
-  expect(await rejectionOf(client.trackers.listAll(null).next())).toBeInstanceOf(ConfigurationError);
+  expect(await catchRejection(client.trackers.listAll(null).next())).toBeInstanceOf(ConfigurationError);
   expect(requests).toHaveLength(0);
 });

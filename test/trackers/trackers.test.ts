@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { TrackingClient } from '../../src/index.ts';
 import type { TrackerInput } from '../../src/schemas/tracker.ts';
 import { COURIER, PER_CALL_TRACKING, TRACKER, TRACKING } from '../support/calls.ts';
-import { makeClient, rejectionOf } from '../support/make-client.ts';
+import { catchRejection, makeClient } from '../support/make-client.ts';
 
 const input = { trackingNumber: 'LA680658838NL' };
 const lookUps = [PER_CALL_TRACKING, PER_CALL_TRACKING];
@@ -49,7 +49,7 @@ describe('bodies of responses', () => {
     ['createBulk', createBulk, noBulk, 'an object with `status` or a list in `data`'],
   ])('%s, a body of another kind → rejects and says what was expected', async (_, call, bodies, expected) => {
     for (const body of bodies) {
-      const error = await rejectionOf(call(makeClient({ body }).client));
+      const error = await catchRejection(call(makeClient({ body }).client));
       const message = expect.stringContaining(expected);
       expect(error).toMatchObject({ name: 'ResponseValidationError', message });
     }
@@ -130,7 +130,7 @@ describe('input', () => {
     ],
   ])('%s → RequestValidationError that names it, nothing is sent', async (_, call, message) => {
     const { client, requests } = makeClient({ body: { data: TRACKER } });
-    const error = await rejectionOf(call(client));
+    const error = await catchRejection(call(client));
     expect(error).toMatchObject({ name: 'RequestValidationError', code: 'validation_error', message });
     expect(requests).toHaveLength(0);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ConfigurationError } from '../../src/errors.ts';
 import { type WebhookHandlerOptions, WebhookParseError } from '../../src/webhooks/index.ts';
-import { makeHandler, post, SECRET, streamOf, webhook } from './make-handler.ts';
+import { buildStream, makeHandler, post, SECRET, webhook } from './make-handler.ts';
 import { E1 } from './support.ts';
 
 const TEXT = JSON.stringify(E1);
@@ -70,7 +70,7 @@ describe('content of the body', () => {
   test('chunks that split a character → read as one body', async () => {
     const bytes = new TextEncoder().encode(TEXT.replace('"e1"', '"é"'));
     const split = bytes.indexOf(0xc3) + 1;
-    const body = streamOf(bytes.subarray(0, split), bytes.subarray(split));
+    const body = buildStream(bytes.subarray(0, split), bytes.subarray(split));
     expect(await receive(post(body))).toMatchObject({ status: 200, handled: ['é'] });
   });
 
@@ -105,7 +105,7 @@ describe('length of the body', () => {
     ['10 MiB', LIMIT, undefined, 200],
     ['10 MiB + 1 byte, declared as 10 bytes', LIMIT + 1, '10', 413],
   ])('%s → %i', async (_title, length, declared, status) => {
-    const request = post(streamOf(TEXT, spaces(length - TEXT.length)), { 'content-length': declared });
+    const request = post(buildStream(TEXT, spaces(length - TEXT.length)), { 'content-length': declared });
     expect(await receive(request)).toMatchObject({ status, handled: status === 200 ? ['e1'] : [] });
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../support/deferred.ts';
-import { E1, failure, keyOf, makeInbox, ScriptedStore, TWO, useFakeTimers } from './support.ts';
+import { buildKey, E1, failure, makeInbox, ScriptedStore, TWO, useFakeTimers } from './support.ts';
 
 useFakeTimers();
 
@@ -44,7 +44,7 @@ describe('an event that another webhook works on', () => {
     await vi.advanceTimersByTimeAsync(10);
     expect(await store.lease('e1')).toBe('done');
     await vi.advanceTimersByTimeAsync(8_000);
-    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [keyOf('e2')] });
+    expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [buildKey('e2')] });
   });
 
   test('onEvents with one event busy → called with the new one at once, with that one later', async () => {
@@ -99,7 +99,7 @@ describe('an abort', () => {
     const inbox = makeInbox();
     const shutdown = new AbortController();
     const report = await inbox.process(TWO, () => shutdown.abort(), { signal: shutdown.signal });
-    expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [keyOf('e2')] });
+    expect(report).toMatchObject({ outcome: 'interrupted', handled: 1, interrupted: [buildKey('e2')] });
     expect(await inbox.process(TWO, () => {})).toMatchObject({ handled: 1, duplicates: 1 });
   });
 

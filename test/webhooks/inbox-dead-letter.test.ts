@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
 import {
+  buildKey,
   E1,
   failingOn,
   failure,
-  keyOf,
   makeInbox,
   payload,
   proofOfDelivery,
@@ -33,7 +33,13 @@ test('the last allowed attempt fails → onDeadLetter is called once, and the ev
   expect(onDeadLetter).toHaveBeenCalledOnce();
   expect(onDeadLetter.mock.lastCall).toMatchObject([
     { eventId: 'e1' },
-    { key: keyOf('e1'), attempt: 3, error: failure, message: { kind: 'events' }, signal: { aborted: false } },
+    {
+      key: buildKey('e1'),
+      attempt: 3,
+      error: failure,
+      message: { kind: 'events' },
+      signal: { aborted: false },
+    },
   ]);
 });
 
@@ -58,7 +64,7 @@ test('onDeadLetter rejects → told to onError as the callback was, the event is
   const onDeadLetter = vi.fn().mockRejectedValueOnce(noQueue);
   const onError = vi.fn();
   const inbox = makeInbox({ maxAttempts: 1, onDeadLetter, onError });
-  const keys = [keyOf('e1')];
+  const keys = [buildKey('e1')];
   expect(await inbox.process(E1, failing)).toMatchObject({
     outcome: 'failed',
     deadLettered: 0,
@@ -81,7 +87,7 @@ test('onDeadLetter beyond callbackTimeoutMs → counts as failed', async () => {
   expect(await processing).toMatchObject({
     outcome: 'failed',
     deadLettered: 0,
-    failures: [{ keys: [keyOf('e1')], error: { message: expect.stringContaining('5000 ms') } }],
+    failures: [{ keys: [buildKey('e1')], error: { message: expect.stringContaining('5000 ms') } }],
   });
 });
 
@@ -91,8 +97,8 @@ test.each<[string, WebhookCallbacks, object, unknown[]]>([
     { onEvents: () => Promise.reject(failure) },
     tracking('t1', 'e1', 'e2'),
     [
-      [{ eventId: 'e1' }, { key: keyOf('e1') }],
-      [{ eventId: 'e2' }, { key: keyOf('e2') }],
+      [{ eventId: 'e1' }, { key: buildKey('e1') }],
+      [{ eventId: 'e2' }, { key: buildKey('e2') }],
     ],
   ],
   [
@@ -118,7 +124,11 @@ test('onEvents fails, one event for the last time → that one is dead-lettered,
   await inbox.process(payload(tracking('t1', 'old')), { onEvents });
   const report = await inbox.process(payload(tracking('t1', 'old', 'new')), { onEvents });
   expect(onDeadLetter.mock.calls).toMatchObject([[{ eventId: 'old' }, {}]]);
-  expect(report).toMatchObject({ outcome: 'failed', deadLettered: 1, failures: [{ keys: [keyOf('new')] }] });
+  expect(report).toMatchObject({
+    outcome: 'failed',
+    deadLettered: 1,
+    failures: [{ keys: [buildKey('new')] }],
+  });
 });
 
 test.each<[string, (ms: number) => unknown]>([
@@ -133,6 +143,6 @@ test.each<[string, (ms: number) => unknown]>([
     await pass(30_000);
     throw failure;
   });
-  expect(report).toMatchObject({ outcome: 'busy', failures: [], deadLettered: 0, busy: [keyOf('e1')] });
+  expect(report).toMatchObject({ outcome: 'busy', failures: [], deadLettered: 0, busy: [buildKey('e1')] });
   expect(onDeadLetter).not.toHaveBeenCalled();
 });

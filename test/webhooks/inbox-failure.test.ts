@@ -3,10 +3,10 @@ import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
 import { deferred } from '../support/deferred.ts';
 import { watchTimers } from '../support/watch-timers.ts';
 import {
+  buildKey,
   E1,
   failingOn,
   failure,
-  keyOf,
   makeInbox,
   payload,
   proofOfDelivery,
@@ -25,7 +25,7 @@ describe('a callback that fails', () => {
     expect(await inbox.process(body, handler)).toMatchObject({
       outcome: 'failed',
       handled: 2,
-      failures: [{ keys: [keyOf('e2')], error: failure }],
+      failures: [{ keys: [buildKey('e2')], error: failure }],
     });
     expect(await inbox.process(body, handler)).toMatchObject({
       outcome: 'failed',
@@ -45,7 +45,7 @@ describe('a callback that fails', () => {
     expect(report).toMatchObject({
       outcome: 'failed',
       handled: 1,
-      failures: [{ keys: [keyOf('e1'), keyOf('e2')] }],
+      failures: [{ keys: [buildKey('e1'), buildKey('e2')] }],
     });
     expect(await inbox.process(body, { onEvents: () => {} })).toMatchObject({ handled: 2, duplicates: 1 });
   });
@@ -61,7 +61,13 @@ describe('a callback that fails', () => {
   });
 
   test.each<[string, WebhookCallbacks, object, string, string[]]>([
-    ['onEvent', { onEvent: () => Promise.reject(failure) }, tracking('t1', 'e1'), 'callback', [keyOf('e1')]],
+    [
+      'onEvent',
+      { onEvent: () => Promise.reject(failure) },
+      tracking('t1', 'e1'),
+      'callback',
+      [buildKey('e1')],
+    ],
     [
       'onProofOfDelivery',
       { onProofOfDelivery: () => Promise.reject(failure) },
@@ -103,7 +109,7 @@ describe('a callback beyond callbackTimeoutMs', () => {
     expect(await processing).toMatchObject({
       outcome: 'failed',
       handled: 1,
-      failures: [{ keys: [keyOf('e1')], error: signal?.reason }],
+      failures: [{ keys: [buildKey('e1')], error: signal?.reason }],
     });
     expect(await inbox.process(E1, () => {})).toMatchObject({ handled: 1 });
   });

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../support/deferred.ts';
 import {
+  buildKey,
   failure,
-  keyOf,
   makeInbox,
   payload,
   ScriptedStore,
@@ -61,7 +61,7 @@ describe('claiming', () => {
       payload(tracking('t1', 'e1', 'e2', 'e1'), tracking('t1', 'e3')),
       () => {},
     );
-    const keys = [keyOf('e1'), keyOf('e2'), keyOf('e3')];
+    const keys = [buildKey('e1'), buildKey('e2'), buildKey('e3')];
     expect(store.calls).toEqual([
       { operation: 'claim', keys },
       { operation: 'commit', keys },
@@ -72,7 +72,7 @@ describe('claiming', () => {
     const store = new ScriptedStore();
     const onEvent = vi.fn(async () => {
       vi.advanceTimersByTime(LEASE_MS / 2);
-      await store.commit([keyOf('e2')], RETAIN);
+      await store.commit([buildKey('e2')], RETAIN);
     });
     const report = await makeInbox({ store }).process(TWO, onEvent);
     expect(onEvent).toHaveBeenCalledOnce();
@@ -86,7 +86,7 @@ describe('claiming', () => {
       onEvents: async ({ events }) => {
         seen.push(events.map(({ eventId }) => eventId));
         vi.advanceTimersByTime(LEASE_MS / 2);
-        await store.commit([keyOf('e1')], RETAIN);
+        await store.commit([buildKey('e1')], RETAIN);
       },
     });
     expect(seen).toEqual([['e0'], ['e2']]);
@@ -101,12 +101,12 @@ describe('every third of a lease', () => {
     expect(store.operations).toEqual(['claim']);
     await vi.advanceTimersByTimeAsync(1);
     expect(store.calls.slice(1)).toEqual([
-      { operation: 'commit', keys: [keyOf('e1')] },
-      { operation: 'claim', keys: [keyOf('e2')] },
+      { operation: 'commit', keys: [buildKey('e1')] },
+      { operation: 'claim', keys: [buildKey('e2')] },
     ]);
     await end('e2');
     expect(await processing).toMatchObject({ outcome: 'done', handled: 2 });
-    expect(store.calls.at(-1)).toEqual({ operation: 'commit', keys: [keyOf('e2')] });
+    expect(store.calls.at(-1)).toEqual({ operation: 'commit', keys: [buildKey('e2')] });
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -130,7 +130,7 @@ describe('every third of a lease', () => {
     store.on('claim', () => (claims++ === 0 ? Promise.reject(reset) : undefined));
     await vi.advanceTimersByTimeAsync(LEASE_MS);
     expect(claims).toBeGreaterThan(1);
-    expect(onError).toHaveBeenCalledExactlyOnceWith(reset, { operation: 'renew', keys: [keyOf('e1')] });
+    expect(onError).toHaveBeenCalledExactlyOnceWith(reset, { operation: 'renew', keys: [buildKey('e1')] });
     expect(await store.lease('e1')).toBe('busy');
     await end('e1');
     expect((await processing).outcome).toBe('done');
@@ -167,7 +167,7 @@ describe('an event that another receiver took over', () => {
       expect(isAborted('e1')).toBe(isTold);
       await end('e1');
       await end('e2');
-      const busy = stolen === 'e2' ? [keyOf('e2')] : [];
+      const busy = stolen === 'e2' ? [buildKey('e2')] : [];
       expect(await processing).toMatchObject({ busy, handled: 2 - busy.length });
       expect(await store.lease('e1', LEASE_MS, 'third')).toBe('done');
     },

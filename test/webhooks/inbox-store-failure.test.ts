@@ -2,10 +2,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { TrackingError } from '../../src/errors.ts';
 import type { Claim } from '../../src/webhooks/index.ts';
 import {
+  buildKey,
   E1,
   failingOn,
   failure,
-  keyOf,
   makeInbox,
   payload,
   proofOfDelivery,
@@ -16,7 +16,7 @@ import {
 } from './support.ts';
 
 const HALF_LEASE_MS = 30_000;
-const KEYS = [keyOf('e1'), keyOf('e2')];
+const KEYS = [buildKey('e1'), buildKey('e2')];
 const down = new Error('connection refused');
 const nothing = () => {};
 const fail = () => Promise.reject(down);
@@ -52,7 +52,7 @@ describe('a claim that fails', () => {
     expect(await inbox.process(body, onEvent)).toMatchObject({
       outcome: 'unavailable',
       handled: 1,
-      unavailable: [keyOf('e2'), keyOf('e3')],
+      unavailable: [buildKey('e2'), buildKey('e3')],
     });
     expect(onEvent).toHaveBeenCalledOnce();
     // The third is the timer's.
@@ -71,7 +71,7 @@ describe('a claim that fails', () => {
       throw failure;
     });
     expect(onDeadLetter).not.toHaveBeenCalled();
-    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [keyOf('e2')] });
+    expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [buildKey('e2')] });
   });
 
   test('while another receiver holds an event → not asked for that event again', async () => {
@@ -82,7 +82,11 @@ describe('a claim that fails', () => {
       vi.advanceTimersByTime(HALF_LEASE_MS);
     });
     const report = await makeInbox({ store }).process(TWO, nothing);
-    expect(report).toMatchObject({ outcome: 'unavailable', unavailable: [keyOf('e2')], busy: [keyOf('e1')] });
+    expect(report).toMatchObject({
+      outcome: 'unavailable',
+      unavailable: [buildKey('e2')],
+      busy: [buildKey('e1')],
+    });
   });
 
   test('after it took a part of the keys → these are released, a redelivery handles them at once', async () => {
@@ -126,7 +130,7 @@ describe('a commit that fails', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await processing).toMatchObject({ outcome: 'done', handled: 1, failures: [] });
     expect(times).toEqual([0, 50, 150, 350, 750, 1_550, 3_150, 4_750, 6_350, 7_950, 9_550, 10_000]);
-    expect(onError).toHaveBeenLastCalledWith(down, { operation: 'commit', keys: [keyOf('e1')] });
+    expect(onError).toHaveBeenLastCalledWith(down, { operation: 'commit', keys: [buildKey('e1')] });
     expect(vi.getTimerCount()).toBe(0);
   });
 });
@@ -138,7 +142,7 @@ describe('a release that fails', () => {
     const onError = vi.fn();
     const report = await makeInbox({ store, onError }).process(TWO, failingOn('e1').handler);
     expect(report).toMatchObject({ outcome: 'failed', handled: 1, failures: [{ error: failure }] });
-    expect(onError).toHaveBeenLastCalledWith(down, { operation: 'release', keys: [keyOf('e1')] });
+    expect(onError).toHaveBeenLastCalledWith(down, { operation: 'release', keys: [buildKey('e1')] });
     expect(await store.lease('e1')).toBe('busy');
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await store.lease('e1')).toBe('acquired');

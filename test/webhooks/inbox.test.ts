@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { WebhookCallbacks } from '../../src/webhooks/index.ts';
-import { E1, keyOf, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
+import { buildKey, E1, makeInbox, payload, proofOfDelivery, tracking } from './support.ts';
 
 /** Processes bodies one after another: the events that `onEvent` handled, and the last report. */
 async function processAll(...bodies: unknown[]) {
@@ -93,7 +93,7 @@ test('onEvent → told the message, the attempt, the key and a live signal', asy
   await makeInbox().process(E1, onEvent);
   expect(onEvent.mock.lastCall).toMatchObject([
     { eventId: 'e1' },
-    { attempt: 1, key: keyOf('e1'), message: { kind: 'events' }, signal: { aborted: false } },
+    { attempt: 1, key: buildKey('e1'), message: { kind: 'events' }, signal: { aborted: false } },
   ]);
 });
 
@@ -105,7 +105,7 @@ test('onEvents, for new and seen events → called once with the new ones and th
   expect(onEvents).toHaveBeenCalledTimes(2);
   expect(onEvents.mock.lastCall).toMatchObject([
     { tracker: { trackerId: 't1' }, events: [early, late] },
-    { attempt: 1, keys: [keyOf('early'), keyOf('late')] },
+    { attempt: 1, keys: [buildKey('early'), buildKey('late')] },
   ]);
   expect(report).toMatchObject({ handled: 2, duplicates: 1 });
 });

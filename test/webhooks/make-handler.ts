@@ -31,7 +31,7 @@ export function webhook(...events: Parameters<typeof tracking>[1][]): Request {
 }
 
 /** A body that comes in chunks, without a declared length. */
-export function streamOf(...chunks: (string | Uint8Array)[]): ReadableStream<Uint8Array> {
+export function buildStream(...chunks: (string | Uint8Array)[]): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({
     pull(controller) {

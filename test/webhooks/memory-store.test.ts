@@ -12,10 +12,10 @@ const retention = { retainMs: 30 * DAY_MS };
 function makeStore(maxKeys?: number) {
   let time = 1_000;
   const store = new MemoryDedupeStore({ now: () => time, ...(maxKeys === undefined ? {} : { maxKeys }) });
-  const statusOf = async (key: string, options = lease) => (await store.claim([key], options))[0]?.status;
+  const readStatus = async (key: string, options = lease) => (await store.claim([key], options))[0]?.status;
   return {
     store,
-    statusOf,
+    readStatus,
     pass: (ms: number) => {
       time += ms;
     },
@@ -26,10 +26,10 @@ function makeStore(maxKeys?: number) {
 // The contract suite holds what every store does; test/testing/dedupe-store-contract.test.ts runs it against this one.
 describe('time', () => {
   test('a retention that ends → done to its last moment, then acquired, attempt 1', async () => {
-    const { store, commit, pass, statusOf } = makeStore();
+    const { store, commit, pass, readStatus } = makeStore();
     await commit('a');
     pass(30 * DAY_MS - 1);
-    expect(await statusOf('a')).toBe('done');
+    expect(await readStatus('a')).toBe('done');
     pass(1_000);
     expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
   });
@@ -44,19 +44,19 @@ describe('time', () => {
 
 describe('bounds', () => {
   test('full of live leases → a further claim rejects and leases nothing', async () => {
-    const { store, statusOf } = makeStore(2);
+    const { store, readStatus } = makeStore(2);
     await store.claim(['a', 'b'], lease);
     await expect(store.claim(['c'], otherLease)).rejects.toThrow(TrackingError);
-    expect(await statusOf('a', otherLease)).toBe('busy');
+    expect(await readStatus('a', otherLease)).toBe('busy');
     expect(store.size).toBe(2);
   });
 
   test('too many keys in one claim → none of them is leased, none of the others forgotten', async () => {
-    const { store, commit, statusOf } = makeStore(2);
+    const { store, commit, readStatus } = makeStore(2);
     await commit('a');
     await expect(store.claim(['b', 'c', 'd'], lease)).rejects.toThrow('Expected at most 2 keys');
     expect(store.size).toBe(1);
-    expect(await statusOf('a')).toBe('done');
+    expect(await readStatus('a')).toBe('done');
   });
 
   test('keys found done in a claim → not forgotten for the new keys of that claim', async () => {
@@ -74,18 +74,18 @@ describe('bounds', () => {
   });
 
   test('full of failed keys → one of them gives way', async () => {
-    const { store, statusOf } = makeStore(2);
+    const { store, readStatus } = makeStore(2);
     await store.claim(['a', 'b'], lease);
     await store.release(['a'], lease);
-    expect(await statusOf('c')).toBe('acquired');
-    expect(await statusOf('b', otherLease)).toBe('busy');
+    expect(await readStatus('c')).toBe('acquired');
+    expect(await readStatus('b', otherLease)).toBe('busy');
   });
 
   test('full of leases that ran out → one of them gives way', async () => {
-    const { store, statusOf, pass } = makeStore(1);
+    const { store, readStatus, pass } = makeStore(1);
     await store.claim(['a'], lease);
     pass(60_000);
-    expect(await statusOf('b')).toBe('acquired');
+    expect(await readStatus('b')).toBe('acquired');
   });
 
   test('full of handled and failed keys → only as many give way as there are new ones', async () => {
@@ -113,17 +113,17 @@ describe('bounds', () => {
   });
 
   test('full, and a lease is committed → no key is forgotten for it', async () => {
-    const { store, commit, statusOf } = makeStore(2);
+    const { store, commit, readStatus } = makeStore(2);
     await commit('a');
     await store.claim(['b'], lease);
     await commit('b');
-    expect(await statusOf('a')).toBe('done');
+    expect(await readStatus('a')).toBe('done');
   });
 
   test.each(['expired keys', 'failures that are a week old'])(
     '100 %s → forgotten as others come, 64 at once so that no call is slow',
     async (title) => {
-      const { store, commit, pass, statusOf } = makeStore();
+      const { store, commit, pass, readStatus } = makeStore();
       const keys = Array.from({ length: 100 }, (_, index) => `old-${index}`);
       if (title === 'expired keys') {
         await commit(...keys);
@@ -133,9 +133,9 @@ describe('bounds', () => {
         await store.release(keys, lease);
         pass(7 * DAY_MS);
       }
-      await statusOf('new');
+      await readStatus('new');
       expect(store.size).toBe(37);
-      await statusOf('new');
+      await readStatus('new');
       expect(store.size).toBe(1);
     },
   );
@@ -148,7 +148,7 @@ describe('bounds', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const { store, commit, pass, statusOf } = makeStore(3);
+        const { store, commit, pass, readStatus } = makeStore(3);
         let model: string[] = [];
         for (const { operation, key: name } of steps) {
           if (operation === 'expire') {
@@ -159,11 +159,11 @@ describe('bounds', () => {
             model = [...model.filter((other) => other !== name), name].slice(-3);
             expect(store.size).toBe(model.length);
           } else if (model.includes(name)) {
-            expect(await statusOf(name)).toBe('done');
+            expect(await readStatus(name)).toBe('done');
             model = [...model.filter((other) => other !== name), name];
           }
         }
-        for (const name of model) expect(await statusOf(name)).toBe('done');
+        for (const name of model) expect(await readStatus(name)).toBe('done');
       }),
     );
   });

@@ -48,7 +48,7 @@ export const E1 = payload(tracking('t1', 'e1'));
 export const TWO = payload(tracking('t1', 'e1', 'e2'));
 
 /** The key of an event of tracker `t1`. */
-export function keyOf(eventId: string): string {
+export function buildKey(eventId: string): string {
   return `tracking/events:t1:${eventId}`;
 }
 
@@ -105,7 +105,7 @@ export class ScriptedStore implements DedupeStore {
 
   /** Leases an event of tracker `t1` to another receiver, and returns what that found. */
   async lease(eventId: string, leaseMs = 60_000, token = 'other'): Promise<Claim['status'] | undefined> {
-    return (await this.#store.claim([keyOf(eventId)], { token, leaseMs }))[0]?.status;
+    return (await this.#store.claim([buildKey(eventId)], { token, leaseMs }))[0]?.status;
   }
 
   async #enter(operation: Operation, keys: readonly string[]): Promise<void> {

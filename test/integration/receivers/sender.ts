@@ -22,7 +22,7 @@ export interface Traffic {
 export interface SendReport {
   readonly webhooks: number;
   /** Requests by status; `0` stands for those that a dying receiver did not respond to. */
-  readonly answers: Readonly<Record<number, number>>;
+  readonly responses: Readonly<Record<number, number>>;
   readonly elapsedMs: number;
 }
 
@@ -45,7 +45,7 @@ export async function sendTraffic(
   const startedAt = performance.now();
   const webhooks = buildWebhooks(traffic);
   const total = webhooks.length;
-  const answers: Record<number, number> = {};
+  const responses: Record<number, number> = {};
   const agent = new Agent({ keepAlive: true, maxSockets: traffic.concurrency });
   let accepted = 0;
   let acceptedAt = startedAt;
@@ -56,7 +56,7 @@ export async function sendTraffic(
         if (performance.now() - acceptedAt > GIVE_UP_AFTER_MS)
           throw new Error(`Still refused with ${status}`);
         status = await post(agent, pickRandom(listUrls()), body);
-        answers[status] = (answers[status] ?? 0) + 1;
+        responses[status] = (responses[status] ?? 0) + 1;
         if (status < 200 || status > 299) await sleep(RETRY_PAUSE_MS);
       }
       accepted += 1;
@@ -69,7 +69,7 @@ export async function sendTraffic(
   } finally {
     agent.destroy();
   }
-  return { webhooks: total, answers, elapsedMs: performance.now() - startedAt };
+  return { webhooks: total, responses, elapsedMs: performance.now() - startedAt };
 }
 
 function buildWebhooks({ events, copies, perWebhook }: Traffic): string[] {

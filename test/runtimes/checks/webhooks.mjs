@@ -33,7 +33,7 @@ async function queueEvents({ fake, client }) {
   return trackerId;
 }
 
-async function statusOf(url, init) {
+async function readStatus(url, init) {
   const response = await fetch(url, init);
   await response.arrayBuffer();
   return response.status;
@@ -62,12 +62,12 @@ export const webhookChecks = {
   'requests that are no webhooks → refused over HTTP': async () => {
     await withReceiver({ onEvent: () => {}, maxBodyBytes: 1_000 }, async (url) => {
       const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-      assert.equal(await statusOf(url, { method: 'HEAD' }), 200);
-      assert.equal(await statusOf(url), 405);
-      assert.equal(await statusOf(url, { method: 'POST', body: '{}' }), 401);
-      assert.equal(await statusOf(url, { method: 'POST', headers, body: '{' }), 400);
-      assert.equal(await statusOf(url, { method: 'POST', headers, body: '{}' }), 422);
-      assert.equal(await statusOf(url, { method: 'POST', headers, body: `"${'x'.repeat(2_000)}"` }), 413);
+      assert.equal(await readStatus(url, { method: 'HEAD' }), 200);
+      assert.equal(await readStatus(url), 405);
+      assert.equal(await readStatus(url, { method: 'POST', body: '{}' }), 401);
+      assert.equal(await readStatus(url, { method: 'POST', headers, body: '{' }), 400);
+      assert.equal(await readStatus(url, { method: 'POST', headers, body: '{}' }), 422);
+      assert.equal(await readStatus(url, { method: 'POST', headers, body: `"${'x'.repeat(2_000)}"` }), 413);
     });
   },
 };
