@@ -24,7 +24,7 @@ export type PartialRetryPolicy = z.output<typeof retryObject>;
 
 const DEFAULT_RETRY: RetryPolicy = { retries: 4, maxRetryAfterMs: 60_000 };
 
-/** For bulk runs and polls, where nobody waits: they accept a `Retry-After` of up to an hour. */
+/** Bulk runs and polls accept a `Retry-After` of up to an hour by default, because no user waits for them. */
 export const PATIENT_RETRY: RetryPolicy = { retries: 20, maxRetryAfterMs: 3_600_000 };
 
 const retryObject = z.strictObject({
@@ -63,7 +63,7 @@ export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies 
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
 function createSchema({ request, retryClass }: Endpoint): CallSchema {
-  // Methods take the query of their endpoint among their options; its own schema checks the values.
+  // Methods take query parameters as options; the query schema of the endpoint checks their values.
   const names = request.query ? Object.keys(Object(request.query).shape) : [];
   const query = Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
   const bulk = retryClass === 'bulk' ? BULK_SHAPE : {};
@@ -75,7 +75,7 @@ const SCHEMAS: ReadonlyMap<string, CallSchema> = new Map([
   ['request', z.strictObject(CALL_SHAPE)],
 ]);
 
-/** The options of one call, checked and completed. Without `timeoutMs` the timeout class of the endpoint decides. */
+/** The options of one call, checked and completed. Without `timeoutMs` the timeout class of the endpoint applies. */
 export interface CallOptions extends Omit<RequestOptions, 'retry'> {
   readonly retry: RetryPolicy;
   readonly priority: Priority;

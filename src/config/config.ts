@@ -33,11 +33,11 @@ export interface Config {
   readonly totalTimeoutMs: number | undefined;
   /** Each call adds the defaults, which depend on its method. */
   readonly retry: PartialRetryPolicy;
-  /** Undefined with `rateLimit: false`. */
+  /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
   readonly limits: Partial<Record<EndpointName, number | undefined>>;
   readonly fetch: typeof globalThis.fetch | undefined;
-  /** Accept, user agent and the caller's headers; never the key. */
+  /** The default headers and those of the option `headers`; the key is never among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: LogAdapter;
   readonly hooks: Hooks;
@@ -57,7 +57,7 @@ const limitsObject = z.strictObject(
 
 const rateLimitObject = z.strictObject({
   limits: limitsObject.optional(),
-  // Checked by the limiter that it sets up.
+  // `TokenBucketLimiter` checks this value.
   maxQueue: z.custom<RateLimitOptions['maxQueue']>().optional(),
 } satisfies OptionShape<RateLimitOptions>);
 
@@ -124,7 +124,7 @@ function resolveLimiter(
   limiter: Limiter | undefined,
   rateLimit: TrackingClientOptions['rateLimit'],
 ): Limiter | undefined {
-  // In workerd nothing may wait for another request, because its timers end with that request.
+  // In workerd a queued call might never continue, because the timer of its queue ends with another request.
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
   if (limiter === undefined)
     return isOff ? undefined : new TokenBucketLimiter({ maxQueue: rateLimit?.maxQueue });
@@ -134,7 +134,7 @@ function resolveLimiter(
   return limiter;
 }
 
-/** Refuses to run where every visitor could read the key; a test environment such as jsdom runs in Node. */
+/** Refuses to run in a browser, but not in a test environment such as jsdom, which runs in Node. */
 function rejectBrowser(): void {
   if (!('document' in globalThis) || findRuntime() !== undefined) return;
   throw new ConfigurationError(
@@ -145,7 +145,7 @@ function rejectBrowser(): void {
 /** Names the server runtime with its version, as in `node/20.19.0`. */
 function findRuntime(): string | undefined {
   const versions: Readonly<Record<string, string | undefined>> = globalThis.process?.versions ?? {};
-  // Bun and Deno name a version of Node, too.
+  // Bun and Deno report a version of Node, too, so their own versions are looked for first.
   const name = ['bun', 'deno', 'node'].find((candidate) => versions[candidate] !== undefined);
   return name && `${name}/${versions[name]}`;
 }
@@ -167,7 +167,7 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
       key = await apiKey();
     } catch (cause) {
       throw new ConfigurationError('Expected the `apiKey` function to give a key, got an error', {
-        // No key is known yet, but the error may hold the request or the credentials of a vault.
+        // No key is known yet, but the error may hold the request to a vault, or its credentials.
         cause: maskCause(cause, ''),
       });
     }
@@ -175,7 +175,7 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
   };
 }
 
-/** Names the account for the limiter. A key function may return any key, so its client is an account of its own. */
+/** Names the account for the limiter. A key function may return any key, so each client that has one counts as a separate account. */
 function resolveAccount(
   account: string | undefined,
   apiKey: Config['apiKey'],
@@ -193,7 +193,7 @@ function resolveAccount(
 
 const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 
-/** Refuses a URL that would carry the key in the clear, and cuts trailing slashes; the path is kept. */
+/** Refuses a URL that would send the key unencrypted, and removes trailing slashes; the path is kept. */
 function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   const text = value instanceof URL ? value.href : value;
   if (typeof text !== 'string' || !URL.canParse(text.trim())) {

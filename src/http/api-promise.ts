@@ -1,7 +1,7 @@
 import type { ValidationIssue } from '../common/validation.ts';
 import { isTrackingError } from '../errors.ts';
 
-/** The allowance that the headers of one response announce. */
+/** The rate limit that the headers of one response announce. */
 export interface RateLimitInfo {
   /** Requests allowed in a window of one second, if announced as a positive integer. */
   readonly limit: number | undefined;
@@ -13,13 +13,13 @@ export interface RateLimitInfo {
 
 /** A result together with its response. */
 export interface WithResponse<T> {
-  /** The value that awaiting the call itself gives. */
+  /** The value that the call itself resolves to. */
   readonly data: T;
   /** The response; its body can still be read. */
   readonly response: Response;
-  /** Identifies the request when you ask the service's support about it (`x-request-id`). */
+  /** The request's id (`x-request-id`), by which the service's support can find the request. */
   readonly requestId: string | undefined;
-  /** The allowance that the headers announce. */
+  /** The rate limit that the headers announce. */
   readonly rateLimit: RateLimitInfo;
   /** How many requests were sent for this call. */
   readonly attempts: number;
@@ -37,11 +37,11 @@ export interface CallOutcome<T> {
   readonly details: () => WithResponse<T>;
 }
 
-/** Why a call failed; it never leaves the package. */
+/** The reason why a call failed; only used inside the package. */
 export class CallFailure {
   /** The error that the call rejects with. */
   readonly error: unknown;
-  /** True if a request left, and the service may have carried it out. */
+  /** True if the service may have carried out a request of this call. */
   readonly mayHaveBeenCarriedOut: boolean;
 
   constructor(error: unknown, mayHaveBeenCarriedOut: boolean) {
@@ -62,10 +62,10 @@ export function captureCallSite(method: (...parameters: never[]) => unknown): Ca
   return callSite;
 }
 
-/** Gives an error of ours the stack of the method's call, because its own ends in timers and libraries. */
+/** Gives a `TrackingError` the stack of the method's call, because its own stack shows timers and libraries only. */
 export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void {
   if (!isTrackingError(error)) return;
-  // Without a line break there is no frame: `Error.stackTraceLimit` may be 0.
+  // A stack without a line break has no frames, e.g. because `Error.stackTraceLimit` is 0.
   const frames = stack.includes('\n') ? stack.slice(stack.indexOf('\n')) : '';
   Object.defineProperty(error, 'stack', {
     value: `${error.name}: ${error.message}${frames}`,
@@ -75,14 +75,14 @@ export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void 
 }
 
 /**
- * A call that was sent: a promise of its data.
+ * The promise of a call; it resolves to the data.
  *
  * @example
  * const tracker = await client.trackers.get(id);
  * const { data, requestId, attempts } = await client.trackers.get(id).withResponse();
  */
 export class ApiPromise<T> extends Promise<T> {
-  /** `then`, `catch` and `finally` return plain promises, because no response belongs to a value that they change. */
+  /** `then`, `catch` and `finally` return plain promises, because a value that they change belongs to no response. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
@@ -113,7 +113,7 @@ export class ApiPromise<T> extends Promise<T> {
   }
 
   /**
-   * Gives more than the data; sends nothing again.
+   * Resolves to the data and facts about its response, without sending another request.
    *
    * @returns the data, the response, its request id, rate limit, the number of attempts, and the mismatched fields
    */
@@ -135,13 +135,13 @@ export class ApiPromise<T> extends Promise<T> {
     return createApiPromise(outcome);
   }
 
-  /** Derived from this very promise, so that whoever handles the derived promise handles the failure. */
+  /** Derives from this promise, so that a caller who handles the failure of the derived promise handles this one's, too. */
   #settled(): Promise<CallOutcome<T>> {
     return this.then(() => this.#outcome);
   }
 }
 
-// Outside of the class, because a bundler renames a class that names itself, and stack traces would show `_ApiPromise`.
+// This is no method, because a bundler renames a class that refers to itself, and stack traces would show `_ApiPromise`.
 function createApiPromise<T>(outcome: Promise<CallOutcome<T>>): ApiPromise<T> {
   return new ApiPromise(outcome);
 }

@@ -81,10 +81,10 @@ interface Retry {
 }
 
 /**
- * Runs a whole call: for each attempt it takes a permit, sends the request and reads the response; p-retry repeats.
+ * Runs a whole call. Each attempt takes a permit, sends the request and reads the response; p-retry repeats attempts.
  *
- * @param onSend - called whenever an attempt leaves
- * @throws CallFailure, which holds what the call rejects with
+ * @param onSend - called right before each request is sent
+ * @throws CallFailure with the error that the call rejects with
  */
 export async function execute<T>(
   context: CallContext,
@@ -98,7 +98,7 @@ export async function execute<T>(
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
   const report = new CallReport(config, request);
-  /** Decided once, when an attempt fails; p-retry, the hook and the next attempt read it. */
+  /** Set when an attempt fails and is to be repeated; p-retry's callbacks and the next attempt read it. */
   let retry: Retry | undefined;
   let sentAttempts = 0;
   let isPerhapsDone = false;
@@ -121,7 +121,7 @@ export async function execute<T>(
           headers: options.headers,
           signal,
           onSend: () => {
-            // A key function may return after the call is over, and the hook may end the call.
+            // The call may have ended while the key function ran, and the hook `onRequest` may end it.
             signal.throwIfAborted();
             report.noteRequest(permit?.tokensLeft);
             signal.throwIfAborted();
@@ -132,20 +132,20 @@ export async function execute<T>(
           },
           onHeaders: (response) => {
             permit?.report(readRateLimitFeedback(response));
-            // A late response must not change the phase, which belongs to the next attempt by then.
+            // A response that comes after its attempt has ended must not change the phase of the next attempt.
             if (!signal.aborted) deadline.phase = 'body';
           },
         });
         // An attempt that ended before its body was read is reported as a failure only, not also as a response.
         signal.throwIfAborted();
         report.noteResponse(response);
-        // Read within the time limit, because a caller's asynchronous schema may never settle.
+        // The time limit covers this as well, because a caller's asynchronous schema may never settle.
         const read = await readOutcome(config, request, response, attemptNumber);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
       });
       const mayHaveBeenCarriedOutBefore = isPerhapsDone;
-      // The call still rejects if the caller aborts before p-retry returns, although the service has carried it out.
+      // If the caller aborts before p-retry returns, the call rejects although the service has carried it out.
       isPerhapsDone = true;
       return { ...outcome, mayHaveBeenCarriedOutBefore };
     } catch (error) {
@@ -173,7 +173,7 @@ export async function execute<T>(
     report.finish(sentAttempts);
     return outcome;
   } catch (failure) {
-    // Read from the signal, because p-retry turns a reason that is no Error into a TypeError.
+    // The reason is read from the signal, because p-retry turns a reason that is no Error into a TypeError.
     const error = deadline.signal.aborted ? deadline.signal.reason : failure;
     report.finish(sentAttempts, error);
     throw new CallFailure(error, isPerhapsDone);
@@ -216,7 +216,7 @@ async function takePermit(
       maxPauseMs: Math.min(maxRetryAfterMs, deadline.remainingMs),
     });
   } catch (error) {
-    // The failure of the previous attempt says more than a full queue.
+    // The failure of the previous attempt tells the caller more than a full queue does.
     if (error instanceof QueueFullError && deadline.lastFailure) throw new AbortError(deadline.lastFailure);
     if (!(error instanceof LongPauseError)) throw error;
     const { pausedForMs } = error;
@@ -243,9 +243,9 @@ function isRetryable(
 ): error is TrackingError {
   const { retryClass, retryAmbiguous, maxRetryAfterMs } = rules;
   if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
-  // The service counts a request that it refuses with 429 as not made, so even a paid call may be repeated.
+  // A request that the service refuses with 429 was not carried out, so even a paid call may be repeated.
   if (isRateLimited(error)) return true;
-  // No byte of the request has left.
+  // No byte of the request was sent.
   if (error instanceof ConnectionError && error.neverSent) return true;
   const isSafe = retryClass === 'safe';
   if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
@@ -253,7 +253,7 @@ function isRetryable(
   return isAmbiguous(error) && (isSafe || retryAmbiguous);
 }
 
-/** True for a 429 that ends with its window. A 429 that reports an empty quota does not. */
+/** True for a 429 that ends with the window of the rate limit; false for a 429 that reports a used-up quota. */
 function isRateLimited(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
 }
@@ -279,7 +279,7 @@ class CallReport {
   #queuedMs = 0;
   #totalQueuedMs = 0;
   #tokensLeft: number | undefined;
-  /** When the request was announced to `onRequest`; undefined once `onResponse` or `onError` has ended it. */
+  /** When the request was announced to `onRequest`; undefined once `onResponse` or `onError` was called. */
   #openSince: number | undefined;
   /** How the request of this attempt ended. */
   #result: Partial<Pick<ResponseInfo, 'durationMs' | 'status' | 'requestId'>> = {};
@@ -324,7 +324,7 @@ class CallReport {
     const { requestId } = this.#result;
     hooks.onMismatch?.({ ...this.#describeAttempt(), requestId, mismatched });
     for (const { path, message } of mismatched) {
-      // One warning for each field: a service that sends an odd field sends it with every response.
+      // Warn once for each field, because a service that sends an odd field sends it with every response.
       const field = formatPath(path, 'data').replace(/\[\d+\]/g, '[]');
       const text = `${this.#title}: ${message}; kept as it came`;
       logger.warnOnce(`${this.#call.endpoint} ${field}`, text, this.#buildFields({ field }));
@@ -351,7 +351,7 @@ class CallReport {
     const queuedMs = this.#totalQueuedMs;
     this.#config.hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
     if (error !== undefined) {
-      // A warning only after a retry, because otherwise the rejection says it all; and the caller knows of an abort.
+      // Warn only after a retry. Otherwise the rejection tells the same, and a caller knows of its own abort.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
       const reason = isTrackingError(error) ? error.message : `${this.#title} was ended`;
       const text = `${reason}; gave up after attempt ${this.#attempt}`;
@@ -377,7 +377,7 @@ class CallReport {
 
   #log(level: 'debug' | 'info' | 'warn', text: string, more?: LogFields): void {
     const { logger } = this.#config;
-    // Every call has two such lines, so their fields are built only if they are logged.
+    // Every call has two debug lines, so their fields are built only if they are logged.
     if (level === 'debug' && logger.level !== 'debug') return;
     logger[level](text, this.#buildFields(more));
   }

@@ -30,7 +30,7 @@ export interface PreparedRequest<T> {
   readonly target: string;
   readonly body: string | undefined;
   readonly limitPerSecond: number;
-  /** The caller's own limit; no announced limit raises it. */
+  /** The caller's own limit, which a limit announced in a response never raises. */
   readonly maxLimitPerSecond: number | undefined;
   readonly timeoutClass: TimeoutClass;
   readonly retryClass: RetryClass;
@@ -52,7 +52,7 @@ type QueryValue = string | number | boolean | undefined | null;
 export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  // Parsed again for the messages, so that a good input never pays for them.
+  // Parses again with messages, because building them takes time that a valid input should not cost.
   const { error } = schema.safeParse(value, { error: errorMap(rootName) });
   throw new RequestValidationError(toValidationIssues(error ?? result.error));
 }
@@ -62,7 +62,7 @@ function toJson(value: unknown, name: string): string {
     const text: string | undefined = JSON.stringify(value);
     if (text !== undefined) return text;
   } catch {
-    // Reported below like a value without a JSON form.
+    // The error below covers values that `JSON.stringify` refuses, too.
   }
   const message = expected('to be a JSON value').error({ path: [name], input: value });
   throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
@@ -103,12 +103,12 @@ export function prepareRequest<Name extends EndpointName>(
     maxLimitPerSecond: config.limits[name],
     timeoutClass: row.timeoutClass,
     retryClass: row.retryClass,
-    // Sound: the row was taken by `Name`, so its response schema gives exactly `EndpointResult<Name>`.
+    // Sound: `Name` chose the row, so its response schema gives exactly `EndpointResult<Name>`.
     response: row.response as PreparedRequest<EndpointResult<Name>>['response'],
   };
 }
 
-/** A request outside the table, sent through the same pipeline. */
+/** A request to any path of the service, with the same limits, retries and errors as those of the methods. */
 export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
   /** The HTTP method. */
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -124,7 +124,7 @@ export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
   readonly idempotent?: boolean | undefined;
 }
 
-/** Requests per second for paths outside the table, which is what most endpoints allow (docs/service.md 6.1). */
+/** Requests per second for paths outside the endpoint table; most endpoints allow as many (docs/service.md 6.1). */
 const RAW_LIMIT_PER_SECOND = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const PATH_RULE = expected('to be a path that starts with one "/" and has no query');
@@ -168,7 +168,7 @@ export function prepareRawRequest<Schema extends StandardSchema>(
 ): PreparedRequest<StandardSchemaOutput<Schema>> {
   checkInput(rawRequestSchema, request, 'request');
   checkOptions(schemaOption, request.schema, 'schema');
-  // A path that the table has shares the bucket of its endpoint.
+  // A path of the endpoint table shares the bucket of its endpoint.
   const name = ROUTES.find(
     ({ method, pattern }) => method === request.method && pattern.test(request.path),
   )?.endpoint;

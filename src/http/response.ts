@@ -30,7 +30,7 @@ export interface RawResponse {
   readonly statusText: string;
   readonly headers: Headers;
   readonly text: string;
-  /** The key of this attempt, which no error may show: a server can echo it. */
+  /** The key of this attempt. A server can echo it, but no error may show it. */
   readonly key: string;
 }
 
@@ -66,7 +66,7 @@ export async function readOutcome<T>(
   };
 }
 
-/** Reads the request id with the key masked, as logs and errors may show it. */
+/** Reads the request id with the key masked, because logs and errors show the id. */
 export function readRequestId({ headers, key }: RawResponse): string | undefined {
   const requestId = headers.get('x-request-id');
   return requestId === null ? undefined : formatHeaderText(requestId, key);
@@ -191,7 +191,7 @@ function maskFacts(response: RawResponse, body: unknown) {
   return { status: response.status, requestId: readRequestId(response), body: maskBody(response, body) };
 }
 
-/** Masks the key in a body. A body that cannot hold it, plain or in escapes, is not copied, because it may have 64 MiB. */
+/** Masks the key in a body. A body without the key and without escapes is not copied, because it may have 64 MiB. */
 function maskBody({ text, key }: RawResponse, body: unknown): unknown {
   return text.includes(key) || /\\[u/]/.test(text) ? maskValue(body, key) : body;
 }
@@ -238,7 +238,7 @@ export function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
 
 const MAX_EXCERPT_LENGTH = 500;
 
-/** Quotes a masked body as one short line. A gateway's page is named by its size only. */
+/** Quotes a masked body as one short line. Of a gateway's HTML page it names only the size. */
 function excerpt(body: unknown): string {
   try {
     const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
@@ -282,7 +282,7 @@ export function readRateLimitFeedback(response: ResponseHead): RateLimitFeedback
   return { status, retryAfterMs, announcedLimit: limit, remaining, resetMs };
 }
 
-/** Reads the announced allowance. The standard header of each pair wins (docs/service.md 6). */
+/** Reads the announced rate limit. `RateLimit-*` wins over `X-RateLimit-*` (docs/service.md 6.2). */
 export function readRateLimit(headers: Headers): RateLimitInfo {
   const limit = readInteger(headers, 'limit');
   return {
@@ -292,7 +292,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
   };
 }
 
-/** Reads how long the service asks to wait, in milliseconds. A 429 always asks: without a header, for one window. */
+/** Reads how long the service asks to wait, in milliseconds. For a 429 without such a header it is one window. */
 export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
   const retryAfter = headers.get('retry-after');
   const delay = parseSeconds(retryAfter);

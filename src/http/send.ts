@@ -20,7 +20,7 @@ const ACTIVITIES: Record<TimeoutPhase, string> = {
   backoff: 'waiting to try again',
 };
 
-/** The time limit of one call. Its signal aborts with the caller's or after `totalTimeoutMs`, and ends the call. */
+/** The time limit of one call. Its signal ends the call when the caller's signal aborts, or after `totalTimeoutMs`. */
 export class Deadline {
   phase: TimeoutPhase = 'queue';
   /** The failure of the previous attempt: the cause of a timeout that comes before the next request is sent. */
@@ -47,7 +47,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** The rest of `totalTimeoutMs`, in milliseconds; Infinity without one. */
+  /** The rest of `totalTimeoutMs`, in milliseconds; `Infinity` without that option. */
   get remainingMs(): number {
     return this.#endsAt - systemClock.now();
   }
@@ -103,18 +103,18 @@ export function createKy({ baseUrl, headers }: Config): KyInstance {
   return ky.create({
     prefixUrl: baseUrl,
     headers,
-    // Never followed, because the key would travel with it.
+    // No redirect is followed, because the key would travel with it.
     redirect: 'manual',
-    // Off: each endpoint decides what is repeated, and every attempt takes its own permit.
+    // p-retry repeats instead of ky, because endpoints differ in what may be repeated and each attempt takes a permit.
     retry: 0,
-    // Off: ky stops its timer when the headers arrive; the timer of an attempt covers the body, too.
+    // `Deadline` limits the time instead of ky, because ky stops its timer when the headers arrive, before the body.
     timeout: false,
     throwHttpErrors: false,
   });
 }
 
 interface AttemptOptions {
-  /** The caller's headers; they win over the client's. */
+  /** The headers of the call, which win over those of the client. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly signal: AbortSignal;
   /** Called right before the request leaves; if it throws, nothing is sent. */
@@ -138,8 +138,8 @@ export async function sendRequest(
       method,
       body,
       headers: { ...attempt.headers, ...(body !== null && { 'content-type': 'application/json' }) },
-      // Looked up now, so that mocks installed later work. The signal goes to `fetch` itself: ky would derive three others
-      // from it, and a `fetch` that reads only its second argument would see none.
+      // `fetch` is looked up for each request, so that mocks installed later work. It gets the signal directly, because ky
+      // would derive three others from it, and a `fetch` that reads only its second argument would see none.
       fetch: (outgoing) => {
         // Sound: ky calls its `fetch` with the request that it has built.
         (outgoing as Request).headers.set('authorization', `Bearer ${key}`);
@@ -181,14 +181,14 @@ async function readText(
   return await text;
 }
 
-/** Reads a body as text; undefined when it is longer than `maxBytes`. ky reads without a bound. */
+/** Reads a body as text; undefined when it is longer than `maxBytes`. ky has no such limit. */
 async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
-  // A stub of `fetch` may respond with something that is no stream.
+  // The body that a stub of `fetch` returns may be no stream.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > maxBytes ? undefined : text;
   }
-  // Counted, because a declared length can be missing, or be that of the compressed body.
+  // Bytes are counted, because the declared length can be missing, or be that of the compressed body.
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let text = '';
@@ -198,7 +198,7 @@ async function readBody(response: Response, maxBytes: number): Promise<string | 
     if (done) return text + decoder.decode();
     bytes += value.byteLength;
     if (bytes > maxBytes) {
-      // Not awaited, because a stream may never confirm that it was cancelled.
+      // `cancel` is not awaited, because a stream may never confirm that it was cancelled.
       reader.cancel().catch(() => {});
       return undefined;
     }
@@ -219,7 +219,7 @@ const NEVER_CONNECTED_CODES = new Set([
 
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
 
-/** Deno has no codes, but its message names the step. A URL holds no space, so it cannot imitate that message. */
+/** Deno's errors have no codes, but their messages name the failed step. A URL has no space, so it cannot imitate them. */
 const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client error \(Connect\)/;
 
 const MAX_REASON_LENGTH = 200;
@@ -241,8 +241,8 @@ function formatRootCause(error: unknown): string {
 }
 
 /**
- * True when a failure of `fetch` proves that no byte of the request has left. Only codes prove it: a proxy's error text can
- * speak of a refused connection, too. Any other code in the chain disproves it: a wrapper may have sent it and retried.
+ * True when a failure of `fetch` proves that no byte was sent. Outside Deno only codes prove it, because a proxy's error text
+ * can mention a refused connection, too. All codes must prove it, because a wrapper may have sent the request and retried.
  */
 function wasNeverSent(error: unknown): boolean {
   const causes = listCauses(error);
