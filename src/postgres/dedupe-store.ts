@@ -12,17 +12,17 @@ import { BUSY, InboxTable, type PurgeOptions, type Queryable, queryableOption } 
 
 /** Options of {@link PostgresDedupeStore}. */
 export interface PostgresDedupeStoreOptions {
-  /** A `Pool` or `Client` of `pg`, a PGlite database, or anything else with `query(text, values)`. It stays yours to close. */
+  /** A `Pool` or `Client` of `pg`, a PGlite database, or anything else with `query(text, values)`. You close it yourself. */
   readonly pool: Queryable;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
-  /** How long one statement may take, the wait for a connection included, in milliseconds. Default: 2,000. */
+  /** How long one statement may take, including the wait for a connection, in milliseconds. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 
 const storeOptions = z.strictObject({
   pool: queryableOption,
-  // Checked by the table.
+  // `InboxTable` checks the name.
   table: z.custom<string>().optional(),
   commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
 } satisfies OptionShape<PostgresDedupeStoreOptions>);
@@ -37,7 +37,7 @@ interface ClaimRequest {
  * Remembers handled webhook events in PostgreSQL, for any number of processes. Tested on versions 15 and 18.
  *
  * Create the table with `createTable()`, or with `inboxTableSql()` in your own migration, and call `purge()` regularly.
- * Methods reject with the errors of the pool, and when a statement takes longer than `commandTimeoutMs`.
+ * Methods reject with the errors of the pool; `claim`, `commit` and `release` also after `commandTimeoutMs`.
  *
  * @example
  * const store = new PostgresDedupeStore({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
@@ -70,7 +70,7 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   /**
-   * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
+   * Deletes the events whose retention has ended, without making receivers wait. Once a day is enough, because it reads all rows.
    *
    * @param options - `batchSize`: how many rows one statement deletes, at least 1. Default: 10,000
    * @returns how many events were deleted
@@ -98,7 +98,7 @@ export class PostgresDedupeStore implements DedupeStore {
     return withTimeLimit(send, this.#commandTimeoutMs);
   }
 
-  /** A statement can hold each key only once, so the first request for a key is sent and later ones find it busy. */
+  /** A statement can claim each key only once, so only the first request for a key is sent; other tokens find it busy. */
   async #sendClaims(requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);

@@ -24,22 +24,22 @@ export const queryableOption = option<Queryable>('anything with a method `query(
 const DEFAULT_TABLE = 'tracking_inbox';
 /** PostgreSQL cuts off longer names. */
 const MAX_NAME_LENGTH = 63;
-/** Any constant that no other program is likely to lock. */
+/** An arbitrary number that no other program is likely to use for an advisory lock. */
 const MIGRATION_LOCK = 7_275_824_301;
 const UNDEFINED_TABLE = '42P01';
 
 /**
  * Builds the statement that creates the table of handled events, for your own migrations.
  *
- * @param table - its name, with its schema if it has one. Default: `tracking_inbox`
+ * @param table - the table's name, with its schema if it has one. Default: `tracking_inbox`
  * @returns SQL that does nothing where the table exists
- * @throws ConfigurationError when the name is not a plain one
+ * @throws ConfigurationError when a part of the name is not 1 to 63 letters, digits and underscores
  * @example
  * console.log(inboxTableSql('webhooks.inbox'));
  * // CREATE TABLE IF NOT EXISTS "webhooks"."inbox" ( … ) WITH (fillfactor = 80);
  */
 export function inboxTableSql(table: string = DEFAULT_TABLE): string {
-  // Only the keys are indexed and pages keep free room, so a commit updates no index. A purge reads the whole table.
+  // Only the keys are indexed and pages keep free room, so a commit updates no index. In return a purge reads all rows.
   return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
   key text COLLATE "C" PRIMARY KEY,
   state text NOT NULL CHECK (state IN ('leased', 'failed', 'done')),
@@ -82,7 +82,7 @@ ${inboxTableSql(this.#name)}
 END $migration$`);
   }
 
-  /** Skips locked rows, so that no receiver waits for it. */
+  /** A purge skips locked rows, so that it does not wait for receivers. */
   async purge(client: Queryable, options: PurgeOptions = {}): Promise<number> {
     const { batchSize } = checkOptions(purgeOptions, options);
     let purged = 0;
@@ -102,7 +102,7 @@ END $migration$`);
     return purged;
   }
 
-  /** Claims keys, and looks up those it did not get. A key missing in the result is `BUSY`: its row was deleted. */
+  /** Claims keys, and looks up the keys it did not get. A key is missing in the result if its row was deleted meanwhile. */
   async claim(
     client: Queryable,
     statement: 'claim' | 'markDone',
@@ -200,7 +200,7 @@ function buildStatements(name: string) {
   SELECT FROM ${name} AS known WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
 )`;
   return {
-    // For each key: `$2` its token, `$3` its lease in ms. `$4` ms after which an unfinished key is forgotten.
+    // `$2` holds the token of each key and `$3` its lease in ms; after `$4` ms an unfinished key is forgotten.
     claim: `INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
 SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
 FROM unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms) ${unlessDone} ${inOrder}
@@ -215,21 +215,21 @@ RETURNING key, attempts`,
   ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms
 FROM ${name} WHERE key = ANY ($1::text[])`,
 
-    // For each key: `$2` ms to remember it.
+    // `$2` holds for each key how many ms it is remembered.
     commit: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'done', 1, ${endAfter('wanted.retain_ms')}
 FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
   state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at`,
 
-    // `$2` token.
+    // `$2` is the token.
     release: `UPDATE ${name} SET state = 'failed', token = NULL, lease_until = NULL
 WHERE key IN (
   SELECT key FROM ${name} WHERE key = ANY ($1::text[]) AND state = 'leased' AND token = $2::text
   ORDER BY key COLLATE "C" FOR UPDATE
 )`,
 
-    // `$2` ms to remember the keys, `$3` `lock_timeout`, `$4` token. Restores the application's own `lock_timeout`.
+    // The keys are remembered for `$2` ms. `$3` is a `lock_timeout` for this statement alone, `$4` the token.
     markDone: `WITH setting AS MATERIALIZED (
   SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
 ), marked AS (
@@ -244,11 +244,11 @@ WHERE key IN (
 SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), true)
 FROM (SELECT key, attempts FROM marked ORDER BY key) AS all_marked`,
 
-    // `$2` token.
+    // `$2` is the token.
     unmarkDone: `UPDATE ${name} SET state = 'failed', token = NULL, attempts = attempts - 1
 WHERE key = ANY ($1::text[]) AND state = 'done' AND token = $2::text`,
 
-    // `$2` ms after which the failure is forgotten, `$3` `lock_timeout`.
+    // After `$2` ms the failure is forgotten. `$3` is the `lock_timeout`.
     countFailure: `WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', $3::text, true))
 INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'failed', 1, ${endAfter('$2')} FROM setting, unnest($1::text[]) AS wanted (key) ${inOrder}

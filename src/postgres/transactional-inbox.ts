@@ -38,7 +38,7 @@ import {
 } from '../webhooks/work.ts';
 import { BUSY, getSqlState, InboxTable, type PurgeOptions, type Queryable } from './table.ts';
 
-/** A connection lent by a pool. A text without values may hold several statements, as `pg` allows. */
+/** A connection lent by a pool. A query without values may hold several statements, as `pg` allows. */
 export interface PooledConnection extends Queryable {
   release(destroy?: boolean): void;
   on?(event: 'error', listener: (error: Error) => void): unknown;
@@ -60,7 +60,7 @@ export interface TransactionRunner extends Queryable {
   transaction<Result>(work: (transaction: Queryable) => Promise<Result>): Promise<Result>;
 }
 
-/** A `Pool` of `pg` or one shaped like it, or a runner of transactions. */
+/** A `Pool` of `pg`, an object with the same methods, or a runner of transactions. */
 export type TransactionSource = ConnectionPool | TransactionRunner;
 
 /** A `PoolClient` of `pg`, or a `Transaction` of PGlite. */
@@ -79,14 +79,14 @@ type TransactionOf<Source extends TransactionSource> = Source extends {
 
 /** Added to the context of a callback by the transactional inbox. */
 export interface TransactionContext<Source extends TransactionSource> {
-  /** Write only through this: its writes are kept if and only if the event counts as handled. */
+  /** Write only through this transaction: its writes are kept if and only if the event counts as handled. */
   readonly transaction: TransactionOf<Source>;
 }
 
 /** Options of {@link TransactionalInbox}. */
 export interface TransactionalInboxOptions<Source extends TransactionSource>
   extends Omit<InboxOptions, 'leaseMs' | 'callbackTimeoutMs' | 'onDeadLetter'> {
-  /** A `Pool` of `pg`, a PGlite database, or anything with `query` and `transaction`. It stays yours to close. */
+  /** A `Pool` of `pg`, a PGlite database, or anything with `query` and `transaction`. You close it yourself. */
   readonly pool: Source;
   /** The table, with its schema if it has one. Default: `tracking_inbox`. */
   readonly table?: string | undefined;
@@ -94,32 +94,32 @@ export interface TransactionalInboxOptions<Source extends TransactionSource>
   readonly callbackTimeoutMs?: number | undefined;
   /** How long each statement of the inbox may take, in milliseconds; those of callbacks are exempt. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
-  /** Takes an event that keeps failing, in the transaction that marks it done. When it rejects, a redelivery tries again. Default: none. */
+  /** Takes an event that keeps failing, in the transaction that marks it done. If it rejects, a redelivery tries again. Default: none. */
   readonly onDeadLetter?: DeadLetterCallback<TransactionContext<Source>> | undefined;
 }
 
 /** `lock_not_available`, `query_canceled` by a shorter `statement_timeout` of the application, `deadlock_detected`. */
 const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
-/** Counting a failure must not delay the response when another receiver has taken the event over. */
+/** If another receiver has locked the row, counting a failure must not delay the response for longer. */
 const COUNT_LOCK_TIMEOUT = '1000ms';
 
-/** An object, because a callback may throw `undefined`. */
+/** The error stands in an object, because a callback may throw `undefined`. */
 interface Failure {
   readonly error: unknown;
 }
 
 interface Limits {
-  /** Ends the wait for other receivers, on the clock of `performance.now`. */
+  /** When to stop waiting for other receivers, on the clock of `performance.now`. */
   readonly giveUpAt: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
  * An inbox whose events take effect exactly once, even after a crash: one transaction marks the new events of a webhook
- * as handled and holds the callbacks' writes. If a callback fails, all run again, each in a transaction of its own.
+ * as handled and holds the callbacks' writes. If a callback fails, all callbacks run again, each in its own transaction.
  *
- * Only writes through `transaction` happen once: a mail that a callback sends may be sent again. An attempt that a
- * crash ends is not counted. The table may be that of a `PostgresDedupeStore`, but not while the store uses it.
+ * Only writes through `transaction` happen once: a mail that a callback sends may be sent again. An attempt that ends
+ * with a crash is not counted. The table may be that of a `PostgresDedupeStore`, but not while the store uses it.
  *
  * @example
  * const inbox = new TransactionalInbox({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) });
@@ -150,7 +150,7 @@ export class TransactionalInbox<Source extends TransactionSource>
       pool: option<Source>('a pool of `pg`, or anything with `query` and `transaction`', (pool) =>
         ['connect', 'transaction'].some((name) => hasMethods(pool, 'query', name)),
       ),
-      // Checked by the table.
+      // `InboxTable` checks the name.
       table: z.custom<string>().optional(),
       commandTimeoutMs: timeoutOption.default(DEFAULT_COMMAND_TIMEOUT_MS),
     } satisfies OptionShape<TransactionalInboxOptions<Source>>);
@@ -167,7 +167,7 @@ export class TransactionalInbox<Source extends TransactionSource>
   }
 
   /**
-   * Deletes the events whose retention has ended. It reads the whole table, so once a day is enough; receivers do not wait for it.
+   * Deletes the events whose retention has ended, without making receivers wait. Once a day is enough, because it reads all rows.
    *
    * @param options - `batchSize`: how many rows one statement deletes, at least 1. Default: 10,000
    * @returns how many events were deleted
@@ -188,7 +188,7 @@ export class TransactionalInbox<Source extends TransactionSource>
       if (open.length > 1 && (await this.#handleTogether(open, limits))) return;
       for (const job of open) {
         await this.#handleAlone(job, limits);
-        // If the database is down, every further event would only wait for it.
+        // If the database is down, stop here, because every further event would wait for a timeout.
         if (isStoreDown(job.items)) return setState(getItems(open).filter(isOpen), 'unavailable');
       }
     });
@@ -210,14 +210,14 @@ export class TransactionalInbox<Source extends TransactionSource>
     }
   }
 
-  /** Resolves to false when each job needs a transaction of its own. */
+  /** Handles all jobs in one transaction; resolves to false when each job needs a transaction of its own. */
   async #handleTogether(jobs: readonly Job<TransactionContext<Source>>[], limits: Limits): Promise<boolean> {
     const items = getItems(jobs).filter(isOpen);
     const failure = await this.#transact(jobs, limits);
     if (failure?.error instanceof TransactionEndedError) {
       this.#settings.onError(failure.error, 'callback', getKeys(items));
     }
-    // If another receiver holds one key, the whole transaction is busy, so each job is then tried alone.
+    // If the transaction timed out waiting for a locked key, all items are busy, and each job is tried alone.
     return failure === undefined && !items.every(({ state }) => state === 'busy');
   }
 
@@ -226,7 +226,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     if (limits.signal?.aborted) return setState(items, 'interrupted');
     const failure = await this.#transact([job], limits);
     if (failure === undefined) return;
-    // The transaction left out the keys that another receiver holds or has handled.
+    // Items that another receiver holds or has handled were left out, so they did not fail.
     const failed = items.filter(({ state }) => state === 'open');
     this.#settings.onError(failure.error, 'callback', getKeys(failed));
     const { maxAttempts } = this.#settings;
@@ -253,8 +253,8 @@ export class TransactionalInbox<Source extends TransactionSource>
   }
 
   /**
-   * In one transaction: marks the open items of jobs as done, calls the callbacks for new ones, and commits. Sets the
-   * states of the items. If a callback fails, it rolls back, opens the items again, and returns the error.
+   * Marks the open items of jobs as done, calls the callbacks for new items, and commits, all in one transaction. Sets
+   * the states of the items. If a callback fails, rolls back, opens the items again, and returns the error.
    */
   async #transact(
     jobs: readonly Job<TransactionContext<Source>>[],
@@ -267,7 +267,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     let hasCallbackFailed = false;
     try {
       await inTransaction(this.#pool, this.#commandTimeoutMs, async (transaction, discard) => {
-        // A runner may repeat this whole function when its commit fails.
+        // A runner may call this function again when its commit fails, so start anew.
         setState(items, 'open');
         hasMarked = false;
         const lockTimeoutMs = Math.max(1, Math.ceil(giveUpAt - performance.now()));
@@ -312,7 +312,7 @@ export class TransactionalInbox<Source extends TransactionSource>
         this.#giveUp(items, error);
         return undefined;
       }
-      // If a callback sent its own COMMIT, events that nobody has handled are still marked as done.
+      // If a callback sent its own COMMIT, events that were not handled are still marked as done.
       await this.#runOrReport('unmarkDone', items.filter(isClaimed), token);
       setState(
         items.filter(({ state }) => state !== 'busy' && state !== 'duplicate'),
@@ -340,7 +340,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     );
   }
 
-  /** Reports items as unavailable because the database failed and no callback did. */
+  /** Reports items as unavailable, because the database failed and not a callback. */
   #giveUp(items: readonly WorkItem[], error: unknown): void {
     setState(items, 'unavailable');
     this.#settings.onError(error, 'claim', getKeys(items));
@@ -353,16 +353,16 @@ function isOfCallback(error: unknown): boolean {
 }
 
 /**
- * Releasing this savepoint fails if the work has ended the transaction, by a `ROLLBACK` or by a failed statement whose error was
- * caught. A `COMMIT` alone would then keep nothing and report no error.
+ * Releasing this savepoint fails if the work has ended the transaction, by a `ROLLBACK` or by a failed statement whose error
+ * was caught. A `COMMIT` alone would keep nothing then, and report no error.
  */
 const SAVEPOINT = 'tracking_webhook';
 /** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
 const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);
 
 /**
- * Commits when the work resolves, and rolls back when it rejects or has ended the transaction itself. It calls `discard` if a
- * callback may still use the connection afterwards, so that it is not lent again.
+ * Commits when the work resolves, and rolls back when it rejects or has ended the transaction itself. The work calls `discard`
+ * if a callback may still use the connection afterwards; the pool then closes the connection.
  */
 export async function inTransaction<Result>(
   source: TransactionSource,
@@ -385,16 +385,16 @@ export async function inTransaction<Result>(
   const discard = () => {
     isClean = false;
   };
-  // A lent connection that breaks emits `error`, which ends a process without a listener. Its statement rejects, too.
+  // A broken connection emits `error`, which ends a process that has no listener. The statement under way rejects, too.
   connection.on?.('error', discard);
   try {
-    // Two statements in one round trip, here and at the end.
+    // Both statements are sent in one round trip, here and before the end.
     await send(`BEGIN; SAVEPOINT ${SAVEPOINT}`);
     const result = await work(connection, discard);
     await send(`RELEASE SAVEPOINT ${SAVEPOINT}; COMMIT`).catch(rethrowEnded);
     return result;
   } catch (error) {
-    // The statement that took too long is still under way on this connection.
+    // The statement that took too long may still run on this connection.
     if (error instanceof StoreTimeoutError) discard();
     if (isClean) await send('ROLLBACK').catch(discard);
     throw error;

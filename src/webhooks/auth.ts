@@ -36,7 +36,7 @@ function checkBearer(authorization: string | null, digests: readonly Buffer[]): 
   }
   // A header holds one character for each byte, so latin1 restores the bytes that were sent.
   const sent = digest(trimEnd(token), 'latin1');
-  // All digests have the same length and every secret is compared, so the time taken reveals nothing.
+  // All digests have the same length and every secret is compared, so the time taken tells nothing about a secret.
   const matches = digests.filter((known) => timingSafeEqual(known, sent));
   if (matches.length === 0) {
     throw new WebhookAuthenticationError('Expected the webhook secret, got another bearer token');

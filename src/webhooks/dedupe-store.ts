@@ -55,7 +55,7 @@ export function storableKey(key: string, storable: RegExp): string {
   return `${HASHED}${createHash('sha256').update(key, 'utf16le').digest('hex')}`;
 }
 
-/** Keeps a shared statement fast. A call with more items is not split: it is sent alone. */
+/** Limits the size of a shared statement. A call with more items is not split, but sent alone. */
 const MAX_BATCH_ITEMS = 1_000;
 
 interface WaitingCall<Item, Result> {
@@ -66,7 +66,7 @@ interface WaitingCall<Item, Result> {
 
 /**
  * Calls made while a statement is under way share the next statement; if it fails, all of them fail. `send` resolves to
- * one result per item. It must have a time limit, because all later calls wait for it.
+ * one result per item. `send` must have a time limit, because all later calls wait for it.
  */
 export function batched<Item, Result>(
   send: (items: readonly Item[]) => Promise<readonly Result[]>,

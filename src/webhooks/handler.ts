@@ -47,8 +47,8 @@ export interface WebhookHandlerOptions<Extra extends object = object>
   extends WebhookCallbacks<Extra>,
     InboxOptions {
   /**
-   * The account's webhook secret, several while it is being changed, or a function that returns either for each webhook; `false`
-   * accepts webhooks from anyone. Required: `undefined` is refused, because an environment variable may be missing.
+   * The account's webhook secret, several while it is being changed, or a function that returns either for each webhook;
+   * `false` accepts webhooks from anyone. Required; `undefined` is refused, because an environment variable may be missing.
    */
   readonly secret: WebhookSecretSource | false | undefined;
   /** An inbox with settings of its own: a `TransactionalInbox`, or a `WebhookInbox`. Default: a `WebhookInbox` with `store`. */
@@ -102,9 +102,9 @@ export function createWebhookHandler<Extra extends object = object>(
 
 const handlerOptions = z.strictObject({
   ...CALLBACK_OPTIONS,
-  // `resolveInboxOptions` fills the defaults in.
+  // `resolveInboxOptions` adds the defaults.
   ...z.object(INBOX_OPTIONS).partial().shape,
-  // Checked by `buildAuthenticator`.
+  // `buildAuthenticator` checks the secret.
   secret: z.custom<WebhookSecretSource | false>().optional(),
   inbox: option<WebhookProcessor>('a WebhookInbox or a TransactionalInbox', (value) =>
     hasMethods(value, 'process'),
@@ -116,7 +116,7 @@ const handlerOptions = z.strictObject({
 } satisfies OptionShape<WebhookHandlerOptions>);
 const closeOptions = z.strictObject({ timeoutMs: delayOption.optional() });
 
-/** Reports swapped options before the schema does, whose message would end with "got an object". */
+/** Reports swapped options before the schema does, because the schema's message would only end with "got an object". */
 function rejectSwappedOptions(inbox: unknown, store: unknown): void {
   if (hasMethods(inbox, 'claim')) {
     throw new ConfigurationError(
@@ -193,7 +193,7 @@ class Receiver<Extra extends object> {
   async #accept(request: Request, signal: AbortSignal): Promise<Response> {
     const { authenticate, inbox, callbacks, maxBodyBytes, deadlineMs, onReport } = this.#settings;
     const startedAt = performance.now();
-    // Read now, because a webhook that arrives before `close` is handled even if reading the secret takes long.
+    // `#isClosing` is read before the secret, because a webhook that arrives before `close` is still handled.
     const isClosing = this.#isClosing;
     try {
       await authenticate(request.headers.get('authorization'));
@@ -231,7 +231,7 @@ class Receiver<Extra extends object> {
     const done = new AbortController();
     const allDone = Promise.all([...this.#underWay].map(({ work }) => work)).then(() => done.abort());
     if (timeoutMs === undefined) return allDone;
-    // The sleep rejects when all work is done.
+    // `sleep` rejects as soon as all work is done.
     await sleep(timeoutMs, done.signal).catch(() => {});
     if (done.signal.aborted) return;
     const error = new TrackingError('The webhook handler was closed');
@@ -276,7 +276,7 @@ interface ResponseRule {
   readonly retryAfterSeconds?: number;
 }
 
-/** Respond with 200 only when everything is done for good: the sender repeats everything else (docs/service.md 8.5). */
+/** Respond with 200 only when all work is done for good, because a 200 ends the sender's repeats (docs/service.md 8.5). */
 const RESPONSES = {
   alive: { status: 200 },
   done: { status: 200 },

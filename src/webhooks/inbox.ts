@@ -103,7 +103,7 @@ export async function processWebhook<Extra extends object>(
   reportIssues(settings, parsed);
   const { jobs, others } = planJobs(parsed.messages, checked);
   if (jobs.length > 0) await runJobs(jobs, giveUpAt, signal);
-  // An item without an outcome was not handled, so the sender must repeat it.
+  // An item without an outcome was not handled, so the sender must send it again.
   setState(
     getItems(jobs).filter(({ state }) => state === 'open'),
     'unavailable',
@@ -158,7 +158,7 @@ class Round {
   #items: readonly WorkItem[] = [];
   /** When the last successful claim was sent, on the clock of `performance.now`. */
   #claimedAt = 0;
-  /** Handled items that the store does not know yet. */
+  /** Handled items that are not committed to the store yet. */
   readonly #uncommitted = new Set<WorkItem>();
   #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -177,7 +177,7 @@ class Round {
     } catch (error) {
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
-      // The store may have executed the failed claim, or may still do so. The response does not wait for a store that is down.
+      // The store may have executed the failed claim, or may still do so. Release without waiting for a store that may be down.
       const release = () => void this.#release(items, () => {});
       release();
       if (error instanceof StoreTimeoutError) error.onLateSuccess(release);
@@ -204,7 +204,7 @@ class Round {
     if (this.#signal?.aborted) return setState(job.items.filter(isClaimed), 'interrupted');
     if (!job.items.some(isClaimed)) return;
     await this.#ensureLeases();
-    // Without the items that another receiver holds, or whose lease could not be renewed.
+    // Another receiver holds the items left out here, or their lease could not be renewed.
     const items = job.items.filter(isClaimed);
     if (items.length === 0) return;
     try {
@@ -212,17 +212,17 @@ class Round {
       this.#finish(items, 'handled');
     } catch (error) {
       this.#settings.onError(error, 'callback', getKeys(items));
-      // Another receiver may have taken items over meanwhile. Those are no longer ours to fail.
+      // Items that another receiver has taken over meanwhile did not fail here.
       for (const item of items.filter(isClaimed)) await this.#fail(item, error);
     }
   }
 
-  /** Leaves an item to a redelivery, or gives it to `onDeadLetter` after its last attempt. */
+  /** Leaves a failed item to a redelivery, or gives it to `onDeadLetter` after its last attempt. */
   async #fail(item: WorkItem, error: unknown): Promise<void> {
     item.error = error;
     const { maxAttempts, onDeadLetter } = this.#settings;
     if (onDeadLetter === undefined || item.attempt < maxAttempts) return setState([item], 'failed');
-    // Two receivers must not report the same dead letter.
+    // Renew the lease first, because two receivers must not report the same dead letter.
     await this.#ensureLeases();
     if (!isClaimed(item)) return;
     const { event, message, key } = item;
@@ -252,7 +252,7 @@ class Round {
     for (const item of items) this.#uncommitted.add(item);
   }
 
-  /** Ignores the claims of items that got their outcome while the store was busy: these no longer pass `takesClaim`. */
+  /** Applies claims only to items that still pass `takesClaim`, because others got their outcome while the store responded. */
   async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
@@ -268,7 +268,7 @@ class Round {
     }
   }
 
-  /** Handled items stay leased until they are committed. */
+  /** Renews handled items, too, because they stay leased until they are committed. */
   async #renew(): Promise<void> {
     const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
     if (items.length > 0) await this.#claim(items, isClaimed);
@@ -277,7 +277,7 @@ class Round {
     }
   }
 
-  /** Renews leases that are half over: while this machine was suspended, others may have taken items over. */
+  /** Renews leases that are half over. If this machine was suspended, other receivers may have taken items over. */
   async #ensureLeases(): Promise<void> {
     if (performance.now() - this.#claimedAt < this.#settings.leaseMs / 2) return;
     try {
@@ -309,7 +309,7 @@ class Round {
     });
   }
 
-  /** Tries for ten seconds: the work is done, and without the commit a redelivery would repeat it. Then gives up. */
+  /** Tries to commit for ten seconds, because without the commit a redelivery would repeat work that is done. */
   async #commitUntilDone(): Promise<void> {
     if (await this.#commit()) return;
     const giveUpAt = performance.now() + COMMIT_TRIES_MS;

@@ -3,7 +3,7 @@ import { checkOptions, countOption, functionOption, type OptionShape } from '../
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
-/** Spreads forgetting over the calls, so that no call has to forget a million keys that expired overnight. */
+/** Each call forgets only so many keys, because a million keys may have expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
 
 /** Options of `MemoryDedupeStore`. */
@@ -16,7 +16,7 @@ export interface MemoryDedupeStoreOptions {
 
 const storeOptions = z.strictObject({
   maxKeys: countOption(1).default(1_000_000),
-  // Read at every call, so that fake timers that a test installs later count as well.
+  // `performance.now` is looked up at every call, so that fake timers installed later work.
   now: functionOption<() => number>().default(() => () => performance.now()),
 } satisfies OptionShape<MemoryDedupeStoreOptions>);
 
@@ -31,7 +31,7 @@ interface OpenKey {
 
 /**
  * Remembers handled events in this process, for tests and for a single receiver that may repeat work after a restart.
- * A full store forgets the least recently used handled key first, and never a leased one: it rejects with a `TrackingError`.
+ * A full store forgets the handled key that was used least recently. If all keys are leased, it rejects with a `TrackingError`.
  *
  * @example
  * const webhooks = createWebhookHandler({ secret, store: new MemoryDedupeStore({ maxKeys: 100_000 }), onEvent });
@@ -78,7 +78,7 @@ export class MemoryDedupeStore implements DedupeStore {
     this.#forgetExpired(now);
     const forgetAt = Math.ceil((now + retainMs) / 1000);
     for (const key of keys) {
-      // A key that is known already takes no further room.
+      // A key that is known already needs no further room.
       const isKnown = this.#open.delete(key) || this.#done.get(key) !== undefined;
       if (!isKnown) this.#makeRoom([key], [FIRST_CLAIM], now);
       this.#done.set(key, forgetAt);

@@ -69,7 +69,7 @@ async function serve(
     await send(outgoing, new Response(null, { status: 405, headers: { allow: 'HEAD, POST' } }));
     return;
   }
-  // The sender has hung up, so the missing body is not the host's mistake.
+  // The sender has closed the connection, so a missing body is no error of the host.
   if (outgoing.destroyed && parsed === undefined) return;
   const body = new IncomingBody(incoming);
   const request = toWebRequest(incoming, parsed, body);
@@ -112,7 +112,7 @@ function toUrl(incoming: IncomingMessage): URL {
   }
 }
 
-/** Streams a parsed body to handlers that read the request themselves; it is serialized only if one does. */
+/** Streams a parsed body to handlers that read the request themselves; serializes it only when it is read. */
 function streamParsedBody(parsed: unknown): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
@@ -192,7 +192,7 @@ function forwardChunks(
   if (incoming.destroyed) breakOff();
   return () => {
     incoming.off('data', take).off('end', end).off('close', breakOff);
-    // Ends a pending read; has no effect on a closed stream.
+    // This ends a pending read; on a closed stream it has no effect.
     controller.error(new Error('The response was sent before the body was read'));
   };
 }

@@ -24,7 +24,7 @@ import {
 
 /** The issues of one item of a webhook. */
 export interface ItemIssues {
-  /** Its position in `trackings`; 0 in a body of the flat shape. */
+  /** The item's position in `trackings`; 0 in a body of the flat shape. */
   readonly index: number;
   /** The first 20 broken rules; paths start at the item. */
   readonly issues: readonly ValidationIssue[];
@@ -36,7 +36,7 @@ export interface ParsedWebhook {
   readonly messages: WebhookMessage[];
   /** The number of repeats inside the body; `WebhookInbox` also finds repeats of other bodies. */
   readonly duplicates: number;
-  /** The first 100 items that are invalid or hold invalid events; the valid events of such an item stand in `messages`. */
+  /** The first 100 items that are invalid or hold invalid events; the valid events of such an item are in `messages`. */
   readonly rejected: ItemIssues[];
   /** The first 100 messages with fields that break the schema. Such fields keep their values, even of another type. */
   readonly mismatched: ItemIssues[];
@@ -69,7 +69,7 @@ export function parseWebhook(body: unknown): ParsedWebhook {
 }
 
 const BYTE_ORDER_MARK = 0xfeff;
-// Fatal, because replacement characters would make two ids the same. The decoder drops a byte order mark itself.
+// Invalid bytes throw, because replacement characters could make two ids the same. The decoder drops a byte order mark.
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function decodeBody(body: unknown): unknown {
@@ -86,11 +86,11 @@ function decodeBody(body: unknown): unknown {
   return parseJson(text);
 }
 
-/** Far more than a webhook holds. Parsing millions of empty objects would block the event loop for seconds. */
+/** Webhooks hold far fewer objects. Parsing millions of empty objects would block the event loop for seconds. */
 const MAX_OBJECTS = 250_000;
 
 function parseJson(text: string): unknown {
-  // Each object takes at least one character, so that a short text need not be searched.
+  // Each object takes at least one character, so a short text need not be searched.
   if (text.length > MAX_OBJECTS && countObjects(text) > MAX_OBJECTS) {
     throw new WebhookParseError(`Expected \`body\` to hold at most ${MAX_OBJECTS} objects, got more`);
   }
@@ -130,7 +130,7 @@ class ItemReader {
       this.reject(index, `trackings[${index}]`, 'an object', sent);
       return;
     }
-    // `kind` is our own field; ignore one that the service may send some day.
+    // `kind` is a field that this package adds, so ignore a `kind` that the service may send some day.
     const item = Object.hasOwn(sent, 'kind') ? { ...sent, kind: undefined } : sent;
     const topic = getTopic(item);
     if (topic === PROOF_OF_DELIVERY_TOPIC) this.#readProofOfDelivery(withTracker(item), index);
@@ -212,7 +212,7 @@ class ItemReader {
       if (result.success) return result.data;
       this.#mismatched.add(index, () => findIssues(schema, sent, position));
     }
-    // Sound for the fields that the key depends on, which were checked before; `mismatched` lists the others that break the type.
+    // Sound for fields that the key depends on, which were checked before. `mismatched` lists other fields that break the type.
     return { ...sent } as z.output<Schema>;
   }
 }

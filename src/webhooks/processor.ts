@@ -70,7 +70,7 @@ export interface WebhookCallbacks<Extra extends object = object> {
   readonly onProofOfDelivery?:
     | ((proof: ProofOfDelivery, context: CallbackContext & { readonly key: string } & Extra) => unknown)
     | undefined;
-  /** Called without deduplication for messages of unknown topics, without events or without callback. Default: none. */
+  /** Called without deduplication for messages that have an unknown topic, no events or no callback. Default: none. */
   readonly onOther?: ((message: WebhookMessage) => unknown) | undefined;
 }
 
@@ -105,9 +105,9 @@ export interface InboxOptions {
   readonly onDeadLetter?: DeadLetterCallback | undefined;
   /** How long a callback may run before it counts as failed and its `signal` aborts, in milliseconds. Default: 600,000. */
   readonly callbackTimeoutMs?: number | undefined;
-  /** Gets errors that reject no promise, rejected items, and mismatched fields (once). Default: writes to `logger`. */
+  /** Gets errors that reject no promise, rejected items, and each mismatched field once. Default: writes to `logger`. */
   readonly onError?: ((error: unknown, context: InboxErrorContext) => void) | undefined;
-  /** Where lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
+  /** Where log lines go: the console, or a logger of pino, winston, bunyan or NestJS. Default: the console. */
   readonly logger?: Logger | undefined;
 }
 
@@ -121,16 +121,16 @@ export interface WebhookInboxOptions extends InboxOptions {
 export interface ProcessOptions {
   /** How long to wait for events that another receiver works on, in milliseconds. Default: 8,000. */
   readonly busyTimeoutMs?: number | undefined;
-  /** When it aborts, nothing new starts, and the signal of the running callback aborts, too. Default: none. */
+  /** When this signal aborts, no further callback starts, and the signal of the running callback aborts, too. Default: none. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The outcome of a whole webhook; the first that applies.
+ * The outcome of a whole webhook: the first in this list that applies.
  * - `failed`: a callback threw or rejected
  * - `unavailable`: the store failed before everything was handled
  * - `interrupted`: a shutdown left work undone
- * - `busy`: another receiver still works on a part
+ * - `busy`: another receiver still works on a part of it
  * - `rejected`: some items were invalid; all others are done
  * - `done`: nothing is left to do
  */
@@ -160,7 +160,7 @@ export interface WebhookReport {
   readonly failures: readonly WebhookFailure[];
   /** Keys that another receiver still works on. */
   readonly busy: readonly string[];
-  /** Keys that were not handled, since the store failed. */
+  /** Keys that were not handled because the store failed. */
   readonly unavailable: readonly string[];
   /** Keys that a shutdown left undone. */
   readonly interrupted: readonly string[];
@@ -170,7 +170,7 @@ export interface WebhookReport {
   readonly rejected: readonly ItemIssues[];
 }
 
-/** Takes responsibility for webhooks: a `WebhookInbox`, a `TransactionalInbox`, or one of your own. */
+/** Handles webhooks: a `WebhookInbox`, a `TransactionalInbox`, or your own implementation. */
 export interface WebhookProcessor<Extra extends object = object> {
   /**
    * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the others.
@@ -227,7 +227,7 @@ export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutM
     onDeadLetter: functionOption<DeadLetterCallback<Extra>>().optional(),
     callbackTimeoutMs: timeoutOption.default(defaultCallbackTimeoutMs),
     onError: functionOption<NonNullable<InboxOptions['onError']>>().optional(),
-    // Checked by `resolveLogger`.
+    // `resolveLogger` checks the logger.
     logger: z.custom<Logger>().optional(),
   };
 }
@@ -250,7 +250,7 @@ export function resolveCommonOptions<Extra extends object>(
     maxAttempts: onDeadLetter === undefined ? Number.POSITIVE_INFINITY : maxAttempts,
     onError: (error: unknown, operation: InboxErrorContext['operation'], keys: readonly string[]) =>
       callGuarded(() => observer(error, { operation, keys })),
-    // Fields already reported to `onError`. A field that the service changed breaks the schema in every webhook.
+    // Each field is reported to `onError` once, because a field that the service changed breaks the schema in every webhook.
     knownMismatches: new Set<string>(),
   };
 }

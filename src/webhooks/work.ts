@@ -15,10 +15,10 @@ import type {
 
 /** The progress of an item, which ends with its outcome. */
 type ItemState =
-  // Both are claimed in the next round.
+  // Open and busy items are claimed in the next round.
   | 'open'
   | 'busy'
-  // Leased to us and not handled yet.
+  // This receiver holds the lease and has not handled the item yet.
   | 'claimed'
   | 'handled'
   | 'duplicate'
@@ -79,9 +79,9 @@ export function applyClaim(item: WorkItem, claim: Claim): void {
   }
 }
 
-/** Checks the reply of a store: a user's store may not keep to the types, and a misread claim would lose an event. */
+/** Checks the reply of a store: a user's store may break the types, and a misread claim would lose an event. */
 export function checkClaims(reply: unknown, count: number): readonly Claim[] {
-  // A copy without holes, which `every` would skip.
+  // `Array.from` turns holes into `undefined`, because `every` would skip holes.
   const claims: unknown[] = Array.isArray(reply) ? Array.from(reply) : [];
   if (claims.length === count && claims.every(isClaim)) return claims;
   const index = claims.findIndex((claim) => !isClaim(claim));
@@ -132,7 +132,7 @@ export function planJobs<Extra extends object>(
       const items = createEventItems(message);
       const known = eventsOfTracker.get(tracker);
       if (known === undefined) eventsOfTracker.set(tracker, items);
-      // One by one, because the arguments of `push` overflow the stack at 150,000 items.
+      // Items are added one by one, because the arguments of `push` overflow the stack at 150,000 items.
       else for (const item of items) known.push(item);
     } else {
       others.push(message);
@@ -169,7 +169,7 @@ export async function callWithTimeout(
   onStart: (controller: AbortController) => void = () => {},
 ): Promise<void> {
   const { controller, unsubscribe } = linkedController(parent);
-  // A loop, since the arguments of `Math.max` overflow the stack at 150,000 items.
+  // This is a loop, because the arguments of `Math.max` overflow the stack at 150,000 items.
   let attempt = 1;
   for (const item of items) attempt = Math.max(attempt, item.attempt);
   onStart(controller);
@@ -192,9 +192,9 @@ export class CallbackTimeoutError extends TrackingError {
   }
 }
 
-/** A call of a store exceeded its time limit. It goes on, because no driver can cancel it. */
+/** A call of a store exceeded its time limit. The call goes on, because no driver can cancel it. */
 export class StoreTimeoutError extends TrackingError {
-  // `instanceof` compares this name, so that it works across the entry points of the package.
+  // `instanceof` compares this name, so that it also works for a class that another entry point bundles.
   static override readonly kind: string = 'StoreTimeoutError';
 
   readonly #call: Promise<unknown>;
@@ -209,7 +209,7 @@ export class StoreTimeoutError extends TrackingError {
   }
 }
 
-/** Rejects when a call, mostly of a store, takes longer than `limitMs`. */
+/** Rejects when a call takes longer than `limitMs`; by default the call is one of a store. */
 export async function withTimeLimit<Result>(
   call: () => Promise<Result>,
   limitMs: number,
@@ -239,7 +239,7 @@ export function buildReport(
   const items = getItems(jobs);
   const select = (state: ItemState) => items.filter((item) => item.state === state);
   const busy = select('busy');
-  // A loop, since the arguments of `Math.min` overflow the stack at 150,000 items.
+  // This is a loop, because the arguments of `Math.min` overflow the stack at 150,000 items.
   let retryAfterMs = Number.POSITIVE_INFINITY;
   for (const item of busy) retryAfterMs = Math.min(retryAfterMs, item.retryAfterMs);
   const report = {
