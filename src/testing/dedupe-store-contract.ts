@@ -5,9 +5,9 @@ import type { DedupeStore } from '../webhooks/dedupe-store.ts';
 
 /** Options of {@link dedupeStoreContract}. */
 export interface DedupeStoreContractOptions {
-  /** Returns the store to check, called once for each case; it may be a shared store, because each case uses keys of its own. */
+  /** Returns the store to check; called once for each case. Cases may share a store, because each one uses its own keys. */
   readonly createStore: () => DedupeStore | Promise<DedupeStore>;
-  /** Lets milliseconds pass for the store. Default: real time; give the advance of a fake clock to wait no time at all. */
+  /** Waits until the store's clock has advanced by `ms`. Default: waits in real time; a fake clock can advance at once. */
   readonly wait?: ((ms: number) => void | Promise<void>) | undefined;
   /** Length in milliseconds of the leases that the cases let expire. Default: 100. */
   readonly shortLeaseMs?: number | undefined;
@@ -15,7 +15,7 @@ export interface DedupeStoreContractOptions {
 
 /** One test of the contract, for any test runner. */
 export interface DedupeStoreContractCase {
-  /** Reads "input → outcome"; unique in the list. */
+  /** The title, in the form "input → outcome"; unique in the list. */
   readonly name: string;
   /** Rejects with an error that says what was expected and what the store responded. */
   readonly run: () => Promise<void>;
@@ -37,7 +37,7 @@ const contractOptions = z.strictObject({
   shortLeaseMs: timeoutOption.default(100),
 } satisfies OptionShape<DedupeStoreContractOptions>);
 
-/** Labels become keys that belong to this run alone, because the store may be shared. */
+/** Turns labels into keys of this run alone, because the store may be shared. */
 class Scenario {
   readonly store: DedupeStore;
   readonly #options: z.output<typeof contractOptions>;
@@ -67,13 +67,13 @@ class Scenario {
     return this.store.commit(this.keys(labels), { retainMs: RETAIN_MS });
   }
 
-  /** Carries out steps such as `alice claims a b: acquired 1, busy`; what follows the colon is what the store must say. */
+  /** Carries out steps such as `alice claims a b: acquired 1, busy`; the expected response follows the colon. */
   async play(steps: string): Promise<void> {
     const { shortLeaseMs, wait } = this.#options;
     for (const step of steps.split('; ')) {
       const [action = '', expected] = step.split(': ');
       const [token = '', verb, ...labels] = action.replace(' briefly', '').split(' ');
-      // A little more than the lease, because timers may fire early and stores may count whole milliseconds.
+      // Wait a little longer than the lease, because timers may fire early and stores may count whole milliseconds.
       if (action === 'leases end') await wait(shortLeaseMs + 20);
       else if (verb === 'commits') await this.commit(labels);
       else if (verb === 'releases') await this.release(token, labels);
@@ -107,7 +107,7 @@ async function expectIndependent(scenario: Scenario, [done = '', ...others]: rea
   expectSame(await scenario.claim('bob', labels), `${repeated('busy', others.length)}, done`);
 }
 
-/** A text holds steps, a list holds keys that look alike but are independent, a function checks by itself. */
+/** A text holds steps for `play`, a list holds keys that look alike but are independent, a function runs its own checks. */
 type Check = string | readonly string[] | ((scenario: Scenario) => Promise<void>);
 
 const CASES: Readonly<Record<string, Check>> = {
@@ -201,12 +201,12 @@ const CASES: Readonly<Record<string, Check>> = {
 };
 
 /**
- * Lists what every `DedupeStore` must do so that webhooks are neither lost nor handled twice, as tests for any test runner.
+ * Returns tests for any test runner that check whether a `DedupeStore` neither loses webhooks nor lets them be handled twice.
  * The cases do not depend on each other and may run in any order. They do not check that a store forgets.
  *
  * @param options - see `DedupeStoreContractOptions`; `createStore` is required
  * @returns the cases; give each to your runner's `test`
- * @throws ConfigurationError when an option makes no sense; a case rejects with what `createStore` throws, or an error that tells what the store did
+ * @throws ConfigurationError when an option makes no sense; a case rejects if `createStore` throws or the store breaks a rule
  * @example
  * import { test } from 'node:test';
  * import { dedupeStoreContract } from 'tracking-client/testing';

@@ -40,7 +40,7 @@ export interface FakeTrackingService {
   readonly trackers: readonly Tracker[];
   /** The couriers of the service; a test may change the array. */
   readonly couriers: FakeCourier[];
-  /** The webhooks that wait to be pushed, and those that were pushed before. */
+  /** The webhooks that wait to be pushed, and the webhooks that were pushed before. */
   readonly webhooks: WebhookQueue;
   /**
    * Serves the fake on loopback HTTP.
@@ -87,7 +87,7 @@ export interface FakeTrackingService {
 
 /**
  * Creates a tracking service in memory: every endpoint of the table, with its rules, limits and errors.
- * Two fakes share nothing. It imports no HTTP client and no test runner.
+ * Two fakes share nothing. The fake imports no HTTP client and no test runner.
  *
  * Tracking stops by itself 14 days after a delivery, and after 90 days without an event.
  *

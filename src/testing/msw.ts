@@ -20,13 +20,13 @@ const handlersOptions = z.strictObject({
   baseUrl: option<string | URL>('an absolute URL', isUrl).optional(),
 } satisfies OptionShape<TrackingHandlersOptions>);
 
-/** Holds requests until their callers abort, because in MSW 2 the signal of a garbage-collected one never fires. */
+/** Keeps requests until their callers abort, because in MSW 2 the signal of a garbage-collected request never fires. */
 const waiting = new Set<Request>();
 
 async function respond(fake: FakeTrackingService, request: Request, basePath: string): Promise<Response> {
   const outcome = await fake.serve(await toFakeRequest(request, basePath));
   if (outcome.kind === 'response') return toResponse(outcome.response);
-  // MSW 2 makes this response the `cause` of its error, so `cause.code` is set, as with Node's `fetch`.
+  // MSW 2 makes this response the `cause` of its error, so `cause.code` is set as it is with Node's `fetch`.
   if (outcome.kind === 'reset') return Object.assign(HttpResponse.error(), { code: 'ECONNRESET' });
   waiting.add(request);
   request.signal.addEventListener('abort', () => waiting.delete(request), { once: true });
@@ -37,10 +37,10 @@ async function respond(fake: FakeTrackingService, request: Request, basePath: st
 
 /**
  * Creates request handlers for MSW 2 and 3. The fake responds to everything below a base URL, even with a wrong path
- * or method, and its planned failures happen there, too.
+ * or method, and its planned failures also happen there.
  *
  * @param fake - from `createFakeTrackingService`
- * @param options - `baseUrl`: the one your code is configured with; default the fake's own
+ * @param options - `baseUrl`: the base URL that your code uses; default the fake's own
  * @returns handlers for `setupServer(...)` or `server.use(...)`
  * @throws ConfigurationError for an invalid option
  * @example

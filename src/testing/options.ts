@@ -34,7 +34,7 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so it follows fake timers. */
   readonly now?: () => number;
-  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default: those of the endpoint table. */
+  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default: the limits of the endpoint table. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
   /** Window in which requests are counted: `fixed`, starting each second, or `sliding`, the last second. Default `fixed`. */
   readonly limitWindow?: LimitWindow;
@@ -56,7 +56,7 @@ export interface FakeTrackingServiceOptions {
   readonly webhooks?: boolean;
   /** Maximum number of events in one push. Default `Infinity`: all that were discovered together. */
   readonly eventsPerPush?: number;
-  /** Scenario that starts by itself for every new tracking number; several take turns. Default: none. */
+  /** Scenario that starts by itself for every new tracking number; several scenarios take turns. Default: none. */
   readonly play?: PlayName | readonly PlayName[];
   /** How many times faster than real time scenarios run, at least 1. Default 1; `Infinity` runs them at once. */
   readonly speed?: number;
@@ -68,7 +68,7 @@ export interface FakeTrackingServiceOptions {
 
 /** One request as the fake saw it. */
 export interface RecordedRequest {
-  /** The endpoint of the table; `undefined` when none has that path and method. */
+  /** The endpoint of the table; `undefined` when no endpoint has that path and method. */
   readonly endpoint: EndpointName | undefined;
   /** HTTP method. */
   readonly method: string;
@@ -84,15 +84,15 @@ export interface RecordedRequest {
   readonly receivedAtMs: number;
   /** The response's `x-request-id`. */
   readonly requestId: string;
-  /** Status of the response; `null` while there is none, or when the connection broke. */
+  /** Status of the response; `null` while there is no response, or when the connection broke. */
   readonly status: number | null;
-  /** The kind of the planned failure that happened, unless it was a status alone. */
+  /** The kind of the planned failure that happened; `undefined` without a failure or for one that only sets a status. */
   readonly failure: FailureKind | undefined;
   /** The first error of the response; `undefined` when it names none. */
   readonly error: ApiErrorItem | undefined;
 }
 
-/** Only text and numbers, because all objects would give the same seed. */
+/** Seeds are texts or numbers only, because all objects would give the same seed. */
 export const seedOption = option<string | number>('a string or a number', (value) =>
   ['string', 'number'].includes(typeof value),
 );

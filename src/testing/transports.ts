@@ -39,12 +39,12 @@ export function toStalledResponse({ status, headers, body }: FakeResponse, signa
   const stream = new ReadableStream({
     start(controller) {
       controller.enqueue(bytes.subarray(0, Math.ceil(bytes.length / 2)));
-      // Some transports end the stream on abort themselves. They must come first, so this waits for a microtask.
+      // Some transports end the stream themselves on abort. Wait for a microtask, because they must come first.
       const fail = () => controller.error(signal?.reason);
       onAbort(signal, () => void Promise.resolve().then(fail));
     },
   });
-  // Without a length, MSW 3 takes the loss of the connection for the end of the body.
+  // Without a `content-length`, MSW 3 takes the loss of the connection for the end of the body.
   return new Response(stream, { status, headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 
@@ -56,7 +56,7 @@ function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | 
   if (outcome.kind === 'stall') return toStalledResponse(outcome.response, signal);
   if (outcome.kind === 'response') return toResponse(outcome.response);
   if (outcome.kind === 'reset') {
-    // The same error as that of Node's `fetch` when the other side breaks the connection.
+    // Node's `fetch` throws this error when the other side breaks the connection.
     const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
     throw new TypeError('fetch failed', { cause });
   }
@@ -69,7 +69,7 @@ export function createFetch(
 ): FetchLike {
   return async (input, init) => {
     const request = new Request(input, init);
-    // Not `request.signal`, which stops following the caller's signal once the request is garbage.
+    // `request.signal` does not serve here, because it stops following the caller's signal once the request is garbage.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     const aborted = new Promise<never>((_, reject) => {
@@ -85,7 +85,7 @@ export function createFetch(
 
 /** Options of `fake.listen`. */
 export interface ListenOptions {
-  /** Port; default 0, any free one. */
+  /** Port. Default 0: any free port. */
   readonly port?: number;
   /** Address to bind; default `127.0.0.1`. */
   readonly host?: string;
@@ -97,7 +97,7 @@ export interface ListenOptions {
 export interface FakeServer extends AsyncDisposable {
   /** Base URL to give to a client, e.g. `http://127.0.0.1:4010/public/v1`. */
   readonly url: string;
-  /** The port it listens on. */
+  /** The port on which the fake listens. */
   readonly port: number;
   /** Stops listening and ends all open connections. */
   close(): Promise<void>;
@@ -128,7 +128,7 @@ export async function listen(
   const server = createServer((message, response) => {
     respond(message, response).catch((error: unknown) => {
       if (message.destroyed && !message.complete) response.destroy();
-      // A callback of the test threw, e.g. `latencyMs`; the test should see why.
+      // An option of the test threw, e.g. `latencyMs`, so send the error to the test.
       else response.writeHead(500).end(String(error));
     });
   });
@@ -163,7 +163,7 @@ const PREFIX = '/__fake/';
 const anything = z.unknown().optional();
 const stopBody = z.strictObject({ trackingNumber: anything, trackerId: anything });
 const eventBody = stopBody.extend({ event: z.unknown().prefault({}) });
-// Events keep unknown fields, so without this a misspelt field would be stored.
+// The schema of events keeps unknown fields, so without this check a misspelt field would be stored.
 const eventFields = z.strictObject(
   Object.fromEntries(Object.keys(eventSchema.shape).map((name) => [name, anything])),
 );
@@ -188,7 +188,7 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
     return { isTracked: findShipment(fake, key).stopTracking().isTracked };
   },
   failures: (fake, body) => {
-    // Safe although unproved: `fail` checks endpoint and failure itself.
+    // Sound although the type is not proved here, because `fail` checks endpoint and failure.
     const { endpoint = '*', ...failure } = Object(body) as Failure & { endpoint?: EndpointName | '*' };
     return { remaining: fake.fail(endpoint, failure).remaining };
   },
@@ -199,8 +199,8 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
 };
 
 /**
- * Rejects what a web page in a developer's browser could send. The fake serves no pages, so every `Origin` is that of
- * another site. To send JSON or a key, a page also needs the permission of a preflight, which the fake never gives.
+ * Rejects requests that a web page in a developer's browser could send. The fake serves no pages, so every `Origin` is
+ * that of another site. To send JSON or a key, a page also needs the permission of a preflight, which the fake never gives.
  */
 function checkAccess(headers: Headers, apiKeys: readonly string[] | undefined): void {
   if (headers.has('origin'))

@@ -20,12 +20,12 @@ import {
 
 const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'] as const;
 /**
- * Ways to fail beyond a status.
+ * Ways to fail other than with a status.
  * - `reset`: the connection breaks, and nothing was carried out
  * - `timeout`: no response ever comes, and nothing was carried out
  * - `stall`: the request is carried out, headers and half a body come, then nothing
  * - `badJson`: 200 with JSON that is cut off
- * - `html`: a gateway's error page, 502 unless `status` says otherwise
+ * - `html`: a gateway's error page, with status 502 unless `status` is set
  * - `commitThenDrop`: the request is carried out, then the connection breaks
  */
 export type FailureKind = (typeof FAILURE_KINDS)[number];
@@ -34,9 +34,9 @@ export type FailureKind = (typeof FAILURE_KINDS)[number];
 interface StatusFailure {
   /** HTTP status of the response. */
   readonly status: number;
-  /** Error code; default one that fits the status. */
+  /** Error code. Default: a code that fits the status. */
   readonly code?: OpenEnum<KnownErrorCode>;
-  /** Message of the error. Default: one that says it was injected. */
+  /** Message of the error. Default: a message that the failure was injected. */
   readonly message?: string;
   /** `Retry-After`: seconds, or any text to send as it is. */
   readonly retryAfter?: number | string;
@@ -48,11 +48,11 @@ interface StatusFailure {
   readonly times?: number;
 }
 
-/** One of the other ways to fail. */
+/** A failure of one of the other kinds. */
 interface KindFailure {
   /** The way to fail. */
   readonly kind: FailureKind;
-  /** HTTP status of the kinds that respond. Default: theirs. */
+  /** HTTP status for the kinds `html` and `badJson`. Default: 502 and 200. */
   readonly status?: number;
   /** How many requests fail. Default 1; `Infinity` for all. */
   readonly times?: number;
@@ -151,7 +151,7 @@ function respond(status: number, contentType: string, body: string): Outcome {
   return { kind: 'response', response: { status, headers, body } };
 }
 
-/** Makes a request fail; `run` carries it out, for the failures that happen afterwards. */
+/** Makes a request fail; `run` carries the request out, for failures that happen after that. */
 export function fail(failure: Failure, request: FailedRequest, run: () => FakeResponse): Outcome {
   if (!('kind' in failure)) return { kind: 'response', response: buildFailure(failure, request) };
   const { kind, status = kind === 'html' ? 502 : 200 } = failure;

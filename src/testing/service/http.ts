@@ -6,7 +6,7 @@ export interface FakeRequest {
   /** Path and query, percent-encoded. */
   readonly target: string;
   readonly headers: Headers;
-  /** Empty when there is none. */
+  /** Empty when there is no body. */
   readonly body: string;
   /** Path of the base URL. Default: everything up to the version segment, e.g. `/public/v1`. */
   readonly basePath?: string | undefined;
@@ -124,13 +124,13 @@ export class RateLimits {
     return this.#overrides[endpoint] ?? endpoints[endpoint].limitPerSecond;
   }
 
-  /** Counts one request unless its window is full; a refused request uses nothing up. */
+  /** Counts one request unless its window is full; a refused request does not count. */
   take(endpoint: EndpointName, nowMs: number): { allowed: boolean; headers: Record<string, string> } {
     const limit = this.getLimit(endpoint);
     const isFixed = this.#window === 'fixed';
     const windowStart = isFixed ? Math.floor(nowMs / WINDOW_MS) * WINDOW_MS : nowMs - WINDOW_MS;
     const isInWindow = (at: number) => (isFixed ? at >= windowStart : at > windowStart);
-    // If the clock stepped back, requests that now lie in the future are forgotten; otherwise nobody could call.
+    // If the clock stepped back, forget requests that lie in the future now, because they would count for too long.
     const accepted = (this.#accepted.get(endpoint) ?? []).filter((at) => isInWindow(at) && at <= nowMs);
     const allowed = accepted.length < limit;
     if (allowed) accepted.push(nowMs);

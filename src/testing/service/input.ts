@@ -6,8 +6,8 @@ import { DAY_MS, MAX_SHIPPING_AGE_DAYS, type TrackerRequest } from '../../schema
 import { rejection, ServiceError } from './http.ts';
 
 /**
- * ISO 3166-1 alpha-3 codes, and `XKX`, which couriers use for Kosovo. If a code does not begin with its alpha-2 code,
- * the alpha-2 code stands before it. The table is here because `Intl` knows no alpha-3 codes.
+ * ISO 3166-1 alpha-3 codes, and `XKX`, which couriers use for Kosovo. If an alpha-3 code does not begin with its
+ * alpha-2 code, the alpha-2 code stands before it. The table is needed because `Intl` knows no alpha-3 codes.
  */
 const COUNTRIES = `
   ADAND AEARE AFG AGATG AIA ALB AMARM AOAGO AQATA ARG ASM ATAUT AUS AWABW AXALA AZE BABIH BBBRB
@@ -83,14 +83,14 @@ function findPlaceErrors(input: DatedPlace, nowMs: number): ApiErrorItem[] {
   return errors;
 }
 
-/** Checks a value against all rules of an endpoint; the fake's clock, not the machine's, sets the age of its date. */
+/** Checks a value against all rules of an endpoint; the fake's clock decides how old its date is. */
 export function validateAt<T extends DatedPlace>(nowMs: number, schema: z.ZodType<T>, value: unknown): T {
   const parsed = safeParse(schema, value);
   const isOutdated = (issue: z.core.$ZodIssue) =>
     issue.code === 'custom' && issue.params?.['code'] === 'shipping_date_outdated';
   const issues = parsed.error?.issues.filter((issue) => !isOutdated(issue)) ?? [];
   if (issues.length > 0) throw new ServiceError(400, issues.map(toErrorItem));
-  // Sound: the value breaks no rule except perhaps the age, and these schemas change nothing except to drop nulls.
+  // Sound: the value breaks at most the rule about its age, and these schemas only remove nulls from a value.
   const input = parsed.success ? parsed.data : (removeNulls(value) as T);
   const errors = findPlaceErrors(input, nowMs);
   if (errors.length > 0) throw new ServiceError(400, errors);

@@ -66,7 +66,7 @@ function createItem(inputData: unknown, state: FakeState) {
   }
 }
 
-/** The service finds the shipment by these, so they cannot change once there is data. */
+/** The service finds the shipment by these fields, so they cannot change once there is data. */
 const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
 
 function showResults(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
@@ -77,7 +77,7 @@ function showResults(trackers: readonly TrackerState[], state: FakeState): Handl
   return succeed(200, { trackings: withResults.map((tracker) => buildTrackingRecord(tracker, state.now())) });
 }
 
-/** One handler for every row of the endpoint table; a row without one does not compile. */
+/** One handler for each row of the endpoint table; a row without a handler does not compile. */
 const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => HandlerResult>> = {
   'trackers.create': ({ bodyText }, state) => {
     const input = validateTrackerInput(state.now(), parseJson(bodyText));
@@ -89,7 +89,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     for (const field of ['page', 'limit'])
       if (query[field] === undefined)
         throw rejection(400, 'missing_mandatory_field', `\`${field}\` is missing.`);
-    // Anything but a whole number stays text, which the schema rejects.
+    // A text that is no whole number stays a text, which the schema rejects.
     const toNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
     const numbers = Object.fromEntries(Object.entries(query).map(([field, text]) => [field, toNumber(text)]));
     const { page, limit, sort } = validate(endpoints['trackers.list'].request.query, numbers);
@@ -105,7 +105,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
       throw rejection(400, 'validation_error', message);
     }
     const { quota } = state.options.plans.perShipment;
-    // Counting validates every item, so it is skipped where nothing is limited.
+    // Counting validates every item, so skip it when the quota is unlimited.
     if (quota !== Infinity && state.trackers.size + state.countNew(inputs) > quota)
       throw rejection(403, 'quota_limit_reached', 'The items are more than what is left of the quota.');
     const data = inputs.map((input) => createItem(input, state));
@@ -159,7 +159,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
   'trackers.webhookHistory': (call, state) => {
     const { trackerId, trackingNumber, clientTrackerId } = findTracker(call, state);
     const pushes = state.webhooks.history.filter((push) => push.trackerId === trackerId);
-    // A set, because all pushes of a request share one attempt. The order is reversed first, because sorting is stable.
+    // The set keeps an attempt that several pushes share once. `reverse` puts the newest of attempts at the same time first.
     const attempts = [...new Set(pushes.flatMap((push) => push.attempts))].reverse();
     attempts.sort((a, b) => Date.parse(b.sentAt) - Date.parse(a.sentAt));
     const metadata = {
@@ -192,7 +192,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     const isKnown = canRespond(couriers, hints) && canRespondAtOnce(couriers, hints, parcel.courierCodes);
     return succeed(201, { trackings: [buildResults(parcel, hints, isKnown ? parcel.events : [])] });
   },
-  // Works on either plan, because clients of both need the courier codes.
+  // This works on either plan, because clients of both plans need the courier codes.
   'couriers.list': (_call, state) => succeed(200, { couriers: state.couriers.map(toPublicCourier) }),
 };
 
@@ -256,7 +256,7 @@ function findFirstError({ status, body }: FakeResponse): ApiErrorItem | undefine
 }
 
 export async function serve(state: FakeState, request: FakeRequest): Promise<Outcome> {
-  // With a prefix, a target such as `//x` stays a path; resolved against a base, it would become a host.
+  // The prefix keeps a target such as `//x` a path. If it were resolved against a base URL, `x` would become the host.
   const url = new URL(request.target.startsWith('/') ? `http://fake${request.target}` : 'http://fake/');
   const { authorization: _key, ...headers } = Object.fromEntries(request.headers);
   const entry: LogEntry = {

@@ -32,16 +32,16 @@ import {
   toPayload,
 } from './trackers.ts';
 
-/** Our choice of days, because the service only says "a long time without events". */
+/** The number of days is our choice, because the service only says "a long time without events". */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
-/** Leaves time for a proof of delivery. */
+/** Tracking goes on after a delivery, so that a proof of delivery can still come. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
 type PushContent = Pick<EventsMessage, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
 
 /**
- * Planned actions in order of time. It holds no timer: actions run when somebody asks for the time, so the fake follows
- * any clock and never keeps a process alive.
+ * Planned actions in order of time. They run when the fake reads its clock, not by a timer, so that the fake follows any
+ * clock and never keeps a process alive.
  */
 class Timeline {
   readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
@@ -59,7 +59,7 @@ class Timeline {
   }
 }
 
-/** The trackers that a test speaks of: all those of a number, or one. */
+/** The trackers that a test changes: all trackers of a number, or one tracker. */
 export interface Target {
   readonly parcel: KnownParcel;
   readonly tracker?: TrackerState | undefined;
@@ -99,7 +99,7 @@ export class FakeState {
     return parcel;
   }
 
-  /** Returns what couriers know of a number; the first time, the next scenario of the options starts. */
+  /** Returns what couriers know of a number. The first call for a number starts the next scenario of the option `play`. */
   askCouriers(trackingNumber: string): KnownParcel {
     const parcel = this.getParcel(trackingNumber);
     const { play: names, speed } = this.options;
@@ -132,7 +132,7 @@ export class FakeState {
     return { tracker, isNew: true };
   }
 
-  /** Counts how many of the creation requests would make a new tracker; rejected ones make none. */
+  /** Counts how many of the creation requests would make a new tracker; rejected requests make none. */
   countNew(inputs: readonly unknown[]): number {
     const payloads = new Set<string>();
     for (const input of inputs) {
@@ -146,7 +146,7 @@ export class FakeState {
     return payloads.size;
   }
 
-  /** Changes a tracker. Results come at once if the patch adds a hint that its couriers lacked. */
+  /** Changes a tracker. Results come at once if the patch adds a field that its couriers require. */
   updateTracker(tracker: TrackerState, patch: TrackerUpdateRequest): void {
     const nowMs = this.now();
     const { isSubscribed: wasSubscribed } = tracker;
@@ -207,8 +207,8 @@ export class FakeState {
   }
 
   /**
-   * Plans the steps of a scenario. The times in its events keep the normal pace and end when the last step happens, so
-   * a faster scenario never writes times in the future.
+   * Plans the steps of a scenario. The times of its events have the gaps of normal speed and end when the last step happens,
+   * so that a faster scenario never writes times in the future.
    */
   startScenario(parcel: KnownParcel, name: PlayName, speed: number): void {
     parcel.hasScenario = true;

@@ -25,7 +25,7 @@ export type Hints = ReturnType<typeof toHints>;
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
-  /** False for a courier whose results come only with later calls. Default true. */
+  /** False for a courier that has no results yet while a synchronous call waits. Default true. */
   readonly supportsSynchronousFetch?: boolean;
 }
 
@@ -62,7 +62,7 @@ export function canRespond(couriers: readonly FakeCourier[], hints: Hints): bool
   return hints.courierCodes.length === 0 || !hints.courierCodes.every(lacksField);
 }
 
-/** False when no named courier (without names: none that knows the number) responds while the caller waits. */
+/** False when no courier responds while the caller waits. Without named couriers, those that know the number count. */
 export function canRespondAtOnce(couriers: readonly FakeCourier[], hints: Hints, known: string[]): boolean {
   const courierCodes = hints.courierCodes.length > 0 ? hints.courierCodes : known;
   const isSynchronous = (code: string) =>
@@ -80,7 +80,7 @@ export function toPayload(input: TrackerRequest) {
     ...toHints(input),
     courierName: input.courierName ?? null,
     trackingUrl: input.trackingUrl ?? null,
-    /** `true`, `false` or the codes, as one comparable text. */
+    /** `true`, `false` or the codes, as one text that can be compared. */
     restriction: isList ? normalizeCouriers(restriction).join(',') : (restriction?.toString() ?? null),
   };
 }
@@ -149,7 +149,7 @@ function collides(a: TrackerPayload, b: TrackerPayload): boolean {
 
 export class TrackerStore {
   readonly #byId = new Map<unknown, TrackerState>();
-  /** Archiving frees an id, but the archived tracker is found by it until another tracker takes the id. */
+  /** Archiving a tracker frees its id, but the id finds the archived tracker until another tracker takes it. */
   readonly #byClientTrackerId = new Map<unknown, TrackerState>();
   readonly #byTrackingNumber = new Map<string, TrackerState[]>();
 

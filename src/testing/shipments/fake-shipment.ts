@@ -35,13 +35,13 @@ export class FakeShipment {
     this.trackingNumber = trackingNumber.toUpperCase();
   }
 
-  /** The events that couriers reported, or that the one tracker has discovered; oldest first. */
+  /** The events that couriers reported, or that the chosen tracker has discovered; oldest first. */
   get events(): readonly TrackingEvent[] {
     const { parcel, tracker } = this.#getTarget();
     return sortEvents((tracker?.shipment ?? parcel).events);
   }
 
-  /** False once tracking has stopped for every tracker of the number, or for the one tracker. */
+  /** False once tracking has stopped for every tracker of the number, or for the chosen tracker. */
   get isTracked(): boolean {
     const target = this.#getTarget();
     const trackers = this.#getState().findTrackers(target);
@@ -71,15 +71,15 @@ export class FakeShipment {
   }
 
   /**
-   * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. Before there is a tracker, it stops
-   * the first tracker once that has its first results; a later tracker of the number is tracked.
+   * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. If there is no tracker yet,
+   * the first tracker stops once it has its first results; later trackers of the number are tracked.
    */
   stopTracking(): this {
     return this.#change((state, target, nowMs) => state.stopTracking(target, nowMs));
   }
 
   /**
-   * Sets fields of the shipment; they replace what events and trackers say.
+   * Sets fields of the shipment; they replace the values that come from events and trackers.
    *
    * @param fields - the fields to set; others stay
    * @example shipment.update({ delivery: { aiPredictiveDeliveryDate: '2026-03-09' } })
@@ -104,7 +104,7 @@ export class FakeShipment {
 
   #getTarget(): Target {
     const state = this.#getState();
-    // Lets everything happen that is due.
+    // Reading the clock runs all actions that are due.
     state.now();
     return {
       parcel: state.getParcel(this.trackingNumber),

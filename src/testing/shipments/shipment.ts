@@ -4,7 +4,7 @@ import type { STATUS_MILESTONES, StatusCategory, StatusCode, TrackingEvent } fro
 import type { PerCallTracking, Shipment } from '../../schemas/tracking.ts';
 import type { ProofOfDelivery } from '../../schemas/webhook.ts';
 
-/** Generates ids that depend on the seed only. Each kind has its own counter: a new request changes no tracker id. */
+/** Generates ids that depend on the seed only. Each kind has its own counter, so a new request changes no tracker id. */
 export class SeededIds {
   readonly #seed: string;
   readonly #counts = new Map<string, number>();
@@ -56,7 +56,7 @@ export class ShipmentState {
   readonly trackingNumber: string;
   readonly shipmentId: string;
   readonly events: TrackingEvent[] = [];
-  /** Set by a test; they replace what events and trackers say. */
+  /** Fields that a test has set; they replace the values that come from events and trackers. */
   fields: Partial<Shipment> = {};
 
   constructor(trackingNumber: string, shipmentId: string) {
@@ -90,7 +90,7 @@ export class ShipmentState {
 
 /** The events that couriers know of a tracking number; each tracker of the number discovers its own shipment from them. */
 export class KnownParcel extends ShipmentState {
-  /** True once a test or a scenario decides what happens; then no scenario of the options starts by itself. */
+  /** True once a test or a scenario has changed the parcel; then the option `play` starts no scenario for it. */
   hasScenario = false;
   /** True when a test stopped tracking before there was a tracker. */
   stopsFirstTracker = false;
@@ -110,8 +110,8 @@ export class KnownParcel extends ShipmentState {
   }
 
   /**
-   * Creates the shipment of a tracker. Trackers with the same key follow the same shipment, with the same ids; others have
-   * ids of their own, except for event ids that the test chose.
+   * Creates the shipment of a tracker. Trackers with the same key follow the same shipment, with the same ids; trackers
+   * with another key have ids of their own, except for event ids that the test chose.
    */
   createShipment(key: string) {
     if (!this.#shipmentKeys.includes(key)) this.#shipmentKeys.push(key);
@@ -127,7 +127,7 @@ export class KnownParcel extends ShipmentState {
 
 type Places = Pick<Shipment, 'originCountryCode' | 'destinationCountryCode'>;
 
-/** Builds results without a tracker; the newest event by time comes first and decides the status. */
+/** Builds results without a tracker; the newest event comes first and decides the status. */
 export function buildResults(state: ShipmentState, places: Places, events = state.events): PerCallTracking {
   const oldestFirst = sortEvents(events);
   const latest = oldestFirst.at(-1);
@@ -174,7 +174,7 @@ export function buildProof({ trackingNumber, events }: ShipmentState): ProofOfDe
 
 const HOUR_MS = 3_600_000;
 
-/** The format of a step's time; real couriers mix all of these. Offsets are east of UTC. */
+/** The format of a step's time; real couriers use all of these formats. A positive offset is east of UTC. */
 type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
 
 interface ScenarioStep {
@@ -230,7 +230,7 @@ function delivery(hours: number): readonly ScenarioStep[] {
 export const scenarios = {
   /** Posted in Beijing, delivered in San Rafael three days later; then tracking stops. */
   delivered: [...journey, ...delivery(72)],
-  /** A failed delivery, then the shipment is lost; tracking stops. */
+  /** A delivery fails, then the shipment is lost; then tracking stops. */
   exception: [
     ...journey,
     step(72, SAN_RAFAEL, 'utc', OUT_FOR_DELIVERY),
@@ -238,7 +238,7 @@ export const scenarios = {
     step(120, SAN_RAFAEL, 'utc', LOST),
     stop(121),
   ],
-  /** Held by customs for two days, cleared, then delivered; tracking stops. */
+  /** Held by customs for two days, cleared and delivered; then tracking stops. */
   customs: [
     ...journey,
     step(44, SAN_RAFAEL, 'local', inTransit('customs', 'customs_received', 'Handed to customs')),

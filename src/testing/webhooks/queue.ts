@@ -7,15 +7,15 @@ export type PushItem = Omit<EventsMessage, 'kind'> | Omit<ProofOfDelivery, 'kind
 export interface PushAttempt {
   /** ISO 8601, on the fake's clock. */
   readonly sentAt: string;
-  /** The receiver's status; `null` when there was none. */
+  /** The receiver's status; `null` when the receiver did not respond. */
   readonly status: number | null;
-  /** True when the receiver accepted it. */
+  /** True when the receiver accepted the push. */
   readonly succeeded: boolean;
   /** The URL of the receiver; `null` when it is a function. */
   readonly url: string | null;
   /** The body that was sent. */
   readonly requestBody: unknown;
-  /** Body of the response: parsed when it is JSON, else the text; `null` when there is none. */
+  /** Body of the response: parsed when it is JSON, else the text; `null` when it is empty. */
   readonly responseBody: unknown;
   /** Headers of the response; names in lower case. */
   readonly responseHeaders: Readonly<Record<string, string>>;
@@ -23,11 +23,11 @@ export interface PushAttempt {
 
 /** One item of `trackings[]` that waits to be sent to the receiver, or was sent. */
 export interface QueuedPush {
-  /** The id of the tracker that it is about. */
+  /** The id of the tracker that the push is about. */
   readonly trackerId: string;
   /** The item to send. */
   readonly item: PushItem;
-  /** True when it was queued by a resend, not by a new event. */
+  /** True when a resend queued the push, not a new event. */
   readonly isReplay: boolean;
   /** The attempts so far. */
   readonly attempts: readonly PushAttempt[];
@@ -40,7 +40,7 @@ export class WebhookQueue {
   readonly #waiting: QueuedPush[] = [];
   readonly #attempts = new Map<QueuedPush, PushAttempt[]>();
 
-  /** @internal `now` lets everything happen that is due. */
+  /** @internal Calling `now` runs all actions that are due. */
   constructor(now: () => number, historyLimit: number) {
     this.#now = now;
     this.#historyLimit = historyLimit;
@@ -59,9 +59,9 @@ export class WebhookQueue {
   }
 
   /**
-   * Takes pushes off the queue.
+   * Removes pushes from the queue and returns them.
    *
-   * @param max - how many at most; default all
+   * @param max - maximum number of pushes; default all
    * @returns the pushes, oldest first
    */
   take(max: number = Number.POSITIVE_INFINITY): QueuedPush[] {

@@ -19,14 +19,14 @@ import { jsonOrText } from '../service/http.ts';
 import { seededRandom } from '../shipments/shipment.ts';
 import type { PushAttempt, QueuedPush } from './queue.ts';
 
-/** The service gives up after this many attempts (public contract). */
+/** The service gives up after this many attempts (docs/service.md 8.5). */
 const MAX_ATTEMPTS = 20;
-/** Compresses the six days to about two seconds. */
+/** At this speed, the six days of attempts take about two seconds. */
 const DEFAULT_SPEED = 250_000;
-/** The service waits about this long for a response (public contract). */
+/** The service waits about this long for a response (docs/service.md 8.5). */
 const TIMEOUT_MS = 15_000;
 const FIRST_WAIT_MS = 15_000;
-/** Waits double up to this maximum, so that 19 of them take 5.9 of the contract's six days. */
+/** Waits double up to this maximum, so that the 19 waits take 5.9 days (docs/service.md 8.5). */
 const MAX_WAIT_MS = 18 * 3_600_000;
 const FUNCTION_URL = 'http://webhook.test/';
 
@@ -37,7 +37,7 @@ export type WebhookTarget = string | URL | ((request: Request) => Response | Pro
 export interface WebhookSenderOptions {
   /** Where to push: a URL, or a handler such as `createWebhookHandler` makes. */
   readonly target: WebhookTarget;
-  /** The fake whose queue is emptied. */
+  /** The fake whose webhooks are sent. */
   readonly fake: Pick<FakeTrackingService, 'webhooks'>;
   /** Sent as `Authorization: Bearer <secret>`. Default: none. */
   readonly secret?: string;
@@ -50,8 +50,8 @@ export interface WebhookSenderOptions {
   /** Requests under way at the same time. Default 1. */
   readonly concurrency?: number;
   /**
-   * True to repeat what was not accepted, as the service does: 20 attempts over about six days, with waits of 15 s to
-   * 18 hours, never before a `Retry-After` of the receiver. Default false. `speed` is how many times faster it runs,
+   * True to repeat requests that were not accepted, as the service does: 20 attempts over about six days, with waits of
+   * 15 s to 18 hours, never before a `Retry-After` of the receiver. Default false. `speed` is how many times faster it runs,
    * at least 1; default 250000, so that all attempts take two seconds; with 1, use fake timers. `maxAttempts` is the
    * number of attempts. `delayMs` replaces all waits by one of that length, in milliseconds.
    */
@@ -70,32 +70,32 @@ export interface WebhookSenderOptions {
 
 /** One request to the receiver. */
 export interface SentWebhook {
-  /** The messages in it. */
+  /** The ids of the messages in the request. */
   readonly messageIds: readonly string[];
-  /** From 1; above 1 for repeats after a failure. */
+  /** Counts from 1; above 1 for repeats after a failure. */
   readonly attempt: number;
-  /** The receiver's status; `null` when it threw, could not be reached or took too long. */
+  /** The receiver's status; `null` when the receiver threw, could not be reached or took too long. */
   readonly status: number | null;
   /** True for any 2xx whose JSON does not say `success: false`. */
   readonly succeeded: boolean;
 }
 
-/** The result of emptying the queue once. */
+/** The result of one run that sends queued pushes. */
 export interface WebhookSenderReport {
   /** Items that were taken off the queue. */
   readonly items: number;
   /** Items accepted at least once. */
   readonly accepted: number;
-  /** Items never accepted: the service would have lost them by now. */
+  /** Items never accepted, which the service would not send again. */
   readonly lost: number;
-  /** Every request in the order of its response, duplicates and repeats included. */
+  /** Every request in the order of the responses, including duplicates and repeats. */
   readonly sent: readonly SentWebhook[];
 }
 
 /** Pushes what a fake queued, as the service would. */
 export interface WebhookSender {
   /**
-   * Sends everything that waits now, and what is queued meanwhile.
+   * Sends everything that waits now or is queued meanwhile.
    *
    * @returns the result, once nothing is left to send
    */
@@ -109,8 +109,8 @@ export interface WebhookSender {
   /**
    * Sends whatever is queued from now on.
    *
-   * @param options - `everyMs`: how often to look, in milliseconds, default 100; `onReport`: called after each look that sent something; an error that it throws goes to the console
-   * @returns a function that stops sending, and resolves when the last request is over, repeats included
+   * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100; `onReport`: called after each check that sent something; its errors go to the console
+   * @returns a function that stops sending, and resolves when the last request and its repeats are over
    */
   start(options?: {
     readonly everyMs?: number;
@@ -166,17 +166,17 @@ async function send({ target, secret }: Receiver, signal: AbortSignal, body?: st
   return { status, succeeded, responseBody, responseHeaders: Object.fromEntries(headers) };
 }
 
-/** Reads `Retry-After` in seconds or as a date (RFC 9110); 0 without it. */
+/** Reads `Retry-After`, in seconds or as a date (RFC 9110); returns 0 without the header. */
 function getRetryAfterMs({ 'retry-after': value = '' }: Outcome['responseHeaders']): number {
   const delayMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(delayMs) ? 0 : Math.max(0, delayMs);
 }
 
-/** Sends one request to the receiver; without a body, it is a probe. Never rejects. */
+/** Sends one request to the receiver, or a probe if there is no body. Never rejects. */
 async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcome> {
   const controller = new AbortController();
   const timer = globalThis.setTimeout(() => controller.abort(), receiver.timeoutMs);
-  // A receiver that is a function may never look at the signal.
+  // A receiver that is a function may ignore the signal.
   const tooLate = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', reject);
   });
@@ -196,7 +196,7 @@ interface Job {
   readonly place: number;
 }
 
-/** Builds the body of some pushes. A proof of delivery stays enveloped, because the flat shape has none. */
+/** Builds the body of some pushes. A proof of delivery stays enveloped, because the flat shape has no place for it. */
 function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['shape']): object {
   const items = pushes.map(({ item }) => item);
   const [item] = items;
@@ -213,8 +213,8 @@ function tell(observer: () => unknown): void {
 }
 
 /**
- * Plays the service's part in webhooks: takes what a fake queued and pushes it to your receiver,
- * with the duplicates, disorder and repeats that the real one is known for.
+ * Sends webhooks as the service does: takes the pushes that a fake queued and sends them to your receiver,
+ * with the duplicates, disorder and repeats that the real service is known for.
  *
  * @param options - see `WebhookSenderOptions`; `target` and `fake` are required
  * @returns the sender
@@ -259,7 +259,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     return outcome;
   }
 
-  /** Sends a request until it is accepted or given up; others go on while it waits. */
+  /** Sends a request until it is accepted or given up; other requests go on between its attempts. */
   async function isAccepted(job: Job, sent: SentWebhook[]): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const { succeeded, responseHeaders } = await inLane(() => attemptJob(job, attempt, sent));
@@ -271,9 +271,9 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  /** Sends what waits now. */
+  /** Sends the pushes that wait now, once. */
   async function sendWaiting(): Promise<WebhookSenderReport> {
-    // Looked up each time, because a reset of the fake makes a new queue.
+    // `fake.webhooks` is read each time, because a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const sent: SentWebhook[] = [];
     const jobs: Job[] = [];
@@ -303,10 +303,10 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
-      // Looks overlap, so that a push that waits for its repeat does not hold up later ones.
+      // Checks may overlap, so that a push that waits for its repeat does not hold up later pushes.
       const looks = new Set<Promise<void>>();
       const look = async () => {
-        // One look only, because under a steady stream a flush would never end.
+        // Do not call `flush` here, because under a steady stream of pushes it would never end.
         const report = await sendWaiting();
         if (report.items > 0) tell(() => onReport?.(report));
       };
