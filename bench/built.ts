@@ -1,9 +1,9 @@
 /**
- * The built package, as users run it. Bare times are measured with it, since `tsx` wraps each inner function of a source to
- * keep its name, at every call.
+ * Loads the built package, as users do. Measured times need the build, because `tsx` wraps the inner functions of sources,
+ * which slows down every call.
  */
 
-// The type checker would want a build first if this were a literal.
+// With a literal path, the type checker would need a build first.
 const load = (entry: string): Promise<unknown> =>
   import(new URL(`../dist/${entry}.js`, import.meta.url).href);
 

@@ -1,5 +1,5 @@
-// Prints the files of `src` that one warm call and one warm webhook pass, from the method to the socket and back, with the
-// number of functions that ran in each. V8 counts them.
+// Prints the files of `src` whose code runs during one warm call and one warm webhook, with the number of functions that V8
+// counted in each. The call goes from the method to a fake `fetch` and back.
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 import { TrackingClient } from '../src/index.ts';
@@ -9,7 +9,7 @@ const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 /** Schemas are compiled after this many runs. */
 const WARM_UP_RUNS = 100;
 
-/** Finds the files that `run` passes and counts the functions that ran in each. */
+/** Finds the files whose code `run` executes, and counts the functions that ran in each. */
 async function findPassedFiles(
   run: (index: number) => Promise<unknown>,
 ): Promise<[file: string, functions: number][]> {
@@ -18,7 +18,7 @@ async function findPassedFiles(
   session.connect();
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  // This starts the count again, so functions that ran while the modules loaded are left out.
+  // This resets the counts, so functions that ran while the modules loaded are left out.
   await session.post('Profiler.takePreciseCoverage');
   await run(WARM_UP_RUNS);
   const { result } = await session.post('Profiler.takePreciseCoverage');

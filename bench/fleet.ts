@@ -1,10 +1,10 @@
 /**
  * Compares `RedisLimiter` with other ways to share one account's limit among processes, on a loopback service that enforces
- * it, and shows what happens when a process dies, Redis goes away, or a clock is wrong. It needs a Redis: `REDIS_URL`, else
- * the one of this machine.
+ * it, and shows what happens when a process dies, Redis goes away, or a clock is wrong. The program needs Redis, at
+ * `REDIS_URL` or on this machine.
  *
  * `npm run bench:fleet` runs all cases three times and writes `results/fleet.json`. `-- --quick` runs them once, and
- * `-- --only <text>` keeps the cases whose name holds the text; both only print.
+ * `-- --only <text>` runs only the cases whose name contains the text; with either option, the program writes no file.
  */
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';
@@ -42,7 +42,7 @@ const rows = chosen.map(({ name, target }) => {
 console.log(
   [
     measuredOn,
-    'Cells: responses with 429 / seconds / percent of the limit / Redis commands a call / calls of the least served process when the first has four fifths of its calls / how often a process lost Redis or had it back.',
+    'Cells: responses with 429 / seconds / percent of the limit / Redis commands per call / calls of the slowest process when the fastest had made four fifths of its calls / how often a process lost or regained Redis.',
     markdownTable(['Case', ...CONTENDERS, 'Target of RedisLimiter'], rows),
   ].join('\n\n'),
 );

@@ -2,7 +2,7 @@
  * Compares the limiter of this client with others, on a loopback service that enforces its limit in a process of its own.
  *
  * `npm run bench:limiter` runs everything three times and writes `results/limiter.json`. `-- --quick` makes fewer calls, runs
- * once and only prints; `-- --only <text>` keeps the cases whose name holds the text, and only prints as well.
+ * once and only prints; `-- --only <text>` runs only the cases whose name contains the text, and only prints, too.
  */
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';

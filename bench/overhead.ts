@@ -1,5 +1,5 @@
 /**
- * Measures the CPU time of a call and the time of a cold start, both against the same call by hand.
+ * Measures the CPU time of a call and the time of a cold start, and compares both with a call that is written by hand.
  *
  * `npm run bench:overhead` builds the package and writes `results/overhead.json` and a table of `README.md`; `-- --quick` takes
  * fewer rounds and only prints.
@@ -25,7 +25,7 @@ const figures = [
     [formatCpu(cpu[0], 1.4), formatCpu(cpu[1], 1.2)],
   ),
   markdownTable(
-    ['Cold start', 'Whole process', 'Against the same by hand'],
+    ['Cold start', 'Whole process', 'Ratio to the same by hand'],
     coldStarts.map(({ program, milliseconds, ratio }) => [
       ...[program, `${milliseconds.toFixed(0)} ms`, ratio === null ? '' : `${ratio.toFixed(2)}x`],
     ]),

@@ -4,10 +4,10 @@ import { cpus } from 'node:os';
 /** A figure of `results/scale.json`, in words. */
 export interface Figure {
   readonly name: string;
-  /** Absent if the figure only informs. */
+  /** Absent if the figure only serves as information. */
   readonly target?: string;
   readonly isReached?: boolean;
-  /** The measurement. */
+  /** The measured value. */
   readonly found: string;
 }
 

@@ -4,7 +4,7 @@
  * events and leftover processes, and exits with 1 when a promise was broken.
  *
  * `npm run bench:soak` takes 15 minutes and writes a table of `README.md`; `-- --minutes <number>` is a shorter run, which only
- * prints. It needs Redis (`REDIS_URL`) and PostgreSQL (`DATABASE_URL`), else those of this machine.
+ * prints. The program needs Redis and PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ const { values } = parseArgs({ options: { minutes: { type: 'string', default: `$
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) throw new Error(`Expected \`--minutes\` to be a number above 0, got "${values.minutes}"`);
 const isWhole = minutes >= WHOLE_MINUTES;
-// The processes of the soak end with it.
+// Exit on a signal; the other processes of the soak end when they lose the connection to this one.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 const servers = {
   redisUrl: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
@@ -50,7 +50,7 @@ if (isKept) {
   await writeFile(join(directory, 'outages.json'), JSON.stringify({ outages, flushes: result.flushes }));
   console.error(`A promise was broken; the journal of each process is in ${directory}`);
 }
-// The sender would go on retrying webhooks that nobody accepts.
+// Exit explicitly, because the sender still retries webhooks that no receiver accepts.
 process.exit(isKept ? 0 : 1);
 
 function judge(run: SoakResult) {
@@ -67,7 +67,7 @@ function judge(run: SoakResult) {
       isKept: all.every(({ lost }) => lost === 0),
     },
     {
-      promise: 'no event is handled twice without an excuse (the same)',
+      promise: 'no event is handled twice without an excuse (in the same order)',
       found: list('unexcused'),
       isKept: all.every(({ unexcused }) => unexcused === 0),
     },
@@ -77,7 +77,7 @@ function judge(run: SoakResult) {
       isKept: transactional.excused.kill === 0,
     },
     {
-      promise: 'no 429 but right after a FLUSHALL, and where others were counted more than 500 ms late',
+      promise: 'no 429 except right after a FLUSHALL, or beside requests counted over 500 ms late',
       found: `${refused.unexcused}; ${refused.flush} and ${refused.late}`,
       isKept: refused.unexcused === 0,
     },

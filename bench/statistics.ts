@@ -1,4 +1,4 @@
-/** Returns the lower of the two middle values if the number of values is even. */
+/** Returns the middle value, or the lower of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length / 2) - 1)] ?? Number.NaN;

@@ -3,8 +3,8 @@
  * that are killed meanwhile).
  *
  * `npm run bench:webhooks` runs both and writes `results/webhooks-receivers.json` and `results/webhooks-stores.json`;
- * `-- receivers` runs one part. `-- --quick` takes fewer events and rounds, and only prints. It needs Redis (`REDIS_URL`) and
- * PostgreSQL (`DATABASE_URL`), else those of this machine.
+ * `-- receivers` runs one part. `-- --quick` takes fewer events and rounds, and only prints. The program needs Redis and
+ * PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.
  */
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../scripts/support/markdown-table.ts';

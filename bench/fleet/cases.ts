@@ -5,7 +5,7 @@ export interface MeasuredCase extends FleetCase {
 }
 
 const fullShare: MeasuredCase['target'] = {
-  text: '0 refused, >= 93%, least served >= 20 of 40, <= 1.8 commands a call, no fallback',
+  text: '0 refused, >= 93%, slowest >= 20 of 40, <= 1.8 commands per call, no fallback',
   isReached: (run) =>
     run.refused === 0 &&
     run.lost === 0 &&
@@ -36,7 +36,7 @@ export const cases: readonly MeasuredCase[] = [
     name: 'one of 4 killed after 6 s, sliding',
     killAfterSeconds: 6,
     target: {
-      text: '0 refused, its share used within 2 s',
+      text: '0 refused, the share of the killed process used within 2 s',
       isReached: ({ refused, sharePercentAfterKill = 0 }) => refused === 0 && sharePercentAfterKill >= 92,
     },
   },
@@ -64,7 +64,7 @@ export const cases: readonly MeasuredCase[] = [
     name: 'Redis loses its keys (FLUSHALL), sliding',
     forgetAfterSeconds: 5,
     target: {
-      text: "at most one window's worth refused, 0 lost",
+      text: 'at most 10 refused (one window), 0 lost',
       isReached: ({ refused, lost }) => refused <= 10 && lost === 0,
     },
   },

@@ -51,7 +51,7 @@ async function run(task: PeerTask): Promise<PeerOutcome> {
   // Without a listener, ioredis prints each failed attempt to connect.
   redis.on('error', () => {});
   await redis.ping();
-  // The first `fetch` of a process loads code, which a busy service has done long before.
+  // Call `fetch` once before measuring, because the first call of a process loads code.
   await (await fetch(new URL('/log', task.baseUrl))).arrayBuffer();
   let redisCommands = 0;
   const sendCommand = redis.sendCommand.bind(redis);
@@ -78,6 +78,6 @@ process.once('message', async (task) => {
   // The parent sends one message, which is the task.
   process.send?.(await run(task as PeerTask));
 });
-// The connection to Redis would keep the process alive.
+// Exit explicitly, because the connection to Redis keeps the process alive.
 process.once('disconnect', () => process.exit(0));
 process.send?.('ready');

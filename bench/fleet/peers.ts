@@ -23,11 +23,11 @@ export interface PeerTask {
 export interface PeerOutcome {
   readonly failed: number;
   readonly seconds: number;
-  /** The time at which each call ended, in milliseconds since the first began. */
+  /** The time at which each call ended, in milliseconds since the first call began. */
   readonly endedAt: readonly number[];
   /** Commands sent to Redis from the first call to the last. */
   readonly redisCommands: number;
-  /** The log lines of the limiter about Redis. */
+  /** Records each time when the limiter lost or regained Redis. */
   readonly fallbacks: readonly ('unavailable' | 'recovered')[];
 }
 
@@ -48,7 +48,7 @@ export class PeerFleet {
     return new PeerFleet(peers);
   }
 
-  /** Gives every process its task; a process that was killed has no outcome. */
+  /** Gives every process its task; returns the outcomes of all processes that were not killed. */
   async run(createTask: (index: number) => PeerTask): Promise<PeerOutcome[]> {
     const outcomes = await Promise.all(
       this.#peers.map(async ({ process, exited }, index) => {
@@ -58,7 +58,7 @@ export class PeerFleet {
         // After `ready`, a peer sends nothing but its outcome.
         if (first) return first[0] as PeerOutcome;
         if (this.#killed.has(index)) return undefined;
-        throw new Error('Expected every process to end its task, got one that exited');
+        throw new Error('Expected every process to finish its task, got one that exited early');
       }),
     );
     return outcomes.filter((outcome) => outcome !== undefined);
@@ -69,7 +69,7 @@ export class PeerFleet {
     this.#peers[index]?.process.kill('SIGKILL');
   }
 
-  /** Ends the processes that are left. */
+  /** Ends the remaining processes. */
   async stop(): Promise<void> {
     for (const { process } of this.#peers) if (process.connected) process.disconnect();
     await Promise.all(this.#peers.map(({ exited }) => exited));

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** With `refused` nobody listens; with `silent` connections stay open but get no reply. */
+/** With `refused`, no server listens; with `silent`, connections stay open but get no reply. */
 export type OutageKind = 'refused' | 'silent';
 
-/** A TCP proxy in front of Redis. It can take Redis away from its own clients and from nobody else. */
+/** A TCP proxy in front of Redis that can take Redis away from its own clients only. */
 export class OutageProxy {
   readonly url: string;
   readonly #target: URL;
@@ -12,7 +12,7 @@ export class OutageProxy {
   readonly #sockets = new Set<Socket>();
   #server: Server;
   #isSilent = false;
-  /** Bytes that came while Redis was silent. */
+  /** Writes that are delayed until Redis is no longer silent. */
   #waiting: (() => void)[] = [];
 
   private constructor(target: URL, server: Server) {
@@ -26,7 +26,7 @@ export class OutageProxy {
     server.on('connection', (client) => this.#accept(client));
   }
 
-  /** @param targetUrl - the Redis behind it */
+  /** @param targetUrl - URL of the Redis behind the proxy */
   static async open(targetUrl: string): Promise<OutageProxy> {
     return new OutageProxy(new URL(targetUrl), await listening(0));
   }

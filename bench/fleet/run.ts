@@ -12,7 +12,7 @@ export interface FleetCase {
   readonly name: string;
   readonly mode: CountingMode;
   readonly processes: number;
-  /** Calls of all processes together. */
+  /** Number of calls of all processes together. */
   readonly calls: number;
   /** A request is counted up to this many milliseconds after it arrived. Default: 80. */
   readonly jitterMs?: number;
@@ -28,16 +28,16 @@ export interface FleetCase {
 
 export interface FleetRun {
   readonly contender: Contender;
-  /** Responses with 429. */
+  /** Number of responses with 429. */
   readonly refused: number;
   readonly seconds: number;
   /** Accepted requests per second, in percent of the limit. */
   readonly sharePercent: number;
   readonly lost: number;
   readonly commandsPerCall: number;
-  /** Calls that the slowest process had made when the first process had made four fifths of its own. */
+  /** Number of calls that the slowest process had made when the fastest had made four fifths of its calls. */
   readonly leastServed: number;
-  /** Calls that the first process had made at that moment. */
+  /** Number of calls that the fastest process had made at that moment. */
   readonly firstServed: number;
   /** Accepted requests per second from 2 s after the kill on, in percent of the limit. */
   readonly sharePercentAfterKill?: number;
@@ -49,9 +49,9 @@ const JITTER_MS = 80;
 const USED_AFTER_KILL_MS = 2_000;
 
 /**
- * Runs a case with one contender after the other, because the processes of all would need more processors than there are.
+ * Runs a case with one contender after the other, because a machine has too few processors for all contenders at once.
  *
- * @param startServer - how the service is started; default: in a process of its own
+ * @param startServer - starts the service. Default: in a process of its own
  */
 export async function runFleetCase(
   fleetCase: FleetCase,
@@ -118,7 +118,7 @@ async function runContender(fleetCase: FleetCase, stage: Stage): Promise<FleetRu
   };
 }
 
-/** Kills a process, takes Redis away and deletes its keys at the times that the case names. */
+/** Kills a process, takes Redis away and deletes the fleet's keys at the times that the case names. */
 async function disturb(fleetCase: FleetCase, { fleet, proxy, redisUrl }: Stage, namespace: string) {
   const { killAfterSeconds, outage, forgetAfterSeconds } = fleetCase;
   const kill = async (afterSeconds: number) => {
@@ -159,7 +159,7 @@ function measureFairness(outcomes: readonly PeerOutcome[], firstServed: number) 
   return { leastServed: Math.min(...counts), firstServed };
 }
 
-/** Measures the used share of the limit from a moment on, without the last two seconds, in which the calls run out. */
+/** Measures the used share of the limit in percent. Leaves out the last two seconds, because few calls are left by then. */
 function measureShareFrom(times: readonly number[], afterMs: number): number {
   const from = (times[0] ?? 0) + afterMs;
   const to = (times.at(-1) ?? 0) - 2_000;

@@ -1,4 +1,4 @@
-/** Puts this process's wall clock forward; the monotonic clock and the timers stay as they are. */
+/** Moves this process's wall clock by some milliseconds; the monotonic clock and the timers stay as they are. */
 export function shiftWallClock(byMs: number): void {
   const RealDate = Date;
   const now = () => RealDate.now() + byMs;

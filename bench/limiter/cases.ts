@@ -3,7 +3,7 @@ import type { EnforcingServerOptions } from './enforcing-server.ts';
 export interface Case {
   readonly name: string;
   readonly server: EnforcingServerOptions;
-  /** Calls that a contender makes. */
+  /** Number of calls that each contender makes. */
   readonly calls: number;
   /** This client must get at most `refused` responses with 429, and use at least this share of the limit. */
   readonly target?: { readonly refused: number; readonly sharePercent: number };

@@ -32,7 +32,7 @@ export function withRetries(limited: () => Promise<Response>): () => Promise<voi
   };
 }
 
-/** Builds the token bucket of textbooks: it refills evenly, and each request takes one of its `limit` tokens. */
+/** Builds a textbook token bucket: it refills evenly, and each request takes one of its `limit` tokens. */
 function createClassicBucket(limit: number): () => Promise<void> {
   let tokens = limit;
   let filledAt = performance.now();

@@ -55,7 +55,7 @@ class FixedWindow extends Counter {
   }
 }
 
-/** Approximates a sliding log: the previous window counts by the part of it that is less than a second ago. */
+/** Approximates a sliding log: weights the previous window by the part of it that is less than a second old. */
 class SlidingCounter extends FixedWindow {
   protected override carryOver(previousCount: number, now: number): number {
     return previousCount * (1 - (now % WINDOW_MS) / WINDOW_MS);

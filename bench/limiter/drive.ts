@@ -5,13 +5,13 @@ import { forkEnforcingServer, readLog } from './enforcing-server.ts';
 
 export interface Run {
   readonly contender: string;
-  /** Responses with 429. */
+  /** Number of responses with 429. */
   readonly refused: number;
-  /** From the first call to the last response. */
+  /** Seconds from the first call to the last response. */
   readonly seconds: number;
-  /** Accepted requests per second, in percent of the limit the service began with. */
+  /** Accepted requests per second, in percent of the service's initial limit. */
   readonly sharePercent: number;
-  /** Calls that were never accepted. */
+  /** Number of calls that were never accepted. */
   readonly lost: number;
 }
 

@@ -10,7 +10,7 @@ export interface EnforcingServerOptions {
   readonly mode: CountingMode;
   /** One account may send this many requests per second. */
   readonly limit: number;
-  /** A request is counted up to this many milliseconds after it arrived, evenly spread. Default 0. */
+  /** A request is counted up to this many milliseconds after it arrived, at random. Default 0. */
   readonly jitterMs?: number;
   /** The first request of each connection is counted this many milliseconds later still. Default 0. */
   readonly coldSocketMs?: number;
@@ -45,7 +45,7 @@ const TRACKER_BODY = JSON.stringify({ data: { tracker: TRACKER } });
 const REFUSAL_BODY = JSON.stringify({ errors: [{ code: 'too_many_requests' }], data: null });
 
 /**
- * Starts a service on the loopback interface that only enforces its rate limit, and remembers what it accepted and refused.
+ * Starts a service on the loopback interface that only enforces its rate limit, and logs every request as accepted or refused.
  * Each account, named by the `Authorization` header, has a limit of its own.
  */
 export async function startEnforcingServer(options: EnforcingServerOptions): Promise<EnforcingServer> {
@@ -109,7 +109,7 @@ function setRateLimitHeaders(response: ServerResponse, counter: Counter, now: nu
 export async function forkEnforcingServer(options: EnforcingServerOptions): Promise<EnforcingServer> {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)], { stdio: 'inherit' });
   const exited = once(child, 'exit');
-  // The first message of the process below is its list of URLs; an exit gives a number instead.
+  // The child's first message is its list of URLs; if the child exits first, the value is its exit code.
   const [baseUrls] = (await Promise.race([once(child, 'message'), exited])) as [readonly string[] | number];
   if (!Array.isArray(baseUrls)) throw new Error(`Expected the server to start, got exit code ${baseUrls}`);
   return {

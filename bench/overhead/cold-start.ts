@@ -8,11 +8,11 @@ import { findMedian } from '../statistics.ts';
 export interface ColdStart {
   readonly program: string;
   readonly milliseconds: number;
-  /** The median ratio to the program by hand of the same round; null if there is no such program. */
+  /** Median of the ratios to the program by hand in the same round; null if there is no such program. */
   readonly ratio: number | null;
 }
 
-/** Programs below the package's own folder import its build by its name. */
+/** Programs in this folder can import the build as `tracking-client`, because the folder lies inside the package. */
 const FOLDER = fileURLToPath(new URL('../../.tmp/cold-start/', import.meta.url));
 
 const CALL_BY_HAND = 'await createCall(process.argv[2])();';
@@ -52,7 +52,7 @@ const PROGRAMS = [
   },
 ];
 
-/** Starts a process for each program and round, all programs in turns. */
+/** Starts every program once in each round, so that a slow moment of the machine affects all programs. */
 export async function measureColdStarts(origin: string, rounds: number): Promise<ColdStart[]> {
   await mkdir(FOLDER, { recursive: true });
   const source = await readFile(new URL('./by-hand.ts', import.meta.url), 'utf8');
@@ -74,7 +74,7 @@ export async function measureColdStarts(origin: string, rounds: number): Promise
       sample.set(program, performance.now() - startedAt);
       if (status !== 0) throw new Error(`${program} ended with ${status}: ${stderr}`);
     }
-    // The first round reads the files into the memory of the system.
+    // Skip the first round, because the system still reads the files from the disk.
     if (round >= 0) samples.push(sample);
   }
   return PROGRAMS.map(({ program, against }) => ({

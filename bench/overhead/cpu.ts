@@ -2,7 +2,7 @@ import { main } from '../built.ts';
 import { findMedian } from '../statistics.ts';
 import { createCall } from './by-hand.ts';
 
-/** Ratios compare with this contender, because a program would use it instead of the package. */
+/** Ratios are relative to this contender, because an app would do the same without the package. */
 export const BY_HAND = 'ky + zod + p-retry by hand';
 export const OURS = 'tracking-client';
 
@@ -15,7 +15,7 @@ export interface CpuCase {
   readonly costs: readonly {
     readonly contender: string;
     readonly microsecondsPerCall: number;
-    /** The median ratio to the call by hand of the same round. */
+    /** Median of the ratios to the call by hand in the same round. */
     readonly ratio: number;
   }[];
 }
@@ -52,7 +52,7 @@ export async function measureCpu(origin: string, events: number, rounds: number)
   const samples: Map<string, number>[] = [];
   for (let round = 0; round < WARM_UP_ROUNDS + rounds; round += 1) {
     const sample = new Map<string, number>();
-    // The order rotates, so that no contender always pays for the garbage of the same other one.
+    // The order rotates, because each contender may pay for the garbage of the one before it.
     const first = round % calls.length;
     for (const [contender, call] of [...calls.slice(first), ...calls.slice(0, first)])
       sample.set(contender, await measureMicrosecondsPerCall(call));

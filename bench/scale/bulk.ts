@@ -74,7 +74,7 @@ export async function measureBulk(clock: VirtualClock, count: number, latencyMs:
     for await (const { index, status } of run) {
       if (index !== expected || status !== 'created') misplaced += 1;
       expected += 1;
-      // The first sample comes after a tenth, when the code is compiled and the caches are full.
+      // The first sample comes after a tenth of the inputs, when the code is compiled and the caches are full.
       if (expected % (count / HEAP_SAMPLES) === 0) heaps.push(await usedHeapBytes());
     }
   };

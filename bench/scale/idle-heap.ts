@@ -11,7 +11,7 @@ const MAX_IDLE_BYTES = 2048;
 
 /** Measures the memory of a tracker between its polls, with the ids of its past events. */
 export async function measureIdleHeap(clock: VirtualClock): Promise<Figure> {
-  // The first stream pays for compiled code and caches.
+  // Run a short stream first, so that compiled code and caches are not counted.
   await measureBytesPerTracker(clock, 1000);
   const bytes = await measureBytesPerTracker(clock, IDLE_TRACKERS);
   return {

@@ -96,7 +96,7 @@ export async function measurePolling(
   };
   setTimeout(callInteractively, INTERVAL_MS / 2);
   await clock.run(() => {
-    // While ids are still read, the stream pauses for 0 ms now and then.
+    // Until the first update, the stream still reads ids and sets timers of 0 ms now and then.
     const isIdle = updates > 0 && underWay.size === 0 && interactiveCalledAt === undefined;
     // The timer of the next interactive call is the bench's own, so it does not count.
     if (isIdle && client.rateLimits()['trackers.results'].queued === 0)

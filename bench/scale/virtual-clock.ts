@@ -3,7 +3,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Nothing more is expected after this many turns of the event loop without a timer. */
+/** After this many turns of the event loop without a timer, all work counts as done. */
 const MAX_IDLE_TURNS = 1000;
 
 /**
@@ -58,7 +58,7 @@ export class VirtualClock {
     }
   }
 
-  /** Lets virtual time pass until work is done. */
+  /** Lets virtual time pass until a promise settles. */
   async runUntil<T>(work: PromiseLike<T>): Promise<T> {
     let isDone = false;
     const finish = () => {

@@ -35,7 +35,7 @@ const CALL_EVERY_MS = 200;
 const TIMEOUT_MS = 3_000;
 const LEASE_MS = 10_000;
 const CALLBACK_MS = 4;
-/** Together these looks at the heap last from one fault to the next. */
+/** These measurements of the heap take 7 s together, which is the time from one fault to the next. */
 const HEAP_LOOKS = 10;
 const HEAP_LOOK_EVERY_MS = 700;
 
@@ -48,7 +48,7 @@ redis.on('error', () => {});
 const rejected: Record<string, number> = {};
 let [longestCallMs, givenUp, calls] = [0, 0, 0];
 
-/** Writes a line before it returns, so that a SIGKILL right after cannot take it back. */
+/** Writes a line before it returns, so that a SIGKILL right after cannot lose the line. */
 function note(...words: readonly string[]): void {
   writeSync(journal, `${steadyNow().toFixed(1)} ${words.join(' ')}\n`);
 }
@@ -116,7 +116,7 @@ async function startReceiving(client: TrackingClient) {
     return pool;
   };
   const [pool, transactionPool] = [openPool(), openPool()];
-  // The journals show the failures of the stores.
+  // Ignore errors of the stores, because the audit finds the events that they lose or repeat.
   const onError = () => {};
   const work = () => sleep((Math.random() * CALLBACK_MS) / 2);
   const handleWith = (name: InboxName, store: DedupeStore) =>
@@ -184,7 +184,7 @@ async function keepCalling(client: TrackingClient, signal: AbortSignal): Promise
   }
 }
 
-/** Takes the least of several looks at the heap, because calls under way come and go. */
+/** Returns the least of several measurements of the heap, because the number of calls under way varies. */
 async function measureHeap(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let look = 0; look < HEAP_LOOKS; look += 1) {

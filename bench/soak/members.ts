@@ -14,11 +14,11 @@ export class Member {
   readonly #name: string;
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
-  /** The URL it listens on; empty for the poller. */
+  /** The URL on which the process listens; empty for the poller. */
   url = '';
   /** Milliseconds since the epoch; undefined if the process was not killed. */
   killedAt: number | undefined;
-  /** Says how the process ended if nobody had asked it to. */
+  /** Describes how the process ended; undefined unless it ended unexpectedly. */
   breakdown: string | undefined;
   #mayExit = false;
 

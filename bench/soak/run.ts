@@ -15,7 +15,7 @@ const FAULT_EVERY_MS = 7_000;
 /** Everything works for at least this long between two faults. */
 const RECOVERY_MS = 3_000;
 const HOUR_MS = 3_600_000;
-/** `RedisLimiter` continues by itself before Redis is back, but commits are still retried by then. */
+/** Long enough for `RedisLimiter` to continue without Redis, and short enough for commits, which are retried for 10 s. */
 const REDIS_AWAY_MS = 3_000;
 const FAILING_MS = 1_000;
 const HAPPENS_EVERY_MS = 200;
@@ -61,7 +61,7 @@ interface Stage {
   readonly postgres: Awaited<ReturnType<typeof openPostgres>>;
   /** Kills a receiver with SIGKILL and starts another in its place. */
   readonly killReceiver: () => Promise<void>;
-  /** Sets the wall clock of every process. */
+  /** Moves the wall clock of every process by some milliseconds. */
   readonly shiftClocks: (byMs: number) => Promise<void>;
 }
 
@@ -87,7 +87,7 @@ function withoutRedis(kind: OutageKind): Fault {
 
 /** The soak causes these faults one after the other. */
 const FAULTS: Readonly<Record<string, Fault>> = {
-  // This fault ends before the pause that it asks for, so the limiter sees it once.
+  // This fault is shorter than its `Retry-After`, so the limiter pauses only once.
   '429 to every call': failing({ status: 429, retryAfter: 1 }, 500),
   'connections reset': failing({ kind: 'reset' }),
   'Redis refuses connections': withoutRedis('refused'),
@@ -102,7 +102,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   '502 with a page of HTML': failing({ kind: 'html' }),
   'FLUSHALL in Redis': async ({ flushRedis, service }) => {
     const from = steadyNow();
-    // Note the flush first, because calls may be refused at once.
+    // Record the flush before it happens, because calls may be refused at once.
     service.flushes.push({ name: 'FLUSHALL', from, until: from });
     await flushRedis();
   },

@@ -15,9 +15,9 @@ const EVENTS_IN_A_WEBHOOK = 2;
 /** The fake remembers this many requests and webhooks. */
 const HISTORY = 1_000;
 const WINDOW_MS = 1_000;
-/** The limiter keeps the limit only for requests that are counted within this time. */
+/** The limiter keeps the limit only if the service counts a request within this time after it was sent. */
 const MAX_UPLINK_MS = 500;
-/** A FLUSHALL makes the limiter forget which tokens are out, and all of them are back after this time. */
+/** A FLUSHALL makes the limiter forget which tokens are in use; after this time, none of those is in use any more. */
 const TOKENS_RETURN_MS = 2_500;
 
 type Failure = Parameters<FakeTrackingService['fail']>[1];
@@ -38,7 +38,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     arrivals = arrivals.filter(({ at }) => at > now - WINDOW_MS);
     arrivals.push({ at: now, isLate: now - Number(headers[SENT_AT_HEADER]) > MAX_UPLINK_MS });
     if (status !== 429 || isFailing) return;
-    // A late request takes the place of another, which the limiter cannot know.
+    // A request that is counted late takes the place of another in the window, which the limiter cannot know.
     const inTime = arrivals.filter(({ isLate }) => !isLate).length;
     if (flushes.some(({ from, until }) => from <= now && now < until + TOKENS_RETURN_MS)) refused.flush += 1;
     else if (inTime <= LIMIT_PER_SECOND) refused.late += 1;
@@ -112,9 +112,9 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     url: server.url,
     trackerIds,
     ...{ happened, onlyPolled, refused, counts, flushes },
-    /** Adds events to a random shipment, which a webhook reports. */
+    /** Adds events to a random shipment; a webhook reports them. */
     happen: () => addEvents(pick(trackerIds) ?? '', happened, EVENTS_IN_A_WEBHOOK),
-    /** Sends the events of a shipment again; the fake has forgotten the webhooks of older ones. */
+    /** Resends the webhooks of a random recent event's shipment, because the fake has forgotten older webhooks. */
     resend: async () => {
       const [id = ''] = pick(happened.slice(-HISTORY))?.split(':') ?? [];
       await client.trackers.resendWebhookEvents(id);

@@ -11,7 +11,7 @@ export interface MemberTask {
   readonly processes: number;
   readonly redisUrl: string;
   readonly postgresUrl: string;
-  /** The soak's schema in PostgreSQL, the name of its connections there, and the prefix of its keys in Redis. */
+  /** Names the soak's schema and connections in PostgreSQL, and is the prefix of its keys in Redis. */
   readonly schema: string;
   readonly secret: string;
   readonly trackerIds: readonly string[];

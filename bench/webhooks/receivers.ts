@@ -58,7 +58,7 @@ function writeByHand(save: (keys: readonly string[], item: WebhookItem) => Promi
   };
 }
 
-/** Opens the receivers on real servers; `close` removes everything they wrote. */
+/** Opens the receivers on real databases; `close` removes everything that the receivers wrote. */
 async function openReceivers(redisUrl: string, postgresUrl: string) {
   const schema = `bench_${randomUUID().replaceAll('-', '')}`;
   const pool = new pg.Pool({ connectionString: postgresUrl, max: 10 });
@@ -187,7 +187,7 @@ export async function measureReceivers(redisUrl: string, postgresUrl: string, is
           ours: await measureRate(ours, webhookCount, traffic),
           byHand: await measureRate(byHand, webhookCount, traffic),
         };
-        if (round >= 0) rates.push(rate); // The round before that warms up.
+        if (round >= 0) rates.push(rate); // Round -1 warms up.
       }
       results.push({
         ...{ name, eventsPerWebhook: traffic.events, copies: traffic.copies, must },

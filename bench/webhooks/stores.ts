@@ -11,11 +11,11 @@ export interface StoreResult {
   readonly events: number;
   readonly seconds: number;
   readonly lost: number;
-  /** Counts how often an event was handled, or for `TransactionalInbox` written, after the first time. */
+  /** Number of times that an event was handled again, or with `TransactionalInbox`, written again. */
   readonly repeats: number;
-  /** Repeats that no kill between handling and commit explains. */
+  /** Number of repeats that no kill between handling and commit explains. */
   readonly unexcused: number;
-  /** Requests by status; `0` stands for those that a dying receiver did not respond to. */
+  /** Number of requests by status; `0` counts requests to which a dying receiver did not respond. */
   readonly responses: Readonly<Record<number, number>>;
 }
 
