@@ -5,7 +5,7 @@ const src = fileURLToPath(new URL('./src', import.meta.url));
 
 export default defineConfig({
   resolve: {
-    // The package's own names, as in tsconfig.json, so that tests and examples read like a user's code.
+    // Map the package's own names to its sources, as tsconfig.json does, so that tests and examples read like a user's code.
     alias: [
       { find: /^tracking-client\/testing\/msw$/, replacement: `${src}/testing/msw.ts` },
       { find: /^tracking-client\/(\w+)$/, replacement: `${src}/$1/index.ts` },
@@ -14,7 +14,7 @@ export default defineConfig({
   },
   test: {
     sequence: { shuffle: true },
-    // The default leaves one core out, which is half of two.
+    // The default leaves one core unused, which is half of a machine with two.
     maxWorkers: '100%',
     projects: [
       {
@@ -22,7 +22,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           isolate: false,
-          // `npm test` runs them beside the build.
+          // `npm test` runs these tests beside the build, which slows them down.
           testTimeout: 20_000,
           include: ['test/**/*.test.ts'],
           exclude: ['test/integration/**', 'test/consumers/**', 'test/contract/**'],
@@ -43,7 +43,7 @@ export default defineConfig({
           name: 'integration',
           isolate: false,
           include: ['test/integration/**/*.test.ts'],
-          // They mostly wait for servers and children.
+          // These tests mostly wait for servers and child processes.
           maxWorkers: 5,
           testTimeout: 30_000,
         },

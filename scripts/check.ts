@@ -1,5 +1,5 @@
-// The whole check: format, lint, types, docs, build, package lint, and every test. Prints one line for each step and ends with the
-// count of all checks. Each step that is no test suite counts as one check.
+// Runs every check: format, lint, types, docs, build, package lint, and all tests. Prints one line for each step and, at the
+// end, the count of all checks. Each step that is no test suite counts as one check.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { run } from './support/run.ts';
 interface Step {
   readonly name: string;
   readonly command: string;
-  /** A project of Vitest, whose tests are counted one by one. */
+  /** Name of a Vitest project; its tests are counted one by one. */
   readonly project?: string;
-  /** If true, every other process goes first. */
+  /** If true, the step gets the lowest priority. */
   readonly isLowPriority?: boolean;
 }
 
@@ -23,7 +23,7 @@ const packageSteps: readonly Step[] = [
   { name: 'publint', command: 'publint --strict' },
   { name: 'attw', command: 'attw --pack . --format ascii' },
 ];
-/** These tests run beside the build that the tests with servers need, because they use no real time. */
+/** These tests do not depend on real time, so they run beside the build, which the tests with servers need. */
 const unitSteps: readonly Step[] = [
   { name: 'unit tests', command: 'vitest run', project: 'unit' },
   { name: 'contract tests', command: 'vitest run', project: 'contract' },
@@ -50,7 +50,7 @@ const reportSchema = z.object({
   numTodoTests: z.number(),
 });
 
-/** Reads how many tests of a suite passed. A suite that ran nothing, or failed outside a test, must not look green. */
+/** Reads how many tests of a suite passed. A suite that ran no test, or failed outside a test, counts as failed. */
 async function countTests(
   report: string,
   isGood: boolean,

@@ -1,5 +1,5 @@
-// Writes the API reference to docs/api, as typedoc.json says; with `--check` to a folder that is removed again. Either way it
-// fails when a link in it leads nowhere, or when the comment of something that users can import says too little.
+// Writes the API reference to docs/api, or with `--check` to a folder that is removed again. Fails when the reference holds a
+// broken link, or when the comment of an export or of one of its members is incomplete.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,9 +25,9 @@ const UNITS = [
 const INTERNAL = /\bservice\.md\b|\bdesign\.md\b|\bpublic contract\b/;
 
 function readText(comment: Comment | undefined): string {
-  // The group of an export does not describe it.
-  const told = comment?.blockTags.filter(({ tag }) => tag !== '@category') ?? [];
-  const tags = told.flatMap(({ content }) => content);
+  // Skip `@category`, which only names the group of an export.
+  const described = comment?.blockTags.filter(({ tag }) => tag !== '@category') ?? [];
+  const tags = described.flatMap(({ content }) => content);
   return Comment.combineDisplayParts([...(comment?.summary ?? []), ...tags]).trim();
 }
 
@@ -47,11 +47,11 @@ function* missingInValue(value: DeclarationReflection): Generator<string> {
     if (name.test(value.name) && !word.test(words)) yield `the word for the unit (${word.source})`;
 }
 
-/** Checks the comments of everything in the reference, including parameters, which have no page of their own. */
+/** Finds every comment that names an internal document, including those of parameters. */
 function* internalReferences(project: ProjectReflection): Generator<string> {
   for (const found of project.getReflectionsByKind(ReflectionKind.All)) {
     if (INTERNAL.test(readText(found.comment)))
-      yield `Expected the comment of ${found.getFriendlyFullName()} to have no document that users do not have`;
+      yield `Expected the comment of ${found.getFriendlyFullName()} to name no internal document`;
   }
 }
 
@@ -63,7 +63,7 @@ function* complaintsAbout(project: ProjectReflection): Generator<string> {
     const calls = isCallable ? (found.signatures ?? []) : [];
     const isExport = parent?.kindOf(ReflectionKind.Module);
     const isField = parent?.kindOf(ReflectionKind.Interface) && !isCallable;
-    // Skip members that the language or another package prescribes, and the marks by which copies of this package know classes.
+    // Skip members that the language or another package prescribes, and `kind`, which copies of this package compare.
     const isForeign = implementationOf?.package !== undefined || found.name.startsWith('[');
     const isMember = parent?.kindOf(ReflectionKind.Class) && !isForeign && found.name !== 'kind';
     if (!isExport && !isField && !isMember) continue;

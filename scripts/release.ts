@@ -1,5 +1,5 @@
 // Prepares a release: checks that the version is the same everywhere, audits the dependencies, runs every check and packs,
-// with a bill of materials beside the tarball. A person decides about publishing it.
+// with a bill of materials beside the tarball. A person decides whether to publish the tarball.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import manifest from '../package.json' with { type: 'json' };
@@ -14,9 +14,9 @@ function must(isSo: boolean, why: string): void {
 const changes = execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }).trim();
 const [, released, date = ''] =
   /^## (\S+)(?: - (.+))?$/m.exec(readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8')) ?? [];
-must(manifest.version === VERSION, `package.json says ${manifest.version} and the client says ${VERSION}`);
+must(manifest.version === VERSION, `package.json has version ${manifest.version}, the client has ${VERSION}`);
 must(released === VERSION, `the newest entry of CHANGELOG.md is ${released}, not ${VERSION}`);
-must(/^\d{4}-\d{2}-\d{2}$/.test(date), `CHANGELOG.md gives ${released} no date but "${date}"`);
+must(/^\d{4}-\d{2}-\d{2}$/.test(date), `CHANGELOG.md has "${date}" instead of a date for ${released}`);
 must(changes === '', `these changes are not committed:\n${changes}`);
 if (!('repository' in manifest))
   console.warn('package.json names no `repository`: the links of README.md to other files will lead nowhere');
@@ -35,14 +35,14 @@ const steps = [
 ];
 for (const step of steps) {
   console.log(`\n> npm ${step}`);
-  // A step that fails throws, which ends the release.
+  // `execFileSync` throws when a step fails, which ends the release.
   execFileSync('npm', step.split(' '), { stdio: 'inherit' });
 }
 
 const tarball = `${manifest.name}-${manifest.version}.tgz`;
 const materials = tarball.replace('.tgz', '.cdx.json');
 writeFileSync(materials, billOfMaterials());
-console.log(`\nReady: npm publish ${tarball}, whose bill of materials is ${materials}`);
+console.log(`\nReady: npm publish ${tarball} (bill of materials: ${materials})`);
 
 /** Lists everything that an install of the package brings along, in the CycloneDX format. */
 function billOfMaterials(): string {
@@ -50,7 +50,7 @@ function billOfMaterials(): string {
     encoding: 'utf8',
   });
   const bill = JSON.parse(printed);
-  // npm names the package after its folder.
+  // `npm sbom` uses the name of the folder.
   bill.metadata.component.name = manifest.name;
   return `${JSON.stringify(bill, null, 2)}\n`;
 }

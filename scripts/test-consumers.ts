@@ -21,7 +21,7 @@ const appSchema = z.object({
   cpu: z.array(z.string()).optional(),
 });
 
-/** Returns the major version of Node that an app needs, or undefined if this one is new enough. */
+/** Returns the major version of Node that an app needs, or undefined if the running Node is new enough. */
 function newerNode(needed: string): string | undefined {
   const [, major = '0'] = />=(\d+)/.exec(needed) ?? [];
   return Number.parseInt(process.versions.node, 10) < Number(major) ? major : undefined;

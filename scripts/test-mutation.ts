@@ -1,7 +1,7 @@
 // Breaks the sources, one small change at a time, and checks whether a unit test notices. Arguments choose folders: `http`,
 // `events`, …; `--sample 20` tries a fifth of the lines, and `--seed 2` another fifth. First the folder's own tests run, because
 // they notice most changes soon; changes that they miss are tried again with all unit tests. Prints each change that no test
-// noticed and a table of the folders; fails below the scores that follow.
+// noticed and a table of the folders; fails if a score is too low.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -35,7 +35,7 @@ const PARTS = new Map<string, Part>([
   ['schemas', { sources: listSources('schemas'), tests: 'test/{contract,schemas}/**/*.test.ts' }],
 ]);
 
-/** These patterns leave out the tests of documents, scripts and the command, because they notice no more changes. */
+/** Leaves out the tests of documents, scripts and the command, because those tests notice no more changes. */
 const ALL_TESTS =
   'test/{*,{common,config,contract,events,http,limiter,opentelemetry,postgres,redis,schemas,testing,trackers,webhooks}/**/*}.test.ts';
 
@@ -94,7 +94,7 @@ async function breakLines(ranges: readonly string[], tests: string): Promise<Cha
     spawn('stryker', ['run', '--mutate', ranges.join(',')], { stdio: 'inherit', env }),
     'exit',
   );
-  if (code !== 0) throw new Error(`Expected ${tests} to pass before anything is broken`);
+  if (code !== 0) throw new Error(`Expected ${tests} to pass before any change is made`);
   const { files } = reportSchema.parse(JSON.parse(await readFile(config.jsonReporter.fileName, 'utf8')));
   return Object.entries(files).flatMap(([file, { source, mutants }]) => {
     const lines = source.split('\n');
@@ -144,7 +144,7 @@ for (const name of chosen([...PARTS.keys()], positionals)) {
 }
 const all = [...results.values()].flat();
 for (const { description, status } of all.filter(isMissed)) console.log(`${status}: ${description}`);
-const head = ['Folder', 'Changes', 'Noticed', 'Endless', 'Unnoticed', 'Reached by no test', 'Score'];
+const head = ['Folder', 'Changes', 'Noticed', 'Timed out', 'Unnoticed', 'Reached by no test', 'Score'];
 const rows = [...results].map(([name, changes]) => buildRow(name, changes));
 console.log(markdownTable(head, [...rows, buildRow('all', all)]));
 const isGood = [...results.values()].every((changes) => computeScore(changes) >= MIN_PERCENT.folder);

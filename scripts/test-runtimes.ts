@@ -34,16 +34,16 @@ const PROGRAMS: Readonly<Record<string, (start: CommandLine) => CommandLine>> = 
   [COMMAND]: (start) => [process.execPath, 'command.mjs', ...start, 'node_modules/.bin/tracking-client'],
 };
 
-/** Runs every program on one runtime. Returns the last line of each, which says what it checked. */
+/** Runs every program on one runtime. Returns the last line of each, which lists its checks. */
 async function runAll(title: string, start: CommandLine, cwd: string): Promise<string[]> {
   const results: string[] = [];
   for (const [name, commandLine] of Object.entries(PROGRAMS)) {
     const startedAt = performance.now();
     const [program = '', ...args] = commandLine(start);
     const ran = await run(program, args, { cwd, timeoutMs: PROGRAM_TIMEOUT_MS });
-    const said = ran.isGood ? ran.said : 'failed';
-    results.push(said);
-    noteRun(`${title.padEnd(13)}  ${name.padEnd(COMMAND.length)}  ${said}`, ran, startedAt);
+    const result = ran.isGood ? ran.lastLine : 'failed';
+    results.push(result);
+    noteRun(`${title.padEnd(13)}  ${name.padEnd(COMMAND.length)}  ${result}`, ran, startedAt);
   }
   return results;
 }

@@ -1,5 +1,5 @@
-// Compiles an app that uses every entry point against the packed package, with each TypeScript under test/typescript in the
-// module modes that its `package.json` names. Names of TypeScript lines as arguments run only these. Ends with the count of
+// Compiles an app that uses every entry point against the packed package, with each TypeScript version under test/typescript in
+// the module modes that its `package.json` names. Names of versions as arguments run only these. Ends with the count of
 // combinations.
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { run } from './support/run.ts';
 
 const APPS = fileURLToPath(new URL('../test/typescript', import.meta.url));
 
-/** Installs the libraries of a line and copies every source twice, as a module and as CommonJS. Returns its modes. */
+/** Installs one TypeScript version and copies the sources as ES modules and as CommonJS. Returns the version's module modes. */
 async function prepare(line: string, folder: string): Promise<readonly string[]> {
   await cp(join(APPS, line), folder, { recursive: true });
   await cp(join(APPS, 'modes'), join(folder, 'modes'), { recursive: true });

@@ -5,7 +5,7 @@ import { ENTRY_POINTS } from '../support/entry-points.ts';
 import { code, markdownTable } from '../support/markdown-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Callers also fill in these interfaces, whose names do not end with `Options`. */
+/** These interfaces hold options, too, although their names do not end with `Options`. */
 const MORE_OPTIONS = ['RawRequest'];
 const FUNCTION = 'function';
 /** These pages explain the options of each entry point. */
@@ -22,7 +22,7 @@ const SHOWN_FIRST = ['TrackingClientOptions', 'RetryOptions', 'RateLimitOptions'
 
 const program = ts.createProgram(
   Object.values(ENTRY_POINTS).map((path) => ROOT + path),
-  // Only declarations are looked at, so the types of libraries and of Node are not loaded.
+  // Skip the types of libraries and of Node, because only the declarations of this package are read.
   { module: ts.ModuleKind.NodeNext, noLib: true, types: [], allowImportingTsExtensions: true, noEmit: true },
 );
 const checker = program.getTypeChecker();
@@ -88,9 +88,9 @@ function optionRows(type: ts.InterfaceDeclaration): string[][] {
     const [name, typeName] = [member.name.getText(), typeText(member.type)];
     const defaultText = readDefault(readComment(member));
     const isRequired = member.questionToken === undefined;
-    // A callback needs no default, because one that is absent is not called.
+    // A callback needs no default, because an absent callback is not called.
     if (!isRequired && typeName !== FUNCTION && defaultText === undefined)
-      throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to tell the default, got none`);
+      throw new Error(`Expected the comment of \`${type.name.text}.${name}\` to state the default, got none`);
     const field = `${name}${isRequired ? '' : '?'}: ${typeName}`;
     return [code(field), isRequired ? 'required' : (defaultText ?? 'none')];
   });
@@ -114,13 +114,13 @@ function readComment(node: ts.Node): string {
   return readText(ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc)?.comment);
 }
 
-/** Removes references to sections of the specification, because users do not have it. */
+/** Removes references to sections of docs/service.md, because users do not have that file. */
 function readText(comment: ts.JSDoc['comment']): string {
   const text = (ts.getTextOfJSDocComment(comment) ?? '').replace(/\{@link ([^}]+)\}/g, '`$1`');
   return text.replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '').trim();
 }
 
-/** Shortens a type: callers need neither `readonly` nor `undefined`, and an editor shows the parameters of functions. */
+/** Shortens a type, because callers need no `readonly` or `undefined`, and an editor shows the parameters of functions. */
 function typeText(node: ts.TypeNode | undefined): string {
   const text = (node?.getText() ?? '')
     .replace(/^\| |\breadonly |\s*\| undefined$/g, '')

@@ -25,7 +25,7 @@ export async function packInto(folder: string): Promise<void> {
   await rename(join(folder, name), join(folder, 'tracking-client.tgz'));
 }
 
-/** Packs the package into a new folder, calls back with it, and removes it whatever happens. */
+/** Packs the package into a new folder, passes the folder to `work`, and removes the folder even if `work` fails. */
 export async function withTarball(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'tracking-client-packed-'));
   try {
@@ -37,8 +37,8 @@ export async function withTarball(work: (folder: string) => Promise<void>): Prom
 }
 
 /**
- * Installs the packages that a folder's `package.json` names, and more. Install scripts are not run: npm may deny them by its
- * own default, so nothing here may depend on them.
+ * Installs the packages that a folder's `package.json` names, and `packages`. Install scripts are not run, because npm may
+ * deny them by default, so nothing here may depend on them.
  */
 export function install(folder: string, packages: readonly string[] = [], binFolder?: string): Promise<Ran> {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline'];

@@ -20,14 +20,14 @@ const GROUPS: readonly (readonly [group: string, files: RegExp])[] = [
   ['Records', /^schemas\//],
   ['Endpoints and version', /^(?:endpoints|version)\.ts$/],
 ];
-/** Everything that is not an export belongs to one of these groups. */
+/** Every page that is not an export belongs to one of these groups. */
 const PARTS = ['Guides', 'Recipes', 'Imports'];
-/** This group lists the exports that an earlier import shares and whose pages stand there. */
+/** This group lists exports whose pages belong to an earlier import. */
 const SHARED = 'Also in other imports';
 
 /**
- * Gives the reference its outline: guides and recipes under the names of their headings, and the exports of each import in
- * groups, where a list by kind would have 100 interfaces in one. An export that no group matches gets the category `Other`.
+ * Gives the reference its outline: guides and recipes under their headings, and the exports of each import in groups, because
+ * a list by kind would show 100 interfaces together. An export that matches no group gets the category `Other`.
  *
  * @param app - an application that has not converted yet
  */

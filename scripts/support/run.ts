@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import { delimiter } from 'node:path';
 
-/** Describes a command that ended, whether it failed or not. */
+/** Describes a command that has ended, successfully or not. */
 export interface Ran {
   readonly isGood: boolean;
-  /** Everything it wrote to both streams. */
+  /** Everything that the command wrote to standard output and standard error. */
   readonly output: string;
-  /** The last line of its standard output. */
-  readonly said: string;
+  /** The last line that the command wrote to standard output. */
+  readonly lastLine: string;
 }
 
 export interface RunOptions {
@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly binFolder?: string | undefined;
   /** The command is ended after this time, in milliseconds. Default 300,000. */
   readonly timeoutMs?: number;
-  /** If true, every other process goes first. Default false. */
+  /** If true, the command gets the lowest priority. Default false. */
   readonly isLowPriority?: boolean | undefined;
 }
 
@@ -35,11 +35,11 @@ export function run(command: string, args: readonly string[], options: RunOption
       (error, stdout, stderr) => {
         const reason = error?.killed ? `Ended because it took longer than ${timeout} ms\n` : '';
         const output = `${stdout}${stderr}${reason}` || (error?.message ?? '');
-        resolve({ isGood: error === null, output, said: stdout.trim().split('\n').at(-1) ?? '' });
+        resolve({ isGood: error === null, output, lastLine: stdout.trim().split('\n').at(-1) ?? '' });
       },
     );
     child.stdin?.end();
-    // Child processes inherit the priority. A command that did not start has no id, and its error says so.
+    // Child processes inherit the priority. A command that did not start has no process id, and resolves as failed.
     if (isLowPriority && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   });
 }

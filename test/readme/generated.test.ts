@@ -37,6 +37,6 @@ it('an option whose comment tells no default → named', () => {
   const text = 'interface AnyOptions { /** How long, in milliseconds. */ readonly lengthMs?: number }';
   const source = ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest, true);
   expect(() => optionTable(source.statements.filter(ts.isInterfaceDeclaration))).toThrow(
-    'the comment of `AnyOptions.lengthMs` to tell the default',
+    'the comment of `AnyOptions.lengthMs` to state the default',
   );
 });
