@@ -61,7 +61,7 @@ describe('withOptions', () => {
   test('rateLimit.maxQueue, which belongs to the shared limiter → ConfigurationError', () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     expect(() => client.withOptions({ rateLimit: { maxQueue: 1 } })).toThrow(
-      'Expected `rateLimit.maxQueue` to be left to the `limiter` that is given or shared, got 1',
+      'Expected `rateLimit.maxQueue` to be set on the `limiter` itself, got 1',
     );
   });
 

@@ -128,9 +128,9 @@ function resolveLimiter(
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
   if (limiter === undefined)
     return isOff ? undefined : new TokenBucketLimiter({ maxQueue: rateLimit?.maxQueue });
-  if (isOff) refuseOption('rateLimit', 'left on where a `limiter` is given', rateLimit);
+  if (isOff) refuseOption('rateLimit', 'on when a `limiter` is given', rateLimit);
   if (rateLimit?.maxQueue !== undefined)
-    refuseOption('rateLimit.maxQueue', 'left to the `limiter` that is given or shared', rateLimit.maxQueue);
+    refuseOption('rateLimit.maxQueue', 'set on the `limiter` itself', rateLimit.maxQueue);
   return limiter;
 }
 
@@ -166,7 +166,7 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
     try {
       key = await apiKey();
     } catch (cause) {
-      throw new ConfigurationError('Expected the `apiKey` function to give a key, got an error', {
+      throw new ConfigurationError('Expected the `apiKey` function to return a key, got an error', {
         // No key is known yet, but the error may hold the request to a vault, or its credentials.
         cause: maskCause(cause, ''),
       });

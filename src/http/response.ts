@@ -94,7 +94,7 @@ function readPayload(exchange: Exchange): unknown {
   // The result of a bulk request can report errors that echo the key.
   const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
   if ('mismatch' in unwrapped) {
-    const problem = `${kindOf(parsed.json)} where ${unwrapped.mismatch} was due`;
+    const problem = `${kindOf(parsed.json)} instead of ${unwrapped.mismatch}`;
     throw createBodyError(exchange, parsed.json, problem);
   }
   if (unwrapped.payload === NO_RESULTS_YET) throw createNotReadyError(exchange, parsed.json);

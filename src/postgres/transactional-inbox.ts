@@ -423,6 +423,6 @@ function rethrowEnded(error: unknown): never {
 
 class TransactionEndedError extends TrackingError {
   constructor(options: ErrorOptions) {
-    super('Expected the callback to leave its transaction open, got one that it ended', options);
+    super('Expected the callback to leave its transaction open, got a transaction that it ended', options);
   }
 }

@@ -19,7 +19,7 @@ export function buildAuthenticator(
     try {
       current = await secret();
     } catch (cause) {
-      throw new ConfigurationError('Expected the `secret` function to give a secret, got an error', {
+      throw new ConfigurationError('Expected the `secret` function to return a secret, got an error', {
         cause,
       });
     }

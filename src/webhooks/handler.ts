@@ -143,7 +143,7 @@ function resolveInbox<Extra extends object>(options: WebhookHandlerOptions<Extra
   const [name] = Object.entries(inboxOptions).find(([, value]) => value !== undefined) ?? [];
   if (name !== undefined) {
     throw new ConfigurationError(
-      `Expected \`${name}\` to be an option of the \`inbox\`, got both: give it to the inbox`,
+      `Expected \`${name}\` to be given to the \`inbox\`, got it beside the \`inbox\``,
     );
   }
   return inbox;

@@ -45,8 +45,8 @@ describe('content type', () => {
 
 describe('messages', () => {
   test.each([
-    [{ body: 'null' }, 'got null where an object with `data` was due'],
-    [{ body: {} }, 'got an object where an object with `data` was due'],
+    [{ body: 'null' }, 'got null instead of an object with `data`'],
+    [{ body: {} }, 'got an object instead of an object with `data`'],
     [{ body: '' }, 'got an empty body'],
     [{ body: '{"data":' }, 'got a body that is not valid JSON'],
     [{ body: '<p>', headers: { 'content-type': 'text/html; charset=x' } }, 'got content of type text/html'],

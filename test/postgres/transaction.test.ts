@@ -120,7 +120,7 @@ test.each(['25P01', '25P02', '3B001'])(
     pool.query = (text) => (text === COMMIT ? Promise.reject(cause) : query.call(pool, text));
     await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow(
       expect.objectContaining({
-        message: 'Expected the callback to leave its transaction open, got one that it ended',
+        message: 'Expected the callback to leave its transaction open, got a transaction that it ended',
         cause,
       }),
     );

@@ -136,9 +136,9 @@ describe('options', () => {
     [
       'inbox and leaseMs',
       { inbox: makeInbox(), leaseMs: 5 },
-      'Expected `leaseMs` to be an option of the `inbox`, got both: give it to the inbox',
+      'Expected `leaseMs` to be given to the `inbox`, got it beside the `inbox`',
     ],
-    ['inbox and store', { inbox: makeInbox(), store: new MemoryDedupeStore() }, /`store`.*got both/],
+    ['inbox and store', { inbox: makeInbox(), store: new MemoryDedupeStore() }, /`store`.*beside/],
     [
       'a store as `inbox`',
       { inbox: new MemoryDedupeStore() },
