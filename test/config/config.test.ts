@@ -100,7 +100,7 @@ describe('options that make no sense → ConfigurationError that names them', ()
     [{ maxResponseBytes: 0 }, '`maxResponseBytes` to be a whole number'],
     [
       { limiter: new TokenBucketLimiter(), rateLimit: { maxQueue: 1 } },
-      '`rateLimit.maxQueue` to be left to the `limiter`',
+      '`rateLimit.maxQueue` to be set on the `limiter`',
     ],
     [{ limiter: null }, '`limiter` to be a TokenBucketLimiter or a RedisLimiter'],
     [{ baseURL: 'x' }, '`options`'],
