@@ -9,7 +9,7 @@ import { CsvError, parse } from 'csv-parse';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** `line` is the number that an editor shows; for a row that spans several lines, it is the last one. */
+/** A row of the file. `line` is the number that an editor shows for the row's last line. */
 export interface Row {
   readonly line: number;
   readonly cells: readonly string[];
@@ -39,8 +39,8 @@ export function isStandardInput(path: string): boolean {
 }
 
 /**
- * Checks the whole input, so that a mistake in its last line is found before anything is sent. As a pipe cannot be read
- * twice, it copies the input into a file that nobody else can read.
+ * Checks the whole input, so that a mistake in its last line is found before anything is sent. A pipe cannot be read
+ * twice, so the input is copied into a file that nobody else can read.
  */
 export async function readCsv(path: string, options: CsvOptions): Promise<CsvInput> {
   const { encoding, signal } = options;
@@ -77,7 +77,7 @@ export async function readCsv(path: string, options: CsvOptions): Promise<CsvInp
 
 function openSource(path: string): { stream: Readable; identity: Stats } {
   if (isStandardInput(path)) return { stream: process.stdin, identity: fstatSync(0) };
-  // Without O_NONBLOCK, a FIFO would block the process until somebody writes to it, Ctrl-C or not.
+  // Without O_NONBLOCK, a FIFO would block the process until somebody writes to it, and Ctrl-C would not help.
   const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   const identity = fstatSync(fd);
   if (identity.isDirectory()) throw new CommandError(`Expected ${path} to be a file, got a folder`);
@@ -96,7 +96,7 @@ async function openPrivateFile(): Promise<FileHandle> {
   }
 }
 
-/** Decodes the input and keeps its first chunk in `start`; rejects bytes that the encoding does not have. */
+/** Decodes the input and keeps its first chunk in `start`; rejects bytes that are invalid in the encoding. */
 async function* decode(
   source: AsyncIterable<Buffer>,
   { encoding, name, start }: { encoding: string; name: string; start: { text: string } },
@@ -105,12 +105,12 @@ async function* decode(
   let lines = 1;
   const decodeChunk = (chunk?: Buffer) => {
     const text = decoder.decode(chunk, { stream: chunk !== undefined });
-    // A decoder writes U+FFFD where it cannot read a character; so does a program that converted the file before.
+    // U+FFFD marks a character that this decoder, or a program that converted the file before, could not read.
     const lost = text.indexOf('\uFFFD');
     lines += (lost < 0 ? text : text.slice(0, lost)).match(/\r\n|\n|\r/g)?.length ?? 0;
     start.text ||= text;
     if (lost < 0) return text;
-    const advice = 'If a spreadsheet wrote it, try --encoding latin1 or utf-16le';
+    const advice = 'If a spreadsheet wrote the file, try --encoding latin1 or utf-16le';
     throw new CommandError(
       `Expected ${name} to be ${encoding.toUpperCase()} text, got other bytes in line ${lines}. ${advice}`,
     );
@@ -119,7 +119,7 @@ async function* decode(
   yield decodeChunk();
 }
 
-/** Returns which of the three delimiters of spreadsheets the first line has most often outside of quotes. */
+/** Returns the comma, semicolon or tab, whichever occurs most often outside of quotes in the first line. */
 function detectDelimiter(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => candidate.trim() !== '') ?? '';
   const unquoted = line.replace(/"[^"]*"/g, '');
@@ -157,7 +157,7 @@ async function* parseRows(
   source.on('error', (error) => parser.destroy(error));
   try {
     for await (const found of source.pipe(parser)) {
-      // With `info` and without `columns`, a record is an array of texts beside its place in the file.
+      // Sound: with `info` and without `columns`, `csv-parse` yields an array of texts and its position in the file.
       const { record, info } = found as { record: readonly string[]; info: { readonly lines: number } };
       yield { line: info.lines, cells: record };
     }
@@ -165,7 +165,7 @@ async function* parseRows(
     if (!(error instanceof CsvError)) throw error;
     const { code, message, lines } = error;
     if (code !== 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH')
-      throw new CommandError(`${name} is no CSV: ${plain(message)}`);
+      throw new CommandError(`${name} is not valid CSV: ${plain(message)}`);
     const advice = 'A field that holds the delimiter needs quotes';
     throw new CommandError(`Line ${lines} of ${name} has more fields than the first line. ${advice}`);
   } finally {

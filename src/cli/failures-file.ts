@@ -19,7 +19,7 @@ export function removeFailureColumns(columns: readonly string[]): readonly strin
 }
 
 /**
- * Finds what rows with the same mistake have in common: the service's code, because its messages differ by row, or the
+ * Returns a key that rows with the same mistake share: the service's code, because its messages differ by row, or the
  * part of our own message before ", got", which names the field and the rule.
  */
 function findReasonKey({ status, errors }: BulkOutcome): string {
@@ -27,14 +27,14 @@ function findReasonKey({ status, errors }: BulkOutcome): string {
   return status === 'invalid' ? String(message).replace(/, got .*$/s, '') : code;
 }
 
-/** Stores the rows that failed, unchanged, with the reasons. It is opened before anything is sent. */
+/** Stores the rows that failed, unchanged, with the reasons. The file is opened before anything is sent. */
 export class FailuresFile {
   readonly path: string;
   readonly #handle: FileHandle;
   readonly #input: CsvInput;
   readonly #columns: readonly string[];
   readonly #isNew: boolean;
-  /** Counts the rows of each reason; keeps the first message and its line. */
+  /** For each reason, the number of rows, the first message and the line of that message. */
   readonly reasons = new Map<string, { text: string; line: number; count: number }>();
   count = 0;
   #size = 0;
@@ -47,10 +47,10 @@ export class FailuresFile {
     this.#isNew = isNew;
   }
 
-  /** Creates the file. Replaces an existing one only with `overwrite`, and never the input under another name. */
+  /** Creates the file. Replaces an existing file only with `overwrite`, and never the input under another name. */
   static async open(path: string, input: CsvInput, overwrite: boolean): Promise<FailuresFile> {
     try {
-      // Exclusive, so no link that somebody planted is followed.
+      // The flag `x` makes `open` fail on a link that somebody else has planted.
       return new FailuresFile(path, await open(path, 'wx', MODE), input, true);
     } catch (error) {
       const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
@@ -85,17 +85,17 @@ export class FailuresFile {
     const key = findReasonKey(outcome);
     const known = this.reasons.get(key) ?? { text: reason, line, count: 0 };
     this.reasons.set(key, { ...known, count: known.count + 1 });
-    // A spreadsheet would run a formula. The user's own cells stay unchanged, because the file can be imported again.
+    // A quote keeps spreadsheets from running a reason as a formula. Imported cells stay as they are for the next import.
     const safeReason = /^[=+\-@＝＋－＠]/.test(reason) ? `'${reason}` : reason;
     const record = [...this.#columns.map((_, index) => cells[index] ?? ''), line, outcome.status, safeReason];
     const isFirst = this.count === 0;
     const records = isFirst ? [[...this.#columns, ...FAILURE_COLUMNS], record] : [record];
-    // Spaces inside quotes belong to the cell.
+    // Cells with outer spaces are quoted, because the next import trims unquoted cells.
     const text = stringify(records, { delimiter, bom: isFirst && needsBom, quoted_match: /^\s|\s$/ });
     try {
       await this.#handle.writeFile(text);
     } catch (error) {
-      // Half a row could later be imported as another one.
+      // Half a row could later be imported as a different row.
       await this.#handle.truncate(this.#size).catch(() => {});
       throw error;
     }

@@ -49,7 +49,7 @@ const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
 /** Bounds the memory of a fake that runs for days. */
 const HISTORY_LIMIT = 1000;
-/** The six days of the service's attempts take half a minute, which is enough for a receiver that restarts. */
+/** At this speed, the service's six days of attempts take half a minute, enough for a receiver to restart. */
 const RETRY_SPEED = 16_000;
 const MAX_ATTEMPTS = 20;
 const CONCURRENT_PUSHES = 4;
@@ -57,7 +57,7 @@ const CONCURRENT_PUSHES = 4;
 const STOP_GRACE_MS = 1000;
 
 export function addFake(program: Command, { terminal }: Context): void {
-  const command = program.command('fake').description('serve a fake service, to try all of this');
+  const command = program.command('fake').description('serve a fake service, to try the commands');
   addListenFlags(command, 4010)
     .option('--play <name>', PLAYS.join(', '), repeatable(parsePlay))
     .option('--speed <number>', 'times faster than real time', parseSpeed, 1)
@@ -66,16 +66,16 @@ export function addFake(program: Command, { terminal }: Context): void {
     .option('--limit <n>', '[ENDPOINT:]NUMBER a second, or off', repeatable(parseLimit))
     .option('--quota <n>', 'trackers that the plan may create', wholeNumber('quota', MAX_COUNT))
     .option('--per-call', 'give the account the per-call plan, too')
-    .option('--webhook-url <url>', 'push webhooks there', parseWebhookUrl)
+    .option('--webhook-url <url>', 'push webhooks to this URL', parseWebhookUrl)
     .addOption(secretOption('--webhook-secret <s>', 'sent with each push'))
     .option('--duplicates <n>', 'send each push this many times more', wholeNumber('duplicates', 100), 0)
-    .option('--shuffle', 'send waiting pushes in another order')
+    .option('--shuffle', 'send waiting pushes in random order')
     .option('--api-key <key>', 'accept this key only; up to 20 times', repeatable(parseApiKey))
-    .option('--seed <text>', 'decides every id', '1')
+    .option('--seed <text>', 'the same seed gives the same ids', '1')
     .addHelpText(
       'after',
       `
-Plays take turns; "delivered" is the default, in 77 seconds with --speed 3600.
+Plays take turns; the default "delivered" takes 77 seconds with --speed 3600.
 Kinds of failures: ${KINDS.join(', ')}.`,
     )
     .action((flags: FakeFlags) => serveFake(flags, terminal));
@@ -102,7 +102,7 @@ function parseWebhookUrl(text: string): string {
 
 function parseEndpoints(flag: string, text: string): readonly EndpointName[] {
   const client = new TrackingClient({ baseUrl: 'https://tracking.test', apiKey: 'any' });
-  // Sound: `rateLimits` has one key for each endpoint, and no other.
+  // The cast is safe, because the keys of `rateLimits` are exactly the endpoints.
   const names = Object.keys(client.rateLimits()) as EndpointName[];
   if (text === 'all') return names;
   const endpoint = names.find((name) => name === text);
@@ -117,7 +117,7 @@ function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>>
   return Object.fromEntries(parseEndpoints('limit', endpoint).map((name) => [name, limit]));
 }
 
-/** Parses `500`, `trackers.create:reset`, or `all:429:3` for three of them. */
+/** Parses `500`, `trackers.create:reset`, or `all:429:3`, which makes three requests fail. */
 function parseFailure(text: string) {
   const parts = text.split(':');
   const [endpoint = '', what = '', count = '1', ...rest] = parts.length === 1 ? ['all', text] : parts;
@@ -202,7 +202,7 @@ function formatLine(atMs: number, what: string, text: string, end: string, colou
   return `${formatClock(atMs, colours)} ${colours.bold(what.padEnd(6))} ${text} ${colours.dim('→')} ${end}`;
 }
 
-/** Describes a body by its number of items or its tracking number; a body with control characters is not described. */
+/** Describes a body by its number of items or its tracking number; a number with unexpected characters is left out. */
 function describeBody(body: unknown): string | undefined {
   if (Array.isArray(body)) return body.length === 1 ? '1 item' : `${body.length} items`;
   const number: unknown = Object(body).trackingNumber;
@@ -237,8 +237,8 @@ export function formatPush(
     const resent = push.isReplay ? colours.dim(' (resent)') : '';
     return `${plain(push.item.tracker.trackingNumber ?? '')} ${describePush(push)}${resent}`;
   });
-  const saidNo = status !== null && status < 300 ? ' but success: false' : '';
+  const refusal = status !== null && status < 300 ? ' but success: false' : '';
   const next = attempt >= MAX_ATTEMPTS ? 'given up' : `attempt ${attempt} of ${MAX_ATTEMPTS}`;
-  const note = succeeded ? '' : colours.dim(`${saidNo}, ${next}`);
+  const note = succeeded ? '' : colours.dim(`${refusal}, ${next}`);
   return formatLine(atMs, 'push', text.join(', '), formatStatus(status, succeeded, colours) + note, colours);
 }

@@ -20,13 +20,13 @@ export function addServiceFlags(command: Command): Command {
   return command
     .option('--json', 'print JSON, one value a line')
     .addOption(new Option('--base-url <url>', 'URL of the service').env('TRACKING_BASE_URL'))
-    .addOption(new Option('--api-key <key>', 'better set as a variable').env('TRACKING_API_KEY'))
+    .addOption(new Option('--api-key <key>', 'safer as a variable').env('TRACKING_API_KEY'))
     .option('--allow-insecure-http', 'send the key over http: (TRACKING_ALLOW_INSECURE_HTTP=1)');
 }
 
 export function createClient(flags: ServiceFlags, logger: Logger): TrackingClient {
   const { baseUrl, apiKey } = flags;
-  const advice = 'To try it without any: `npx tracking-client fake` in another terminal';
+  const advice = 'To try it without an account, run `npx tracking-client fake` in another terminal';
   if (!baseUrl)
     throw new CommandError(`Set TRACKING_BASE_URL to the service's URL, or give --base-url. ${advice}`);
   if (!apiKey) throw new CommandError(`Set TRACKING_API_KEY to your API key. ${advice}`);
@@ -36,7 +36,7 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
     return new TrackingClient({ baseUrl, apiKey, allowInsecureHttp, logger });
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    // The user knows flags, so `baseUrl` becomes `--base-url`.
+    // Name the flag instead of the option, because the user knows only flags: `baseUrl` becomes `--base-url`.
     const toFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     const names = /`(baseUrl|apiKey|allowInsecureHttp)`/g;
     throw new CommandError(error.message.replace(names, (_, name) => `\`--${toFlag(name)}\``));
@@ -79,7 +79,7 @@ export function buildInput(
   };
 }
 
-/** Rejects the text of a flag; leave the text out when it may be secret. */
+/** Rejects the value of a flag; leave `text` out when it may be a secret. */
 export function rejectFlag(flag: string, rule: string, text?: string): never {
   const end = text === undefined ? '' : `, got ${JSON.stringify(text)}`;
   throw new CommandError(`Expected \`--${flag}\` to be ${rule}${end}`);
@@ -96,7 +96,7 @@ export function wholeNumber(flag: string, max: number) {
   };
 }
 
-/** Parses a flag that holds a secret, which no message may show; an empty one counts as missing. */
+/** Parses a flag that holds a secret, which no message may show; an empty value counts as missing. */
 export function parseSecret(flag: string, text: string): string | undefined {
   if (text === '') return undefined;
   return /^[\x21-\x7e]+$/.test(text) ? text : rejectFlag(flag, 'visible ASCII characters without spaces');
@@ -107,7 +107,7 @@ export function secretOption(flags: string, description: string): Option {
   return option.argParser((text) => parseSecret(option.name(), text));
 }
 
-/** Parses a host to listen on; an empty one would bind every address. */
+/** Parses a host to listen on; an empty host is rejected, because it would bind every address. */
 function parseHost(text: string): string {
   return /^[\w.:-]+$/.test(text) ? text : rejectFlag('host', 'an address or a host name', text);
 }

@@ -20,7 +20,7 @@ interface ImportFlags extends ServiceFlags {
   readonly encoding?: string;
 }
 
-/** The names of columns that are sent. A recipient takes two columns; settings have none. */
+/** The names of the columns that are sent. A recipient has two columns; settings have no column. */
 const FIELDS: readonly string[] = [
   ...Object.keys(trackerInputSchema.shape).filter((name) => !['recipient', 'settings'].includes(name)),
   'recipientEmail',
@@ -35,7 +35,7 @@ const MEANINGS: readonly (readonly [Exclude<keyof BulkSummary, 'total'>, string]
   ['existing', 'the same payload existed already'],
   ['invalid', 'broke a rule, never sent'],
   ['error', 'refused by the service, or not sent'],
-  ['unknown', 'sent, and the response was lost: safe to import again'],
+  ['unknown', 'sent, but the response was lost; safe to import again'],
 ];
 
 export function addImport(program: Command, { terminal, logger, end }: Context): void {
@@ -51,7 +51,7 @@ export function addImport(program: Command, { terminal, logger, end }: Context):
       `
 The first line names the columns; trackingNumber is required:
 ${FIELDS.join(', ').replace(/(.{1,78}) /g, '$1\n')}.
-"Tracking number" is the same name. Other columns are not sent.`,
+Case, spaces, - and _ in names do not count. Other columns are not sent.`,
     );
   addServiceFlags(command).action(async (path: string, flags: ImportFlags) => {
     const client = createClient(flags, logger);
@@ -79,7 +79,7 @@ function parseEncoding(text: string): string {
   }
 }
 
-/** Makes `tracking_number`, `Tracking Number` and `trackingNumber` one name. */
+/** Converts `tracking_number`, `Tracking Number` and `trackingNumber` to the same name. */
 function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, '');
 }
@@ -146,7 +146,7 @@ async function importRows(
       yield buildRowInput(row.cells, fields);
     }
   };
-  // The bar prints nothing where `stderr` is no terminal.
+  // The bar prints nothing when `stderr` is no terminal.
   const format = '{bar} {percentage}% · {value} of {total} rows, {created} created';
   const options = { format, stream: stderr, clearOnComplete: true };
   const bar = new cliProgress.SingleBar(options, cliProgress.Presets.shades_classic);
@@ -181,10 +181,10 @@ async function importRows(
     await failures.close().catch((error: unknown) => stopAtFile(error, line));
   }
   // With `--json` a program reads stdout, so sentences for people go to stderr.
-  const say = (text: string) => (json ? stderr.write(`${text}\n`) : terminal.print(text));
-  for (const text of formatSummary(run.summary(), input.total, failures, terminal)) say(text);
+  const printLine = (text: string) => (json ? stderr.write(`${text}\n`) : terminal.print(text));
+  for (const text of formatSummary(run.summary(), input.total, failures, terminal)) printLine(text);
   if (stop === undefined) return failures.count > 0 ? EXIT.failed : EXIT.done;
-  const advice = 'Run the same command again to go on: what exists is found again, not created twice.';
+  const advice = 'Run the same command again to go on: existing trackers are found again, not created twice.';
   terminal.warn(`${stop}. ${advice}`);
   return signal.aborted && !(signal.reason instanceof OutputError) ? EXIT.interrupted : EXIT.failed;
 }

@@ -38,7 +38,7 @@ export function addList(program: Command, { terminal, logger }: Context): void {
     if (found.length > 0) terminal.print(formatTrackers(found, terminal));
     if (count === 0)
       terminal.warn(tracked ? 'The service tracks none of your trackers' : 'There are no trackers');
-    if (hasMore) terminal.warn(`The newest ${limit}; --limit shows more`);
+    if (hasMore) terminal.warn(`Only the newest ${limit} are shown; --limit shows more`);
   });
 }
 

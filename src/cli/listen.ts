@@ -13,13 +13,13 @@ interface ListenFlags {
   readonly json?: boolean;
 }
 
-/** How long a webhook under way may take to end when the command stops. */
+/** When the command stops, a webhook under way may take this long to end. */
 const STOP_GRACE_MS = 2000;
 
 export function addListen(program: Command, { terminal }: Context): void {
   const command = program.command('listen').description('receive webhooks and print them');
   addListenFlags(command, 3000)
-    .addOption(secretOption('--secret <secret>', 'better set as a variable'))
+    .addOption(secretOption('--secret <secret>', 'safer as a variable'))
     .option('--json', 'print JSON, one value a line')
     .action((flags: ListenFlags) => listen(flags, terminal));
 }
@@ -47,7 +47,7 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
     },
     onReport: ({ handled, duplicates }) => {
       if (handled === 0 && duplicates > 0 && !json)
-        terminal.print(`${time()} ${colours.dim('all known already')}`);
+        terminal.print(`${time()} ${colours.dim('all events are known already')}`);
     },
     onRefused: (error) => terminal.warn(`refused: ${plain(formatReason(error))}`),
   });
@@ -56,12 +56,12 @@ async function listen({ host, port, secret, json }: ListenFlags, terminal: Termi
     server.once('error', (error) => fail(explainListenFailure(error, host, port)));
     server.listen(port, host, done);
   });
-  // `address()` is an object for every server that listens on a port.
+  // Sound: `address()` is an object for every server that listens on a port.
   const bound = (server.address() as AddressInfo).port;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/webhooks`;
   if (json) terminal.printJson({ listening: url });
   else terminal.print(`Webhook URL  ${colours.green(url)}\n${colours.dim('  Ctrl-C stops it.')}`);
-  const advice = 'Without a secret, whoever reaches this URL is believed; TRACKING_WEBHOOK_SECRET sets one.';
+  const advice = 'Without a secret, webhooks from anyone are accepted; TRACKING_WEBHOOK_SECRET sets one.';
   if (secret === undefined) terminal.warn(advice);
   await untilAborted(terminal.signal);
   await handler.close({ timeoutMs: STOP_GRACE_MS });

@@ -24,7 +24,7 @@ type Action = (
   options: TrackerRequestOptions,
 ) => Promise<{ readonly value: unknown; readonly text: string }>;
 
-/** Makes a command act on the trackers that its arguments name, one after the other. A failing one does not stop the others. */
+/** Makes a command act on the trackers that its arguments name, one after the other, even if one of them fails. */
 function addAction(command: Command, { terminal, logger, end }: Context, act: Action): void {
   command.addOption(new Option('--by <name>', 'how trackers are named').choices(NAMES).default('id'));
   addServiceFlags(command).action(async (names: string[], flags: NamedTrackersFlags) => {
@@ -63,7 +63,7 @@ export function addStop(program: Command, context: Context): void {
 export function addResend(program: Command, context: Context): void {
   const command = program
     .command('resend <trackers...>')
-    .description('have the webhooks of trackers sent again');
+    .description('ask the service to resend the webhooks of trackers');
   addAction(command, context, async ({ trackers }, id, options) => {
     const { totalResent = null } = await trackers.resendWebhookEvents(id, options);
     const events =
@@ -73,7 +73,7 @@ export function addResend(program: Command, context: Context): void {
   });
 }
 
-/** True for an error that concerns one tracker only, so that the next one is still tried. */
+/** True for an error that concerns one tracker only, so that the command goes on with the next tracker. */
 export function isAboutOneTracker(error: unknown): boolean {
   return [
     RequestValidationError,
@@ -85,7 +85,7 @@ export function isAboutOneTracker(error: unknown): boolean {
   ].some((type) => error instanceof type);
 }
 
-/** Finds the only tracker of a number. Numbers are not unique, so several trackers are an error that names their ids. */
+/** Finds the only tracker of a number. Numbers are not unique; if several trackers have it, the error names their ids. */
 async function findByNumber(client: TrackingClient, number: string, signal: AbortSignal): Promise<string> {
   const trackings = await client.trackers.resultsByTrackingNumber(number, { signal });
   const ids = [...new Set(trackings.flatMap(({ tracker }) => tracker?.trackerId ?? []))];

@@ -10,7 +10,7 @@ export class Terminal {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly colours: Colours;
-  /** Aborts at Ctrl-C, when the process is told to end, and with an `OutputError` when nothing more can be printed. */
+  /** Aborts at Ctrl-C and SIGTERM, and with an `OutputError` when nothing more can be printed. */
   readonly signal: AbortSignal;
 
   constructor(stdout: OutputStream, stderr: OutputStream, colours: Colours, signal: AbortSignal) {
@@ -38,7 +38,7 @@ export class Terminal {
 
 export const EXIT = {
   done: 0,
-  /** The service or the network failed or refused, or some of several items failed. */
+  /** The service refused or failed, the network failed, or some of several items failed. */
   failed: 1,
   /** An argument, a file or the environment is wrong, and nothing was sent. */
   usage: 2,
@@ -56,7 +56,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Nothing more can be printed. A reader that leaves early, such as `head`, is no failure and gets no message. */
+/** Ends the command when nothing more can be printed. A reader that closes early, such as `head`, is no failure. */
 export class OutputError extends CommandError {
   constructor(error: NodeJS.ErrnoException) {
     const hasLeft = error.code === 'EPIPE';
@@ -64,7 +64,7 @@ export class OutputError extends CommandError {
   }
 }
 
-/** Creates colours for a terminal, unless `NO_COLOR` holds anything (no-color.org) or the terminal is dumb. */
+/** Creates colours for a terminal; they are off if `NO_COLOR` is not empty (no-color.org) or the terminal is dumb. */
 export function createColours(isTerminal: boolean, environment: NodeJS.ProcessEnv): Colours {
   const isOff = (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   return pc.createColors(isTerminal && !isOff);

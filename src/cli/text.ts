@@ -55,7 +55,7 @@ const NO_LINES = Object.fromEntries(
   ),
 );
 
-/** Formats a table without lines, so that text copied out of a terminal holds none. */
+/** Formats a table without lines, so that text copied out of a terminal holds no line characters. */
 export function formatTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],

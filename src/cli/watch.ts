@@ -34,7 +34,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_60
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
 const REDRAW_MS = 1000;
-/** Lines of the screen that hold no rows: head and foot of the table, a notice, the cursor. */
+/** Number of screen lines without a row: the table's head and foot, a notice and the cursor. */
 const OTHER_LINES = 5;
 const MIN_EVENT_WIDTH = 20;
 
@@ -71,7 +71,7 @@ export class Watch {
   readonly #client: TrackingClient;
   readonly #flags: WatchFlags;
   readonly #terminal: Terminal;
-  /** By tracker id, or by tracking number where there is no tracker. */
+  /** The key is the tracker id, or the tracking number if no tracker could be created. */
   readonly #rows = new Map<string, Row>();
   readonly #isLive: boolean;
   #drawnLines = 0;
@@ -109,7 +109,7 @@ export class Watch {
     }
   }
 
-  /** Creates the trackers. One that exists is found again, which uses no quota. */
+  /** Creates the trackers. A tracker that exists is found again, which uses no quota. */
   async *#create(inputs: readonly TrackerInput[]): AsyncGenerator<string, void, undefined> {
     for (const input of inputs) {
       try {
@@ -170,7 +170,7 @@ export class Watch {
     else this.#warn(`${trackingNumber}  ${failure}`);
   }
 
-  /** Prints a warning above the table. Without clearing the table first, a line on stderr would break it. */
+  /** Prints a warning above the table. The table is cleared first, because a line on stderr would break it. */
   #warn(line: string): void {
     this.#clear();
     this.#terminal.warn(line);

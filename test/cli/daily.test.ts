@@ -95,7 +95,7 @@ describe('list', () => {
   });
 
   it.each([
-    [2, 'The newest 2; --limit shows more\n'],
+    [2, 'Only the newest 2 are shown; --limit shows more\n'],
     [3, ''],
   ])('three trackers and --limit %i → at most so many, and %j', async (limit, stderr) => {
     await connectWithTrackers();

@@ -101,7 +101,7 @@ describe('import', () => {
     clearInterval(stop);
     expect(lines()[0]).toMatch(/^\d{3} of 400 rows$/);
     expect(output.stderr).toBe(
-      'Stopped. Run the same command again to go on: what exists is found again, not created twice.\n',
+      'Stopped. Run the same command again to go on: existing trackers are found again, not created twice.\n',
     );
     expect(await readFailures()).toContain('aborted: The run was aborted');
     const created = fake.trackers.length;

@@ -51,7 +51,7 @@ describe('the command', () => {
       setEnvironment('https://api.example.com/public/v1', undefined);
       const stderr =
         'tracking-client: Set TRACKING_API_KEY to your API key. ' +
-        'To try it without any: `npx tracking-client fake` in another terminal\n';
+        'To try it without an account, run `npx tracking-client fake` in another terminal\n';
       expect(await runLine(line)).toMatchObject({ exitCode: 2, stdout: '', stderr });
     },
   );
