@@ -53,7 +53,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.done;
-      // An empty command line has printed the help already.
+      // For an empty command line, commander has printed the help already.
       if (error.code === 'commander.help') return EXIT.usage;
       return fail(`${error.message.replace(/^error: /, '').replace(/\.$/, '')}; see --help`, EXIT.usage);
     }

@@ -17,7 +17,7 @@ export function addTrack(program: Command, { terminal, logger, end }: Context): 
     if (flags.json && tracking !== undefined) terminal.printJson(tracking);
     if (tracking === undefined || events.length === 0) {
       const name = plain(number);
-      terminal.warn(`Nothing is known of ${name} yet. To wait for it: tracking-client watch ${name}`);
+      terminal.warn(`There are no results for ${name} yet. To wait for them: tracking-client watch ${name}`);
       return end(EXIT.noResults);
     }
     if (flags.json) return;

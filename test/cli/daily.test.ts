@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 describe('track', () => {
-  it('a shipment with events → its milestone and its timeline without control characters, oldest first, exit code 0', async () => {
+  it('a shipment with events → its milestone, then its events, oldest first, without control characters, exit code 0', async () => {
     connect()
       .shipment(NUMBER)
       .addEvent({ occurrenceDatetime: '2026-03-04T17:12:57+08:00', location: '\u0007Beijing\u001b[2J' })
@@ -40,12 +40,12 @@ describe('track', () => {
     ]);
   });
 
-  it('nothing known yet → says how to wait for it, exit code 3', async () => {
+  it('a number without results → a message how to wait for them, exit code 3', async () => {
     connect();
     expect(await runLine(`track ${NUMBER}`)).toMatchObject({
       exitCode: 3,
       stdout: '',
-      stderr: `Nothing is known of ${NUMBER} yet. To wait for it: tracking-client watch ${NUMBER}\n`,
+      stderr: `There are no results for ${NUMBER} yet. To wait for them: tracking-client watch ${NUMBER}\n`,
     });
   });
 
@@ -55,7 +55,7 @@ describe('track', () => {
     expect(JSON.parse(stdout)).toMatchObject({ shipment: { statusMilestone: 'delivered' } });
   });
 
-  it('hints → those of the tracker that is created', async () => {
+  it('flags for couriers, country and post code → sent with the new tracker', async () => {
     const fake = connect();
     fake.shipment(NUMBER).deliver();
     await runLine(`track ${NUMBER} --courier us-post --courier cn-post --destination US --post-code 94901`);
@@ -69,7 +69,7 @@ describe('track', () => {
 });
 
 describe('list', () => {
-  it('trackers → number, state, date, ids, newest first, also as JSON, exit code 0', async () => {
+  it('three trackers → newest first, with number, state, date and ids, also as JSON, exit code 0', async () => {
     const { fake, ids } = await connectWithTrackers();
     fake.shipment('LA680658838NL').stopTracking();
     const { exitCode, lines } = await runLine('list');
@@ -86,7 +86,7 @@ describe('list', () => {
     expect(tracked).toEqual([expect.anything(), expect.stringMatching(/^LP/), expect.stringMatching(/^RR/)]);
   });
 
-  it('no client ids → no column for them, and at most 80 columns', async () => {
+  it('trackers without client ids → no column for client ids, and lines of at most 80 characters', async () => {
     connect();
     await runLine('track 9400115901047177598206');
     const { lines } = await runLine('list');
@@ -97,7 +97,7 @@ describe('list', () => {
   it.each([
     [2, 'Only the newest 2 are shown; --limit shows more\n'],
     [3, ''],
-  ])('three trackers and --limit %i → at most so many, and %j', async (limit, stderr) => {
+  ])('three trackers and --limit %i → at most as many lines as the limit, and %j on stderr', async (limit, stderr) => {
     await connectWithTrackers();
     const { lines, ...output } = await runLine(`list --limit ${limit}`);
     expect(lines()).toHaveLength(limit + 1);
@@ -107,7 +107,7 @@ describe('list', () => {
   it.each([
     ['list', 'There are no trackers\n'],
     ['list --tracked', 'The service tracks none of your trackers\n'],
-  ])('%s of no trackers → says so, exit code 0', async (line, stderr) => {
+  ])('%s without a matching tracker → a message on stderr, exit code 0', async (line, stderr) => {
     connect();
     expect(await runLine(line)).toMatchObject({ exitCode: 0, stdout: '', stderr });
   });
@@ -123,7 +123,7 @@ describe('stop', () => {
     expect(fake.trackers.map(({ isTracked }) => isTracked)).toEqual([false, true, true]);
   });
 
-  it('by a number of two trackers, or of none with results → nothing is stopped, exit code 1', async () => {
+  it('a number of two trackers, and a number without results → no tracker is stopped, exit code 1', async () => {
     const { fake, ids } = await connectWithTrackers();
     await runLine(`track ${NUMBER} --destination US`);
     for (const { trackerId } of fake.trackers.slice(2)) fake.shipment({ trackerId }).addEvent({});
@@ -138,7 +138,7 @@ describe('stop', () => {
     expect(fake.trackers.every(({ isTracked }) => isTracked)).toBe(true);
   });
 
-  it('an id that is unknown → one line, also as JSON; the others are stopped, exit code 1', async () => {
+  it('an unknown id among known ids → one error line, also as JSON; the known trackers are stopped, exit code 1', async () => {
     const { fake, ids } = await connectWithTrackers();
     const { exitCode, stderr } = await runLine(`stop gone ${ids[1]}`);
     expect(exitCode).toBe(1);
@@ -151,7 +151,7 @@ describe('stop', () => {
     ]);
   });
 
-  it('a wrong key → ends at the first, for the others would fail alike', async () => {
+  it('a wrong key → one error, because every further request would fail too', async () => {
     const { fake, ids } = await connectWithTrackers();
     fake.fail('trackers.update', { status: 401, code: 'auth_invalid_api_key', times: 2 });
     const { exitCode, stderr } = await runLine(`stop ${ids.join(' ')}`);
@@ -162,7 +162,7 @@ describe('stop', () => {
 });
 
 describe('resend', () => {
-  it('a tracker with events → how many are sent again, exit code 0', async () => {
+  it('a tracker with events → the number of events that are sent again, exit code 0', async () => {
     const { fake, ids } = await connectWithTrackers();
     fake.shipment(NUMBER).addEvent({}).deliver();
     await createWebhookSender({ target: () => new Response(), fake }).flush();
@@ -185,7 +185,7 @@ describe('couriers', () => {
     ]);
   });
 
-  it('no text → all of them, with what they need, also as JSON', async () => {
+  it('no text → all couriers with their required fields, also as JSON', async () => {
     connect(createFakeTrackingService({ limits: false }));
     const { stdout } = await runLine('couriers');
     expect(stdout).toMatch(/\nnl-post +PostNL +NL +destinationPostCode, destinationCountryCode\n/);
@@ -193,7 +193,7 @@ describe('couriers', () => {
     expect(json).toContain('us-post');
   });
 
-  it('a text that none has → says so, exit code 3', async () => {
+  it('a text that no courier has → a message on stderr, exit code 3', async () => {
     connect();
     expect(await runLine('couriers nobody')).toMatchObject({
       exitCode: 3,

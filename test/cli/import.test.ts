@@ -41,7 +41,7 @@ describe('import', () => {
     return importFile(findPath('rows.csv'), flags, options);
   }
 
-  it('good rows, names as people write them → their trackers, a summary, no file of failures, exit code 0', async () => {
+  it('good rows with column titles in other spellings → trackers, a summary, no file of failures, exit code 0', async () => {
     const csv =
       '\uFEFFTracking Number,client_tracker_id,COURIER-CODE,recipient email,price\n' +
       `${NUMBER},order-1,us-post;cn-post,a@b.example,5\nLA680658838NL,,,,\n`;
@@ -57,7 +57,7 @@ describe('import', () => {
     expect([output.stderr, failed]).toEqual(['Columns that are not sent: price\n', undefined]);
   });
 
-  it('rows that fail → a file of them as they were, with line and reason, exit code 1', async () => {
+  it('rows that fail → a file with the unchanged rows, their lines and reasons, exit code 1', async () => {
     const csv =
       'tracking_number,client_tracker_id,note\n' +
       'RR123456785CN,order-1,"a,\nb"\nx,order-2,\n\nLA680658838NL,order-1,taken\n';
@@ -77,7 +77,7 @@ describe('import', () => {
     ]);
   });
 
-  it('--json → an outcome a line, the summary on stderr', async () => {
+  it('--json → one outcome per line, the summary on stderr', async () => {
     const { lines, output } = await importRows('trackingNumber\nRR123456785CN\nx\n', ['--json']);
     expect(lines().map((line) => JSON.parse(line))).toMatchObject([
       { line: 2, status: 'created', trackingNumber: NUMBER, trackerId: expect.any(String), errors: [] },
@@ -86,13 +86,13 @@ describe('import', () => {
     expect(output.stderr).toContain('2 of 2 rows\n');
   });
 
-  it('a terminal → a bar of all rows, and the result below it', async () => {
+  it('a terminal → a progress bar, and the result below it', async () => {
     const { output, lines } = await importRows(buildCsv(250), [], { isLive: true });
     expect(output.stderr).toMatch(/█+░* 40% · 100 of 250 rows|100% · 250 of 250 rows/);
     expect(lines()[0]).toBe('250 of 250 rows');
   });
 
-  it('Ctrl-C in the middle → says that running it again is safe, exit code 130; which finds what exists', async () => {
+  it('Ctrl-C in mid-run → exit code 130; a second run finds the existing trackers and creates the rest', async () => {
     const fake = connect(createFakeTrackingService({ latencyMs: 50 }));
     const { terminal, interrupt, lines, output } = makeTerminal();
     await writeFile(findPath('rows.csv'), buildCsv(400));
@@ -111,7 +111,7 @@ describe('import', () => {
     expect(fake.trackers).toHaveLength(400);
   });
 
-  it('a wrong key → the reason and its count in the summary', async () => {
+  it('a wrong key → the summary shows the reason and how many rows it concerns', async () => {
     const fake = connect(createFakeTrackingService({ apiKeys: ['another'] }));
     vi.stubEnv('TRACKING_API_KEY', 'hush-hush');
     const { exitCode, lines } = await importRows(buildCsv(150), [], { fake });
@@ -121,7 +121,7 @@ describe('import', () => {
     );
   });
 
-  it('many reasons → the five most frequent, and how many others', async () => {
+  it('many reasons → the summary shows the five most frequent, and how many more there are', async () => {
     const { exitCode, lines } = await importRows(
       'trackingNumber,originCountryCode,destinationCountryCode,recipientEmail\n' +
         `x,,,\nb@d-number,,,\n123456789,,,\n${NUMBER},Narnia,,\n${NUMBER},,Narnia,\n` +
@@ -134,7 +134,7 @@ describe('import', () => {
     expect(lines()).toContain('  and 1 other reason');
   });
 
-  it('rows that break the same rule of the same field → one reason; another field → another reason', async () => {
+  it('two rows that break one rule of one field → one reason; the same rule of another field → a second reason', async () => {
     const { lines } = await importRows(
       'trackingNumber,destinationCountryCode\nx,US\nxyz,US\nRR123456785CN,Narnia\n',
     );
@@ -170,7 +170,7 @@ describe('import', () => {
       'number\nx\n',
       /to have a column trackingNumber in its first line, got number\n$/,
     ],
-    ['an open quote', `trackingNumber\n${NUMBER}\n"open`, /rows\.csv is no CSV: Quote Not Closed/],
+    ['an open quote', `trackingNumber\n${NUMBER}\n"open`, /rows\.csv is not valid CSV: Quote Not Closed/],
     [
       'more fields than columns',
       `trackingNumber,title\nLA680658838NL,Box\n${NUMBER},Box, red\n`,
@@ -220,7 +220,7 @@ describe('import', () => {
       },
     );
 
-    it('the default, or --overwrite → a new file, or a replaced one; its owner alone may read it', async () => {
+    it('the default path or --overwrite → a new or replaced file that only its owner may read', async () => {
       const { failed } = await importRows('trackingNumber\nx\n');
       const [name = ''] = (await readdir(folder)).filter((file) => file !== 'rows.csv');
       expect(failed).toMatch(/^trackingNumber,line,status,reason\nx,2,invalid,/);
@@ -242,7 +242,7 @@ describe('import', () => {
       expect(fake.requests).toEqual([]);
     });
 
-    it('--overwrite and a symbolic link → refused, what it points to is unchanged', async () => {
+    it('--overwrite and a symbolic link → refused, and the target of the link is unchanged', async () => {
       await writeFile(findPath('other.csv'), 'precious');
       await symlink(findPath('other.csv'), findPath('mine.csv'));
       const flags = ['--failures', findPath('mine.csv'), '--overwrite'];
@@ -268,7 +268,7 @@ describe('import', () => {
       },
     );
 
-    it('imported again → without a word about its own columns, with its delimiter, no second file', async () => {
+    it('the file of failures as input → read with its delimiter, no warning about its own columns, no second file', async () => {
       const { failed = '' } = await importRows(`trackingNumber;status;note\nx;"open; paid";=1+1\n`);
       expect(failed).toMatch(
         /^trackingNumber;status;note;line;status;reason\nx;"open; paid";=1\+1;2;invalid;validation_error: /,
@@ -279,7 +279,7 @@ describe('import', () => {
       expect(await readdir(folder)).toHaveLength(3);
     });
 
-    it('a reason of the service that is a formula with escape codes → neither is left; cells of the user stay', async () => {
+    it('an error text with a formula and escape codes → made harmless; the cells of the user are unchanged', async () => {
       const fake = connect();
       const code = '=HYPERLINK("http://evil.example")\u001b[2J\u009b31m\u2028';
       fake.fail('trackers.createBulk', { status: 400, code, message: '\u202egnp' });

@@ -28,19 +28,19 @@ describe('listen', () => {
     return { fake, url, exitCode, ...recorded };
   }
 
-  it('an event that is sent three times → printed once', async () => {
+  it('an event that is delivered three times → printed once', async () => {
     const { fake, url, lines, output } = await start('--secret', 'hush');
     const sender = createWebhookSender({ target: url, fake, secret: 'hush', duplicates: 2 });
     expect(await sender.flush()).toMatchObject({ accepted: 1, sent: [{}, {}, {}] });
     expect(lines().slice(2)).toEqual([
       expect.stringMatching(/^\d\d:\d\d:\d\d RR123456785CN in_transit Posted · Ulm$/),
-      expect.stringMatching(/ all known already$/),
-      expect.stringMatching(/ all known already$/),
+      expect.stringMatching(/ all events are known already$/),
+      expect.stringMatching(/ all events are known already$/),
     ]);
     expect(output.stdout + output.stderr).not.toContain('hush');
   });
 
-  it('another secret → refused, one line says why, and neither secret is shown', async () => {
+  it('a wrong secret → refused with a line that gives the reason and shows neither secret', async () => {
     const { fake, url, output } = await start('--secret', 'hush');
     expect((await createWebhookSender({ target: url, fake, secret: 'wrong-one' }).flush()).accepted).toBe(0);
     expect(output.stderr).toMatch(/^refused: .*\n$/);
@@ -53,7 +53,7 @@ describe('listen', () => {
     expect(output.stderr).toMatch(/^Without a secret, webhooks from anyone are accepted/);
   });
 
-  it('--json → the URL, then an event a line', async () => {
+  it('--json → the URL, then one event per line', async () => {
     const { fake, url, lines } = await start('--secret', 'hush', '--json');
     fake.shipment(NUMBER).proveDelivery();
     await createWebhookSender({ target: url, fake, secret: 'hush' }).flush();
