@@ -12,8 +12,9 @@ import { CouriersResource, TrackersResource, TrackingResource } from './trackers
 /**
  * A client of one account of the service.
  *
- * Every call can reject with an ApiError when the service rejects the request or fails, such as RateLimitError and ServerError;
- * ConnectionError; TimeoutError; ResponseValidationError; QueueFullError; ConfigurationError; and the signal's reason on abort.
+ * Every call can reject with an ApiError (such as RateLimitError) if the service rejects the request or fails; with a
+ * ConnectionError, TimeoutError, ResponseValidationError, QueueFullError or ConfigurationError; or, on abort, with the signal's
+ * reason.
  *
  * @example
  * const client = new TrackingClient({ baseUrl: 'https://api.example.com/public/v1', apiKey: process.env.TRACKING_API_KEY });
@@ -22,9 +23,9 @@ import { CouriersResource, TrackersResource, TrackingResource } from './trackers
 export class TrackingClient {
   /** Trackers: create, list, get, update, results, webhooks. */
   readonly trackers: TrackersResource;
-  /** The per-call plan. */
+  /** The method of the per-call plan. */
   readonly tracking: TrackingResource;
-  /** The couriers the service can ask. */
+  /** The couriers that the service supports. */
   readonly couriers: CouriersResource;
   readonly #options: TrackingClientOptions;
   readonly #context: CallContext;
@@ -44,16 +45,16 @@ export class TrackingClient {
   /**
    * Sends any other request through the same pipeline: key, limiter, deadlines, retries and errors.
    *
-   * @param request - method and path below the base URL, `query`, `body`, `schema`; and the options of this call
+   * @param request - method and path below the base URL, `query`, `body`, `schema`, `idempotent`; and the options of this call
    * @returns the body of the response, or the output of `schema`
-   * @throws RequestValidationError for a path that could leave the base URL; and like every call
+   * @throws RequestValidationError for a path that could leave the base URL; else the errors of every call
    * @example
    * const body = await client.request({ method: 'GET', path: '/couriers', schema: z.object({ data: z.unknown() }) });
    */
   request<Schema extends StandardSchema = StandardSchema>(
     request: RawRequest<Schema> & RequestOptions,
   ): ApiPromise<StandardSchemaOutput<Schema>> {
-    // Spreading null gives an empty object, so the rejection names what is missing.
+    // Spreading null gives an empty object, so the error names the missing fields.
     const { method, path, query, body, schema, idempotent, ...options } = { ...request };
     const raw = { method, path, query, body, schema, idempotent };
     return startCall(this.#context, 'request', options, () => prepareRawRequest(this.#context.config, raw));
@@ -71,14 +72,14 @@ export class TrackingClient {
       const idle = { limit, inUse: 0, queued: 0, pausedUntil: null };
       return [endpoint, limiter?.snapshot({ baseUrl, account, endpoint }) ?? idle] as const;
     });
-    // Sound: `ENDPOINT_NAMES` holds every key of the table.
+    // The cast is sound: `ENDPOINT_NAMES` holds every key of the table.
     return Object.fromEntries(entries) as Record<EndpointName, BucketSnapshot>;
   }
 
   /**
-   * Creates a client with other options that shares this one's limiter, so both stay within one allowance.
+   * Creates a client with other options. Both clients share one limiter, unless these options change that.
    *
-   * @param options - what differs from this client's options
+   * @param options - the options that differ; all others are inherited
    * @returns another client
    * @throws ConfigurationError naming the option that makes no sense
    * @example
@@ -93,7 +94,7 @@ export class TrackingClient {
       (options.rateLimit ?? (options.limiter === undefined ? rateLimit : undefined)) === false;
     return createClient({
       ...inherited,
-      // Another key may belong to another account.
+      // A new key may belong to another account, so it does not inherit the account.
       ...(options.apiKey === undefined && { account: this.#context.config.account }),
       limiter: isUnlimited ? undefined : this.#context.config.limiter,
       // The shared limiter is set up already, so only the limits are inherited.
@@ -103,7 +104,7 @@ export class TrackingClient {
   }
 }
 
-// Outside of the class, because a bundler renames a class that names itself, and stack traces would show `_TrackingClient`.
+// A bundler renames a class that names itself (stack traces show `_TrackingClient`), so this function is outside of it.
 function createClient(options: TrackingClientOptions): TrackingClient {
   return new TrackingClient(options);
 }

@@ -29,14 +29,14 @@ import {
 import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**
- * Which failed requests may be sent again.
+ * Tells which failed requests may be sent again:
  * - `safe`: repeating changes nothing, or the service reuses what exists
  * - `bulk`: the service may have carried out some items, so an ambiguous failure is repeated only with `retryAmbiguous`
- * - `unsafe`: each request is paid for or pushes webhooks again, so only what the service refused is repeated
+ * - `unsafe`: each request is paid for or pushes webhooks again, so it is repeated only if it was refused or never sent
  */
 export type RetryClass = 'safe' | 'bulk' | 'unsafe';
 
-/** How long one attempt may take: `synchronous` endpoints ask couriers while the caller waits. */
+/** The time limit of one attempt; it is longer for `synchronous` endpoints, which ask couriers while the caller waits. */
 export type TimeoutClass = 'standard' | 'synchronous';
 
 export interface Endpoint {
@@ -72,7 +72,7 @@ const trackerParams = z.object({ trackerId: trackerIdentifier });
 const searchBy = z.object({ searchBy: searchBySchema.optional() });
 const TRACKING_FIELDS = Object.keys(trackingSchema.shape);
 
-/** Every fact about every endpoint: client, limiter, retry policy, fake service and documentation derive from this table. */
+/** All facts about the endpoints; client, limiter, retry policy, fake service and documentation are derived from this table. */
 export const endpoints = {
   'trackers.create': {
     method: 'POST',
@@ -162,7 +162,7 @@ export const endpoints = {
     retryClass: 'unsafe',
     request: { params: trackerParams, query: searchBy },
     response: { unwrap: resendSummary, schema: resendResultSchema, isStatusEnough: true },
-    summary: 'Has the webhook events of a tracker pushed again.',
+    summary: 'Asks the service to push the webhook events of a tracker again.',
   },
   'trackers.webhookHistory': {
     method: 'GET',
@@ -197,7 +197,7 @@ export const endpoints = {
 } as const satisfies Record<string, Endpoint>;
 
 function readNames<Name extends string>(table: Readonly<Record<Name, Endpoint>>): readonly Name[] {
-  // Sound: the keys of a `const` object literal are exactly its `keyof`.
+  // The cast is sound: the keys of a `const` object literal are exactly its `keyof`.
   return Object.keys(table) as Name[];
 }
 
@@ -205,10 +205,10 @@ function readNames<Name extends string>(table: Readonly<Record<Name, Endpoint>>)
 export const ENDPOINT_NAMES = readNames(endpoints);
 
 /** The name of an endpoint: the client's method path. */
-// Derived from the list, not from the table, so that declarations hold twelve names and not the whole table.
+// The type is derived from the list, so that declarations hold twelve names and not the whole table.
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];
 
-/** Recognises a request of each endpoint. The values in its path are named groups. */
+/** The method and the path pattern of each endpoint; the named groups of a pattern are the values in the path. */
 export const ROUTES = ENDPOINT_NAMES.map((endpoint) => {
   const { method, path } = endpoints[endpoint];
   return { endpoint, method, pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`) };

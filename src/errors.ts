@@ -1,9 +1,9 @@
 import type { ValidationIssue } from './common/validation.ts';
-// Types only, so that a program that asks for errors alone loads no zod.
+// Only types are imported, so that a program which uses only the errors does not load zod.
 import type { ApiErrorItem, ErrorCode, KnownErrorCode } from './schemas/api-error.ts';
 import type { Tracker } from './schemas/tracker.ts';
 
-/** Shared by every copy of this package in a process, so errors of the ESM and the CommonJS build know each other. */
+/** `Symbol.for` gives all copies of this package one symbol, so ESM and CommonJS builds recognise each other's errors. */
 const ERROR_BRAND = Symbol.for('tracking-client.error');
 
 function isOfKind(value: unknown, kind: string): boolean {
@@ -12,13 +12,13 @@ function isOfKind(value: unknown, kind: string): boolean {
 }
 
 function ownKind(errorClass: object): string | undefined {
-  // Own property only: a user's subclass inherits `kind`, yet must not match its parent's instances.
+  // A user's subclass inherits `kind` but must not match its parent's instances, so only an own property counts.
   if (!Object.hasOwn(errorClass, 'kind')) return undefined;
   const kind: unknown = Reflect.get(errorClass, 'kind');
   return typeof kind === 'string' ? kind : undefined;
 }
 
-/** Every error that this package throws on purpose; an abort rejects with the signal's own reason instead. */
+/** The base class of the errors that this package throws; an abort rejects with the signal's own reason instead. */
 export class TrackingError extends Error {
   static readonly kind: string = 'TrackingError';
 
@@ -45,7 +45,7 @@ export class TrackingError extends Error {
   }
 
   /**
-   * Gives the facts that a log may hold.
+   * Returns the facts that are safe to log.
    *
    * @returns name, message and the error's own facts; never the cause or a header
    */
@@ -54,15 +54,15 @@ export class TrackingError extends Error {
   }
 }
 
-/** More messages, such as those of a bulk request, would fill a screen. */
+/** Maximum number of issues in a message, because those of a bulk request would fill a screen. */
 const MAX_ISSUES_SHOWN = 3;
 
 /** The input broke a rule; nothing was sent. */
 export class RequestValidationError extends TrackingError {
   static override readonly kind: string = 'RequestValidationError';
-  /** The broken rules, one each. */
+  /** One issue for each broken rule. */
   readonly issues: readonly ValidationIssue[];
-  /** `shipping_date_outdated` when that is the only broken rule, as the service would say; else `validation_error`. */
+  /** `shipping_date_outdated` if that is the only broken rule, like the service's own code; else `validation_error`. */
   readonly code: ErrorCode;
 
   /** @param issues - the broken rules, at least one */
@@ -77,21 +77,21 @@ export class RequestValidationError extends TrackingError {
   }
 }
 
-/** The body of a success is not what the service documents; or the body of any response is too long. */
+/** The body of a success differs from the service's documentation, or the body of any response is too long. */
 export class ResponseValidationError extends TrackingError {
   static override readonly kind: string = 'ResponseValidationError';
   /** The first 20 broken rules. */
   readonly issues: readonly ValidationIssue[];
-  /** Parsed JSON when it was JSON, else the text; undefined when it was too long. */
+  /** The parsed JSON, or the text if it is not JSON; undefined if the body was too long. */
   declare readonly body: unknown;
-  /** HTTP status: a success, unless the body was too long to be read. */
+  /** HTTP status; that of a success, unless the body was too long. */
   readonly status: number;
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
 
   /**
    * @param message - what went wrong
-   * @param details - what the response held, and what is wrong with it
+   * @param details - facts about the response, and its issues
    * @param options - the `cause`
    */
   constructor(
@@ -115,7 +115,7 @@ export class ResponseValidationError extends TrackingError {
 /** No complete response arrived: connection refused, reset, DNS failure, or a body that broke off. */
 export class ConnectionError extends TrackingError {
   static override readonly kind: string = 'ConnectionError';
-  /** True when the request surely never reached the service, so repeating it is safe. */
+  /** True if the request surely never reached the service, so repeating it is safe. */
   readonly neverSent: boolean;
 
   /**
@@ -128,7 +128,7 @@ export class ConnectionError extends TrackingError {
   }
 }
 
-/** The phase of a call in which its time ran out: it waited for the limiter, the headers, the body, or its next attempt. */
+/** The phase in which a call ran out of time: waiting for the limiter, the headers, the body, or its next attempt. */
 export type TimeoutPhase = 'queue' | 'headers' | 'body' | 'backoff';
 
 /** `timeoutMs` or `totalTimeoutMs` ran out. */
@@ -141,7 +141,7 @@ export class TimeoutError extends TrackingError {
 
   /**
    * @param message - what went wrong
-   * @param details - what the call was doing, and how many milliseconds it had
+   * @param details - the phase, and the time limit in milliseconds
    * @param options - the `cause`
    */
   constructor(message: string, details: { phase: TimeoutPhase; timeoutMs: number }, options?: ErrorOptions) {
@@ -159,7 +159,7 @@ export class QueueFullError extends TrackingError {
 export class ConfigurationError extends TrackingError {
   static override readonly kind: string = 'ConfigurationError';
 }
-/** The body of a request is no webhook; see `tracking-client/webhooks`. */
+/** The body of a request is not a webhook; see `tracking-client/webhooks`. */
 export class WebhookParseError extends TrackingError {
   static override readonly kind: string = 'WebhookParseError';
 }
@@ -168,7 +168,7 @@ export class WebhookAuthenticationError extends TrackingError {
   static override readonly kind: string = 'WebhookAuthenticationError';
 }
 
-/** The parts of a response with which the service rejected the request or failed. */
+/** The facts about an error response. */
 export interface ApiErrorDetails {
   /** HTTP status. */
   readonly status: number;
@@ -182,19 +182,19 @@ export interface ApiErrorDetails {
   readonly path: string;
   /** Headers of the response, with the key masked. */
   readonly headers: Headers;
-  /** Parsed JSON when it was JSON, else the text. */
+  /** The parsed JSON, or the text if it is not JSON. */
   readonly body: unknown;
-  /** How many requests were sent, this one included. */
+  /** Number of requests sent, this one included. */
   readonly attempts: number;
-  /** How long the service asked to wait, in milliseconds. */
+  /** The wait that the service asked for, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 }
 
-/** The service responded without success. The code decides the class, and the status if the code does not. */
+/** The service responded with an error. Its code decides the class of the error, or its status if the code does not. */
 export class ApiError extends TrackingError implements ApiErrorDetails {
   static override readonly kind: string = 'ApiError';
   readonly status: number;
-  /** The first code that this version knows, else the first of all; branch on it, never on the message. */
+  /** The first code that this version knows, else the first code; branch on it, never on the message. */
   readonly code: ErrorCode | undefined;
   readonly errors: readonly ApiErrorItem[];
   readonly requestId: string | undefined;
@@ -207,7 +207,7 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
 
   /**
    * @param message - what went wrong
-   * @param details - what the response said
+   * @param details - facts about the response
    * @param options - the `cause`
    */
   constructor(message: string, details: ApiErrorDetails, options?: ErrorOptions) {
@@ -220,13 +220,13 @@ export class ApiError extends TrackingError implements ApiErrorDetails {
     this.path = details.path;
     this.attempts = details.attempts;
     this.retryAfterMs = details.retryAfterMs;
-    // Not enumerable, so that logs leave them out: a body can be a whole HTML page.
+    // Headers and body are not enumerable, so that logs leave them out: a body can be a whole HTML page.
     Object.defineProperty(this, 'headers', { value: details.headers });
     Object.defineProperty(this, 'body', { value: details.body });
   }
 }
 
-/** Chooses the code of an error: a code that was added later must not hide a known one. */
+/** Chooses the first known code of an error, because a code that was added later must not hide a known one. */
 export function decidingCode(errors: readonly ApiErrorItem[]): ErrorCode | undefined {
   const known = errors.find(({ code }) => isKnownErrorCode(code) || code.startsWith('auth_'));
   return (known ?? errors[0])?.code;
@@ -236,7 +236,7 @@ export function decidingCode(errors: readonly ApiErrorItem[]): ErrorCode | undef
 export class AuthenticationError extends ApiError {
   static override readonly kind: string = 'AuthenticationError';
 }
-/** The key may not do this (403). */
+/** The key lacks the rights for the request (403). */
 export class PermissionDeniedError extends ApiError {
   static override readonly kind: string = 'PermissionDeniedError';
 }
@@ -244,7 +244,7 @@ export class PermissionDeniedError extends ApiError {
 export class NotFoundError extends ApiError {
   static override readonly kind: string = 'NotFoundError';
 }
-/** Another tracker or request stands in the way (`tracker_conflict`, `request_conflict`, 409). */
+/** The request conflicts with another tracker or request (`tracker_conflict`, `request_conflict`, 409). */
 export class ConflictError extends ApiError {
   static override readonly kind: string = 'ConflictError';
 }
@@ -252,11 +252,11 @@ export class ConflictError extends ApiError {
 export class InvalidRequestError extends ApiError {
   static override readonly kind: string = 'InvalidRequestError';
 }
-/** The service says that `shippingDate` is older than 180 days (`shipping_date_outdated`). */
+/** The service rejected a `shippingDate` that is older than 180 days (`shipping_date_outdated`). */
 export class ShippingDateOutdatedError extends InvalidRequestError {
   static override readonly kind: string = 'ShippingDateOutdatedError';
 }
-/** A per-call request without an active per-call subscription (`no_active_subscription`). */
+/** The account lacks the plan that the request needs (`no_active_subscription`). */
 export class NoActiveSubscriptionError extends ApiError {
   static override readonly kind: string = 'NoActiveSubscriptionError';
 }
@@ -275,12 +275,12 @@ export class ServerError extends ApiError {
 /** The tracker exists and has no results yet (`parcel_not_found`, or an empty list of results). */
 export class ResultsNotReadyError extends ApiError {
   static override readonly kind: string = 'ResultsNotReadyError';
-  /** The record of a tracker that was given up; only `trackers.waitUntilStopped` sets it. */
+  /** The record of a tracker that the service has stopped tracking; only `trackers.waitUntilStopped` sets it. */
   readonly tracker?: Tracker;
 
   /**
    * @param message - what went wrong
-   * @param details - what the response said, and the record of the tracker
+   * @param details - facts about the response, and the record of the tracker
    * @param options - the `cause`
    */
   constructor(
@@ -295,7 +295,7 @@ export class ResultsNotReadyError extends ApiError {
 
 type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
 
-/** The class of every known code (docs/service.md 7.6); undefined if the status says more than the code. */
+/** The class of every known code (docs/service.md 7.6); undefined if the status decides the class. */
 const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
   validation_error: InvalidRequestError,
   missing_mandatory_field: InvalidRequestError,
@@ -344,18 +344,18 @@ type ErrorOfCode<Code extends ErrorCode> = string extends Code
     : ApiError & { readonly code: Code };
 
 /**
- * True for every error of this package, also one from another copy of it.
+ * Tells whether a value is an error of this package, or of another copy of it.
  *
  * @param error - anything that was caught
- * @returns true when it is one
+ * @returns true if it is such an error
  */
 export function isTrackingError(error: unknown): error is TrackingError;
 /**
- * True for errors of this package with one code.
+ * Tells whether a value is an error of this package with a certain code.
  *
  * @param error - anything that was caught
- * @param code - the code to ask for, e.g. `shipping_date_outdated`
- * @returns true when it is one with that code
+ * @param code - the expected code, e.g. `shipping_date_outdated`
+ * @returns true if it is such an error with this code
  * @example
  * try { await client.trackers.get(id); } catch (error) {
  *   if (isTrackingError(error, 'tracker_not_found')) return null;

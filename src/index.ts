@@ -1,6 +1,6 @@
 /**
- * The client: create trackers, read and poll their results, look couriers up. Beside it the schemas and types of all
- * records, the errors, and the limiter that keeps to the service's allowance.
+ * The client, which creates trackers, reads and polls their results, and lists couriers. It comes with the schemas and types of
+ * all records, the errors, and the limiter that keeps to the service's rate limits.
  *
  * @module tracking-client
  */
