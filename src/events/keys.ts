@@ -34,7 +34,7 @@ export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): str
 
 /** Names a tracker, by its `clientTrackerId` if it has no `trackerId`. Escaping `%` keeps the two kinds of names apart. */
 export function getTrackerName({ trackerId, clientTrackerId }: WebhookTracker): string {
-  // Webhooks keep fields that break the schema, so the id that is not needed may have any type.
+  // Webhooks keep fields that break the schema, so one of the two ids may have any type.
   const isNamed = typeof trackerId === 'string' && (trackerId !== '' || typeof clientTrackerId !== 'string');
   return isNamed ? escapeKeyPart(trackerId) : `%client=${escapeKeyPart(clientTrackerId ?? '')}`;
 }
@@ -50,7 +50,7 @@ function hashContent(content: object): string {
 
 type Step = string | { readonly value: unknown };
 
-/** Writes JSON with sorted keys, without recursion, because a body may be nested deeper than the call stack. */
+/** Writes JSON with sorted keys, without recursion, because a body may be nested deeper than the call stack allows. */
 export function canonicalJson(root: unknown): string {
   const parts: string[] = [];
   const steps: Step[] = [{ value: root }];

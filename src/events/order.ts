@@ -1,4 +1,4 @@
-/** An `occurrenceDatetime` as far as it is known: a local time has no instant, and a date has no time. */
+/** The parts of an `occurrenceDatetime`; a local time has no known instant, and a date has no time. */
 export type OccurrenceDatetime =
   | {
       readonly kind: 'utc' | 'offset';
@@ -49,13 +49,13 @@ export function parseOccurrenceDatetime(text: string): OccurrenceDatetime | unde
 function getStartOfDayMs(date: string): number | undefined {
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
   const start = new Date(0);
-  // Not `Date.UTC`, which takes the years 0 to 99 for 1900 to 1999.
+  // `Date.UTC` would take the years 0 to 99 for 1900 to 1999.
   start.setUTCFullYear(year, month - 1, day);
   const isDay = start.getUTCMonth() === month - 1 && start.getUTCDate() === day;
   return isDay ? start.getTime() : undefined;
 }
 
-/** ISO 8601 allows a leap second, and 24:00:00 as the end of a day. */
+/** Returns undefined for an impossible time. ISO 8601 allows a leap second, and 24:00:00 as the end of a day. */
 function getTimeOfDayMs(hours: number, minutes: number, seconds: number, fraction = ''): number | undefined {
   if (minutes > 59 || seconds > 60) return undefined;
   const wholeMs = ((hours * 60 + minutes) * 60 + seconds) * 1000;
@@ -63,7 +63,7 @@ function getTimeOfDayMs(hours: number, minutes: number, seconds: number, fractio
   return wholeMs + Number(fraction.slice(0, 3).padEnd(3, '0'));
 }
 
-/** The fields of an event that order it. */
+/** The fields by which events are ordered. */
 export interface OrderableEvent {
   readonly occurrenceDatetime?: string | null | undefined;
   /** Lower is older; breaks ties. */
@@ -75,7 +75,7 @@ export interface OrderableEvent {
 /** The sort key of an event. Webhooks keep fields that break the schema, so a field of another type counts as missing. */
 interface Rank {
   readonly occurrence: OccurrenceDatetime | undefined;
-  /** Milliseconds on one line of time: a local time counts as if in UTC, a date as the start of its day. */
+  /** Milliseconds since the epoch; a local time counts as UTC, a date as the start of its day, no time as Infinity. */
   readonly position: number;
   readonly order: number | undefined;
   readonly eventId: string;
@@ -95,7 +95,7 @@ function getRank({ occurrenceDatetime, order, eventId }: OrderableEvent): Rank {
 function getPosition(occurrence: OccurrenceDatetime | undefined): number {
   if (occurrence === undefined) return Number.POSITIVE_INFINITY;
   if (occurrence.kind === 'utc' || occurrence.kind === 'offset') return occurrence.epochMs;
-  // A date alone is parsed as the start of its day in UTC.
+  // `Date.parse` takes a date without a time as the start of that day in UTC.
   const startMs = Date.parse(occurrence.date);
   return occurrence.kind === 'local' ? startMs + occurrence.timeMs : startMs;
 }
@@ -115,9 +115,9 @@ function compareRanks(a: Rank, b: Rank): number {
 }
 
 /**
- * Orders the events of one shipment, oldest first, independently of the machine's time zone. Instants decide, and a local time
- * counts as if in UTC. `order`, then `eventId`, then the place in the input break ties. On a day with date-only events, `order`
- * orders the whole day. Events without a readable time come last.
+ * Orders the events of one shipment, oldest first, independently of the machine's time zone. The time decides; a local time
+ * counts as UTC. Ties are broken by `order`, then `eventId`, then the place in the input. On a day with date-only events,
+ * `order` sorts the whole day. Events without a readable time come last.
  *
  * @param events - events of results or of webhooks; not changed
  * @returns a new array
@@ -139,7 +139,7 @@ export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item)
   return ranked.map(({ item }) => item);
 }
 
-/** On a day with date-only events, `order` sorts all events that have one; ties and the others keep their places. */
+/** On a day with date-only events, `order` sorts all events that have it; ties and the other events keep their places. */
 function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
   const placesOfDay = new Map<string, number[]>();
   for (const { rank } of ranked) {
@@ -156,10 +156,10 @@ function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
 }
 
 /**
- * Finds the event that tells the current state of a shipment.
+ * Finds the event with the current state of a shipment.
  *
  * @param events - events of one shipment, of results or of webhooks, in any order
- * @returns the last of `sortEvents` with a readable time; without such an event the last of all; undefined for no events
+ * @returns the last event of `sortEvents` that has a readable time, else the last event; undefined for an empty list
  */
 export function latestEvent<Event extends OrderableEvent>(events: readonly Event[]): Event | undefined {
   const sorted = sortEvents(events);
@@ -171,7 +171,7 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
  *
  * @param event - an event that has just arrived
  * @param known - the event of your current status, or its `occurrenceDatetime`, `order` and `eventId`; undefined or null for none
- * @returns false for an older event or the same one, and for one without a readable time if `known` has one
+ * @returns false for an older event, for the same event, and for one without a readable time if the time of `known` is readable
  * @example
  * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });
  */

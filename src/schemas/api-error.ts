@@ -26,13 +26,13 @@ export type KnownErrorCode = (typeof KNOWN_ERROR_CODES)[number];
 
 // An unknown code is classed by its status (docs/service.md 7.6).
 const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
-/** An error code; one that the service adds later is a plain string. */
+/** An error code; a code that the service adds later is a plain string. */
 export type ErrorCode = z.output<typeof errorCodeSchema>;
 
 const apiErrorItemFields = {
-  /** Stable; branch on it. */
+  /** The code is stable; branch on it. */
   code: errorCodeSchema,
-  /** For people; it may change. */
+  /** A text for people; it may change. */
   message: nullish(z.string()),
 };
 export const apiErrorItemSchema: NamedSchema<typeof apiErrorItemFields, ApiErrorItem> =

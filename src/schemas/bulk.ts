@@ -14,7 +14,7 @@ import {
 } from './record.ts';
 import { trackerInputSchema, trackerSchema } from './tracker.ts';
 
-/** See docs/service.md 3.9. */
+/** Maximum number of items in a bulk request (docs/service.md 3.9). */
 export const MAX_BULK_ITEMS = 100;
 export const BULK_STATUSES = ['success', 'partial', 'error'] as const;
 export const ITEM_STATUSES = ['created', 'existing', 'error'] as const;
@@ -69,18 +69,18 @@ const bulkResultFields = {
     record({
       totalInputs: nullish(z.number()),
       totalCreated: nullish(z.number()),
-      /** Trackers that matched the same payload. */
+      /** Inputs that matched an existing tracker with the same payload. */
       totalExisting: nullish(z.number()),
       totalErrors: nullish(z.number()),
     }),
   ),
-  /** The items, matched to the inputs by their `inputData`. */
+  /** The outcomes of the items; `inputData` shows which input an item belongs to. */
   data: nullish(listOf(bulkItemSchema)),
-  /** The reason why the whole request failed, when it did. */
+  /** The reason why the whole request failed, if it did. */
   error: nullish(apiErrorItemSchema),
 };
 /** The schema of `BulkResult`. */
 export const bulkResultSchema: NamedSchema<typeof bulkResultFields, BulkResult> =
   namedRecord(bulkResultFields);
-/** The envelope of the bulk endpoint, also when some or all items failed. */
+/** The envelope of the bulk endpoint, also if some or all items failed. */
 export interface BulkResult extends RecordOf<typeof bulkResultFields> {}

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
 import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from './record.ts';
 
-/** The fields a courier may require, as known today. */
+/** The fields that a courier may require, as known today. */
 const COURIER_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
 
 const courierFields = {
@@ -13,12 +13,12 @@ const courierFields = {
   countryCode: nullish(z.string()),
   /** Fields of a creation request that this courier needs. */
   requiredFields: nullish(openEnums(COURIER_REQUIRED_FIELDS)),
-  /** True when the courier code should no longer be used. */
+  /** True if the courier code should no longer be used. */
   isDeprecated: nullish(z.boolean()),
 };
 /** The schema of `Courier`. */
 export const courierSchema: NamedSchema<typeof courierFields, Courier> = namedRecord(courierFields);
-/** A courier that the service can ask. */
+/** A courier that the service supports. */
 export interface Courier extends RecordOf<typeof courierFields> {}
 
 const MAX_COURIER_CODES = 3;

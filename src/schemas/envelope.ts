@@ -14,7 +14,7 @@ export const NO_RESULTS_YET = Symbol('no results yet');
 /** Takes the payload out of a response body, or describes the body that was expected. */
 export type Unwrap = (body: unknown) => { readonly payload: unknown } | { readonly mismatch: string };
 
-/** Reads `data.<key>`, or `data` itself when the service sends the bare form. */
+/** Reads `data.<key>`, or `data` itself if it has no such key (docs/service.md 2.10). */
 export function inData(key: string): Unwrap {
   return (body) => {
     if (!isJsonObject(body) || !Object.hasOwn(body, 'data')) return { mismatch: 'an object with `data`' };
@@ -33,9 +33,9 @@ export function recordInData(key: string, idField: string): Unwrap {
 }
 
 /**
- * Reads the first item of `data.<key>[]`, or the bare form; an empty array means no results yet (docs/service.md 2.11).
+ * Reads the first item of `data.<key>[]`, or a bare record; an empty array means no results yet (docs/service.md 2.11).
  *
- * @param recordFields - the bare form has at least one of these fields; else an object of another kind would pass as an empty
+ * @param recordFields - a bare record has at least one of these fields; else an object of another kind would pass as an empty
  * record
  */
 export function firstInData(key: string, recordFields: readonly string[]): Unwrap {
@@ -55,13 +55,13 @@ export function firstInData(key: string, recordFields: readonly string[]): Unwra
 /** Takes the body as it is. */
 export const wholeBody: Unwrap = (body) => ({ payload: body });
 
-/** Takes the body of the bulk endpoint as it is, when it has a status or a list of items. */
+/** Takes the body of the bulk endpoint as it is, if it has a status or a list of items. */
 export const bulkBody: Unwrap = (body) => {
   const isBulk = isJsonObject(body) && (typeof body['status'] === 'string' || Array.isArray(body['data']));
   return isBulk ? { payload: body } : { mismatch: 'an object with `status` or a list in `data`' };
 };
 
-/** Reads `data.summary` of a resend. A missing one counts as empty, because the status is enough (docs/service.md 8.12). */
+/** Reads `data.summary` of a resend. A missing summary counts as empty, because the status is enough (docs/service.md 8.12). */
 export const resendSummary: Unwrap = (body) => {
   const data = isJsonObject(body) ? body['data'] : undefined;
   const summary = isJsonObject(data) ? data['summary'] : undefined;
@@ -71,11 +71,11 @@ export const resendSummary: Unwrap = (body) => {
 /** The handling of fields that break the schema of a response: keep them, or reject the call. */
 export type InvalidResponseMode = 'keep' | 'throw';
 
-/** A payload with the fields that break its schema; `data` is missing when the payload cannot be used. */
+/** A payload with the fields that break its schema; `data` is missing if the payload cannot be used. */
 export type CheckedResponse<T> = {
-  /** The first 20 breaches. */
+  /** The first 20 mismatches. */
   readonly mismatched: readonly ValidationIssue[];
-  /** The number of breaches; a list stops counting after 20. */
+  /** The number of mismatches; a list stops counting after 20. */
   readonly total: number;
 } & ({ readonly data: T; readonly isUsable: true } | { readonly data?: undefined; readonly isUsable: false });
 
@@ -84,8 +84,8 @@ export type CheckedResponse<T> = {
  *
  * @param schema - the response schema of an endpoint
  * @param payload - parsed JSON; not changed
- * @param mode - `throw` makes every breach unusable. Both modes reject a payload of another kind, a single record
- * without its id, and an item of a list of records that is no object
+ * @param mode - `throw` makes a payload with any mismatch unusable. In both modes a payload of a wrong type, a single record
+ * without its id, and a list of records with an item that is no object are unusable
  */
 export function checkResponse<T>(
   schema: z.ZodType<T>,
@@ -104,7 +104,7 @@ export function checkResponse<T>(
 /** The fields of responses that hold lists of records. */
 const LIST_FIELDS = ['data', 'events', 'webhooks'];
 
-/** Tells whether a breach makes a payload unusable: in the payload itself, its id, a list of records, or an item of one. */
+/** True if a mismatch makes a payload unusable: one in the payload itself, its id, a list of records, or an item of a list. */
 function isEssential(path: readonly PropertyKey[]): boolean {
   const [field, ...deeperFields] = path.filter((key) => typeof key === 'string');
   if (field === undefined) return true;
@@ -114,7 +114,7 @@ function isEssential(path: readonly PropertyKey[]): boolean {
 
 const RESULT_SCHEMAS: readonly z.ZodType[] = [trackingSchema, trackingListSchema, perCallTrackingListSchema];
 
-/** Adds an empty list of events to results without one, because a schema that fails gives no defaults. */
+/** Adds an empty list of events to results without events, because a schema that does not match sets no defaults. */
 function fillEvents(schema: z.ZodType, payload: unknown): unknown {
   if (!RESULT_SCHEMAS.includes(schema)) return payload;
   const fill = (result: unknown) =>

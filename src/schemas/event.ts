@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
-/** The values of `statusMilestone` known today, in the order a shipment usually passes them. */
+/** The values of `statusMilestone` known today, in the order in which a shipment usually reaches them. */
 export const STATUS_MILESTONES = [
   'pending',
   'info_received',
@@ -56,19 +56,19 @@ const eventFields = {
   trackingNumber: nullish(z.string()),
   /** The number under which the courier reported the event. */
   eventTrackingNumber: nullish(z.string()),
-  /** The courier's own words. */
+  /** The status in the courier's own words. */
   status: nullish(z.string()),
   /**
-   * When it happened: local time, local time with offset, UTC, or a date only. Kept as the string that was sent;
+   * Time of the event: local time, local time with offset, UTC, or a date only. It is kept as the string that was sent;
    * order events with `sortEvents`, never with `new Date`.
    */
   occurrenceDatetime: nullish(z.string()),
-  /** Lower is older; breaks ties between events without a time. */
+  /** A lower number is older; it breaks ties between events without a time. */
   order: nullish(z.number()),
   location: nullish(z.string()),
-  /** The source from which the service has it. */
+  /** The source from which the service got the event. */
   sourceCode: nullish(z.string()),
-  /** The courier that reported it. */
+  /** The courier that reported the event. */
   courierCode: nullish(z.string()),
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
@@ -83,5 +83,5 @@ const eventFields = {
 };
 /** The schema of `TrackingEvent`. */
 export const eventSchema: NamedSchema<typeof eventFields, TrackingEvent> = namedRecord(eventFields);
-/** One thing that happened to a shipment. */
+/** An event in the history of a shipment. */
 export interface TrackingEvent extends RecordOf<typeof eventFields> {}

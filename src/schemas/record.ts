@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { compileWhenHot, expected, isJsonObject, MAX_ISSUES } from '../common/validation.ts';
 
-/** The schema of a record without a name of its own. */
+/** The schema of a record whose type has no name. */
 export type RecordSchema<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;
 
 /** The type of a record. */
@@ -21,11 +21,11 @@ export interface NamedSchema<Shape extends z.ZodRawShape, Named extends RecordOf
 }
 
 /**
- * A record of the service. Unknown fields are kept at run time, but are not part of the type, so that a misspelt field does
+ * Builds a record's schema. Unknown fields are kept at run time, but are not part of the type, so that a misspelt field does
  * not compile (docs/service.md 2.9).
  */
 export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<Shape> {
-  // Sound: a loose object's output is the stripped output plus extra keys, and every method that differs
+  // The cast is sound: a loose object's output is the stripped output plus extra keys, and every method that differs
   // between the two configurations differs only in those extra keys.
   return z.looseObject(shape) as unknown as RecordSchema<Shape>;
 }
@@ -34,7 +34,7 @@ export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<
 export function namedRecord<Shape extends z.ZodRawShape, Named extends RecordOf<Shape>>(
   shape: Shape,
 ): NamedSchema<Shape, Named> {
-  // Sound: `Named` is an interface that extends the type of the record and adds nothing.
+  // The cast is sound: `Named` is an interface that extends the type of the record and adds nothing.
   return record(shape) as unknown as NamedSchema<Shape, Named>;
 }
 
@@ -46,7 +46,7 @@ export interface OpenEnumSchema<Known extends string> extends z.ZodType<OpenEnum
 
 /** Accepts any string, because the service may add values (docs/service.md 2.9). */
 export function openEnum<const Known extends string>(_known: readonly Known[]): OpenEnumSchema<Known> {
-  // Sound: `OpenEnum<Known>` admits exactly the strings that `z.string()` admits.
+  // The cast is sound: `OpenEnum<Known>` admits exactly the strings that `z.string()` admits.
   return z.string() as unknown as OpenEnumSchema<Known>;
 }
 
@@ -60,7 +60,7 @@ const MAX_RECORDS = 250_000;
 
 /**
  * A list of records. Unlike `z.array`, it stops after 20 issues, because a million wrong items would fill the memory. An item
- * of another kind makes the list unusable, so it is reported alone.
+ * of another kind makes the list unusable, so only that item is reported.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */
@@ -83,7 +83,7 @@ export function listOf<Item extends z.ZodType>(
     for (let index = Math.max(strayIndex, 0); index < list.length; index += 1) {
       const result = itemSchema.safeParse(list[index], { reportInput: true });
       if (result.success) records.push(result.data);
-      // Without its message, because the outer parse writes one with the whole path.
+      // The message is dropped, because the outer parse writes a message with the whole path.
       for (const { message: _, ...issue } of result.error?.issues ?? [])
         context.addIssue({ ...issue, path: [index, ...issue.path] });
       if (index === strayIndex || context.issues.length > MAX_ISSUES) break;
@@ -113,7 +113,7 @@ export const booleanOrTexts = z.custom<boolean | string | string[]>(
   (value) => typeof value === 'boolean' || isTextOrTexts(value),
 );
 
-/** An optional field of an input. Null counts as left out, because database rows have it for empty columns. */
+/** An optional field of an input. Null counts as left out, because database rows have null in empty columns. */
 export function optionalInput<Schema extends z.ZodType>(schema: Schema) {
   return schema
     .nullish()

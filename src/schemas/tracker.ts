@@ -57,7 +57,7 @@ export const trackingNumber = trackingNumberText.refine(
   expected('to be a real tracking number', () => 'a plain ascending run of digits'),
 );
 
-/** A tracking number in a path may contain `/`, but no `.` or `..` between slashes. */
+/** A tracking number in a path may contain `/`, but no segment `.` or `..`. */
 export const trackingNumberIdentifier = trackingNumberText.refine(
   (value) => !hasDotSegment(value),
   expected('to be a tracking number', () => 'a dot segment'),
@@ -71,7 +71,7 @@ export const searchBySchema = z.enum(
 export type SearchBy = z.output<typeof searchBySchema>;
 
 export const DAY_MS = 86_400_000;
-/** The service refuses an older `shippingDate` (docs/service.md 3.6). */
+/** The service refuses a `shippingDate` older than this (docs/service.md 3.6). */
 export const MAX_SHIPPING_AGE_DAYS = 180;
 /** The time zone in which a day ends last. */
 const LAST_ZONE = '-12:00';
@@ -79,7 +79,7 @@ const LAST_ZONE = '-12:00';
 const isoDate = z.iso.date();
 const isoDateTime = z.iso.datetime({ offset: true, local: true });
 
-/** The service's time zone is unknown, so a date counts as too old only when it is so in every zone. */
+/** The service's time zone is unknown, so a date counts as too old only if it is too old in every zone. */
 function isSurelyOutdated(value: string): boolean {
   const dateTime = value.includes('T') ? value : `${value}T23:59:59.999`;
   const hasZone = /(?:Z|[+-]\d{2}:\d{2})$/.test(dateTime);
@@ -105,7 +105,7 @@ export const email = text(0, 254).regex(
 );
 
 export const courierHints = {
-  /** Up to three courier codes; improves the detection of the courier. */
+  /** Up to three courier codes; they help the service to detect the courier. */
   courierCode: optionalInput(courierCodes),
   /** ISO 3166-1 alpha-2 or alpha-3; alpha-2 is returned. */
   originCountryCode: optionalInput(countryCode),
@@ -127,12 +127,12 @@ const trackerInputFields = {
   clientTrackerId: optionalInput(text(0, 100)),
   /** Free text, at most 100 characters. */
   shipmentReference: optionalInput(text(0, 100)),
-  /** Takes part in the matching of payloads, like `trackingUrl`. */
+  /** The service compares it, like `trackingUrl`, when it looks for a tracker with the same payload. */
   courierName: optionalInput(anyText),
   trackingUrl: optionalInput(anyText),
   orderNumber: optionalInput(anyText),
   title: optionalInput(anyText),
-  /** Who is notified; some couriers report more when they know the name. */
+  /** The person who is notified; some couriers report more if they know the name. */
   recipient: optionalInput(
     record({
       /** E-mail address, at most 254 characters. */
@@ -143,7 +143,7 @@ const trackerInputFields = {
   ),
   settings: optionalInput(
     record({
-      /** Track only with these courier codes, or a boolean; sent as given. */
+      /** The only courier codes to track with, or a boolean; sent as given. */
       restrictTrackingToCourierCode: optionalInput(courierRestriction),
     }),
   ),
@@ -156,7 +156,7 @@ export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields)
  * sent as given at run time, because the service may know them before this package does.
  */
 export interface TrackerInput extends z.input<TrackerInputSchema> {
-  // Repeated, because TypeScript's errors name an interface only when it adds a field.
+  // The field is repeated, because TypeScript's errors name an interface only when it adds a field.
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
   trackingNumber: string;
 }
@@ -187,7 +187,7 @@ const trackerFields = {
   /** Your own identifier, if you sent one. */
   clientTrackerId: nullish(z.string()),
   shipmentReference: nullish(z.string()),
-  /** The couriers that the service asks. */
+  /** The codes of the couriers that the service asks for results. */
   courierCode: nullish(textOrTexts),
   /** False once the tracker is archived. */
   isSubscribed: nullish(z.boolean()),
@@ -212,14 +212,14 @@ export const trackerListQuerySchema = z.object({
     .min(1, expected('to be at least 1', String))
     .nullish()
     .transform((page) => page ?? DEFAULT_PAGE),
-  /** Trackers a page, 1 to 500. Default 100. */
+  /** Trackers per page, 1 to 500. Default 100. */
   limit: z
     .int(expected('to be a whole number'))
     .min(1, PAGE_SIZE_RULE)
     .max(MAX_PAGE_SIZE, PAGE_SIZE_RULE)
     .nullish()
     .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
-  /** `1` oldest first, `-1` newest first; the service's own order when left out. */
+  /** `1` oldest first, `-1` newest first; the service's own order if left out. */
   sort: optionalInput(z.literal([1, -1], expected('to be 1 or -1'))),
 });
 /** Query of `trackers.list`. */
@@ -227,12 +227,12 @@ export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema>
 
 /** One page of trackers. */
 export interface TrackerPage {
-  /** In the order of `sort`. */
+  /** The trackers of the page, in the order of `sort`. */
   readonly trackers: Tracker[];
   /** The number of this page, from 1. */
   readonly page: number;
   /** The page size of the request. */
   readonly limit: number;
-  /** True when the page is full, so that there may be another one. */
+  /** True if the page is full, so that there may be another page. */
   readonly hasMore: boolean;
 }

@@ -29,9 +29,9 @@ const shipmentDeliveryFields = {
   courierEstimatedDeliveryDate: nullish(dateRangeSchema),
   /** The courier's name for the kind of delivery. */
   service: nullish(z.string()),
-  /** @deprecated Not to be relied on. */
+  /** @deprecated Do not rely on it. */
   signedBy: nullish(z.string()),
-  /** A date or a range; absent when the account lacks this add-on or there is no value. */
+  /** A date or a range; absent if the account lacks this add-on or there is no value. */
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
 };
 export const shipmentDeliverySchema: NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> =
@@ -48,7 +48,7 @@ const shipmentFields = {
   originCountryCode: nullish(z.string()),
   /** ISO 3166-1 alpha-2. */
   destinationCountryCode: nullish(z.string()),
-  /** Every number the shipment is known by. */
+  /** All tracking numbers of the shipment. */
   trackingNumbers: nullish(listOf(record({ tn: nullish(z.string()) }))),
   recipient: nullish(recipientSchema),
   delivery: nullish(shipmentDeliverySchema),
@@ -59,7 +59,7 @@ export const shipmentSchema: NamedSchema<typeof shipmentFields, Shipment> = name
 export interface Shipment extends RecordOf<typeof shipmentFields> {}
 
 const statisticsFields = {
-  /** One for each milestone, like `occurrenceDatetime` of events. */
+  /** A time for each milestone, in the format of `occurrenceDatetime` of events. */
   timestamps: nullish(
     record({
       infoReceivedDatetime: nullish(z.string()),
@@ -74,7 +74,7 @@ const statisticsFields = {
 };
 export const statisticsSchema: NamedSchema<typeof statisticsFields, Statistics> =
   namedRecord(statisticsFields);
-/** When each milestone was reached. */
+/** The times at which the milestones were reached. */
 export interface Statistics extends RecordOf<typeof statisticsFields> {}
 
 const eventHistory: z.ZodType<TrackingEvent[]> = listOf(eventSchema)
@@ -83,7 +83,7 @@ const eventHistory: z.ZodType<TrackingEvent[]> = listOf(eventSchema)
 
 const results = {
   shipment: nullish(shipmentSchema),
-  /** The full history in the service's order, so sort it with `sortEvents`. Empty when the service sent none. */
+  /** The full history in the service's order, so sort it with `sortEvents`. Empty if the service sent none. */
   events: eventHistory,
   statistics: nullish(statisticsSchema),
 };

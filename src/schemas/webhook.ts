@@ -11,7 +11,7 @@ export const webhookEventSchema = eventSchema.extend({
   /** Opaque identifier; use it to find duplicates. */
   eventId: nullish(eventSchema.shape.eventId),
 });
-/** An event of a push, like one of results, except that `eventId` may be missing. */
+/** An event of a push; unlike an event of results, it may lack its `eventId`. */
 export interface WebhookEvent extends z.output<typeof webhookEventSchema> {}
 
 export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courierCode: true }).extend({
@@ -20,15 +20,15 @@ export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courie
   trackingNumber: nullish(trackerSchema.shape.trackingNumber),
 });
 /**
- * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of them is there. The flat
- * shape has nothing else, and `isTracked` is never sent.
+ * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present. A
+ * flat record (docs/service.md 8.2) may have nothing else, and no push has `isTracked`.
  */
 export interface WebhookTracker extends z.output<typeof webhookTrackerSchema> {}
 
 const webhookMetadataFields = {
   /** ISO 8601 date-time. */
   generatedAt: nullish(z.string()),
-  /** Identifies the tracked object; the same in every push of it. */
+  /** Identifies the tracked object, and is the same in all of its pushes. */
   messageId: nullish(z.string()),
   topic: nullish(z.string()),
 };
@@ -45,7 +45,7 @@ function kind<const Kind extends string>(value: Kind) {
 }
 
 export const eventsMessageSchema = record({
-  /** Not sent by the service. */
+  /** Added by this package, not sent by the service. */
   kind: kind('events'),
   metadata: nullish(webhookMetadataSchema),
   tracker: webhookTrackerSchema,
@@ -58,13 +58,13 @@ export const eventsMessageSchema = record({
 export interface EventsMessage extends z.output<typeof eventsMessageSchema> {}
 
 export const proofOfDeliverySchema = record({
-  /** Not sent by the service. */
+  /** Added by this package, not sent by the service. */
   kind: kind('proofOfDelivery'),
   metadata: namedTopic,
   tracker: webhookTrackerSchema,
   data: record({
     status: nullish(openEnum(['found', 'unavailable'])),
-    /** The courier it came from; its shape is not documented. */
+    /** The courier that the proof came from; the shape is not documented. */
     courier: z.unknown().optional(),
     content: nullish(
       record({
@@ -79,7 +79,7 @@ export const proofOfDeliverySchema = record({
 export interface ProofOfDelivery extends z.output<typeof proofOfDeliverySchema> {}
 
 export const otherMessageSchema = record({
-  /** Not sent by the service. */
+  /** Added by this package, not sent by the service. */
   kind: kind('other'),
   metadata: namedTopic,
   tracker: z.unknown().optional(),
@@ -88,11 +88,11 @@ export const otherMessageSchema = record({
 /** A push of a topic that this version does not know, kept as it came. */
 export interface OtherMessage extends z.output<typeof otherMessageSchema> {}
 
-/** One item of a webhook; `kind` tells which. */
+/** One message of a webhook; `kind` tells its type. */
 export type WebhookMessage = EventsMessage | ProofOfDelivery | OtherMessage;
 
 export const resendResultSchema = record({
-  /** The number of events that are pushed again, when the service tells it. */
+  /** The number of events that are pushed again, if the service reports it. */
   totalResent: z
     .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
     .optional()
@@ -106,7 +106,7 @@ const webhookHistoryMetadataFields = {
   trackingNumber: nullish(z.string()),
   trackerId: nullish(z.string()),
   clientTrackerId: nullish(z.string()),
-  /** Where the pushes go; null while no URL is registered. */
+  /** The URL of the receiver; null while none is registered. */
   webhookUrl: nullish(z.string()),
   /** ISO 8601 date-time of the last push that was accepted. */
   lastSuccessfulPushAt: nullish(z.string()),
