@@ -1,10 +1,10 @@
 import { onAbort } from '../common/clock.ts';
 import { QueueFullError, TrackingError } from '../errors.ts';
 
-/** Which of two waiting calls goes first. */
+/** The priority of a waiting call: `interactive` goes before `background`. */
 export type Priority = 'interactive' | 'background';
 
-/** Names a bucket. The calls of one account to one endpoint of one service share its allowance. */
+/** Identifies a bucket, which the calls of one account to one endpoint of one service share. */
 export interface BucketId {
   /** Origin and path of the service, without a trailing slash. */
   readonly baseUrl: string;
@@ -22,7 +22,7 @@ export interface AcquireOptions {
   readonly maxLimit?: number | undefined;
   readonly priority: Priority;
   readonly signal?: AbortSignal | undefined;
-  /** Longest pause that the call waits for, in milliseconds. Default: any. */
+  /** Longest pause that the call waits for, in milliseconds. Default: no bound. */
   readonly maxPauseMs?: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface RateLimitFeedback {
   readonly resetMs?: number | undefined;
 }
 
-/** A request that breaks after `send` is never reported, because the service may have counted it. */
+/** Permission for one request. A request that fails after `send` without a response is not reported: it may have been counted. */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
@@ -48,17 +48,17 @@ export interface Permit {
 export interface BucketSnapshot {
   /** Requests allowed in a window of one second. */
   readonly limit: number;
-  /** Tokens that are out and not back yet. */
+  /** Tokens that are in use or have not come back yet. */
   readonly inUse: number;
   /** Calls that wait for a token. */
   readonly queued: number;
-  /** When the pause that a 429 asked for ends, in milliseconds since the epoch; null if there is none. */
+  /** End of the pause that a 429 asked for, in milliseconds since the epoch; null if there is none. */
   readonly pausedUntil: number | null;
 }
 
-/** Grants permission to send, so that no window of the service sees more requests than it allows. */
+/** Grants permission to send, so that no window of the service holds more requests than the service allows. */
 export interface Limiter {
-  /** True if processes share the allowance, so that the account needs a name which is the same in all of them. */
+  /** True if processes share the limits; the account then needs a name that is the same in all processes. */
   readonly spansProcesses: boolean;
   /**
    * @throws QueueFullError if the queue is full; LongPauseError if more than `maxPauseMs` of a pause is left; the signal's reason
@@ -83,22 +83,22 @@ export class LongPauseError extends TrackingError {
 /** The window in which the service counts, in milliseconds. */
 export const WINDOW_MS = 1_000;
 
-/** From a response to the return of its token: a window, plus a margin because no two clocks run equally fast. */
+/** Time from a response to the return of its token: one window, and a margin because clocks differ in speed. */
 export const RETURN_MS = WINDOW_MS + 10;
 
 /** Longest time in milliseconds from sending a request to the service counting it, with DNS, TCP and TLS. */
 export const MAX_UPLINK_MS = 500;
 
-/** From sending a request to the return of its token at the latest, whenever the response comes. */
+/** Longest time from sending a request to the return of its token, however late the response comes. */
 export const MAX_RETURN_MS = MAX_UPLINK_MS + RETURN_MS;
 
-/** How long a token stays with a caller that neither sends nor cancels, in milliseconds. */
+/** Time for which a token stays with a caller that neither sends nor cancels, in milliseconds. */
 export const UNSENT_LEASE_MS = 60_000;
 
 /** Longest pause after a 429, in milliseconds; a longer delay is more likely a mistake, such as a timestamp. */
 const MAX_PAUSE_MS = 60 * 60 * 1_000;
 
-/** An announced limit raises the table's value at most by this factor: an hourly quota is no limit per second. */
+/** An announced limit raises the table's value at most by this factor, because a larger number may be an hourly quota. */
 export const MAX_RAISE_FACTOR = 5;
 
 /** From this limit on, background calls leave one token free for interactive ones. */
@@ -108,7 +108,7 @@ export function reservedTokens(limit: number): number {
   return limit >= RESERVE_FROM_LIMIT ? 1 : 0;
 }
 
-/** How long a 429 pauses its endpoint, in milliseconds: what the service asked for, else one window. */
+/** Computes the pause after a 429, in milliseconds: the requested delay, else one window. */
 export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback): number {
   const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
@@ -120,7 +120,7 @@ export function computeLimit(
   configured: { readonly limit: number; readonly maxLimit: number },
 ): number {
   const base = Math.min(configured.limit, configured.maxLimit);
-  // A longer reset shows that the announced numbers are those of an hour or a day, so they never justified a raise.
+  // If the reset is later than one window, the numbers belong to an hour or a day and never justified a higher limit.
   const isLongWindow = resetMs !== undefined && resetMs > WINDOW_MS;
   const unraised = isLongWindow ? Math.min(current, base) : current;
   if (announcedLimit === undefined || !Number.isSafeInteger(announcedLimit) || announcedLimit < 1)
@@ -137,12 +137,12 @@ const MAX_INTERACTIVE_RUN = 19;
 const CLEAN_FROM_BUCKETS = 256;
 
 interface Bucket {
-  /** True if forgetting the bucket changes nothing that matters. */
+  /** True if the bucket can be forgotten. */
   isIdle(): boolean;
   snapshot(): BucketSnapshot;
 }
 
-/** The buckets of one limiter, each made by its first call. */
+/** The buckets of one limiter; the first call of a bucket creates it. */
 export class Buckets<B extends Bucket> {
   readonly #create: (options: AcquireOptions) => B;
   readonly #buckets = new Map<string, B>();
@@ -166,7 +166,7 @@ export class Buckets<B extends Bucket> {
     return this.#buckets.get(formatBucketKey(id))?.snapshot();
   }
 
-  /** Doubles the threshold, so that the searches for idle buckets cost constant time per bucket made. */
+  /** Forgets idle buckets. The threshold doubles with the number of buckets, so that searches cost constant time per bucket. */
   #forgetIdle(): void {
     if (this.#buckets.size < this.#cleanFrom) return;
     for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
@@ -192,7 +192,7 @@ interface WaitingCall {
   next?: WaitingCall | undefined;
 }
 
-/** First in, first out, with removal from the middle in constant time. */
+/** A first-in, first-out queue with removal from the middle in constant time. */
 class FifoQueue {
   first: WaitingCall | undefined;
   last: WaitingCall | undefined;
@@ -222,7 +222,7 @@ interface QueueOptions {
   readonly onAbort: () => void;
 }
 
-/** The calls that wait for a token of one bucket, in one lane per priority, and the rule for which goes next. */
+/** The calls that wait for a token of one bucket, in one lane per priority, and the rule that chooses the next one. */
 export class CallQueue {
   readonly #options: QueueOptions;
   readonly #lanes = { interactive: new FifoQueue(), background: new FifoQueue() };
@@ -300,7 +300,7 @@ export class CallQueue {
 
   *#calls(): Iterable<WaitingCall> {
     for (const lane of [this.#lanes.interactive, this.#lanes.background]) {
-      // A call that was removed meanwhile still knows the next one.
+      // A call that is removed during the loop keeps its `next`, so the loop goes on.
       for (let call = lane.first; call; call = call.next) yield call;
     }
   }
@@ -317,6 +317,6 @@ export class CallQueue {
 }
 
 function isPauseTooLong(pausedForMs: number, { maxPauseMs }: TokenRequest): boolean {
-  // Compare whole milliseconds, because rounding can make a pause of an hour a billionth longer than the hour.
+  // Compare whole milliseconds, because rounding can make a pause of an hour slightly longer than an hour.
   return maxPauseMs !== undefined && Math.floor(pausedForMs) > maxPauseMs;
 }

@@ -22,7 +22,7 @@ import {
 
 /** Options of `TokenBucketLimiter`. */
 export interface TokenBucketLimiterOptions {
-  /** Calls that may wait for one endpoint; the next one is rejected with `QueueFullError`. Default: no bound. */
+  /** Maximum number of calls that wait for one endpoint; a further call rejects with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
 }
 
@@ -31,11 +31,11 @@ const limiterOptions = z.strictObject({
 } satisfies OptionShape<TokenBucketLimiterOptions>);
 
 /**
- * Sends as fast as the service allows and never faster. Clients of one account in one process share the allowance by sharing the
- * limiter. If responses show that others use the account, too, it leaves them their part.
+ * Lets requests leave as fast as the service allows and never faster. Clients of one account in one process share the rate limits
+ * by sharing the limiter. If responses show that other processes use the account, too, the limiter leaves a part to them.
  *
  * A used token comes back one second after the *response* arrived, because the service may have counted the request at any moment
- * before. A 429 pauses only its own endpoint, an hour at most.
+ * until then. A 429 pauses only its own endpoint, for an hour at most.
  *
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
@@ -66,10 +66,10 @@ export class TokenBucketLimiter implements Limiter {
   }
 }
 
-/** How long an estimate stands before it may grow: enough for the pause after a refusal and more than one window. */
+/** An estimate stays this long before it may grow, so that a pause after a 429 and more than one window fit in. */
 const PERIOD_MS = 2_500;
 
-/** How long a new bucket leaves one token unused when its first ones come back. */
+/** A new bucket leaves one token unused for this long when its first tokens come back (rule 8). */
 const GAP_MS = 250;
 
 /** The part of a window over which grants are spread while others use the account. */
@@ -87,33 +87,33 @@ const SPREAD_OVER = 0.8;
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
  * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
  * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. Nobody sees that others are refused. So a new bucket with waiting calls leaves one token unused for a moment when
- *    its first ones come back. Others that started at the same time and were refused retry in this gap and are noticed.
+ * 8. A process does not see the 429s of others. So a new bucket with waiting calls leaves one token unused for a moment when
+ *    its first tokens come back. Others that started at the same time and got 429s retry in this gap and are noticed.
  */
 class ForeignUse {
-  /** Requests of ours that left and were not refused, and how many of their tokens have come back. */
+  /** Number of our requests that left and were not refused, and of their tokens that have come back. */
   #sent = 0;
   #returned = 0;
-  /** How many tokens may be out; Infinity while nobody else is noticed. */
+  /** Number of tokens that may be out at the same time; Infinity while no other user is noticed. */
   #tokens = Number.POSITIVE_INFINITY;
-  /** The fewest tokens this period may end with. */
+  /** Lower bound of `#tokens` in this period (rule 3). */
   #floor = 0;
   /** The fewest available tokens that a response of this period showed. */
   #least = Number.POSITIVE_INFINITY;
-  /** When the gap of rule 8 ends; Infinity until the first token comes back. */
+  /** End of the gap of rule 8; Infinity until the first token comes back. */
   #gapEndsAt = Number.POSITIVE_INFINITY;
-  /** When the next request may leave after others left nothing. */
+  /** Time from which requests may leave again, after others left no tokens. */
   opensAt = Number.NEGATIVE_INFINITY;
-  /** When the number of tokens changes without a response. */
+  /** Time at which the number of tokens changes without a response. */
   changesAt = Number.POSITIVE_INFINITY;
 
-  /** Returns what `noteResponse` needs: how many tokens were back when the request left. */
+  /** Returns the number of tokens that were back when the request left, for `noteResponse`. */
   noteSent(): number {
     this.#sent += 1;
     return this.#returned;
   }
 
-  /** The token of a request that was not refused came back. */
+  /** Notes that the token of a request has come back; the tokens of refused requests are not noted. */
   noteReturn(now: number): void {
     this.#returned += 1;
     if (this.#gapEndsAt !== Number.POSITIVE_INFINITY) return;
@@ -123,7 +123,7 @@ class ForeignUse {
 
   noteResponse(feedback: RateLimitFeedback, returnedBefore: number, limit: number, now: number): void {
     const { status, remaining, resetMs = WINDOW_MS } = feedback;
-    // The service does not count what it refuses.
+    // The service does not count requests that it refuses.
     if (status === 429) this.#sent -= 1;
     if (remaining === undefined) return;
     const available = remaining + this.#sent - returnedBefore;
@@ -138,7 +138,7 @@ class ForeignUse {
     this.changesAt = now + PERIOD_MS;
   }
 
-  /** Counts the tokens that may be out at the same time. */
+  /** Computes how many tokens may be out at the same time. */
   countTokens(limit: number, now: number, isWaiting: boolean): number {
     if (now < this.changesAt) {
       const isGap = isWaiting && this.#returned > 0 && now < this.#gapEndsAt;
@@ -163,21 +163,21 @@ class ForeignUse {
 }
 
 interface Token {
-  state: 'granted' | 'sent' | 'answered' | 'cancelled';
+  state: 'granted' | 'sent' | 'reported' | 'cancelled';
   sentAt: number;
   freeAt: number;
-  /** False until it is sent, and after a 429: the service does not count what it refuses. */
+  /** False until the request is sent, and after a 429, because the service does not count requests that it refuses. */
   isCounted: boolean;
-  /** How many counted tokens had come back when this one was sent. */
+  /** Number of counted tokens that had come back when this request was sent. */
   returnedBefore: number;
 }
 
 class Bucket {
   readonly #configured: { readonly limit: number; readonly maxLimit: number };
-  // Each set is in the order in which its tokens come back, so only the first one needs a look.
+  // Each set is in the order in which its tokens come back, so a search can stop at the first that is out.
   readonly #granted = new Set<Token>();
   readonly #sent = new Set<Token>();
-  readonly #answered = new Set<Token>();
+  readonly #reported = new Set<Token>();
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
   readonly #foreignUse = new ForeignUse();
@@ -219,7 +219,7 @@ class Bucket {
     };
   }
 
-  /** True if forgetting the bucket changes nothing but the limit that the service announced. */
+  /** True if the bucket can be forgotten: only the limit that the service announced gets lost. */
   isIdle(): boolean {
     const { limit, inUse, queued, pausedUntil } = this.snapshot();
     const isAlone = this.#foreignUse.countTokens(limit, systemClock.now(), false) === limit;
@@ -236,7 +236,7 @@ class Bucket {
     token.isCounted = true;
     token.returnedBefore = this.#foreignUse.noteSent();
     this.#granted.delete(token);
-    // Added even if its lease has ended and the bucket is full, because the service counts the request.
+    // The token is added even if its lease has ended and the bucket is full, because the service counts the request.
     this.#sent.add(token);
     this.#grantWaiting();
   }
@@ -244,8 +244,8 @@ class Bucket {
   #report(token: Token, feedback: RateLimitFeedback): void {
     if (token.state !== 'sent') return;
     const now = systemClock.now();
-    token.state = 'answered';
-    // A token that is back was counted as used, and its response says nothing about the present window.
+    token.state = 'reported';
+    // If the token came back before the response, the response says nothing about the current window.
     if (token.freeAt > now) {
       this.#foreignUse.noteResponse(feedback, token.returnedBefore, this.#limit, now);
       token.isCounted = feedback.status !== 429;
@@ -253,9 +253,9 @@ class Bucket {
     if (now + RETURN_MS < token.freeAt) {
       token.freeAt = now + RETURN_MS;
       this.#sent.delete(token);
-      this.#answered.add(token);
+      this.#reported.add(token);
     }
-    // Responses overtake each other, and that of an older request must not bring an older limit back.
+    // Responses can overtake each other, and the response of an older request must not bring an older limit back.
     if (token.sentAt >= this.#limitKnownSince) {
       this.#limit = computeLimit(feedback, this.#limit, this.#configured);
       if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
@@ -275,11 +275,11 @@ class Bucket {
   }
 
   get #inUse(): number {
-    return this.#granted.size + this.#sent.size + this.#answered.size;
+    return this.#granted.size + this.#sent.size + this.#reported.size;
   }
 
   #collect(now: number): void {
-    for (const tokens of [this.#granted, this.#sent, this.#answered]) {
+    for (const tokens of [this.#granted, this.#sent, this.#reported]) {
       for (const token of tokens) {
         if (token.freeAt > now) break;
         tokens.delete(token);
@@ -288,7 +288,7 @@ class Bucket {
     }
   }
 
-  /** When the pause is over and, if others use the account, the last grant is long enough ago. */
+  /** Earliest time of the next grant: after the pause and, if others use the account, long enough after the last grant. */
   get #opensAt(): number {
     const { opensAt, spacingMs } = this.#foreignUse;
     return Math.max(this.#pausedUntil, opensAt, this.#lastGrantAt + spacingMs);
@@ -341,11 +341,11 @@ class Bucket {
     this.#timer.set(Math.max(hasToken ? now : this.#nextFreeAt, this.#opensAt));
   }
 
-  /** When the next token comes back, or when others may leave more of them. */
+  /** Time at which the next token comes back, or others may leave more tokens. */
   get #nextFreeAt(): number {
     const firstFreeAt = (tokens: Set<Token>) =>
       tokens.values().next().value?.freeAt ?? Number.POSITIVE_INFINITY;
-    const returns = [this.#granted, this.#sent, this.#answered].map(firstFreeAt);
+    const returns = [this.#granted, this.#sent, this.#reported].map(firstFreeAt);
     return Math.min(this.#foreignUse.changesAt, ...returns);
   }
 }

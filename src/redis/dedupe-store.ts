@@ -17,12 +17,12 @@ import {
   type RunScript,
 } from './redis-client.ts';
 
-// The value of a key is `D` when it is done, `F <attempts>` when it was released, and `L <attempts> <end of the lease> <token>`
-// while it is leased. The end is in milliseconds on the clock of Redis, so the clocks of the receivers do not matter.
+// A key's value is `D` once its event is handled, `F <attempts>` after a release, and `L <attempts> <end of the lease> <token>`
+// during a lease. The end is in milliseconds on the clock of Redis, so the clocks of the receivers do not matter.
 
 /**
  * KEYS: keys. ARGV: token; lease in ms; ms after which an unfinished key is forgotten.
- * Replies for each key: the attempt if it is ours now, 0 if it is done, or the ms left of another lease, negated.
+ * Reply for each key: the attempt if we hold the lease now, 0 if the event is handled, or minus the ms left of another lease.
  */
 const CLAIM_SCRIPT = createScript(`
 local time = redis.call('TIME')
@@ -63,11 +63,11 @@ return {}
 
 /** Options of {@link RedisDedupeStore}. */
 export interface RedisDedupeStoreOptions {
-  /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. It stays yours to close. */
+  /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. You close it yourself. */
   readonly redis: RedisClient;
-  /** Stands before every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
+  /** Prefix of every key, so that several inboxes can share a Redis. Default: `tracking-client:webhooks:`. */
   readonly keyPrefix?: string | undefined;
-  /** How long one call may take, the client's own wait for a connection included, in milliseconds. Default: 2,000. */
+  /** Time limit of one call, the client's own wait for a connection included, in milliseconds. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
 }
 
@@ -84,7 +84,7 @@ const storeOptions = z.strictObject({
  * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
  * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover that loses the
- * last writes costs duplicates, never events. Methods reject with the client's errors, and after `commandTimeoutMs`.
+ * last writes costs duplicates, never events. Methods reject with the client's errors, and when `commandTimeoutMs` is over.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
@@ -99,7 +99,7 @@ export class RedisDedupeStore implements DedupeStore {
 
   /**
    * @param options - see `RedisDedupeStoreOptions`
-   * @throws ConfigurationError when an option makes no sense; nothing is sent yet
+   * @throws ConfigurationError if an option makes no sense; nothing is sent yet
    */
   constructor(options: RedisDedupeStoreOptions) {
     const { redis, keyPrefix, commandTimeoutMs } = checkOptions(storeOptions, options);
@@ -137,10 +137,10 @@ export class RedisDedupeStore implements DedupeStore {
     for (let start = 0; start < keys.length; start += size) {
       runs.push(this.#runScript(script, keys.slice(start, start + size), values));
     }
-    // Wait for all of them even if one fails, so that a release cannot overtake a claim.
+    // Wait for all runs even if one fails, so that a release cannot overtake a claim.
     const outcomes = await Promise.allSettled(runs);
     const error = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
-    // Redis refuses the script before it runs anything. A client does not tell whether it belongs to a cluster.
+    // Redis refused the keys before the script ran, so no key is changed twice. Clients do not show that they are of a cluster.
     if (size > 1 && error instanceof Error && error.message.startsWith('CROSSSLOT')) {
       this.#isSpread = true;
       return this.#send(script, keys, values);
@@ -149,10 +149,10 @@ export class RedisDedupeStore implements DedupeStore {
   }
 }
 
-/** Bounds one script, because Redis serves nobody else while it runs. */
+/** Maximum number of keys of one run, because Redis serves no other client while a script runs. */
 const MAX_KEYS = 1_000;
 
-/** Redis holds any text, but drivers change half a surrogate pair, which JSON allows. */
+/** Redis stores any text, but drivers change half a surrogate pair, which JSON allows. */
 const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {

@@ -1,5 +1,5 @@
 /**
- * Shares the allowance, and the memory of handled events, among processes through Redis.
+ * A limiter and a store of handled webhook events that processes share through Redis.
  *
  * @module tracking-client/redis
  */

@@ -4,37 +4,37 @@ import { createScript } from './redis-client.ts';
 
 /** Redis grants a token up to this long before it may be used, so that the round trip delays no request. */
 export const HORIZON_MS = 200;
-/** From the start of a token to the sending of its request; a process that needs longer renews the token. */
+/** Time from the start of a token in which its request must be sent; a process that needs longer renews the token. */
 export const SEND_WITHIN_MS = 100;
 export const RENEW_MS = 1_000;
 /** A process asks for a token this long before the token comes back. */
 const LEAD_MS = 100;
-/** A process that still waits asks again no sooner than this, so that others get their turn. */
+/** A process that still waits asks again after this time at the earliest, so that others get their turn. */
 const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
-/** A process that asks this much later than it was told to loses its place among the waiters; it may be dead. */
+/** A process that asks again later than agreed by this much loses its place among the waiters, because it may be dead. */
 const MAX_LATE_MS = 500;
-/** How long each process keeps to its share after another one lost Redis, until the slowest has reconnected. */
+/** After one process lost Redis, all keep to their shares for this long, so that the slowest can reconnect. */
 const AFTER_OUTAGE_MS = 3_000;
 /** Redis forgets an announced limit after this time; the next response announces it again. */
 const LIMIT_MS = 60 * 60 * 1_000;
 const KEEP_MS = 60_000;
-/** Bounds one command, because Redis serves nobody else meanwhile. */
+/** Maximum number of tokens of one command, because Redis serves no other client while a script runs. */
 const MAX_TOKENS = 1_000;
 
 /**
- * Tells Redis what became of the tokens of one process, and asks for more. All times are in milliseconds on the clock of Redis.
+ * Reports the tokens of one process to Redis, and asks for more. All times are in milliseconds on the clock of Redis.
  *
- * Keys, see `formatKeys`: `TOKENS` has a member per token that is out, scored by when it is back. `WAITERS` has the processes
- * that wait, scored by how many tokens they got; `DEADLINES` has when each of them asks again at the latest. `PAUSE`, `LIMIT`
- * and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
+ * Keys, see `formatKeys`: `TOKENS` has a member per token that is out, scored by the time of its return. `WAITERS` has the
+ * processes that wait, scored by the number of tokens they got; `DEADLINES` has the latest time at which each of them asks again.
+ * `PAUSE`, `LIMIT` and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
  *
  * Arguments: the process; configured limit, highest limit, announced limit or 0, pause or 0, 1 after an outage, how many
  * more tokens the share allows, tokens reserved for interactive calls, interactive calls that wait, all calls that wait,
- * number of the first new token; then for each token with news its number and in how many milliseconds it is back.
+ * number of the first new token; then for each changed token its number and the milliseconds until its return.
  *
- * Reply, see `parseReply`: limit, free tokens, rest of the pause, in how many milliseconds to ask again (0: not at all);
- * then for each new token in how many milliseconds it may be used.
+ * Reply, see `parseReply`: limit, free tokens, rest of the pause, milliseconds until the process asks again (0: never);
+ * then for each new token the milliseconds until it may be used.
  */
 export const LIMITER_SCRIPT = createScript(`
 local TOKENS, WAITERS, DEADLINES, PAUSE, LIMIT, OUTAGE = unpack(KEYS)
@@ -45,7 +45,7 @@ local limit, max_limit, announced, pause, recovers, share_left, reserve, interac
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Store what became of tokens. If the clock went backwards, a token seems to be out for longer than any can be.
+-- Store when the changed tokens come back. If the clock of Redis went backwards, a token seems to be out for too long.
 for index = 11, #numbers, 2 do
   redis.call('ZADD', TOKENS, now + numbers[index + 1], me .. ':' .. numbers[index])
 end
@@ -56,7 +56,7 @@ for _, token in ipairs(redis.call('ZRANGEBYSCORE', TOKENS, '(' .. latest, '+inf'
   redis.call('DEL', WAITERS, DEADLINES)
 end
 
--- Store what holds for the endpoint.
+-- Store the limit, the pause and the outage, which hold for all processes.
 if announced > 0 then redis.call('SET', LIMIT, announced, 'PX', ${LIMIT_MS}) end
 if pause > math.max(0, redis.call('PTTL', PAUSE)) then redis.call('SET', PAUSE, '', 'PX', pause) end
 if recovers == 1 then redis.call('SET', OUTAGE, '', 'PX', ${AFTER_OUTAGE_MS}) end
@@ -64,8 +64,8 @@ limit = math.min(tonumber(redis.call('GET', LIMIT) or limit), max_limit)
 local pause_left = math.max(0, redis.call('PTTL', PAUSE))
 local is_after_outage = redis.call('EXISTS', OUTAGE) == 1
 
--- The process that got the fewest tokens comes first. A new one begins with as many as the first has; with half a token
--- more if only background calls wait there, so that they leave the reserve to interactive ones.
+-- The process that got the fewest tokens comes first. A new process starts with the count of the first; with half a token
+-- more if only background calls wait in it, so that they leave the reserve to interactive calls.
 redis.call('ZREMRANGEBYSCORE', DEADLINES, '-inf', now)
 redis.call('ZINTERSTORE', WAITERS, 2, WAITERS, DEADLINES, 'WEIGHTS', 1, 0)
 local fewest = redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES')[2] or 0
@@ -75,13 +75,13 @@ if is_after_outage then part = math.min(part, share_left) end
 
 -- Slots are the free tokens and then those that come back first. A waiter leaves one slot to each waiter before it.
 local out = redis.call('ZRANGE', TOKENS, 0, -1, 'WITHSCORES')
--- After a cut of the limit more tokens are out than it allows, so the first to come back are no slots.
+-- If the limit was lowered, more tokens are out than it allows, so the first tokens to come back are no slots.
 local free = limit - #out / 2
 local function slot_after(given)
   local number = redis.call('ZRANK', WAITERS, me) + given + (given < interactive and 0 or reserve)
   local index = 2 * (number % limit + 1 - free)
   local back_at = index > 0 and tonumber(out[index]) or now
-  -- Without a response Redis has the latest return of the token. Expect a response at once, which brings it back earlier.
+  -- Until its response is reported, a token has its latest possible return. Assume an earlier one: a response at once.
   if back_at - now > ${RETURN_MS} then back_at = back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS - RETURN_MS} end
   return math.max(back_at + math.floor(number / limit) * ${RETURN_MS}, now + pause_left), out[index - 1]
 end
@@ -94,7 +94,7 @@ while #starts < part do
   starts[#starts + 1] = start - now
 end
 
--- When to ask again.
+-- Compute when the process asks again.
 local ask_in = 0
 if #starts < wanted then
   redis.call('ZINCRBY', WAITERS, #starts, me)
@@ -108,15 +108,15 @@ for _, key in ipairs({ TOKENS, WAITERS, DEADLINES }) do redis.call('PEXPIRE', ke
 return { limit, math.max(0, limit - redis.call('ZCARD', TOKENS)), pause_left, ask_in, unpack(starts) }
 `);
 
-/** The numbers of a command, without the process, that tells nothing and asks for no token; both limits are 1. */
+/** The arguments, after the process, of a command that reports nothing and asks for no token; both limits are 1. */
 export const PROBE = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/** Names the keys of one bucket. A cluster places a key by the text in braces, so all of them share a place. */
+/** Names the keys of one bucket. A cluster places a key by the text in braces, so all these keys share a slot. */
 export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
   const hash = createHash('sha256').update(formatBucketKey(bucket)).digest('hex');
   const tag = `${bucket.endpoint.replace(/[{}]/g, '')}:${hash.slice(0, 32)}`;
   const names = ['tokens', 'waiters', 'deadlines', 'pause', 'limit', 'outage'];
-  // The number keeps apart versions of the package that store different data.
+  // The number separates versions of the package that store different data.
   return names.map((name) => `${keyPrefix}{${tag}}:3:${name}`);
 }
 

@@ -41,41 +41,41 @@ import { createScriptRunner, type RedisClient } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Responses are collected this long before Redis is told of them; their tokens are out for a second anyway. */
+/** Responses are collected this long before they are reported to Redis; their tokens are out for a second anyway. */
 const NEWS_WITHIN_MS = 300;
-/** A token that is still not sent is renewed this long before its end. */
+/** A token whose request is not sent yet is renewed this long before its end. */
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
-/** A busy program may fire a command's timer before it reads the reply that has come, so it waits this much longer. */
+/** In a busy program a timer may fire before a reply that has arrived is read, so commands wait this much longer. */
 const LAST_LOOK_MS = 20;
-/** A bucket that nobody uses does not try Redis, so its failure stops counting after this time. */
+/** An unused bucket does not try Redis again, so its failure stops counting after this time. */
 const FORGET_FAILURE_MS = 60_000;
 
 /** Options of {@link RedisLimiter}. */
 export interface RedisLimiterOptions {
-  /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. It stays yours to close. */
+  /** A connected client, pool, sentinel or cluster of `redis`, or a client or cluster of `ioredis`. You close it yourself. */
   readonly redis: RedisClient;
-  /** Stands before every key; the same in all processes that share. Without braces. Default: `tracking-client:limiter:`. */
+  /** Prefix of every key, without braces; the same in all sharing processes. Default: `tracking-client:limiter:`. */
   readonly keyPrefix?: string | undefined;
   /**
-   * How many processes share the account. Without Redis each keeps to this part of the limit, and to at least 1 request per second.
+   * Number of processes that share the account. Without Redis each takes an equal part of the limit, at least 1 per second.
    * Default: 1, so without Redis several processes together exceed the limit.
    */
   readonly processes?: number | undefined;
-  /** How long Redis may take to reply, in milliseconds, before it counts as unavailable. Default: 500. */
+  /** Time limit for a reply of Redis, in milliseconds; after it Redis counts as unavailable. Default: 500. */
   readonly commandTimeoutMs?: number | undefined;
-  /** While Redis does not reply, go on with the share of this process, or reject with `ConnectionError`. Default: `local`. */
+  /** Without Redis, `local` keeps to the share of this process; `reject` rejects with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
-  /** Calls of this process that may wait for one endpoint; the next one rejects with `QueueFullError`. Default: no bound. */
+  /** Maximum number of this process's calls that wait for one endpoint; more reject with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
-  /** Gets one line when Redis goes away, and one when it is back. Default: `console`. */
+  /** Logs one line when Redis becomes unavailable, and one when it is back. Default: `console`. */
   readonly logger?: Logger | undefined;
 }
 
 const limiterOptions = z.strictObject({
   // Checked by `createScriptRunner`.
   redis: z.custom<RedisClient>(),
-  // In a cluster the first pair of braces decides where a key lives, and that pair must be ours.
+  // In a cluster the first pair of braces decides the slot of a key, and that pair must be the one of `formatKeys`.
   keyPrefix: option<string>(
     'a non-empty string without braces',
     (value) => typeof value === 'string' && /^[^{}]+$/.test(value),
@@ -88,7 +88,7 @@ const limiterOptions = z.strictObject({
 } satisfies OptionShape<RedisLimiterOptions>);
 
 /**
- * Shares one allowance among all processes that share a Redis (6 or newer, or a server that speaks the same), with the
+ * Shares the rate limits among all processes that use one Redis (6 or newer, or a compatible server), with the
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
  * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. Without Redis the first
@@ -123,7 +123,7 @@ export class RedisLimiter implements Limiter {
   }
 }
 
-/** Logs one line when the first bucket loses Redis, and one when the last has it back. One shard of a cluster can fail alone. */
+/** Logs one line when the first bucket loses Redis, and one when the last has it back. Each shard of a cluster fails alone. */
 function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
   const effect = isLocalAllowed ? 'this process keeps to its own share of the limit' : 'calls are rejected';
@@ -161,17 +161,17 @@ function resolveSharedOptions(options: RedisLimiterOptions) {
 interface Token {
   readonly number: number;
   readonly startsAt: number;
-  /** If its request leaves later, Redis has to be told. */
+  /** If the request leaves later, the token must be reported to Redis. */
   sendBy: number;
   readonly tokensLeft: number;
-  state: 'granted' | 'sent' | 'answered' | 'cancelled';
+  state: 'granted' | 'sent' | 'reported' | 'cancelled';
   sentAt: number;
   freeAt: number;
 }
 
 /**
- * One process's side of a bucket in Redis. One command at a time tells Redis what became of our tokens and asks for as many as
- * calls wait. Without Redis the process counts its own tokens against its share of the limit.
+ * One process's side of a bucket in Redis. One command at a time reports our tokens to Redis and asks for one token for each
+ * waiting call. Without Redis the process counts its own tokens against its share of the limit.
  */
 class SharedBucket {
   readonly #options: SharedBucketOptions;
@@ -189,18 +189,18 @@ class SharedBucket {
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
-  /** Tokens whose change Redis has not been told yet; `#tellBy` is when it must be told. */
+  /** Changed tokens that are not reported to Redis yet; `#tellBy` is the latest time to report them. */
   #news = new Set<Token>();
   #isPauseNews = false;
   #isLimitNews = false;
   #tellBy = NEVER;
-  /** How Redis lists this process: as waiting or not, and for interactive calls or not. */
+  /** The state in which Redis lists this process: waiting or not, and for interactive calls or not. */
   #listed = { isWaiting: false, isInteractive: false };
   #askAt = NEVER;
   #isAsking = false;
   #isUpdateDue = false;
 
-  /** Set while Redis is away; `opensAt` is when every token that Redis gave is surely back. */
+  /** Set while Redis is unavailable; at `opensAt` all tokens that Redis granted are surely back. */
   #outage: { readonly failedAt: number; readonly opensAt: number } | undefined;
 
   constructor(first: AcquireOptions, options: SharedBucketOptions) {
@@ -260,7 +260,7 @@ class SharedBucket {
     token.state = 'sent';
     token.sentAt = now;
     token.freeAt = now + MAX_RETURN_MS;
-    // The service counts the request even if the token was given up meanwhile.
+    // The token is added even if it was given up meanwhile, because the service counts the request.
     this.#tokens.add(token);
     if (now > token.sendBy) this.#tell(token, now);
   }
@@ -268,9 +268,9 @@ class SharedBucket {
   #report(token: Token, feedback: RateLimitFeedback): void {
     if (token.state !== 'sent') return;
     const now = systemClock.now();
-    token.state = 'answered';
+    token.state = 'reported';
     token.freeAt = Math.min(token.freeAt, now + RETURN_MS);
-    // Responses overtake each other, and the response of an older request must not bring an older limit back.
+    // Responses can overtake each other, and the response of an older request must not bring an older limit back.
     if (token.sentAt >= this.#limitKnownSince) {
       const limit = computeLimit(feedback, this.#limit, this.#configured);
       if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
@@ -307,14 +307,14 @@ class SharedBucket {
     return Math.max(1, Math.floor(this.#limit / this.#options.processes));
   }
 
-  /** Calls for which no token is held. */
+  /** Number of waiting calls for which no token is held. */
   get #wanted(): { readonly interactive: number; readonly total: number } {
     const { interactiveSize, size } = this.#queue;
     const held = this.#held.length;
     return { interactive: Math.max(0, interactiveSize - held), total: Math.max(0, size - held) };
   }
 
-  /** Calls of one tick share a command. */
+  /** Waits for a microtask, so that all calls of one tick share a command. */
   #updateSoon(): void {
     if (this.#isUpdateDue) return;
     this.#isUpdateDue = true;
@@ -331,7 +331,7 @@ class SharedBucket {
     this.#grantShare(now);
     this.#renewUnsent(now);
     if (!this.#isAsking && this.#nextAskAt(now) <= now) void this.#ask();
-    // Reject calls beyond `maxQueue` only after Redis has replied or the share is used up: they may get tokens at once.
+    // Reject calls beyond `maxQueue` only after Redis has replied or the share is used up: until then they may get tokens.
     if (!this.#isAsking || this.#nextShareAt(now) < NEVER) this.#queue.rejectExcess();
     this.#setTimer(now);
   }
@@ -404,7 +404,7 @@ class SharedBucket {
     this.#isAsking = true;
     const askedAt = systemClock.now();
     try {
-      // A client may queue a command until Redis is back, and its news would be out of date by then; so try one without news first.
+      // A client may queue a command until Redis is back, and its report would be stale by then, so try an empty command first.
       if (this.#outage) await this.#run(PROBE);
       await this.#exchange();
       this.#outage = undefined;
@@ -416,7 +416,7 @@ class SharedBucket {
     this.#update();
   }
 
-  /** Tells Redis the news and takes the tokens that it gives. After an outage it tells everything, because Redis may have lost it. */
+  /** Reports changes to Redis and takes the tokens that it grants. After an outage all is reported: Redis may have lost it. */
   async #exchange(): Promise<void> {
     const { limit, maxLimit } = this.#configured;
     const isAfterOutage = this.#outage !== undefined;
@@ -426,7 +426,7 @@ class SharedBucket {
     const tellsPause = isAfterOutage || this.#isPauseNews;
     const { interactive, total } = this.#wanted;
     const firstNumber = this.#nextNumber;
-    // The numbers must not be used again if the reply gets lost.
+    // These numbers must not be used again, even if the reply gets lost.
     this.#nextNumber += total;
     this.#forgetNews();
     const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
@@ -447,10 +447,10 @@ class SharedBucket {
       this.#limit = reply.limit;
       this.#limitKnownSince = askedAt;
     }
-    // Count from when we asked, so that the pause ends here no later than in Redis and does not grow on the way.
+    // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
-      // The reply took time. Count the start from now, so that it is never early, and `sendBy` from when we asked.
+      // The reply took time: count the start from now, so that it is never early, and `sendBy` from the time of the command.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
       this.#held.push(this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }));
     }
@@ -497,7 +497,7 @@ class SharedBucket {
       this.#nextShareAt(now),
       ...Array.from(this.#tokens, (token) => this.#renewsAt(token)),
     );
-    // News alone does not keep a program alive: if Redis never gets it, a token only comes back later.
+    // An open report alone does not keep a program alive: without it, a token only comes back later.
     this.#timer.set(wakeAt, this.#queue.size > 0);
   }
 }

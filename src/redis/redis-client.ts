@@ -24,7 +24,7 @@ export interface RedisScript {
   readonly sha1: string;
 }
 
-/** In a cluster all keys must be of one hash slot. */
+/** Runs a script. In a cluster all its keys must be of one hash slot. */
 export type RunScript = (
   script: RedisScript,
   keys: readonly string[],
@@ -35,14 +35,14 @@ export function createScript(source: string): RedisScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
 
-/** Hides the difference between the two clients. */
+/** Builds the function that runs scripts on either client. */
 export function createScriptRunner(redis: RedisClient): RunScript {
   const send = createSend(redis);
   return async (script, keys, values) => {
     try {
       return await send('evalsha', script.sha1, keys, values);
     } catch (error) {
-      // A server that does not know the script ran nothing, so sending the whole script repeats nothing.
+      // After NOSCRIPT nothing has run, so sending the whole script repeats nothing.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
       return send('eval', script.source, keys, values);
     }
