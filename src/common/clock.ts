@@ -9,7 +9,7 @@ let clockOffsetMs = 0;
 let latestReadingMs = 0;
 let latestMs = 0;
 
-/** Moves the clock forward to a moment, or to what `performance.now()` says if that is later. */
+/** Moves the clock forward to a moment, or to `performance.now()` with its offset if that is later. */
 function advanceTo(momentMs: number): void {
   const readingMs = globalThis.performance.now();
   const behindMs = Math.max(momentMs, latestMs) - (readingMs + clockOffsetMs);
@@ -21,7 +21,7 @@ function advanceTo(momentMs: number): void {
 }
 
 /**
- * The machine's clock and timers, looked up at every call, so that fake timers count whether a test installs them before
+ * The machine's clock and timers, looked up at every call, so that fake timers work whether a test installs them before
  * or after the client is made. Fake timers set `performance.now()` back to 0 (vitest, jest) or do not move it at all
  * (node:test); this clock goes on from where it was and moves with the timers either way.
  */
@@ -51,11 +51,11 @@ interface ActiveTimer {
   readonly handle: ReturnType<typeof setTimeout>;
   readonly wakeAt: number;
   readonly keepsAlive: boolean;
-  /** The `setTimeout` that made it; fake timers bring their own. */
+  /** The `setTimeout` that made the timer; fake timers replace the global function. */
   readonly setTimeout: typeof globalThis.setTimeout;
 }
 
-/** A timer that can be set again and again. It may fire early, so `onWake` must look at the clock. */
+/** A timer that can be set again and again. It may fire early, so `onWake` must check the time. */
 export class ReschedulableTimer {
   readonly #onWake: () => void;
   #active: ActiveTimer | undefined;
@@ -64,9 +64,9 @@ export class ReschedulableTimer {
     this.#onWake = onWake;
   }
 
-  /** @param wakeAt - when to call back at the latest, on `systemClock`; Infinity for never */
+  /** @param wakeAt - latest time of the callback, on `systemClock`; Infinity for never */
   set(wakeAt: number, keepsAlive = true): void {
-    // Fake timers were installed or removed since, so the old timer never fires.
+    // If fake timers were installed or removed since, the old timer never fires.
     if (this.#active?.setTimeout !== globalThis.setTimeout) this.clear();
     if (wakeAt === Number.POSITIVE_INFINITY) {
       this.clear();
@@ -88,7 +88,7 @@ export class ReschedulableTimer {
     if (this.#active === undefined) return;
     const { handle, setTimeout } = this.#active;
     this.#active = undefined;
-    // Only the clock that made a timer can clear it. Should another clock's timer fire later, waking early does no harm.
+    // Only the clock that made a timer can clear it. If such a timer fires later, waking early does no harm.
     if (setTimeout === globalThis.setTimeout) systemClock.clearTimeout(handle);
     else unref(handle);
   }
@@ -100,10 +100,10 @@ function unref(handle: unknown): void {
   if (typeof handle.unref === 'function') handle.unref();
 }
 
-/** All calls that share a signal share one listener, because Node warns of a leak where a signal has many. */
+/** All calls that share a signal share one listener, because Node warns of a leak if a signal has many. */
 const listenersBySignal = new WeakMap<AbortSignal, { callbacks: Set<() => void>; listener: () => void }>();
 
-/** Runs `callback` once when `signal` aborts, or at once if it has. Returns a function that removes the callback. */
+/** Runs `callback` once when `signal` aborts, or at once if it has aborted. Returns a function that removes the callback. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {};
   if (signal.aborted) {

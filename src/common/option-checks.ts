@@ -6,7 +6,7 @@ import { kindOf } from './validation.ts';
 /** A schema for every option of an interface, so that an option without one does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
 
-/** @param name - stands before the names of the options, as in `retry.retries`, unless it is `options` */
+/** @param name - stands before the names of the options in messages, as in `retry.retries`, unless it is `options` */
 export function checkOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
@@ -46,7 +46,7 @@ function ruleMessage(name: string, rule: string, value: unknown): string {
   return `Expected \`${name}\` to be ${rule}, got ${typeof value === 'number' ? String(value) : kindOf(value)}`;
 }
 
-/** An option with one rule, worded so that it can follow "to be". */
+/** Builds the schema of an option with one rule, which messages put after "to be". */
 export function option<T>(rule: string, isValid: (value: unknown) => boolean): z.ZodType<T> {
   return z.custom<T>(isValid, { params: { rule } });
 }
@@ -69,7 +69,7 @@ export const countOption = (min: number, allowInfinity = false) =>
     return isNumber(value) && Number.isSafeInteger(value) && value >= min;
   });
 
-/** True or false only: the text "false" is truthy and would switch the option on. */
+/** Only true and false are valid, because the text "false" is truthy and would switch the option on. */
 export const switchOption = option<boolean>('true or false', (value) => typeof value === 'boolean');
 
 export const choiceOption = <Allowed extends string>(allowed: readonly Allowed[]) =>
@@ -81,7 +81,7 @@ export function isUrl(value: unknown): boolean {
   return (typeof value === 'string' || value instanceof URL) && URL.canParse(value);
 }
 
-/** Looks at the shape only, because a test environment may bring its own `AbortSignal`. */
+/** Checks the shape only, because a test environment may bring its own `AbortSignal`. */
 export function isAbortSignal(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
 }
@@ -99,7 +99,7 @@ export function refuseOption(name: string, rule: string, value: unknown): never 
   throw new ConfigurationError(ruleMessage(name, rule, value));
 }
 
-/** Rejects a value that is not an object; needed where a field is read before all options are checked. */
+/** Rejects a value that is not an object; called where a field is read before all options are checked. */
 export function checkIsObject(name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) refuseOption(name, 'an object', value);
 }
@@ -145,7 +145,7 @@ export const headersOption = z.unknown().transform((value): Readonly<Record<stri
   return Object.fromEntries(headers);
 });
 
-/** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` learns of it. */
+/** Calls a callback of the user. If it throws or its promise rejects, only `onFailure` is called. */
 export function callGuarded(callback: () => unknown, onFailure: () => void = () => {}): void {
   try {
     const returned = callback();

@@ -1,13 +1,13 @@
 const MASK = '[redacted]';
 
-/** No honest response is nested deeper. What lies below is masked whole, so that a hostile one cannot exhaust the stack. */
+/** Honest responses are nested less deep. Deeper values are masked whole, so that a hostile response cannot exhaust the stack. */
 const MAX_DEPTH = 100;
 
-/** `fetch` wraps a failure twice or three times; a longer chain tells a reader nothing more. */
+/** `fetch` wraps a failure two or three times; causes further down help no reader. */
 export const MAX_CAUSES = 5;
 const MAX_CAUSE_FRAMES = 5;
 
-/** A shorter secret can stand in ordinary words by chance, so it is masked only where it is a word of its own. */
+/** A shorter secret can be part of an ordinary word by chance, so it is masked only where it is a whole word. */
 const MIN_UNMISTAKABLE_LENGTH = 8;
 
 export function maskText(text: string, secret: string): string {
@@ -33,21 +33,21 @@ export function maskHeaders(headers: Headers, secret: string): Headers {
   const masked = new Headers();
   for (const [name, value] of headers) {
     try {
-      // Appended, because several cookies share one name.
+      // `append` instead of `set`, because several cookies share one name.
       masked.append(name, maskText(value, secret));
     } catch {
-      // `fetch` accepts names such as `bad name` from a server, which `Headers` refuses: nobody could ask for them.
+      // `fetch` accepts names such as `bad name` from a server, but `Headers` refuses them, so they are left out.
     }
   }
   return masked;
 }
 
-/** Copies what a log may hold of a foreign error and its causes. The original may hold a request or a socket. */
+/** Copies the parts of a foreign error and its causes that are safe to log; the original may hold a request or a socket. */
 export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES): unknown {
   if (!(cause instanceof Error)) return maskText(formatNonError(cause), secret);
   const copy = new Error(maskText(cause.message, secret));
   copy.name = maskText(cause.name, secret);
-  // `Object.defineProperty`, because an own enumerable `stack` would be printed twice.
+  // An own enumerable `stack` would be printed twice, so this property is not enumerable.
   Object.defineProperty(copy, 'stack', {
     value: maskText(shortenStack(cause.stack), secret),
     configurable: true,
@@ -57,7 +57,7 @@ export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES
   return copy;
 }
 
-/** Keeps the frames where a foreign error began; those below are ours, and would fill a screen when it is printed. */
+/** Keeps the first frames of a foreign error's stack, because our own frames below them would fill a screen. */
 function shortenStack(stack = ''): string {
   const lines = stack.split('\n');
   const firstFrame = lines.findIndex((line) => /^\s+at /.test(line));
@@ -68,7 +68,7 @@ function formatNonError(value: unknown): string {
   try {
     return String(value);
   } catch {
-    // An object without a prototype has no text.
+    // An object without a prototype cannot be converted to a string.
     return `a value of type ${typeof value}`;
   }
 }
@@ -79,7 +79,7 @@ const UNPRINTABLE = /[\s\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-
 /** Makes one printable line of a text. Mask the text first, because the cut could leave half of a secret. */
 export function toPrintableLine(text: string, maxLength: number): string {
   const line = text
-    // Long enough for the line, and short enough that a body of 64 MiB is not searched.
+    // Cut first, so that a body of 64 MiB is not searched; `trim` may shorten the text, so keep four times the length.
     .slice(0, maxLength * 4)
     .replace(UNPRINTABLE, ' ')
     .trim();

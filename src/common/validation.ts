@@ -6,7 +6,7 @@ export interface ValidationIssue {
   readonly path: readonly (string | number)[];
   /** Stable name of the broken rule, e.g. `too_big`, `invalid_type` or `shipping_date_outdated`. */
   readonly code: string;
-  /** "Expected `field` to be …, got …"; never shows the value. */
+  /** A text such as "Expected `field` to be …, got …", which never shows the value. */
   readonly message: string;
 }
 
@@ -51,7 +51,7 @@ export function expected(
   };
 }
 
-/** Words for the issues that zod raises by itself. */
+/** Builds messages for the issues that zod raises by itself. */
 export function errorMap(name: string): z.core.$ZodErrorMap {
   return (issue) => {
     const isSize = issue.code === 'too_big' || issue.code === 'too_small';
@@ -69,7 +69,7 @@ function describeRule(issue: z.core.$ZodRawIssue): string {
   return 'to have a valid value';
 }
 
-/** More issues would fill every log. */
+/** Maximum number of reported issues, because more would fill every log. */
 export const MAX_ISSUES = 20;
 
 /** Turns the first zod issues into ours; a `code` in the `params` of a custom issue is the rule's own name. */
@@ -97,7 +97,7 @@ export function compileWhenHot<Schema extends z.ZodType>(schema: Schema): Schema
   uses.set(schema, use);
   use.count += 1;
   if (use.count > COMPILE_AFTER) use.compiled ??= z.compile(schema);
-  // Sound: `compile` returns a clone of the schema that is the key.
+  // The cast is sound: `compile` returns a clone of the schema that is the key.
   return (use.compiled as Schema | undefined) ?? schema;
 }
 

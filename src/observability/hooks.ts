@@ -7,7 +7,7 @@ import type { LogAdapter } from './logger.ts';
 
 /** The facts about a call that every hook gets. */
 export interface CallInfo {
-  /** Names the call in all its hooks and log lines (a UUID). */
+  /** Identifies the call in all its hooks and log lines (a UUID). */
   readonly callId: string;
   /** The endpoint; `request` for a path outside the table. */
   readonly endpoint: EndpointName | 'request';
@@ -22,7 +22,7 @@ export interface CallInfo {
 export interface AttemptInfo extends CallInfo {
   /** Counts from 1. */
   readonly attempt: number;
-  /** How long this attempt waited in the limiter's queue, in milliseconds. */
+  /** Time that this attempt waited in the limiter's queue, in milliseconds. */
   readonly queuedMs: number;
 }
 
@@ -34,7 +34,7 @@ export interface RequestInfo extends AttemptInfo {
 export interface ResponseInfo extends RequestInfo {
   /** HTTP status. */
   readonly status: number;
-  /** From sending to the end of the body, in milliseconds. */
+  /** Time from sending to the end of the body, in milliseconds. */
   readonly durationMs: number;
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
@@ -43,61 +43,61 @@ export interface ResponseInfo extends RequestInfo {
 export interface ErrorInfo extends RequestInfo {
   /** ConnectionError, TimeoutError, ResponseValidationError for a body that is too long, or your signal's reason. */
   readonly error: unknown;
-  /** From sending to the failure, in milliseconds. */
+  /** Time from sending to the failure, in milliseconds. */
   readonly durationMs: number;
 }
 
 export interface DoneInfo extends CallInfo {
   /** The error of the call; undefined when it succeeded. */
   readonly error: unknown;
-  /** How many requests were sent. */
+  /** Number of requests sent. */
   readonly attempts: number;
-  /** How long all its attempts waited in the limiter's queue, in milliseconds. */
+  /** Time that all attempts of the call waited in the limiter's queue, in milliseconds. */
   readonly queuedMs: number;
-  /** From the call to its end, with all queueing, attempts and waits, in milliseconds. */
+  /** Duration of the call with all queueing, attempts and waits, in milliseconds. */
   readonly durationMs: number;
 }
 
 export interface RetryInfo extends AttemptInfo {
-  /** Why the attempt failed. */
+  /** The failure of the attempt. */
   readonly error: TrackingError;
-  /** How long the service asked to wait, in milliseconds; the back-off comes on top. */
+  /** The wait that the service asked for, in milliseconds; the next attempt comes no earlier. */
   readonly retryAfterMs: number | undefined;
 }
 
 export interface RateLimitedInfo extends AttemptInfo {
-  /** How long the endpoint pauses, in milliseconds. */
+  /** Pause of the endpoint, in milliseconds. */
   readonly delayMs: number;
 }
 
 export interface MismatchInfo extends AttemptInfo {
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;
-  /** The first 20 differences. */
+  /** The first 20 mismatches. */
   readonly mismatched: readonly ValidationIssue[];
 }
 
 export interface PollInfo {
   /** The id that `poll` or `pollMany` was given. */
   readonly id: string;
-  /** How late the poll begins, in milliseconds. */
+  /** Delay of the poll after its due time, in milliseconds. */
   readonly lagMs: number;
 }
 
 /**
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
- * A call runs, in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`;
+ * A call runs its hooks in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`;
  * between two attempts `onRetry`; `onDone`. An input that breaks a rule starts no call.
  */
 export interface Hooks {
-  /** A call was made; it waits for its token next. */
+  /** A call was made; next it waits for a token of the limiter. */
   onStart?: ((info: CallInfo) => void) | undefined;
   /** A request is about to be sent. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
-  /** A response arrived whole, whatever its status. */
+  /** A response arrived completely, whatever its status. */
   onResponse?: ((info: ResponseInfo) => void) | undefined;
-  /** A request ended without a whole response: `onRetry` follows, or `onDone` where it was the last. */
+  /** A request ended without a complete response; `onRetry` follows, or `onDone` if it was the last request. */
   onError?: ((info: ErrorInfo) => void) | undefined;
   /** A failed attempt will be followed by another one. */
   onRetry?: ((info: RetryInfo) => void) | undefined;
@@ -126,7 +126,7 @@ const hooksObject = z.object({
   onPoll: hook,
 } satisfies OptionShape<Hooks>);
 
-/** Checks hooks and guards them: one that fails costs a log line, never the call. */
+/** Checks and guards hooks: a hook that fails causes a warning, but never fails the call. */
 export function resolveHooks(hooks: Hooks | undefined, logger: LogAdapter): Hooks {
   if (hooks === undefined) return {};
   const guarded = Object.entries(checkOptions(hooksObject, hooks, 'hooks')).map(([name, callback]) => {

@@ -2,29 +2,29 @@ import { types } from 'node:util';
 import { callGuarded, refuseOption } from '../common/option-checks.ts';
 import { kindOf } from '../common/validation.ts';
 
-/** The fields of a log line, beside its text. They never hold a secret. */
+/** The fields of a log line besides its text. They never hold a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Takes log lines: the console, or a logger of pino, winston, bunyan or NestJS as it is. The console, and a logger
+ * Writes log lines: the console, or a logger of pino, winston, bunyan or NestJS without an adapter. The console, and a logger
  * with `log` instead of `info`, get the fields as JSON at the end of the line.
  */
 export interface Logger {
-  /** Takes a line of the level `debug`. */
+  /** Logs a line of the level `debug`. */
   debug(message: string, fields?: LogFields): void;
-  /** Takes a line of the level `info`. */
+  /** Logs a line of the level `info`. */
   info?(message: string, fields?: LogFields): void;
-  /** Takes the lines of the level `info` in a logger without `info`. */
+  /** Logs the lines of the level `info` in a logger without the method `info`. */
   log?(message: string, fields?: LogFields): void;
-  /** Takes a line of the level `warn`. */
+  /** Logs a line of the level `warn`. */
   warn(message: string, fields?: LogFields): void;
-  /** Takes a line of the level `error`. */
+  /** Logs a line of the level `error`. */
   error(message: string, fields?: LogFields): void;
 }
 
 /** The levels, from all lines to none. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-/** The least urgent lines that are logged. */
+/** The lowest level that is logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const DEFAULT_LOG_LEVEL: LogLevel = 'warn';
@@ -82,7 +82,7 @@ function createPrinter(logger: Logger) {
   for (const name of METHODS.map(nameMethod))
     if (typeof methods[name] !== 'function') refuseOption(`logger.${name}`, 'a function', methods[name]);
   const call = (method: Method, ...args: unknown[]) =>
-    // Called on the logger, which may be an instance of a class. Sound: checked above to be a function.
+    // The logger is `this`, because it may be an instance of a class. The cast is sound: the loop above checked the method.
     Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);
   // pino publishes this symbol: `pino.symbols.serializersSym`.
   const isPino = Symbol.for('pino.serializers') in methods;
@@ -97,19 +97,19 @@ function createPrinter(logger: Logger) {
       Object.entries(fields).map(([name, value]) => [name, describeError(value)]),
     );
     if (isBunyan) return call(method, plainFields, line);
-    // If they were passed apart, winston would drop the fields of a line with a `%d`, which it takes for a placeholder.
+    // With text and fields as two arguments, winston takes a `%d` in the text for a placeholder and drops the fields.
     if (isWinston) return call(method, { ...plainFields, message: line });
     if (!hasInfo) return call(method, `${line} ${JSON.stringify(plainFields)}`);
     return call(method, line, plainFields);
   };
 }
 
-/** Prints one line. The fields of a call are left out, because its text says what a reader needs. */
+/** Prints one line. The fields of a call are left out, because its text has all that a reader needs. */
 function printToConsole(method: Method, line: string, { err, ...fields }: LogFields): void {
   const isComplete = 'callId' in fields || Object.keys(fields).length === 0;
   const text = isComplete ? line : `${line} ${JSON.stringify(fields)}`;
   if (err === undefined) console[method](text);
-  // The console would put the error in the place of a `%d` of the text.
+  // The console would replace a `%d` in the text by the error.
   else console[method](text.replaceAll('%', '%%'), err);
 }
 

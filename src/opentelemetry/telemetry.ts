@@ -24,20 +24,20 @@ import { kindOf } from '../common/validation.ts';
 import { ConfigurationError, isTrackingError } from '../errors.ts';
 import type { ErrorInfo, Hooks, ResponseInfo } from '../observability/hooks.ts';
 import { VERSION } from '../version.ts';
-// Types only: a program that traces its calls must not load the receiver of webhooks.
+// Only types are imported, because a program that traces its calls must not load the receiver of webhooks.
 import type { WebhookHandler, WebhookHandlerOptions } from '../webhooks/handler.ts';
 
 const NAME = 'tracking-client';
 
 /** Options of `telemetryHooks` and `tracedWebhookHandler`. */
 export interface TelemetryOptions {
-  /** Makes the spans. Default: the provider that is registered with `@opentelemetry/api`. */
+  /** Creates the spans. Default: the provider that is registered with `@opentelemetry/api`. */
   readonly tracerProvider?: TracerProvider | undefined;
-  /** Makes the metrics. Default: the provider that is registered with `@opentelemetry/api` at the first call, poll or webhook. */
+  /** Creates the metrics. Default: the provider that is registered with `@opentelemetry/api` at the first call, poll or webhook. */
   readonly meterProvider?: MeterProvider | undefined;
   /**
-   * Spans of attempts, and the metric `http.client.request.duration`. Set `false` where an instrumentation of `fetch`,
-   * such as `@opentelemetry/instrumentation-undici`, makes both. Default true.
+   * Creates spans of attempts and the metric `http.client.request.duration`. Set `false` if an instrumentation of `fetch`, such
+   * as `@opentelemetry/instrumentation-undici`, creates them. Default true.
    */
   readonly attempts?: boolean | undefined;
 }
@@ -59,7 +59,7 @@ function resolveTelemetry<Metrics>(options: TelemetryOptions, createMetrics: (me
   return {
     tracer: tracerProvider.getTracer(NAME, VERSION),
     hasAttempts: attempts,
-    // A meter that is made before its provider is registered never counts anything, so metrics are made at their first use.
+    // A meter created before its provider is registered never counts anything, so metrics are created at their first use.
     getMetrics: (): Metrics => {
       created ??= createMetrics((meterProvider ?? metrics.getMeterProvider()).getMeter(NAME, VERSION));
       return created;
@@ -67,7 +67,7 @@ function resolveTelemetry<Metrics>(options: TelemetryOptions, createMetrics: (me
   };
 }
 
-/** Up to 15 minutes, because calls and polls can wait. A provider's default boundaries suit milliseconds. */
+/** The boundaries go up to 15 minutes, because calls and polls can wait. A provider's defaults suit milliseconds. */
 const BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
 const SECONDS = { unit: 's', advice: { explicitBucketBoundaries: BOUNDARIES_S } };
 /** The boundaries in OpenTelemetry's conventions for HTTP. */
@@ -82,11 +82,11 @@ function createCallMetrics(meter: Meter) {
     }),
     callDuration: meter.createHistogram('tracking_client.call.duration', {
       ...SECONDS,
-      description: 'From a call to its end, with all queueing, attempts and waits',
+      description: 'Duration of calls, with all queueing, attempts and waits',
     }),
     queueDuration: meter.createHistogram('tracking_client.queue.duration', {
       ...SECONDS,
-      description: 'How long all attempts of a call waited for the rate limit',
+      description: 'Time that all attempts of a call waited for the rate limit',
     }),
     rateLimited: meter.createCounter('tracking_client.rate_limited', {
       unit: '{response}',
@@ -98,7 +98,7 @@ function createCallMetrics(meter: Meter) {
     }),
     pollLag: meter.createHistogram('tracking_client.poll.lag', {
       ...SECONDS,
-      description: 'How long after it was due a poll was started',
+      description: 'Delay between the due time of a poll and its start',
     }),
   };
 }
@@ -114,12 +114,12 @@ interface OpenCall {
 }
 
 /**
- * Builds hooks that report every call to OpenTelemetry: a span for the call, one below it for each attempt, and metrics. No
+ * Builds hooks that report every call to OpenTelemetry: a span for the call, a child span for each attempt, and metrics. No
  * attribute holds an id, a tracking number or the key.
  *
  * @param options - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
- * @returns the option `hooks` of a client, or of several
- * @throws ConfigurationError for an unknown option, or a provider that is none
+ * @returns hooks, for the option `hooks` of one client or several
+ * @throws ConfigurationError for an unknown option, or a value that is no provider
  * @example
  * const client = new TrackingClient({ hooks: telemetryHooks() });
  */
@@ -205,7 +205,7 @@ export function telemetryHooks(options: TelemetryOptions = {}): Hooks {
       const call = calls.get(callId);
       if (call === undefined) return;
       calls.delete(callId);
-      // An abort or a timeout ended the last wait, so no request told how long it was.
+      // An abort or a timeout ended the last wait, so `onRequest` did not report it.
       if (queuedMs > call.reportedQueuedMs) noteQueued(call, queuedMs - call.reportedQueuedMs);
       call.span.setAttribute('tracking_client.attempts', attempts);
       if (error !== undefined) fail(call.span, error);
@@ -227,7 +227,7 @@ function getErrorType(error: unknown): string {
   return error instanceof Error ? error.name : '_OTHER';
 }
 
-/** Marks a span as failed. Only messages of our own errors are kept: others (a signal's reason) may hold secrets. */
+/** Marks a span as failed. Only our own errors' messages are kept, because others, e.g. a signal's reason, may hold secrets. */
 function fail(span: Span, error: unknown): void {
   const message = isTrackingError(error) ? { message: error.message } : {};
   span.setAttribute('error.type', getErrorType(error)).setStatus({ code: SpanStatusCode.ERROR, ...message });
@@ -237,7 +237,7 @@ function createWebhookMetrics(meter: Meter) {
   return {
     webhooks: meter.createCounter('tracking_client.webhooks', {
       unit: '{request}',
-      description: 'Webhook requests, by what became of them',
+      description: 'Webhook requests, by outcome',
     }),
     duplicates: meter.createCounter('tracking_client.webhook.duplicates', {
       unit: '{event}',
@@ -251,14 +251,14 @@ const onReportOption = z.object({
 });
 
 /**
- * Builds a webhook handler that reports every webhook to OpenTelemetry: a span each, which is the parent of the spans that your
- * callbacks make, and metrics. No attribute holds a tracker id, a tracking number or the secret.
+ * Builds a webhook handler that reports every webhook to OpenTelemetry: metrics, and a span, which is the parent of the spans
+ * that your callbacks create. No attribute holds a tracker id, a tracking number or the secret.
  *
  * @param createHandler - `createWebhookHandler` of `tracking-client/webhooks`, which this entry point does not load by itself
  * @param options - see `WebhookHandlerOptions`
  * @param telemetry - see `TelemetryOptions`. Default: the providers that are registered with `@opentelemetry/api`
  * @returns a handler of web-standard requests; `toNodeHandler` fits it to `node:http`, Express and Fastify
- * @throws ConfigurationError when an option, such as the secret, is missing or makes no sense
+ * @throws ConfigurationError if an option, such as the secret, is missing or makes no sense
  * @example
  * const webhooks = tracedWebhookHandler(createWebhookHandler, { secret, store, onEvent: (event) => saveEvent(event) });
  */
@@ -285,12 +285,12 @@ export function tracedWebhookHandler<Extra extends object = object>(
           'tracking_client.webhook.handled': handled,
           'tracking_client.webhook.duplicates': duplicates,
         });
-      // The receiver catches what this throws or rejects.
+      // The receiver catches the errors of this callback.
       return onReport?.(report);
     },
   });
   const receive = async (request: Request): Promise<Response> => {
-    // A HEAD request only asks whether the receiver is up, and every other method is refused: neither is a webhook.
+    // Only POST requests are webhooks: HEAD checks whether the receiver is up, and other methods are refused.
     if (request.method !== 'POST') return handler(request);
     // Below the server span of an HTTP instrumentation, a second server span would count the request twice.
     const kind = trace.getActiveSpan() === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
