@@ -20,9 +20,10 @@ import { type BulkItem, type BulkResult, ITEM_STATUSES } from '../schemas/bulk.t
 import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 
 /**
+ * The outcome of one input:
  * - `created`: a new tracker
  * - `existing`: the tracker that matches the same payload
- * - `error`: rejected, or never sent because the run ended before
+ * - `error`: rejected, or never sent because the run ended first
  * - `invalid`: never sent, because it breaks a rule for creation requests
  * - `unknown`: sent, but perhaps not carried out; sending it again is safe, because the service reuses existing trackers
  */
@@ -36,10 +37,10 @@ export interface BulkOutcome {
   readonly input: TrackerInput;
   /** Tells whether there is a tracker now. */
   readonly status: BulkStatus;
-  /** The tracker, when the service sent one. */
+  /** The tracker, if the service sent one. */
   readonly tracker?: Tracker;
   /**
-   * The reasons why there is no tracker. The codes are the service's; where it sent none they are `http_<status>`,
+   * The reasons why there is no tracker. The codes are the service's; if it sent none, they are `http_<status>`,
    * `connection_failed`, `timeout`, `invalid_response` (an unreadable success), `not_in_response` (the response does not
    * mention the input), `queue_full`, `aborted` or `request_failed`.
    */
@@ -48,13 +49,13 @@ export interface BulkOutcome {
 
 export type InputResult = Pick<BulkOutcome, 'status' | 'tracker' | 'errors'>;
 
-/** Finds the error by which a bulk response rejects the whole request; undefined when it reports on items (docs/service.md 7.9). */
+/** Returns the error that rejects the whole bulk request; undefined if the response reports on items (docs/service.md 7.9). */
 export function findRequestError(outcome: CallOutcome<BulkResult>): ApiError | undefined {
   const { data: result } = outcome;
   const hasItems = Array.isArray(result.data) && result.data.length > 0;
   if (hasItems || !result.error) return undefined;
   const { response, requestId, attempts } = outcome.details();
-  // The key is masked already, as in every result that may report errors.
+  // The key was masked when the result was read, so there is no secret to mask here.
   const errors = readErrorItems(result, '');
   const { method, path } = endpoints['trackers.createBulk'];
   const { status, headers } = response;
@@ -85,7 +86,7 @@ const ACCOUNT_ERRORS = [
   NoActiveSubscriptionError,
 ];
 
-/** True when every later request would fail in the same way, because of the key, its rights, the plan or its quota. */
+/** True if every later request would fail in the same way, because of the key, its rights, the plan or its quota. */
 export function isAccountError(error: unknown): boolean {
   return ACCOUNT_ERRORS.some((errorClass) => error instanceof errorClass);
 }
@@ -104,7 +105,7 @@ function toResult({ itemStatus, tracker, errors }: BulkItem): InputResult {
   };
 }
 
-/** Null and empty fields of an input count as left out. */
+/** The fields that identify an item; null and empty fields count as left out. */
 interface Identity {
   readonly trackingNumber: string | undefined;
   readonly clientTrackerId: string | undefined;
@@ -148,7 +149,7 @@ export function readResults(inputs: readonly TrackerInput[], { data }: BulkResul
   const open = new Map(inputs.map((input, index) => [index, readIdentity(input)]));
   const results = inputs.map(() => NOT_IN_RESPONSE);
   let items = (data ?? []).slice(0, MAX_ITEMS_READ);
-  // Exact matches go first, so that an item that repeats only the number does not take the input of an exact one.
+  // Exact matches go first, so that an item that repeats only the number does not take the input of an exact match.
   for (const isMatch of [isSame, isCompatible]) {
     items = items.filter((item) => {
       const identity = readItemIdentity(item);

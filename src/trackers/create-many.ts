@@ -38,20 +38,20 @@ import { checkIterable, PullStream, SourceReader } from './streams.ts';
 const DEFAULT_CONCURRENCY = 3;
 const ABORTED = [{ code: 'aborted', message: 'The run was aborted' }];
 
-/** Any number of creation requests, known now or later. */
+/** The creation requests, from a list or an asynchronous source. */
 export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>;
 
-/** Options of `trackers.createMany`; those of a request apply to each chunk. */
+/** Options of `trackers.createMany`; request options apply to each chunk. */
 export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100. Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Maximum number of chunks under way or unread, at least 1. Default 3: the service accepts three in a second. */
+  /** Maximum number of chunks in flight or not read yet, at least 1. Default 3: the service accepts three in a second. */
   readonly concurrency?: number | undefined;
-  /** Called after every chunk with the counts so far; when it throws, a warning is logged and the run goes on. Default: none. */
+  /** Called after every chunk with the counts so far; if it throws, a warning is logged and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
 }
 
-/** The number of inputs with each outcome; `total` counts all whose outcome is known, whether or not you have read it. */
+/** The number of inputs with each outcome; `total` counts all known outcomes, also those that you have not read yet. */
 export type BulkSummary = Readonly<Record<BulkStatus | 'total', number>>;
 
 const createManyOptions = z.strictObject({
@@ -79,13 +79,13 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   readonly #inputs: TrackerInputs;
   readonly #settings: z.output<typeof createManyOptions>;
   readonly #callOptions: CallOptions;
-  /** Chunks that are being read, under way, or done but not yielded; an empty one marks the end of the inputs. */
+  /** Chunks that are being read, in flight, or done but not yielded; an empty chunk marks the end of the inputs. */
   readonly #chunks: Promise<BulkOutcome[]>[] = [];
   #isReading = false;
   #inputsRead = 0;
   #readingFailure: { readonly error: unknown } | undefined;
   readonly #unsent = new Set<AbortController>();
-  /** The errors of the failure after which nothing more is sent. */
+  /** The errors that stopped the run; once they are set, nothing more is sent. */
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
@@ -127,7 +127,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  /** Reads chunks one after the other and sends each, until `concurrency` chunks are under way or unread. */
+  /** Reads chunks one after the other and sends each, until `concurrency` chunks are in flight or not read yet. */
   #startNextChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): void {
     if (this.#isReading || this.#chunks.length >= this.#settings.concurrency) return;
     this.#isReading = true;
@@ -140,7 +140,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     this.#chunks.push(outcomes);
   }
 
-  /** Reads up to `chunkSize` inputs; none at the end. When the source fails, the inputs read before form the last chunk. */
+  /** Reads up to `chunkSize` inputs, and none at the end. If the source fails, the inputs read before form the last chunk. */
   async #readChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): Promise<CheckedInput[]> {
     const chunk: CheckedInput[] = [];
     if (this.#readingFailure !== undefined) return chunk;
@@ -168,7 +168,7 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     return outcomes;
   }
 
-  /** Never rejects. */
+  /** Never rejects: a failure becomes the result of every input. */
   async #create(bodies: readonly TrackerInput[], signal: AbortSignal): Promise<InputResult[]> {
     const all = (status: BulkStatus, errors: readonly ApiErrorItem[]) =>
       bodies.map(() => ({ status, errors }));
@@ -214,11 +214,11 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   }
 }
 
-/** Checks one input as `trackers.create` does, so that it cannot spoil its chunk. */
+/** Checks one input as `trackers.create` does, so that one invalid input does not fail its whole chunk. */
 function checkItem(index: number, input: TrackerInput): CheckedInput {
   try {
     const body = checkInput(trackerInputSchema, input, 'input');
-    // Throws for a bigint and for a circular structure.
+    // `JSON.stringify` throws for a bigint and for a circular structure.
     JSON.stringify(body);
     return { index, input, body, errors: [] };
   } catch (error) {

@@ -13,13 +13,13 @@ import { checkIterable, PullStream, SourceReader } from './streams.ts';
 
 type NoUpdate = Readonly<Partial<Record<keyof PollUpdate, undefined>>>;
 
-/** An update of the tracker with this `id`, or the `error` that `trackers.poll` would have thrown: it is polled no more. */
+/** An update of the tracker with this `id`, or the `error` that ended its polling, as `trackers.poll` would throw it. */
 export type PollManyUpdate = { readonly id: string } & (
   | (PollUpdate & { readonly error?: undefined })
   | (NoUpdate & { readonly error: TrackingError })
 );
 
-/** Any number of ids, known now or later. */
+/** The ids, from a list or an asynchronous source. */
 export type TrackerIds = Iterable<string> | AsyncIterable<string>;
 
 interface PollOutcome {
@@ -30,12 +30,12 @@ interface PollOutcome {
   readonly isLast: boolean;
 }
 
-/** A long list read at once would block the event loop. While polls are late, the next batch waits for them. */
+/** Ids are read in batches, because reading a long list at once would block the event loop. Late polls delay the next batch. */
 const ID_BATCH_SIZE = 500;
 
 /**
- * The stream of `trackers.pollMany`. A poll starts only while somebody reads, and at most `concurrency` polls are under way or
- * unread, so a slow reader holds the polls back.
+ * The stream of `trackers.pollMany`. A poll starts only while somebody reads, and at most `concurrency` polls are in flight or
+ * not read yet, so a slow reader holds the polls back.
  */
 export class TrackerPolls extends PullStream<PollManyUpdate> {
   readonly #context: CallContext;
@@ -72,8 +72,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
    * Polls one more tracker; its first poll comes after `initialDelayMs`.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
-   * @returns false when it is polled already
-   * @throws RequestValidationError for an impossible id; TrackingError when the stream has ended
+   * @returns false if the tracker is polled already
+   * @throws RequestValidationError for an impossible id; TrackingError if the stream has ended
    */
   add(id: string): boolean {
     if (this.hasEnded) {
@@ -90,10 +90,10 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 
   /**
-   * Stops polling a tracker; no update of it follows, even when its poll is under way.
+   * Stops polling a tracker; no update of this tracker follows, even if a poll is in flight.
    *
    * @param id - the id as it was given
-   * @returns false when it is not polled
+   * @returns false if the tracker is not polled
    */
   delete(id: string): boolean {
     const tracker = this.#trackers.get(id);
@@ -171,7 +171,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
         }
         this.#addFromSource(value);
       }
-      // Gives timers and sockets a turn.
+      // Let timers and sockets run before the next batch.
       await sleep(0, signal);
       this.#idSource = 'ready';
     } catch (error) {
@@ -200,7 +200,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     return first !== undefined && first.dueAt <= systemClock.now();
   }
 
-  /** Only one poll waits for its turn at a time, so that a tracker that is deleted meanwhile uses up no turn. */
+  /** Only one poll at a time waits for the throttle, so that a tracker deleted meanwhile does not use up `maxPerSecond`. */
   async #startDuePoll(requests: PollRequests, signal: AbortSignal): Promise<void> {
     if (this.#isStarting || !this.#hasRoom() || !this.#isPollDue()) return;
     this.#isStarting = true;
@@ -212,7 +212,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       this.#underWay += 1;
       void this.#poll(first, requests, signal);
     } catch {
-      // The throttle rejects when the stream is left.
+      // The throttle rejects when the stream ends.
     } finally {
       this.#isStarting = false;
       this.#wake();
@@ -230,12 +230,12 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
         update !== undefined &&
         (update.stopped || (update.tracking !== undefined && this.#settings.until(update.tracking)));
       const intervalMs = isLast ? 0 : this.#askInterval(tracker, update);
-      // Checked last, because the caller's own functions above may have deleted the tracker.
+      // Check this last, because the caller's functions `until` and `intervalMs` may have deleted the tracker.
       if (!this.#isPolled(tracker)) return;
       if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
       if (isLast) this.#remove(tracker);
       else {
-        // Intervals that passed while the service was responding are left out.
+        // If the poll took longer than an interval, skip the intervals that have passed.
         const intervals = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
         this.#waiting.push(tracker, startedAt + intervals * intervalMs);
       }
@@ -249,7 +249,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
     }
   }
 
-  /** False for a deleted tracker, even when its id was added again. */
+  /** False for a deleted tracker, even if its id was added again. */
   #isPolled(tracker: PolledTracker): boolean {
     return this.#trackers.get(tracker.id) === tracker;
   }
@@ -287,14 +287,14 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
   }
 }
 
-/** The stream of `trackers.poll`: a stream of many trackers that has one. */
+/** The stream of `trackers.poll`, which reads a `TrackerPolls` stream of one tracker. */
 export class TrackerPoll extends PullStream<PollUpdate> {
-  /** The outcome that ended the poll; undefined while it goes on, and when its time ran out. */
+  /** The outcome that ended the polling; undefined before, and if `maxDurationMs` ended it. */
   last: PollOutcome | undefined;
   readonly #polls: TrackerPolls;
 
   constructor(context: CallContext, id: string, options: PollOptions, callSite: CallSite) {
-    // Throws for an impossible id at once, and not in the first update.
+    // The constructor throws for an impossible id at once, and not only at the first read.
     new PolledTracker(id);
     const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
     super(options.signal);
@@ -327,7 +327,7 @@ export async function waitUntilStopped(
   );
   if (update?.tracker !== undefined && notReady !== undefined) {
     const { headers, body } = notReady;
-    const message = `The service has stopped tracking \`${id}\`, and there are no results of it`;
+    const message = `The service has stopped tracking \`${id}\`, and has no results for it`;
     const details = { ...notReady, headers, body, tracker: update.tracker };
     error = new ResultsNotReadyError(message, details, { cause: notReady });
   }

@@ -25,18 +25,18 @@ const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
 /** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each poll. */
 export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
   /**
-   * Time from one poll to the next, in milliseconds, or a function that is called after every poll; 1,000 or more.
+   * Time from one poll to the next, in milliseconds, or a function that returns it for each next poll; at least 1,000.
    * Default 900,000 (15 minutes).
    * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
    */
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
   /** Time until the first poll, in milliseconds. Default: the interval, because a new tracker has no results yet. */
   readonly initialDelayMs?: number | undefined;
-  /** Milliseconds after which the stream ends; a request under way is then given up. Default: no bound. */
+  /** Milliseconds after which the stream ends; a request in flight is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;
   /**
-   * Number of polls that fail in a row, each after its retries, before the polling ends with an error. A refused key, plan
-   * or quota ends it at once unless a poll succeeded before. Default 5.
+   * Number of failed polls in a row, each after its retries, that ends the polling with an error. A refused key, plan or
+   * quota ends the polling at once, unless a poll has succeeded before. Default 5.
    */
   readonly maxConsecutiveErrors?: number | undefined;
   /**
@@ -48,9 +48,9 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
 
 /** Options of `trackers.pollMany`: those of `trackers.poll` apply to each tracker. */
 export interface PollManyOptions extends PollOptions {
-  /** Budget of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
+  /** Maximum number of requests per second for all trackers together, evenly spread; above 0. Default: only the rate limits. */
   readonly maxPerSecond?: number | undefined;
-  /** Maximum number of polls under way or unread, at least 1. Default 10. */
+  /** Maximum number of polls in flight or not read yet, at least 1. Default 10. */
   readonly concurrency?: number | undefined;
 }
 

@@ -45,8 +45,8 @@ export interface PollUpdate {
   /** True when the service has stopped tracking (`isTracked: false`): this update is the last. */
   readonly stopped: boolean;
   /**
-   * The tracker's record, from the results. Where these do not say whether the service still tracks, every second poll reads
-   * the record itself; at the other polls it is undefined.
+   * The tracker's record in the results. If they lack `isTracked`, every second poll reads the record from the service.
+   * Undefined if a poll gets no record.
    */
   readonly tracker: Tracker | undefined;
 }
@@ -74,7 +74,7 @@ export class PolledTracker implements HeapItem {
   #errorsInARow = 0;
   /** Polls in a row without `isTracked`. */
   #emptyInARow = 0;
-  /** Made with the first results, because most trackers of a long list have none. */
+  /** Created with the first results, because most trackers of a long list have no results. */
   #seenEvents: Set<string> | undefined;
   #controller: AbortController | undefined;
 
@@ -100,7 +100,7 @@ export class PolledTracker implements HeapItem {
     };
   }
 
-  /** Returns undefined when the poll failed and another one may follow; throws the failure that ends the polling. */
+  /** Returns undefined if the poll failed and another poll may follow; throws the failure that ends the polling. */
   async poll(requests: PollRequests, signal: AbortSignal) {
     const { controller, unsubscribe } = linkedController(signal);
     this.#controller = controller;
@@ -140,7 +140,7 @@ export class PolledTracker implements HeapItem {
     return callEndpoint(context, name, input, { ...options, signal }, callSite);
   }
 
-  /** Reads the tracker's record; undefined when that fails, unless every later read would fail too. */
+  /** Reads the tracker's record. Returns undefined if that fails, but throws if every later read would fail, too. */
   async #readRecord(requests: PollRequests, signal: AbortSignal): Promise<Tracker | undefined> {
     try {
       await requests.takeTurn();
@@ -153,7 +153,7 @@ export class PolledTracker implements HeapItem {
     }
   }
 
-  /** An event that vanishes and comes back is not new. */
+  /** Returns the events that no earlier poll returned; an event that vanishes and comes back is not new. */
   #takeNewEvents(events: readonly TrackingEvent[] | undefined): TrackingEvent[] {
     // With `invalidResponse: 'keep'` the field may hold anything.
     if (!Array.isArray(events)) return [];
@@ -178,7 +178,7 @@ export class PolledTracker implements HeapItem {
     const reason = formatError(error);
     if (errorsInARow >= requests.maxConsecutiveErrors) {
       const times = errorsInARow === 1 ? 'once' : `${errorsInARow} times in a row`;
-      const message = `Polling \`${this.id}\` failed ${times}, at last with: ${reason}`;
+      const message = `Polling \`${this.id}\` failed ${times}; the last error was: ${reason}`;
       throw new TrackingError(message, { cause: error });
     }
     const message = 'A poll failed, the next one follows';
@@ -191,7 +191,7 @@ export class PolledTracker implements HeapItem {
   }
 }
 
-/** A 404 without a code comes from a gateway, so later polls may succeed. */
+/** True if every later poll would fail, too. A 404 without a code comes from a gateway, so later polls may succeed. */
 function isPermanent(error: unknown): boolean {
   const isUnknownTracker = error instanceof NotFoundError && error.code !== undefined;
   return isUnknownTracker || error instanceof RequestValidationError;

@@ -17,14 +17,14 @@ export abstract class PullStream<T> implements AsyncGenerator<T, void, undefined
     this.#callerSignal = callerSignal;
   }
 
-  /** Produces the items, from the first read on; each of its waits must end when `signal` aborts. */
+  /** Produces the items; the first read calls it. Every wait in it must end when `signal` aborts. */
   protected abstract produce(signal: AbortSignal): AsyncGenerator<T, void, undefined>;
 
   protected get hasEnded(): boolean {
     return this.#controller.signal.aborted;
   }
 
-  /** Throws the error that ended the stream early, or the signal's own reason on abort. */
+  /** Returns the next item. Throws the error that ended the stream early, or the signal's own reason on abort. */
   async next(): Promise<IteratorResult<T, undefined>> {
     if (this.#wasLeft) return { done: true, value: undefined };
     this.#items ??= this.#open();
@@ -94,7 +94,7 @@ export class SourceReader<T> {
     return await Promise.race([item, aborted]).finally(unsubscribe);
   }
 
-  /** Tells the source that nothing more is read, and does not wait, because the source may never respond. */
+  /** Calls `return` of the source and does not wait for it, because it may never settle. */
   close(): void {
     const returnSource = async () => await this.#iterator.return?.();
     // The stream has ended, so nobody would see an error of the source.
@@ -102,7 +102,7 @@ export class SourceReader<T> {
   }
 }
 
-/** Refuses a value that is not iterable, and a string, which is never meant as a list of letters. */
+/** Refuses a value that is not iterable, and a string, which is never meant as a list of its characters. */
 export function checkIterable(name: string, value: unknown): void {
   const isObject = typeof value === 'object' && value !== null;
   if (isObject && (Symbol.iterator in value || Symbol.asyncIterator in value)) return;

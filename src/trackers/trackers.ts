@@ -31,7 +31,7 @@ function identify(tracker: Tracker): string {
   return typeof tracker?.trackerId === 'string' ? tracker.trackerId : canonicalJson(tracker);
 }
 
-/** Trackers, one for each shipment. Every method also throws what every call does; see `TrackingClient`. */
+/** Methods for trackers, one for each shipment. Every method also throws the errors of every call; see `TrackingClient`. */
 export class TrackersResource {
   readonly #context: CallContext;
 
@@ -66,16 +66,16 @@ export class TrackersResource {
     const limit = query.limit ?? DEFAULT_PAGE_SIZE;
     const input = { query: { page, limit, sort: query.sort } };
     return callEndpoint(this.#context, 'trackers.list', input, query).map((trackers) => {
-      // Some services cap their pages at the default size, whatever the request says.
+      // A page of the default size counts as full, because a server may cap pages at that size, whatever `limit` is.
       const isFull = trackers.length >= limit || trackers.length === DEFAULT_PAGE_SIZE;
       return { trackers, page, limit, hasMore: isFull };
     });
   }
 
   /**
-   * Lists all trackers, page by page until one is empty or adds nothing new. The next page is read when you reach it.
+   * Lists all trackers, page by page, until a page is empty or repeats the one before. A page is requested when you reach it.
    *
-   * @param query - `limit` a page (default 500), `sort` (default 1: new trackers shift no page), and the options of each call
+   * @param query - `limit` per page (default 500), `sort` (default 1: new trackers shift no page), and the options of each call
    * @returns the trackers, one by one
    * @throws like `list`, at the page that fails
    */
@@ -89,7 +89,7 @@ export class TrackersResource {
     query: Omit<TrackerListQuery, 'page'> & RequestOptions,
     callSite: CallSite,
   ): AsyncGenerator<Tracker, void, undefined> {
-    // Copied, because destructuring null would throw before the options are checked.
+    // Copy the query, because destructuring null would throw before the options are checked.
     const { limit = MAX_PAGE_SIZE, sort = 1 } = { ...query };
     let lastPage: ReadonlySet<string> = new Set();
     for (let page = DEFAULT_PAGE; ; page += 1) {
@@ -104,24 +104,25 @@ export class TrackersResource {
   }
 
   /**
-   * Creates 1 to 100 trackers in one request; `createMany` takes any number. Also resolves when some or all items failed.
+   * Creates 1 to 100 trackers in one request; `createMany` takes any number. It also resolves if some or all items failed.
    *
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
    * @returns `status`, and each item's `itemStatus`
-   * @throws ApiError when the whole request failed; ConnectionError or TimeoutError, after which the items may exist
+   * @throws ApiError if the whole request failed; ConnectionError or TimeoutError, after which the items may exist
    */
   createBulk(items: readonly TrackerInput[], options?: BulkRequestOptions): ApiPromise<BulkResult> {
     return callEndpoint(this.#context, 'trackers.createBulk', { body: items }, options);
   }
 
   /**
-   * Creates any number of trackers and yields one outcome for each input, in order. Nothing is sent while you do not read.
+   * Creates any number of trackers and yields one outcome for each input, in order. Sending starts with the first
+   * read, and stays at most `concurrency` chunks ahead of your reads.
    *
    * @param inputs - an iterable or async iterable of creation requests
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
-   * @returns the outcomes; also has `summary()`
-   * @throws ConfigurationError at once; after the outcomes of all inputs read, the error of `inputs` or the signal's reason
+   * @returns a stream of the outcomes, which also has `summary()`
+   * @throws ConfigurationError at once; the error of `inputs` or the signal's reason, after the outcomes of all inputs read
    * @example
    * const run = client.trackers.createMany(rows);
    * for await (const { index, status, tracker, errors } of run) save(index, status, tracker?.trackerId, errors);
@@ -136,7 +137,7 @@ export class TrackersResource {
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
    * @returns the tracker and its results
-   * @throws ResultsNotReadyError when the courier can't be asked synchronously; else like `create`
+   * @throws ResultsNotReadyError if the courier cannot be asked synchronously; else like `create`
    */
   track(input: TrackerInput, options?: RequestOptions): ApiPromise<Tracking> {
     return callEndpoint(this.#context, 'trackers.track', { body: input }, options);
@@ -148,7 +149,7 @@ export class TrackersResource {
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
    * @returns the tracker
-   * @throws RequestValidationError for an id that can't be one; NotFoundError
+   * @throws RequestValidationError for an impossible id; NotFoundError
    * @example
    * await client.trackers.get('order-1042', { searchBy: 'clientTrackerId' });
    */
@@ -157,7 +158,7 @@ export class TrackersResource {
   }
 
   /**
-   * Changes a tracker; most fields can't change any more once data was gathered.
+   * Changes a tracker; most fields cannot change once the service has data.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param patch - at least one field; `isSubscribed: false` archives the tracker
@@ -199,7 +200,7 @@ export class TrackersResource {
    * Polls one tracker at background priority until the service stops tracking it. A poll without results is an update, too.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
-   * @param options - `intervalMs` and when to end; see each option
+   * @param options - `intervalMs`, and the conditions that end the polling; see each option
    * @returns the updates
    * @throws ConfigurationError and RequestValidationError at once; while you read, NotFoundError, and TrackingError
    * after `maxConsecutiveErrors` failed polls
@@ -211,7 +212,7 @@ export class TrackersResource {
   }
 
   /**
-   * Polls any number of trackers as one stream; `add` and `delete` change which. One that fails yields `{ id, error }`.
+   * Polls any number of trackers as one stream; `add` and `delete` change the set. A tracker that fails yields `{ id, error }`.
    *
    * @param ids - an iterable or async iterable of ids, read only as fast as they can be polled
    * @param options - those of `poll`, `maxPerSecond` and `concurrency`
@@ -227,12 +228,12 @@ export class TrackersResource {
   }
 
   /**
-   * Polls one tracker until the service stops tracking it or `until` says so.
+   * Polls one tracker until the service stops tracking it or `until` returns true.
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - those of `poll`
    * @returns the last results
-   * @throws ResultsNotReadyError when tracking has stopped without results; TimeoutError after `maxDurationMs`; else like `poll`
+   * @throws ResultsNotReadyError if tracking has stopped without results; TimeoutError after `maxDurationMs`; else like `poll`
    */
   waitUntilStopped(id: string, options: PollOptions = {}): Promise<Tracking> {
     return waitUntilStopped(this.#context, id, options, captureCallSite(this.waitUntilStopped));
@@ -243,7 +244,7 @@ export class TrackersResource {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns the number of events that are sent again, when the service tells it
+   * @returns the number of events that are sent again, if the service reports it
    * @throws InvalidRequestError (`webhook_url_missing`); NotFoundError; else like `get`
    */
   resendWebhookEvents(id: string, options?: TrackerRequestOptions): ApiPromise<ResendResult> {
@@ -263,7 +264,7 @@ export class TrackersResource {
   }
 }
 
-/** The couriers that the service can ask. */
+/** The couriers that the service supports. */
 export class CouriersResource {
   readonly #context: CallContext;
 
@@ -284,7 +285,7 @@ export class CouriersResource {
   }
 }
 
-/** The per-call plan: one paid look-up, no tracker. */
+/** The method of the per-call plan, a paid look-up that creates no tracker. */
 export class TrackingResource {
   readonly #context: CallContext;
 
@@ -294,8 +295,8 @@ export class TrackingResource {
   }
 
   /**
-   * Looks a tracking number up once. Every call is paid for, so a failure after sending is never repeated; only a 429 or
-   * a refused connection is. It can take a minute.
+   * Looks a tracking number up once. Every call is paid for, so only a 429 or a request that was never sent is
+   * repeated. A call can take a minute.
    *
    * @param input - the tracking number and hints about courier and destination
    * @param options - signal, timeouts, retries, headers and priority of this call

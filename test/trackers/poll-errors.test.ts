@@ -14,7 +14,7 @@ describe('errors', () => {
     const hangUp = new TypeError('fetch failed', { cause: new Error('socket hang up') });
     const { reading, polls } = startPoll((poll) => (poll < 5 ? BROKEN : hangUp));
     await pass(20_000);
-    const message = /^Polling `tracker-1` failed 5 times in a row, at last with: .*socket hang up/;
+    const message = /^Polling `tracker-1` failed 5 times in a row; the last error was: .*socket hang up/;
     expect(reading.end?.error).toMatchObject({
       name: 'TrackingError',
       message: expect.stringMatching(message),
@@ -34,7 +34,7 @@ describe('errors', () => {
   test('maxConsecutiveErrors 1 → the first error ends it', async () => {
     const { reading } = startPoll(() => BROKEN, { maxConsecutiveErrors: 1 });
     await pass(1000);
-    const message = expect.stringContaining('failed once, at last with');
+    const message = expect.stringContaining('failed once; the last error was');
     expect(reading.end?.error).toMatchObject({ message });
   });
 

@@ -104,7 +104,7 @@ describe('a tracker without results', () => {
     const { client } = polledService(() => NOT_READY, isStopped);
     const outcome = expect(client.trackers.waitUntilStopped('t-1', POLL)).rejects.toMatchObject({
       name: 'ResultsNotReadyError',
-      message: 'The service has stopped tracking `t-1`, and there are no results of it',
+      message: 'The service has stopped tracking `t-1`, and has no results for it',
       code: 'parcel_not_found',
       status: 404,
       tracker: STOPPED,
