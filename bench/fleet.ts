@@ -1,6 +1,6 @@
 /**
  * Compares `RedisLimiter` with other ways to share one account's limit among processes, on a loopback service that enforces
- * it, and shows what happens when a process dies, Redis goes away, or a clock is wrong. The program needs Redis, at
+ * the limit, and shows what happens when a process dies, Redis goes away, or a clock is wrong. The program needs Redis, at
  * `REDIS_URL` or on this machine.
  *
  * `npm run bench:fleet` runs all cases three times and writes `results/fleet.json`. `-- --quick` runs them once, and

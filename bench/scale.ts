@@ -2,7 +2,7 @@
  * Measures polling and bulk creation at scale in virtual time: hours pass as fast as their work is done, and waits are exact.
  *
  * `npm run bench:scale` writes `results/scale.json`. `-- --quick` polls for two hours instead of a day, creates fewer
- * trackers, and only prints. It exits with 1 when a target is missed.
+ * trackers, and only prints. The program exits with 1 when a target is missed.
  */
 import { parseArgs } from 'node:util';
 import { describeRun, type Figure, writeResult } from './report.ts';

@@ -1,7 +1,7 @@
 /**
  * Runs the whole package while something fails every seven seconds: a client that polls 2,000 trackers, four receivers with
- * every kind of inbox, and `RedisLimiter` among all five, on real HTTP, Redis and PostgreSQL. Then it counts lost and repeated
- * events and leftover processes, and exits with 1 when a promise was broken.
+ * every kind of inbox, and `RedisLimiter` among all five, on real HTTP, Redis and PostgreSQL. Then the program counts lost and
+ * repeated events and leftover processes, and exits with 1 when a promise was broken.
  *
  * `npm run bench:soak` takes 15 minutes and writes a table of `README.md`; `-- --minutes <number>` is a shorter run, which only
  * prints. The program needs Redis and PostgreSQL, at `REDIS_URL` and `DATABASE_URL` or on this machine.

@@ -63,7 +63,7 @@ function* complaintsAbout(project: ProjectReflection): Generator<string> {
     const calls = isCallable ? (found.signatures ?? []) : [];
     const isExport = parent?.kindOf(ReflectionKind.Module);
     const isField = parent?.kindOf(ReflectionKind.Interface) && !isCallable;
-    // Skip members that the language or another package prescribes, and `kind`, which copies of this package compare.
+    // Skip members that the language or another package prescribes, and `kind`, which marks a class of errors.
     const isForeign = implementationOf?.package !== undefined || found.name.startsWith('[');
     const isMember = parent?.kindOf(ReflectionKind.Class) && !isForeign && found.name !== 'kind';
     if (!isExport && !isField && !isMember) continue;

@@ -108,7 +108,7 @@ async function breakLines(ranges: readonly string[], tests: string): Promise<Cha
   });
 }
 
-/** Breaks one part, and tries the changes that its own tests miss again with all tests. */
+/** Tries all changes of one part with its own tests, and then the missed changes with all unit tests. */
 async function breakPart({ sources, tests }: Part): Promise<Change[]> {
   const changes = await breakLines(await drawLines(sources), tests);
   const again = await breakLines([...new Set(changes.filter(isMissed).map(({ range }) => range))], ALL_TESTS);

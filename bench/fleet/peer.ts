@@ -8,7 +8,7 @@ import type { Contender, PeerOutcome, PeerTask } from './peers.ts';
 import { shiftWallClock } from './shift-clock.ts';
 
 type Fallback = PeerOutcome['fallbacks'][number];
-/** Returns a function that makes one call and resolves once the service accepted it. */
+/** Returns a function that makes one call and resolves once the service accepted the call. */
 type Open = (task: PeerTask, redis: Redis, onFallback: (state: Fallback) => void) => () => Promise<unknown>;
 
 function openClient({ baseUrl, account, limit }: PeerTask, limiter?: RedisLimiter): () => Promise<unknown> {

@@ -10,7 +10,7 @@ interface Target {
   readonly limit: number;
 }
 
-/** Returns a function that makes one call and resolves once the service accepted it. */
+/** Returns a function that makes one call and resolves once the service accepted the call. */
 type Open = (target: Target) => () => Promise<unknown>;
 
 export async function send({ baseUrl, account }: Target): Promise<Response> {

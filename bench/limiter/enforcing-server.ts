@@ -12,7 +12,7 @@ export interface EnforcingServerOptions {
   readonly limit: number;
   /** A request is counted up to this many milliseconds after it arrived, at random. Default 0. */
   readonly jitterMs?: number;
-  /** The first request of each connection is counted this many milliseconds later still. Default 0. */
+  /** The first request of each connection is delayed by this many more milliseconds. Default 0. */
   readonly coldSocketMs?: number;
   /** Milliseconds between counting and responding. Default 0. */
   readonly handlerMs?: number;

@@ -52,7 +52,7 @@ export async function measureCpu(origin: string, events: number, rounds: number)
   const samples: Map<string, number>[] = [];
   for (let round = 0; round < WARM_UP_ROUNDS + rounds; round += 1) {
     const sample = new Map<string, number>();
-    // The order rotates, because each contender may pay for the garbage of the one before it.
+    // The order rotates, because each contender may pay for the garbage of its predecessor.
     const first = round % calls.length;
     for (const [contender, call] of [...calls.slice(first), ...calls.slice(0, first)])
       sample.set(contender, await measureMicrosecondsPerCall(call));

@@ -7,13 +7,13 @@ export interface Outage {
   readonly until: number;
 }
 
-/** Records that an event was handled; `wasCut` says that its process was killed right after. */
+/** Records that an event was handled; `wasCut` is true if the process was killed right after. */
 export interface Handling {
   readonly at: number;
   readonly wasCut: boolean;
 }
 
-/** Counts the events that one inbox, or polling, lost or handled again. */
+/** Counts the events that one inbox, or the polls, lost or handled again. */
 export interface Audit {
   readonly lost: number;
   /** Repeated handlings that neither a kill nor a flush explains. */

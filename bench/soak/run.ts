@@ -210,13 +210,13 @@ async function auditAll(service: Service, postgres: Stage['postgres'], everyone:
   const effects = new Map<string, Handling[]>();
   for (const key of await postgres.readEffects())
     effects.set(key, [...(effects.get(key) ?? []), { at: 0, wasCut: false }]);
-  const told = (prefix: string) => service.happened.map((key) => `${prefix}tracking/events:${key}`);
+  const expected = (prefix: string) => service.happened.map((key) => `${prefix}tracking/events:${key}`);
   const polled = [...service.onlyPolled, ...service.happened].map((key) => `polled ${key}`);
   return {
     inboxes: {
-      redis: audit(told('handled redis '), journals, service.flushes),
-      postgres: audit(told('handled postgres '), journals, []),
-      transactional: audit(told(''), effects, []),
+      redis: audit(expected('handled redis '), journals, service.flushes),
+      postgres: audit(expected('handled postgres '), journals, []),
+      transactional: audit(expected(''), effects, []),
     } satisfies Record<InboxName, unknown>,
     polling: audit(polled, journals, []),
   };

@@ -17,7 +17,7 @@ const HISTORY = 1_000;
 const WINDOW_MS = 1_000;
 /** The limiter keeps the limit only if the service counts a request within this time after it was sent. */
 const MAX_UPLINK_MS = 500;
-/** A FLUSHALL makes the limiter forget which tokens are in use; after this time, none of those is in use any more. */
+/** A FLUSHALL makes the limiter forget which tokens are in use; after this time, all of them are free again. */
 const TOKENS_RETURN_MS = 2_500;
 
 type Failure = Parameters<FakeTrackingService['fail']>[1];
@@ -61,7 +61,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
     if (status !== 'created') throw new Error(`Expected the fake to create a tracker, got ${status}`);
   const trackerIds = fake.trackers.map(({ trackerId }) => trackerId);
 
-  /** Webhooks report the events in `happened`, and only polls can find the others. */
+  /** Webhooks report the events in `happened`, and only polls can find the events in `onlyPolled`. */
   const [happened, onlyPolled]: [string[], string[]] = [[], []];
   function addEvents(trackerId: string, keys: string[], count: number): void {
     const first = happened.length + onlyPolled.length;
@@ -73,7 +73,7 @@ export async function openService(getReceiverUrls: () => readonly string[]) {
   // No receiver runs yet, so nobody gets the webhooks of these first events.
   fake.webhooks.take();
 
-  /** Sends a webhook to every inbox, each at a random receiver; it counts as accepted when all of them took it. */
+  /** Sends a webhook to every inbox, each at a random receiver; the webhook is accepted when every inbox accepts it. */
   async function sendToAll(request: Request): Promise<Response> {
     const [headers, body, urls] = [request.headers, await request.text(), getReceiverUrls()];
     const accepted = await Promise.all(

@@ -9,7 +9,7 @@ import { median } from '../statistics.ts';
 
 const SECRET = 'whsec';
 const CONCURRENCY = 64;
-/** `copies` says how often each webhook is sent. */
+/** Each webhook is sent as often as `copies`. */
 const TRAFFIC = [
   { events: 1, copies: 1 },
   { events: 2, copies: 1 },

@@ -71,7 +71,7 @@ export function optionTables(): string {
 /**
  * Puts several types of options into one table; each begins with a row that names the types it extends.
  *
- * @throws Error naming the option whose comment does not say what happens without it
+ * @throws Error naming an optional field whose comment does not state its default
  */
 export function optionTable(types: readonly ts.InterfaceDeclaration[]): string {
   const rows = types.flatMap((type) => {

@@ -8,10 +8,10 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = join(ROOT, '.tmp', 'programs');
 
 /**
- * Bundles a program of this repository into one JavaScript file, because it is started many times: loading `tsx` and compiling
- * costs each process more than half a second of processor time. Libraries stay imports.
+ * Bundles a program of this repository into one JavaScript file, because loading `tsx` and compiling would cost each of its
+ * many processes more than half a second of processor time. Libraries stay imports.
  *
- * @param program - path from the root of the repository, or an absolute one
+ * @param program - path from the root of the repository, or an absolute path
  * @returns the file to run
  */
 export async function bundled(program: string): Promise<string> {

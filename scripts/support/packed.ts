@@ -13,7 +13,7 @@ async function writtenAt(file: string): Promise<number> {
   return found?.mtimeMs ?? 0;
 }
 
-/** Packs the package into a folder as `tracking-client.tgz`, and builds it first if a source is newer than the build. */
+/** Packs the package into a folder as `tracking-client.tgz`; builds the package first if a source is newer than the build. */
 export async function packInto(folder: string): Promise<void> {
   const sources = (await readdir(join(ROOT, 'src'), { recursive: true })).map((name) => join('src', name));
   const changes = await Promise.all(['package.json', 'tsup.config.ts', ...sources].map(writtenAt));
@@ -38,7 +38,7 @@ export async function withTarball(work: (folder: string) => Promise<void>): Prom
 
 /**
  * Installs the packages that a folder's `package.json` names, and `packages`. Install scripts are not run, because npm may
- * deny them by default, so nothing here may depend on them.
+ * deny them by default and nothing here may depend on them.
  */
 export function install(folder: string, packages: readonly string[] = [], binFolder?: string): Promise<Ran> {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline'];

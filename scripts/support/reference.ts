@@ -34,7 +34,7 @@ const SHARED = 'Also in other imports';
 export function arrangeReference(app: Application): void {
   app.options.setValue('categoryOrder', [...PARTS, ...GROUPS.map(([group]) => group), SHARED]);
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => nameDocument(document));
-  // This must run before TypeDoc reads the categories from the comments.
+  // A high priority lets this listener run before TypeDoc reads the categories from the comments.
   app.converter.on(
     Converter.EVENT_RESOLVE_BEGIN,
     ({ project }) => {
