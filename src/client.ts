@@ -12,9 +12,8 @@ import { CouriersResource, TrackersResource, TrackingResource } from './trackers
 /**
  * A client of one account of the service.
  *
- * Every call can reject with an ApiError (such as RateLimitError) if the service rejects the request or fails; with a
- * ConnectionError, TimeoutError, ResponseValidationError, QueueFullError or ConfigurationError; or, on abort, with the signal's
- * reason.
+ * Every call can reject with an ApiError, such as RateLimitError, if the service rejects the request or fails; with a
+ * ConnectionError, TimeoutError, ResponseValidationError, QueueFullError or ConfigurationError; and with the signal's reason.
  *
  * @example
  * const client = new TrackingClient({ baseUrl: 'https://api.example.com/public/v1', apiKey: process.env.TRACKING_API_KEY });

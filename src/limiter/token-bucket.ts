@@ -174,7 +174,7 @@ interface Token {
 
 class Bucket {
   readonly #configured: { readonly limit: number; readonly maxLimit: number };
-  // Each set is in the order in which its tokens come back, so a search can stop at the first that is out.
+  // Each set is in the order in which its tokens come back, so a search can stop at the first token that is still out.
   readonly #granted = new Set<Token>();
   readonly #sent = new Set<Token>();
   readonly #reported = new Set<Token>();

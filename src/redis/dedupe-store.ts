@@ -140,7 +140,7 @@ export class RedisDedupeStore implements DedupeStore {
     // Wait for all runs even if one fails, so that a release cannot overtake a claim.
     const outcomes = await Promise.allSettled(runs);
     const error = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
-    // Redis refused the keys before the script ran, so no key is changed twice. Clients do not show that they are of a cluster.
+    // Redis refused the keys before the script ran, so a repeat is safe. No client tells whether it belongs to a cluster.
     if (size > 1 && error instanceof Error && error.message.startsWith('CROSSSLOT')) {
       this.#isSpread = true;
       return this.#send(script, keys, values);

@@ -123,7 +123,7 @@ export class RedisLimiter implements Limiter {
   }
 }
 
-/** Logs one line when the first bucket loses Redis, and one when the last has it back. Each shard of a cluster fails alone. */
+/** Logs a line when the first bucket loses Redis and when the last has it back, because each shard of a cluster fails alone. */
 function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
   const log = resolveLogger(logger, 'info');
   const effect = isLocalAllowed ? 'this process keeps to its own share of the limit' : 'calls are rejected';
@@ -367,7 +367,7 @@ class SharedBucket {
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
-    // If the next try has not failed in time, Redis may be back and the other processes use the full limit.
+    // If the next try has not failed in time, Redis may be back: the others then use the full limit, so grant no share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
     const next = this.#queue.next(this.#share - this.#tokens.size, reservedTokens(this.#share));
     const tokenAt = next ? now : Math.min(...Array.from(this.#tokens, ({ freeAt }) => freeAt));

@@ -35,8 +35,7 @@ export function recordInData(key: string, idField: string): Unwrap {
 /**
  * Reads the first item of `data.<key>[]`, or a bare record; an empty array means no results yet (docs/service.md 2.11).
  *
- * @param recordFields - a bare record has at least one of these fields; else an object of another kind would pass as an empty
- * record
+ * @param recordFields - a bare record has at least one of these fields; else any object would pass as an empty record
  */
 export function firstInData(key: string, recordFields: readonly string[]): Unwrap {
   const unwrapList = inData(key);

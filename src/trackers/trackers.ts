@@ -31,7 +31,7 @@ function identify(tracker: Tracker): string {
   return typeof tracker?.trackerId === 'string' ? tracker.trackerId : canonicalJson(tracker);
 }
 
-/** Methods for trackers, one for each shipment. Every method also throws the errors of every call; see `TrackingClient`. */
+/** Methods for trackers. Every method also throws the errors of every call; see `TrackingClient`. */
 export class TrackersResource {
   readonly #context: CallContext;
 
@@ -116,8 +116,7 @@ export class TrackersResource {
   }
 
   /**
-   * Creates any number of trackers and yields one outcome for each input, in order. Sending starts with the first
-   * read, and stays at most `concurrency` chunks ahead of your reads.
+   * Creates any number of trackers and yields one outcome per input, in order. It sends at most `concurrency` chunks ahead.
    *
    * @param inputs - an iterable or async iterable of creation requests
    * @param options - `chunkSize`, `concurrency`, `retryAmbiguous`, `onProgress`, and the options of each request
