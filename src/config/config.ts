@@ -124,7 +124,7 @@ function resolveLimiter(
   limiter: Limiter | undefined,
   rateLimit: TrackingClientOptions['rateLimit'],
 ): Limiter | undefined {
-  // In workerd a queued call might never continue, because the timer of its queue ends with another request.
+  // In workerd a queued call might wait forever, because the queue's timer ends with the request that set it.
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
   if (limiter === undefined)
     return isOff ? undefined : new TokenBucketLimiter({ maxQueue: rateLimit?.maxQueue });

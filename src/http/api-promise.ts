@@ -135,7 +135,7 @@ export class ApiPromise<T> extends Promise<T> {
     return createApiPromise(outcome);
   }
 
-  /** Derives from this promise, so that a caller who handles the failure of the derived promise handles this one's, too. */
+  /** Derives from this promise, so that handling a failure of the derived promise also handles that of this promise. */
   #settled(): Promise<CallOutcome<T>> {
     return this.then(() => this.#outcome);
   }

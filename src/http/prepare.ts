@@ -108,7 +108,7 @@ export function prepareRequest<Name extends EndpointName>(
   };
 }
 
-/** A request to any path of the service, with the same limits, retries and errors as those of the methods. */
+/** A request to any path of the service, sent in the same way as the requests of the methods. */
 export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
   /** The HTTP method. */
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -238,7 +238,7 @@ export function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
 
 const MAX_EXCERPT_LENGTH = 500;
 
-/** Quotes a masked body as one short line. Of a gateway's HTML page it names only the size. */
+/** Quotes a masked body as one short line. An HTML page of a gateway is described by its size only. */
 function excerpt(body: unknown): string {
   try {
     const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
@@ -292,7 +292,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
   };
 }
 
-/** Reads how long the service asks to wait, in milliseconds. For a 429 without such a header it is one window. */
+/** Reads how long the service asks to wait, in milliseconds. After a 429 without such a header, the wait is one window. */
 export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
   const retryAfter = headers.get('retry-after');
   const delay = parseSeconds(retryAfter);

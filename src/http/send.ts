@@ -139,7 +139,7 @@ export async function sendRequest(
       body,
       headers: { ...attempt.headers, ...(body !== null && { 'content-type': 'application/json' }) },
       // `fetch` is looked up for each request, so that mocks installed later work. It gets the signal directly, because ky
-      // would derive three others from it, and a `fetch` that reads only its second argument would see none.
+      // would derive three more signals, and a `fetch` that reads only its second argument would see no signal.
       fetch: (outgoing) => {
         // Sound: ky calls its `fetch` with the request that it has built.
         (outgoing as Request).headers.set('authorization', `Bearer ${key}`);

@@ -52,7 +52,7 @@ export interface ConnectionPool extends Queryable {
 /** Runs a function in a transaction: a PGlite database, or your own adapter of another driver. */
 export interface TransactionRunner extends Queryable {
   /**
-   * Commits once the work resolves, and rolls back when it rejects.
+   * Commits once the work resolves, and rolls back when the work rejects.
    *
    * @param work - runs in the transaction
    * @returns the result of the work
@@ -94,13 +94,13 @@ export interface TransactionalInboxOptions<Source extends TransactionSource>
   readonly callbackTimeoutMs?: number | undefined;
   /** How long each statement of the inbox may take, in milliseconds; those of callbacks are exempt. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
-  /** Takes an event that keeps failing, in the transaction that marks it done. If it rejects, a redelivery tries again. Default: none. */
+  /** Takes an event that keeps failing, in the transaction that marks it done; a redelivery repeats a failed call. Default: none. */
   readonly onDeadLetter?: DeadLetterCallback<TransactionContext<Source>> | undefined;
 }
 
 /** `lock_not_available`, `query_canceled` by a shorter `statement_timeout` of the application, `deadlock_detected`. */
 const BUSY_CODES: ReadonlySet<unknown> = new Set(['55P03', '57014', '40P01']);
-/** If another receiver has locked the row, counting a failure must not delay the response for longer. */
+/** If another receiver has locked the row, counting a failure gives up after this time, because the response waits for it. */
 const COUNT_LOCK_TIMEOUT = '1000ms';
 
 /** The error stands in an object, because a callback may throw `undefined`. */

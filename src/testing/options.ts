@@ -22,7 +22,7 @@ const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
 
 /** The subscriptions of the fake's account. */
 export interface FakePlans {
-  /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the number of trackers it may create. */
+  /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the number of trackers that the account may create. */
   readonly perShipment?: boolean | { readonly quota?: number };
   /** The per-call plan: `POST /tracking/search`. Default `false`; `quota` is the number of calls. */
   readonly perCall?: boolean | { readonly quota?: number };
@@ -46,7 +46,7 @@ export interface FakeTrackingServiceOptions {
   readonly baseUrl?: string;
   /** Milliseconds from a tracker's creation to its first results. Default 2000; `trackers.track` does not wait. */
   readonly resultsDelayMs?: number;
-  /** Response to "no results yet", by id and by number: 404 `parcel_not_found` or an empty list. Default `parcel_not_found`. */
+  /** Response when a tracker or number has no results yet: 404 `parcel_not_found` or an empty list. Default `parcel_not_found`. */
   readonly noResults?: 'parcel_not_found' | 'empty';
   /** Status of `POST /trackers` and `POST /trackers/track` for a tracker that is reused. Default: 201 and 200. */
   readonly existingStatus?: 200 | 201;
@@ -54,7 +54,7 @@ export interface FakeTrackingServiceOptions {
   readonly latencyMs?: number | ((endpoint: EndpointName) => number);
   /** False when no webhook URL is registered: nothing is queued, and a resend is refused. Default true. */
   readonly webhooks?: boolean;
-  /** Maximum number of events in one push. Default `Infinity`: all that were discovered together. */
+  /** Maximum number of events in one push. Default `Infinity`: all events that were discovered together. */
   readonly eventsPerPush?: number;
   /** Scenario that starts by itself for every new tracking number; several scenarios take turns. Default: none. */
   readonly play?: PlayName | readonly PlayName[];
@@ -88,7 +88,7 @@ export interface RecordedRequest {
   readonly status: number | null;
   /** The kind of the planned failure that happened; `undefined` without a failure or for one that only sets a status. */
   readonly failure: FailureKind | undefined;
-  /** The first error of the response; `undefined` when it names none. */
+  /** The first error of the response; `undefined` when the response has no error. */
   readonly error: ApiErrorItem | undefined;
 }
 

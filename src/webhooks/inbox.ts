@@ -35,7 +35,7 @@ import {
   withTimeLimit,
 } from './work.ts';
 
-/** Longer than two statements of 2 s, because a batched call first waits for the statement under way. */
+/** This is longer than two statements of 2 s, because a batched call first waits for the statement under way. */
 const STORE_TIMEOUT_MS = 4_500;
 const FIRST_PAUSE_MS = 50;
 const MAX_BUSY_PAUSE_MS = 400;
@@ -108,7 +108,7 @@ export async function processWebhook<Extra extends object>(
     getItems(jobs).filter(({ state }) => state === 'open'),
     'unavailable',
   );
-  // While the store is down the sender repeats the whole webhook.
+  // If the store is down, `onOther` is not called, because the sender repeats the whole webhook.
   const { onOther } = isStoreDown(getItems(jobs)) ? {} : checked;
   const told = await tellOthers(settings, onOther, others, signal);
   return buildReport(jobs, { ...parsed, ...told, others: others.length });
@@ -136,7 +136,7 @@ async function tellOthers(
   const failures: WebhookFailure[] = [];
   if (onOther === undefined) return { failures, isInterrupted: false };
   for (const message of others) {
-    // The sender must repeat a message that no callback saw.
+    // Report an interruption, because the sender must repeat a message that no callback saw.
     if (signal?.aborted) return { failures, isInterrupted: true };
     try {
       await callWithTimeout([], () => onOther(message), callbackTimeoutMs, undefined);
@@ -252,7 +252,7 @@ class Round {
     for (const item of items) this.#uncommitted.add(item);
   }
 
-  /** Applies claims only to items that still pass `takesClaim`, because others got their outcome while the store responded. */
+  /** Applies claims only to items that still pass `takesClaim`, because other items got their outcome while the call ran. */
   async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);

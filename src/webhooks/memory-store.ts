@@ -3,7 +3,7 @@ import { checkOptions, countOption, functionOption, type OptionShape } from '../
 import { TrackingError } from '../errors.ts';
 import { type Claim, type DedupeStore, OUTLASTS_SENDER_MS } from './dedupe-store.ts';
 
-/** Each call forgets only so many keys, because a million keys may have expired overnight. */
+/** Each call forgets at most this many keys, because a million keys may have expired overnight. */
 const MAX_FORGOTTEN_AT_ONCE = 64;
 
 /** Options of `MemoryDedupeStore`. */
@@ -111,7 +111,7 @@ export class MemoryDedupeStore implements DedupeStore {
     return { status: 'acquired', attempt: open.attempts + 1 };
   }
 
-  /** Forgets old keys, but none of `keys`, until the new ones fit. If they cannot fit, forgets nothing and throws. */
+  /** Forgets old keys, but none of `keys`, until the new keys fit. If they cannot fit, forgets nothing and throws. */
   #makeRoom(keys: readonly string[], claims: readonly Claim[], now: number): void {
     const fresh = keys.filter(
       (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
@@ -148,7 +148,7 @@ export class MemoryDedupeStore implements DedupeStore {
 
 /**
  * A map that knows which key was used least recently. A single iterator walks the keys and is never restarted, because a
- * fresh one would first skip all keys that were deleted at the front.
+ * new iterator would first skip all keys that were deleted at the front.
  */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
@@ -176,7 +176,7 @@ class RecencyMap<Value> {
   }
 
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    // All keys that the cursor passed were deleted or moved to the end, so it finds one as long as the map holds any.
+    // All keys that the cursor passed were deleted or moved to the end, so it finds a key unless the map is empty.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
   }

@@ -43,8 +43,8 @@ export interface ParsedWebhook {
 }
 
 /**
- * Reads a webhook body of the enveloped shape (`trackings[]`) or the flat one (`trackerId`, `events[]`), and checks every item by
- * itself; unknown fields and topics are kept.
+ * Reads a webhook body of the enveloped shape (`trackings[]`) or the flat shape (`trackerId`, `events[]`), and checks each
+ * item by itself; unknown fields and topics are kept.
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
  * @returns the messages, the invalid items, and the fields that break the schema

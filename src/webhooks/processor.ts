@@ -55,11 +55,11 @@ export type DeadLetterCallback<Extra extends object = object> = (
   context: DeadLetterContext & Extra,
 ) => unknown;
 
-/** Functions that handle a webhook and may return promises: `onEvent` or `onEvents`, and others. `Extra` is what an inbox adds to the context. */
+/** The functions that handle a webhook; they may return promises. An inbox adds the fields of `Extra` to their context. */
 export interface WebhookCallbacks<Extra extends object = object> {
   /** Called once for every new event, oldest first. Default: none. */
   readonly onEvent?: EventCallback<Extra> | undefined;
-  /** Called once for every message with new events; `events` holds only these, oldest first, and `keys` their keys. Default: none. */
+  /** Called once per message with new events; its `events` are the new events, oldest first, `keys` their keys. Default: none. */
   readonly onEvents?:
     | ((
         message: EventsMessage,
@@ -173,7 +173,7 @@ export interface WebhookReport {
 /** Handles webhooks: a `WebhookInbox`, a `TransactionalInbox`, or your own implementation. */
 export interface WebhookProcessor<Extra extends object = object> {
   /**
-   * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the others.
+   * Handles the new events of a webhook body, oldest first. A callback that fails does not stop the other callbacks.
    *
    * @param payload - the body: text, UTF-8 bytes, or JSON that is parsed already
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
@@ -232,7 +232,7 @@ export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutM
   };
 }
 
-/** The options that every kind of inbox has, checked and filled in; `Extra` is what it adds to the context of callbacks. */
+/** The options that every kind of inbox has, checked and filled in; the inbox adds the fields of `Extra` to the context. */
 export type InboxSettings<Extra extends object = object> = ReturnType<typeof resolveCommonOptions<Extra>>;
 
 export function resolveCommonOptions<Extra extends object>(

@@ -127,7 +127,7 @@ export function planJobs<Extra extends object>(
           ),
       });
     } else if (hasEvents && onEvent !== undefined) {
-      // Two messages of one webhook may be about the same tracker.
+      // Two messages of one webhook may be about the same tracker, so their events are sorted together.
       const tracker = getTrackerName(message.tracker);
       const items = createEventItems(message);
       const known = eventsOfTracker.get(tracker);

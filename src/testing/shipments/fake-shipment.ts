@@ -71,7 +71,7 @@ export class FakeShipment {
   }
 
   /**
-   * Stops tracking: `isTracked` turns false for all trackers, and they learn nothing new. If there is no tracker yet,
+   * Stops tracking: `isTracked` turns false for all trackers, and they get no new events. If there is no tracker yet,
    * the first tracker stops once it has its first results; later trackers of the number are tracked.
    */
   stopTracking(): this {

@@ -30,7 +30,7 @@ export function seededRandom(seed: string | number): () => number {
   return () => Number.parseInt(ids.next('random').replaceAll('-', '').slice(0, 12), 16) / 2 ** 48;
 }
 
-/** The fields of an event that a test sets; the others are filled in. */
+/** The fields of an event that a test sets; the fake fills in the other fields. */
 export type EventInput = Partial<TrackingEvent>;
 
 type StatusDefaults = readonly [StatusCode | null, StatusCategory | null, status: string];

@@ -92,7 +92,7 @@ export interface WebhookSenderReport {
   readonly sent: readonly SentWebhook[];
 }
 
-/** Pushes what a fake queued, as the service would. */
+/** Sends the webhooks that a fake queued, as the service would. */
 export interface WebhookSender {
   /**
    * Sends everything that waits now or is queued meanwhile.
@@ -101,13 +101,13 @@ export interface WebhookSender {
    */
   flush(): Promise<WebhookSenderReport>;
   /**
-   * Asks with `HEAD` whether the receiver is there, as older documentation of the service describes.
+   * Checks the receiver with a `HEAD` request, as older documentation of the service describes.
    *
    * @returns true when it responds with 200
    */
   probe(): Promise<boolean>;
   /**
-   * Sends whatever is queued from now on.
+   * Sends everything that is queued from now on.
    *
    * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100; `onReport`: called after each check that sent something; its errors go to the console
    * @returns a function that stops sending, and resolves when the last request and its repeats are over
@@ -189,7 +189,7 @@ async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcom
   }
 }
 
-/** One request to send; requests go in the order of `place`. */
+/** One request to send; requests are sent in ascending order of `place`. */
 interface Job {
   readonly pushes: readonly QueuedPush[];
   readonly body: object;
@@ -304,19 +304,19 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
       // Checks may overlap, so that a push that waits for its repeat does not hold up later pushes.
-      const looks = new Set<Promise<void>>();
-      const look = async () => {
+      const checks = new Set<Promise<void>>();
+      const checkQueue = async () => {
         // Do not call `flush` here, because under a steady stream of pushes it would never end.
         const report = await sendWaiting();
         if (report.items > 0) tell(() => onReport?.(report));
       };
       const timer = globalThis.setInterval(() => {
-        const current = look().finally(() => looks.delete(current));
-        looks.add(current);
+        const current = checkQueue().finally(() => checks.delete(current));
+        checks.add(current);
       }, everyMs);
       return async () => {
         globalThis.clearInterval(timer);
-        await Promise.all(looks);
+        await Promise.all(checks);
       };
     },
   };
