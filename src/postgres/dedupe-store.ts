@@ -70,7 +70,7 @@ export class PostgresDedupeStore implements DedupeStore {
   }
 
   /**
-   * Deletes the events whose retention has ended, without making receivers wait. Once a day is enough, because it reads all rows.
+   * Deletes the events whose retention has ended. Once a day is enough; each call reads all rows, but receivers do not wait.
    *
    * @param options - `batchSize`: how many rows one statement deletes, at least 1. Default: 10,000
    * @returns how many events were deleted

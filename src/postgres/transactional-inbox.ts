@@ -94,7 +94,7 @@ export interface TransactionalInboxOptions<Source extends TransactionSource>
   readonly callbackTimeoutMs?: number | undefined;
   /** How long each statement of the inbox may take, in milliseconds; those of callbacks are exempt. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
-  /** Takes an event that keeps failing, in the transaction that marks it done; a redelivery repeats a failed call. Default: none. */
+  /** Takes an event that keeps failing, in the transaction that marks it done. A redelivery repeats failed calls. Default: none. */
   readonly onDeadLetter?: DeadLetterCallback<TransactionContext<Source>> | undefined;
 }
 
@@ -167,7 +167,7 @@ export class TransactionalInbox<Source extends TransactionSource>
   }
 
   /**
-   * Deletes the events whose retention has ended, without making receivers wait. Once a day is enough, because it reads all rows.
+   * Deletes the events whose retention has ended. Once a day is enough; each call reads all rows, but receivers do not wait.
    *
    * @param options - `batchSize`: how many rows one statement deletes, at least 1. Default: 10,000
    * @returns how many events were deleted

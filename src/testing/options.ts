@@ -22,7 +22,7 @@ const DEFAULT_BASE_URL = 'https://tracking.test/public/v1';
 
 /** The subscriptions of the fake's account. */
 export interface FakePlans {
-  /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the number of trackers that the account may create. */
+  /** The per-shipment plan: trackers and webhooks. Default `true`; `quota` is the maximum number of trackers. */
   readonly perShipment?: boolean | { readonly quota?: number };
   /** The per-call plan: `POST /tracking/search`. Default `false`; `quota` is the number of calls. */
   readonly perCall?: boolean | { readonly quota?: number };
@@ -46,7 +46,7 @@ export interface FakeTrackingServiceOptions {
   readonly baseUrl?: string;
   /** Milliseconds from a tracker's creation to its first results. Default 2000; `trackers.track` does not wait. */
   readonly resultsDelayMs?: number;
-  /** Response when a tracker or number has no results yet: 404 `parcel_not_found` or an empty list. Default `parcel_not_found`. */
+  /** Response when there are no results yet: 404 `parcel_not_found` or an empty list. Default `parcel_not_found`. */
   readonly noResults?: 'parcel_not_found' | 'empty';
   /** Status of `POST /trackers` and `POST /trackers/track` for a tracker that is reused. Default: 201 and 200. */
   readonly existingStatus?: 200 | 201;
