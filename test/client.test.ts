@@ -16,7 +16,7 @@ afterEach(() => {
 
 describe('every endpoint of the table', () => {
   test.each(EVERY_CALL)(
-    '%s → sent when it is made, once, with its headers; and its result',
+    '%s → sent exactly once, with its headers; resolves to its result',
     async (_name, sample) => {
       const { client, requests } = makeClient({ body: sample.response });
       const { signal } = new AbortController();
@@ -39,19 +39,16 @@ describe('every endpoint of the table', () => {
     },
   );
 
-  test.each(EVERY_CALL)(
-    '%s with an option that makes no sense → ConfigurationError',
-    async (_name, sample) => {
-      const { client, requests } = makeClient({ body: sample.response });
-      const call = sample.call(client, { timeoutMs: Number.NaN });
-      expect(await catchRejection(call)).toBeInstanceOf(ConfigurationError);
-      expect(requests).toHaveLength(0);
-    },
-  );
+  test.each(EVERY_CALL)('%s with an invalid option → ConfigurationError', async (_name, sample) => {
+    const { client, requests } = makeClient({ body: sample.response });
+    const call = sample.call(client, { timeoutMs: Number.NaN });
+    expect(await catchRejection(call)).toBeInstanceOf(ConfigurationError);
+    expect(requests).toHaveLength(0);
+  });
 });
 
 describe('a call', () => {
-  test('withResponse → data, response, request id, rate limit and attempts', async () => {
+  test('withResponse → resolves to data, response, request id, rate limit and attempts', async () => {
     const headers = {
       'x-request-id': 'req-1',
       'ratelimit-limit': '1',
@@ -73,7 +70,7 @@ describe('a call', () => {
     expect(await result.response.json()).toEqual({ data: [] });
   });
 
-  test('withResponse of a response without a body → the response with its status', async () => {
+  test('withResponse of a response without a body → resolves to the response with its status', async () => {
     const { client } = makeClient({ status: 204 });
     const { data, response } = await client.trackers.resendWebhookEvents('tracker-1').withResponse();
     expect(data).toEqual({});
@@ -81,7 +78,7 @@ describe('a call', () => {
     expect(await response.text()).toBe('');
   });
 
-  test('input that changes after the call → what was there at the call is sent', async () => {
+  test('an input that is changed after the call → the unchanged input is sent', async () => {
     const { client, requests } = makeClient({ body: { data: { tracker: TRACKER } } });
     const input = { trackingNumber: 'LA680658838NL' };
     const call = client.trackers.create(input);
@@ -90,7 +87,7 @@ describe('a call', () => {
     expect(requests[0]?.body).toBe('{"trackingNumber":"LA680658838NL"}');
   });
 
-  test("headers of the call → over the client's, which stay as they are", async () => {
+  test('headers of a call → replace those of the client for this call only', async () => {
     const { client, requests } = makeClient(COURIERS, { headers: { 'x-a': 'client', 'x-b': 'client' } });
     await client.couriers.list({ headers: { 'X-A': 'call' } });
     await client.couriers.list();
@@ -101,7 +98,7 @@ describe('a call', () => {
 });
 
 describe('rateLimits', () => {
-  test('nothing asked yet → the table, idle', () => {
+  test('no request yet → the limit of every endpoint, nothing in use', () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     const limits = client.rateLimits();
     expect(Object.keys(limits)).toEqual([...ENDPOINT_NAMES]);
@@ -115,7 +112,7 @@ describe('rateLimits', () => {
     }
   });
 
-  test('after a 429 → paused until then', async () => {
+  test('after a 429 → the endpoint is paused until the end of its Retry-After', async () => {
     vi.useFakeTimers({ now: 1_000_000 });
     const refused = { status: 429, headers: { 'retry-after': '7' } };
     const { client } = makeClient(refused, { rateLimit: {}, retry: false });
@@ -124,7 +121,7 @@ describe('rateLimits', () => {
     expect(client.rateLimits()['trackers.get'].pausedUntil).toBeNull();
   });
 
-  test('rateLimit: false → the table, idle', async () => {
+  test('rateLimit: false → the limit of every endpoint, nothing in use', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: false });
     await client.couriers.list();
     expect(client.rateLimits()['couriers.list']).toEqual({
@@ -137,7 +134,7 @@ describe('rateLimits', () => {
 });
 
 describe('the client in a log', () => {
-  test('inspect and JSON → its three resources and nothing of its options', () => {
+  test('inspect and JSON → the three resources of the client and none of its options', () => {
     const { client } = makeClient();
     expect(Object.keys(client)).toEqual(['trackers', 'tracking', 'couriers']);
     expect(JSON.parse(JSON.stringify(client))).toEqual({ trackers: {}, tracking: {}, couriers: {} });

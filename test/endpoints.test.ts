@@ -24,13 +24,13 @@ test.each(LIMITS)('%s → %d requests a second', (methodAndPath, limit) => {
   expect(row?.limitPerSecond).toBe(limit);
 });
 
-test('the table → those endpoints and no others', () => {
+test('the table → the documented endpoints and no others', () => {
   const found = rows.map(({ method, path }) => `${method} ${path}`);
   expect(found.toSorted()).toEqual(LIMITS.map(([methodAndPath]) => methodAndPath).toSorted());
 });
 
 describe('classes', () => {
-  test('endpoints that are not safe to repeat → each with its own class', () => {
+  test('endpoints that are not safe to repeat → their documented retry classes', () => {
     const unsafe = ENDPOINT_NAMES.filter((name) => endpoints[name].retryClass !== 'safe');
     expect(Object.fromEntries(unsafe.map((name) => [name, endpoints[name].retryClass]))).toEqual({
       'trackers.createBulk': 'bulk',

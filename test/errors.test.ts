@@ -48,7 +48,7 @@ describe('classes', () => {
 });
 
 describe('JSON', () => {
-  test('an ApiError with a cause → name, message and its facts; cause, headers and body are kept out of sight', () => {
+  test('an ApiError with a cause → name, message and its fields, without cause, headers and body', () => {
     const error = new ApiError('message', details, { cause: new Error('inner') });
     expect(error.cause).toEqual(new Error('inner'));
     expect(JSON.parse(JSON.stringify(error))).toEqual({
@@ -101,7 +101,7 @@ describe('RequestValidationError', () => {
       'validation_error',
     ],
   ])(
-    'issues → three of them in the message, and the code that the service would give',
+    'many issues → three of them in the message, and the error code of the service',
     (issues, message, code) => {
       expect(new RequestValidationError(issues)).toMatchObject({ message, code, issues });
     },
@@ -119,7 +119,7 @@ describe('RequestValidationError', () => {
 });
 
 describe('isTrackingError', () => {
-  test('with a code → true for that code only', () => {
+  test('an error and a code → true for that code only', () => {
     const error = new ApiError('x', details);
     expect(isTrackingError(error, 'slow_down')).toBe(true);
     expect(isTrackingError(error, 'tracker_not_found')).toBe(false);
@@ -136,7 +136,7 @@ describe('a subclass of the user', () => {
     readonly isGone = true;
   }
 
-  test('its instance → an instance of it and of every parent, with the name of the parent', () => {
+  test('an instance of the subclass → an instance of every parent, with the name of the parent', () => {
     const error = new Gone('x', details);
     for (const Parent of [Gone, NotFoundError, ApiError, TrackingError, Error])
       expect(error).toBeInstanceOf(Parent);
@@ -144,7 +144,7 @@ describe('a subclass of the user', () => {
     expect(error.name).toBe('NotFoundError');
   });
 
-  test("its parent's instance → no instance of it, nor of a class beside the parent", () => {
+  test('an instance of the parent → not an instance of the subclass or of a sibling of the parent', () => {
     const error: unknown = new NotFoundError('x', details);
     expect(error instanceof Gone).toBe(false);
     expect(error instanceof RateLimitError).toBe(false);
@@ -152,7 +152,7 @@ describe('a subclass of the user', () => {
 });
 
 describe('two copies of the package', () => {
-  // Modules that are loaded anew are other instances, like the CommonJS build next to the ESM one.
+  // Reloaded modules are a second copy of the classes, like the CommonJS build beside the ESM build.
   const load = async () => {
     vi.resetModules();
     const copy = await import('../src/errors.ts');
@@ -161,13 +161,13 @@ describe('two copies of the package', () => {
     return copy;
   };
 
-  test("the other copy's error → seen by isTrackingError of this one", async () => {
+  test('an error of the other copy → isTrackingError of this copy returns true', async () => {
     const copy = await load();
     expect(isTrackingError(new copy.NotFoundError('x', details), 'slow_down')).toBe(true);
     expect(copy.isTrackingError(new ConnectionError('x', { neverSent: true }))).toBe(true);
   });
 
-  test("the other copy's error → an instance of this one's class and its parents", async () => {
+  test("an error of the other copy → an instance of this copy's class and its parents", async () => {
     const copy = await load();
     const error: unknown = new copy.ShippingDateOutdatedError('x', details);
     expect(error instanceof ShippingDateOutdatedError).toBe(true);
@@ -177,7 +177,7 @@ describe('two copies of the package', () => {
   });
 });
 
-test('name → may be set and defined anew, as that of any error', () => {
+test('the name of an error → can be set and redefined, like that of any error', () => {
   const error = new TrackingError('m');
   error.name = 'MyError';
   expect(error.name).toBe('MyError');

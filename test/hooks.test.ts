@@ -30,7 +30,7 @@ const HOOKS = [
 ] as const;
 type HookName = (typeof HOOKS)[number];
 
-const spies = () => Object.fromEntries(HOOKS.map((name) => [name, vi.fn()])) as Record<HookName, Mock>; // One per name.
+const spies = () => Object.fromEntries(HOOKS.map((name) => [name, vi.fn()])) as Record<HookName, Mock>;
 
 async function get(script: Step | Step[], hooks: Hooks, options = {}) {
   const { client } = makeClient(script, { hooks, ...options });
@@ -40,7 +40,7 @@ async function get(script: Step | Step[], hooks: Hooks, options = {}) {
 const RESET = networkFailure('ECONNRESET');
 const slowDown = (seconds: string) => ({ status: 429, headers: { 'retry-after': seconds } });
 
-/** Which hooks a call tells, in order, each with its attempt. */
+/** Makes a call and returns the names of the called hooks, in order, each with its attempt. */
 async function tell(script: Step | Step[], options: TrackingClientOptions): Promise<string> {
   const told: string[] = [];
   const note = (name: HookName) => (info: CallInfo | AttemptInfo) => {
@@ -50,7 +50,7 @@ async function tell(script: Step | Step[], options: TrackingClientOptions): Prom
   return told.join(', ').replaceAll(/on([A-Z])/g, (_, letter) => letter.toLowerCase());
 }
 
-describe('the course of a call', () => {
+describe('the hooks of a call, in order', () => {
   test.each<[what: string, script: Step | Step[], options: TrackingClientOptions, told: string]>([
     ['a success', GOT, {}, 'request 1, response 1'],
     [
@@ -79,18 +79,18 @@ describe('the course of a call', () => {
     expect(await tell(script, options)).toBe(`start, ${told}, done`);
   });
 
-  test('a key that cannot be had → start, done', async () => {
+  test('an API key function that rejects → start, done', async () => {
     expect(await tell(GOT, { apiKey: () => Promise.reject(new Error('vault is sealed')) })).toBe(
       'start, done',
     );
   });
 });
 
-describe('what the hooks are told', () => {
+describe('arguments of hooks', () => {
   const REQUEST = { ...ATTEMPT, attempt: 1, tokensLeft: undefined };
   const DONE = { ...CALL, queuedMs: 0, durationMs: expect.any(Number) };
 
-  test('a success after a 503 → call, attempt, status, duration, request id, error and counts', async () => {
+  test('a success after a 503 → call, attempts, statuses, durations, request id and error', async () => {
     const hooks = spies();
     await get([{ status: 503 }, GOT], hooks);
     const error = expect.objectContaining({ name: 'ServerError', status: 503 });
@@ -109,7 +109,7 @@ describe('what the hooks are told', () => {
     expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith({ ...DONE, error: undefined, attempts: 2 });
   });
 
-  test('a 429 → the delay', async () => {
+  test('a 429 → onRateLimit and onRetry get its delay', async () => {
     const hooks = spies();
     await get([slowDown('0.01'), GOT], hooks);
     expect(hooks.onRateLimit).toHaveBeenCalledExactlyOnceWith({ ...ATTEMPT, attempt: 1, delayMs: 10 });
@@ -121,7 +121,7 @@ describe('what the hooks are told', () => {
     );
   });
 
-  test('no response → the error of the call, in onError and onDone', async () => {
+  test('no response → onError and onDone get the error of the call', async () => {
     const hooks = spies();
     const error = await get(RESET, hooks, { retry: false });
     expect(hooks.onError).toHaveBeenCalledExactlyOnceWith({
@@ -132,7 +132,7 @@ describe('what the hooks are told', () => {
     expect(hooks.onDone).toHaveBeenCalledExactlyOnceWith({ ...DONE, error, attempts: 1 });
   });
 
-  test('with a limiter → the tokens that are left', async () => {
+  test('a client with a limiter → onRequest and onResponse get the number of free tokens', async () => {
     const hooks = spies();
     await get(GOT, hooks, { rateLimit: {} });
     expect(hooks.onRequest).toHaveBeenCalledWith(expect.objectContaining({ tokensLeft: 9 }));
@@ -141,7 +141,7 @@ describe('what the hooks are told', () => {
 });
 
 describe('a call that is aborted', () => {
-  test('by onResponse of a failure → no onRetry', async () => {
+  test('an abort by onResponse after a failure → onRetry is not called', async () => {
     const controller = new AbortController();
     const hooks = { ...spies(), onResponse: () => controller.abort('enough') };
     const { client } = makeClient({ status: 503 }, { hooks });
@@ -149,7 +149,7 @@ describe('a call that is aborted', () => {
     expect(hooks.onRetry).not.toHaveBeenCalled();
   });
 
-  test('an abort while it is under way → onError and onDone with its reason', async () => {
+  test('an abort during a request → onError and onDone get its reason', async () => {
     const hooks = spies();
     const controller = new AbortController();
     const { client } = makeClient(() => new Promise(() => {}), { hooks });
@@ -181,12 +181,12 @@ test('a response after 50 ms, then none for 70 ms → the time each attempt took
   expect(hooks.onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ durationMs: 70 }));
 });
 
-describe('the wait in the queue', () => {
+describe('time in the queue', () => {
   afterEach(() => {
     vi.useRealTimers();
   });
 
-  test('a second call at a limit of 1 → how long it waited for its token, in every hook from then on', async () => {
+  test('a second call at a limit of 1 → onRequest, onResponse and onDone get its time in the queue', async () => {
     vi.useFakeTimers();
     const hooks = spies();
     const rateLimit = { limits: { 'trackers.get': 1 } };
@@ -199,7 +199,7 @@ describe('the wait in the queue', () => {
       expect(hook.mock.calls.map(([info]) => info.queuedMs)).toEqual([0, 1_010]);
   });
 
-  test('a call that gives up in the queue → no onRequest, and onDone tells how long it waited', async () => {
+  test('a call that times out in the queue → no onRequest, and onDone gets its time in the queue', async () => {
     vi.useFakeTimers();
     const hooks = spies();
     const rateLimit = { limits: { 'trackers.get': 1 } };
@@ -235,7 +235,7 @@ describe('any course of a call', () => {
     retries: fc.nat({ max: 3 }),
   });
 
-  test('→ one onStart, one onDone, and each onRequest is followed by one of onResponse and onError', async () => {
+  test('any responses and aborts → one onStart, one onDone, and one onResponse or onError after each onRequest', async () => {
     await fc.assert(
       fc.asyncProperty(course, async ({ script, abortAfter, abortIn, retries }) => {
         const controller = new AbortController();
@@ -253,7 +253,7 @@ describe('any course of a call', () => {
             (reason: unknown) => reason,
           ),
         );
-        // What a late response still does.
+        // A late response could still call a hook.
         await settled();
         expect(told[0]).toBe('onStart');
         expect(told.at(-1)).toBe('onDone');
@@ -276,7 +276,7 @@ describe('hooks that fail', () => {
   test.each([
     ['throw', boom],
     ['reject', reject],
-  ])('all of them %s → the call succeeds, and a warning names each', async (_how, hook) => {
+  ])('every hook %ss → the call succeeds, and a warning names each hook', async (_how, hook) => {
     const warn = vi.fn();
     const logger = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
     const hooks = { onRequest: hook, onResponse: hook, onDone: hook };
@@ -288,7 +288,7 @@ describe('hooks that fail', () => {
     expect(warn.mock.calls).toEqual(warnings.map((warning) => [warning]));
   });
 
-  test('one that changes what it is told → the others are told the truth', async () => {
+  test('a hook that changes its argument → the other hooks get the original values', async () => {
     const onResponse = vi.fn();
     const onRequest = (info: object) => Object.assign(info, { attempt: 99, endpoint: 'x' });
     await get(GOT, { onRequest, onResponse });
@@ -299,7 +299,7 @@ describe('hooks that fail', () => {
 });
 
 describe('hooks as an object', () => {
-  test('an instance of a class → its methods, on it', async () => {
+  test('an instance of a class → its methods are called on the instance', async () => {
     class Counter implements Hooks {
       requests = 0;
       onRequest() {

@@ -27,7 +27,7 @@ test.each([
   expect(METHODS.filter((method) => logger[method].mock.calls.length > 0)).toEqual(expected);
 });
 
-test('a logger that is an instance of a class → called as a method', () => {
+test('a logger that is an instance of a class → its methods are called on the instance', () => {
   class Collector {
     readonly lines: string[] = [];
     debug(line: string) {
@@ -42,7 +42,7 @@ test('a logger that is an instance of a class → called as a method', () => {
   expect(logger.lines).toEqual(['[tracking-client] line']);
 });
 
-test('a logger that rejects → nobody has to handle it', async () => {
+test('a logger that rejects → no unhandled rejection', async () => {
   const unhandled = vi.fn();
   process.on('unhandledRejection', unhandled);
   try {
@@ -55,7 +55,7 @@ test('a logger that rejects → nobody has to handle it', async () => {
   }
 });
 
-test('a logger with `log` instead of `info` → `log` takes such lines, with the fields as JSON', () => {
+test('a logger with `log` instead of `info` → `log` gets the info lines, with the fields as JSON', () => {
   const { info: _info, ...others } = makeLogger();
   const logger = { ...others, log: vi.fn() };
   resolveLogger(logger, 'debug').info('line', { attempt: 1 });
@@ -72,7 +72,7 @@ test.each([
   );
 });
 
-test('an error of another realm → name, message, code and stack', () => {
+test('an error of another realm → logged with name, message, code and stack', () => {
   const logger = makeLogger();
   const err: unknown = runInNewContext("Object.assign(new TypeError('no such order'), { code: 'gone' })");
   expect(err).not.toBeInstanceOf(Error);
@@ -84,7 +84,7 @@ test('an error of another realm → name, message, code and stack', () => {
     stack: expect.stringContaining('TypeError: no such order\n'),
   };
   expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line', { err: described });
-  // The matcher takes an error of another realm for its description.
+  // `expect` does not recognise an error of another realm as an error.
   expect(Object.keys(logger.error.mock.calls[0]?.[1].err)).toEqual(['name', 'message', 'code', 'stack']);
 });
 
@@ -101,14 +101,14 @@ circular.self = circular;
 test.each([
   ['a bigint', 1n],
   ['circular', circular],
-])('a field that is %s, which JSON cannot hold → the line without fields', (_name, field) => {
+])('a field that is %s, which JSON cannot hold → the line is logged without fields', (_name, field) => {
   const { info: _info, ...others } = makeLogger();
   const logger = { ...others, log: vi.fn() };
   resolveLogger(logger, 'debug').error('line', { err: Object.assign(new Error('gone'), { code: field }) });
   expect(logger.error).toHaveBeenCalledExactlyOnceWith('[tracking-client] line');
 });
 
-test('a logger that throws on the fields → the line without them', () => {
+test('a logger that throws on the fields → the line is logged without fields', () => {
   const lines: string[] = [];
   const error = (line: string, fields?: object) => {
     if (fields !== undefined) throw new Error('cannot write fields');
@@ -136,7 +136,7 @@ describe('TRACKING_LOG', () => {
     expect(linesAt(level)).toEqual(methods);
   });
 
-  test('another word → one warning that lists the levels, then the default level', () => {
+  test('an unknown level → one warning that lists the levels, then the default level', () => {
     vi.stubEnv('TRACKING_LOG', 'verbose');
     const logger = makeLogger();
     const lines = resolveLogger(logger);

@@ -70,7 +70,7 @@ function failTwice(logger: Logger): Promise<void> {
   return listCouriers(FAILING, logger, { retry: { retries: 1 } });
 }
 
-/** What a piece of code prints on the console, as a terminal shows it. */
+/** Returns the console output of `work`, as a terminal shows it. */
 async function readConsole(run: () => Promise<void>): Promise<string[]> {
   const { stream, text } = collector();
   const printer = new Console(stream);
@@ -84,7 +84,7 @@ async function readConsole(run: () => Promise<void>): Promise<string[]> {
   return text().split('\n').slice(0, -1);
 }
 
-/** What a piece of code writes to a stream of the process. */
+/** Returns what `work` writes to a stream of the process. */
 async function readWrites(stream: NodeJS.WriteStream, run: () => Promise<void>): Promise<string[]> {
   const write = vi.spyOn(stream, 'write').mockReturnValue(true);
   try {
@@ -118,7 +118,7 @@ describe('the lines of a call', () => {
     { ...CALL, status, ...fields },
   ];
 
-  test('a success → its sending and its response, at debug', async () => {
+  test('a success → one debug line for the request and one for the response', async () => {
     expect(await readLines(COURIERS)).toEqual([sent(1), responded(200, { attempt: 1, requestId: 'req-2' })]);
   });
 
@@ -133,7 +133,7 @@ describe('the lines of a call', () => {
     ]);
   });
 
-  test('no response → the duration of the failed attempt, and no status', async () => {
+  test('no response → a line with the duration of the attempt and without a status', async () => {
     const never = () => new Promise<Response>(() => {});
     const [, retry] = await readLines([never, COURIERS], { timeoutMs: 50 });
     const message = `${TITLE} ran out of \`timeoutMs\` (50 ms) while waiting for a response; attempt 2 follows`;
@@ -144,7 +144,7 @@ describe('the lines of a call', () => {
     ]);
   });
 
-  test('a failure that is not repeated → the rejection tells it, and a debug line', async () => {
+  test('a failure that is not retried → one debug line, no warning', async () => {
     const lines = await readLines({ status: 404, body: { errors: [{ code: 'tracker_not_found' }] } });
     const message = `${TITLE} responded with 404: tracker_not_found; gave up after attempt 1`;
     const fields = { ...CALL, attempt: 1, status: 404, error: 'NotFoundError' };
@@ -152,7 +152,7 @@ describe('the lines of a call', () => {
     expect(lines.map(([level]) => level)).not.toContain('warn');
   });
 
-  test('an abort after a retry → no warning for it: the caller made it', async () => {
+  test('an abort after a retry → no warning, because the caller aborted', async () => {
     const controller = new AbortController();
     const warn = vi.fn();
     const debug = vi.fn();
@@ -184,7 +184,7 @@ describe('a call that fails twice', () => {
         { level: 'warn', message: LAST_LINE, ...LAST_FIELDS },
       ],
     ],
-  ])('%s → an entry for the retry and one for the end, with every field', async (_name, create, expected) => {
+  ])('%s → one entry each for retry and end, with every field', async (_name, create, expected) => {
     const { stream, entries } = collector();
     await failTwice(create(stream));
     expect(entries()).toHaveLength(2);
@@ -204,7 +204,7 @@ describe('a call that fails twice', () => {
 });
 
 describe('the console', () => {
-  test('a host that is down → one line a retry, one at the end, and nothing else', async () => {
+  test('a host that is down → one line for each retry and one at the end', async () => {
     const down = new TypeError('fetch failed', {
       cause: Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:443'), { code: 'ECONNREFUSED' }),
     });

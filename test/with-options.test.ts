@@ -8,7 +8,7 @@ import { API_KEY, BASE_URL, makeClient } from './support/make-client.ts';
 const COURIERS = { body: { data: [] } };
 
 describe('withOptions', () => {
-  test('other options → used by the new client, the old one keeps its own', async () => {
+  test('other options → used by the new client, the old client keeps its own', async () => {
     const { client, requests } = makeClient(COURIERS, { headers: { 'x-a': 'old' } });
     const changed = client.withOptions({ headers: { 'x-a': 'new' } });
     await changed.couriers.list();
@@ -23,7 +23,7 @@ describe('withOptions', () => {
     expect(() => client.withOptions(options)).toThrow(ConfigurationError);
   });
 
-  test('options not given → taken over, key and base URL included', async () => {
+  test('missing options → inherited, key and base URL included', async () => {
     const { client, requests } = makeClient(COURIERS, { headers: { 'user-agent': 'shop/1' } });
     await client.withOptions({ timeoutMs: 5 }).couriers.list();
     expect(requests[0]?.url).toBe(`${BASE_URL}/couriers`);
@@ -31,7 +31,7 @@ describe('withOptions', () => {
     expect(requests[0]?.headers.get('user-agent')).toBe('shop/1');
   });
 
-  test('the same account → one allowance with the old client', async () => {
+  test('the same account → one limit for the old and the new client', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: {} });
     const changed = client.withOptions({ timeoutMs: 5_000 });
     await changed.couriers.list();
@@ -46,14 +46,14 @@ describe('withOptions', () => {
     expect(client.rateLimits()['couriers.list'].inUse).toBe(0);
   });
 
-  test('an option that is given as undefined → inherited, the limiter too', async () => {
+  test('an option that is undefined → inherited, the limiter too', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: undefined });
     const changed = client.withOptions({ limiter: undefined, apiKey: undefined, baseUrl: undefined });
     await changed.couriers.list();
     expect(client.rateLimits()['couriers.list'].inUse).toBe(1);
   });
 
-  test('rateLimit of the old client → its limits hold, the rest set up the shared limiter', async () => {
+  test('a client with rateLimit.limits and rateLimit.maxQueue → the new client inherits the limits', async () => {
     const { client } = makeClient(COURIERS, { rateLimit: { limits: { 'couriers.list': 5 }, maxQueue: 7 } });
     expect(client.withOptions({ timeoutMs: 5 }).rateLimits()['couriers.list'].limit).toBe(5);
   });
@@ -66,7 +66,7 @@ describe('withOptions', () => {
   });
 
   test.each<TrackingClientOptions>([{ rateLimit: { maxQueue: 1 } }, { limiter: new TokenBucketLimiter() }])(
-    '%o for a client that had no limiter → a limiter',
+    '%o for a client without a limiter → a new client with a limiter',
     async (options) => {
       const limited = makeClient(COURIERS, { rateLimit: false }).client.withOptions(options);
       await limited.couriers.list();

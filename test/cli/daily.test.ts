@@ -97,7 +97,7 @@ describe('list', () => {
   it.each([
     [2, 'Only the newest 2 are shown; --limit shows more\n'],
     [3, ''],
-  ])('three trackers and --limit %i → at most as many lines as the limit, and %j on stderr', async (limit, stderr) => {
+  ])('three trackers and --limit %i → as many lines, and %j on stderr', async (limit, stderr) => {
     await connectWithTrackers();
     const { lines, ...output } = await runLine(`list --limit ${limit}`);
     expect(lines()).toHaveLength(limit + 1);

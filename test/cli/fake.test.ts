@@ -17,12 +17,12 @@ function parse(line = ''): FakeFlags {
 }
 
 describe('the flags of the fake', () => {
-  it('nothing → port 4010 of loopback, in real time', () => {
+  it('no flags → port 4010 of loopback, in real time', () => {
     const defaults = { host: '127.0.0.1', port: 4010, speed: 1, seed: '1', latency: 0, duplicates: 0 };
     expect(parse()).toEqual(defaults);
   });
 
-  it('everything → everything', () => {
+  it('all flags → all options are set', () => {
     const line =
       '-p 0 --host ::1 --play customs --play never-found --speed 60.5 --webhook-url http://127.0.0.1:3000/hooks ' +
       '--webhook-secret -hush --duplicates 2 --shuffle --api-key one --api-key two --per-call ' +
@@ -89,7 +89,7 @@ describe('the flags of the fake', () => {
     expect(parse(`--fail ${text}`).fail).toEqual([planned]);
   });
 
-  it('TRACKING_WEBHOOK_SECRET → the secret, unless the flag says another', () => {
+  it('TRACKING_WEBHOOK_SECRET → the secret, unless the flag sets another secret', () => {
     vi.stubEnv('TRACKING_WEBHOOK_SECRET', 'of-the-environment');
     expect(parse().webhookSecret).toBe('of-the-environment');
     expect(parse('--webhook-secret given').webhookSecret).toBe('given');
@@ -182,7 +182,7 @@ describe('the greeting', () => {
     expect(greet(line)).toContain(text);
   });
 
-  it('a secret and keys → counted, never shown', () => {
+  it('a secret and an API key → neither is shown', () => {
     const text = greet('--webhook-url http://h/ --webhook-secret hush-1 --api-key key-1');
     expect(text).toContain('http://h/, with the secret\n');
     expect(text).toContain('one key is accepted\n');

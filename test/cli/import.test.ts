@@ -20,7 +20,7 @@ describe('import', () => {
 
   const findPath = (name: string) => join(folder, name);
 
-  /** The text of the file of failures with the default name; undefined where there is none. */
+  /** Reads the file of failures at its default path; undefined if there is no file. */
   async function readFailures(): Promise<string | undefined> {
     const name = (await readdir(folder)).find((file) => file.includes('.failures-')) ?? 'none';
     return readFile(findPath(name), 'utf8').catch(() => undefined);

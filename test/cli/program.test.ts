@@ -6,7 +6,7 @@ import { connect, runLine, setEnvironment } from './make-terminal.ts';
 
 describe('the command', () => {
   it.each(['', 'track', 'watch', 'import', 'list', 'stop', 'resend', 'couriers', 'listen', 'fake'])(
-    '%s --help → fits a screen of 80 by 24, exit code 0',
+    '%s --help → at most 24 lines of 80 characters, exit code 0',
     async (command) => {
       const { exitCode, stdout, stderr } = await runLine(`${command} --help`);
       const lines = stdout.trimEnd().split('\n');
@@ -46,7 +46,7 @@ describe('the command', () => {
   });
 
   it.each(['track A', 'watch --all', 'import a.csv', 'list', 'stop an-id', 'resend an-id', 'couriers'])(
-    '%s without a key → one sentence that says what to set, exit code 2',
+    '%s without a key → one sentence that names the missing setting, exit code 2',
     async (line) => {
       setEnvironment('https://api.example.com/public/v1', undefined);
       const stderr =
@@ -56,7 +56,7 @@ describe('the command', () => {
     },
   );
 
-  it('more API keys than a fake takes → one sentence, exit code 2', async () => {
+  it('more API keys than a fake accepts → one sentence, exit code 2', async () => {
     const { exitCode, stderr } = await runLine(`fake${' --api-key k'.repeat(21)}`);
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/^tracking-client: .*1 to 20 keys.*\n$/)]);
   });
@@ -68,7 +68,7 @@ describe('the command', () => {
     expect(stderr).toContain(" Set TRACKING_BASE_URL to the service's URL, or give --base-url.");
   });
 
-  it('a refused key → one line with the code, without the key, exit code 1', async () => {
+  it('a refused key → one line with the error code and without the key, exit code 1', async () => {
     const { baseUrl } = connect(createFakeTrackingService({ apiKeys: ['another'] }));
     setEnvironment(undefined, 'hush-hush');
     const { exitCode, stdout, stderr } = await runLine(`track RR123456785CN --base-url ${baseUrl}`);
@@ -78,14 +78,14 @@ describe('the command', () => {
     expect(stderr).not.toContain('hush');
   });
 
-  it('--help of a command → never the value of a variable', async () => {
+  it('--help of a command → no value of an environment variable is shown', async () => {
     setEnvironment('https://api.example.com/public/v1', 'hush-hush');
     vi.stubEnv('TRACKING_WEBHOOK_SECRET', 'hush-too');
     for (const command of ['track', 'listen', 'fake'])
       expect((await runLine(`${command} --help`)).stdout).not.toContain('hush');
   });
 
-  it('import --help → every column that is sent', async () => {
+  it('import --help → names every column that is sent', async () => {
     const { stdout } = await runLine('import --help');
     const { recipient: _recipient, settings: _settings, ...columns } = trackerInputSchema.shape;
     for (const name of [...Object.keys(columns), 'recipientEmail', 'recipientName'])
@@ -111,7 +111,7 @@ describe('the command', () => {
     },
   );
 
-  it('a service that is not there → a line for each repeat, then one with the reason, no stack, exit code 1', async () => {
+  it('an unreachable service → a line for each retry, then a line with the reason, no stack, exit code 1', async () => {
     setEnvironment('http://127.0.0.1:9/public/v1', 'hush-hush');
     const cause = new Error('connect ECONNREFUSED 127.0.0.1:9');
     vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed', { cause })));
@@ -126,7 +126,7 @@ describe('the command', () => {
     expect(stderr).not.toMatch(/^ +at |hush/m);
   });
 
-  it('a request that is sent again → one line that says why in words', async () => {
+  it('a request that is sent again → one line that gives the reason in words', async () => {
     const fake = connect();
     fake.shipment('RR123456785CN').deliver();
     fake.fail('trackers.track', { kind: 'reset' });

@@ -4,7 +4,7 @@ import { formatTime, plain } from '../../src/cli/text.ts';
 import { makeTerminal } from './make-terminal.ts';
 
 describe('printJson', () => {
-  it('characters that a terminal obeys or that end a line elsewhere → escaped, and the same when read', () => {
+  it('control characters and line separators → escaped, and equal to the input when parsed', () => {
     const { terminal, output } = makeTerminal();
     const value = { status: 'a\u001b[2J\u007f\u0085\u009b2J\u2028\u2029\u202eb' };
     terminal.printJson(value);

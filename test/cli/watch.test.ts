@@ -34,7 +34,7 @@ afterEach(() => {
 });
 
 describe('watch', () => {
-  it('a number to its end → each event once in a line of its own, then that it has ended, exit code 0', async () => {
+  it('a number until tracking ends → one line for each event, then a line for the end, exit code 0', async () => {
     const { fake, run, lines } = setUp();
     fake.play(ONE, 'delivered');
     const exitCode = run(ONE);
@@ -57,7 +57,7 @@ describe('watch', () => {
     ['lines', false, new RegExp(`^${ONE}  delivered, and no longer tracked$`, 'm')],
     ['a table on a terminal', true, /^b@d +failed/m],
   ])(
-    'a number that breaks a rule, in %s → the whole reason on stderr, the others are watched, exit code 1',
+    'a number that breaks a rule, in %s → the whole reason on stderr, the other numbers are watched, exit code 1',
     async (_, isLive, printed) => {
       const { fake, run, output } = setUp({ isLive });
       fake.shipment(ONE).deliver().stopTracking();
@@ -69,14 +69,14 @@ describe('watch', () => {
     },
   );
 
-  it('a refused key → rejects: every other number would fail alike', async () => {
+  it('a refused key → rejects, because every other number would fail too', async () => {
     const fake = createFakeTrackingService({ apiKeys: ['another-key'] });
     const { run } = setUp({ fake: { ...fake, apiKey: 'wrong' } });
     await expect(run(ONE, OTHER)).rejects.toMatchObject({ code: 'auth_invalid_api_key' });
     expect(fake.requests).toHaveLength(1);
   });
 
-  it('--all → the trackers that are still tracked', async () => {
+  it('--all → watches the trackers that are still tracked', async () => {
     const { fake, runAll, output, terminal } = setUp();
     const client = new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
     for (const trackingNumber of [ONE, OTHER]) await client.trackers.create({ trackingNumber });
@@ -92,13 +92,13 @@ describe('watch', () => {
     expect(terminal.signal.aborted).toBe(false);
   });
 
-  it('--all and nothing tracked → says so, exit code 0', async () => {
+  it('--all without tracked trackers → a message, exit code 0', async () => {
     const { runAll, output } = setUp();
     expect(await runAll()).toBe(0);
     expect(output.stderr).toBe('The service tracks none of your trackers\n');
   });
 
-  it('--json → an update a line', async () => {
+  it('--json → one update per line', async () => {
     const { fake, run, lines } = setUp({ json: true });
     fake.shipment(ONE).deliver().stopTracking();
     const exitCode = run(ONE);
@@ -112,7 +112,7 @@ describe('watch', () => {
     expect(updates[0].trackerId).toBe(fake.trackers[0]?.trackerId);
   });
 
-  it('a terminal → one table that is drawn over, with the time to the next poll', async () => {
+  it('a terminal → one table that is redrawn in place, with the time to the next poll', async () => {
     const { fake, run, output } = setUp({ isLive: true, intervalMs: 90_000 });
     fake.shipment(ONE).addEvent({ occurrenceDatetime: '2026-03-04', status: 'Posted' });
     const exitCode = run(ONE, OTHER);
@@ -133,7 +133,7 @@ describe('watch', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('80 columns, and an event without a date beside a dated one → the text of the dated one, beside a short time', async () => {
+  it('80 columns, and an undated event beside a dated event → the row shows the dated event with a short time', async () => {
     const { fake, run, output, terminal, interrupt } = setUp({ isLive: true });
     terminal.stdout.columns = 80;
     const occurrenceDatetime = '2026-02-19T16:33:00+08:00';
@@ -148,7 +148,7 @@ describe('watch', () => {
     expect(row.length).toBeLessThanOrEqual(80);
   });
 
-  it('more trackers than lines on the screen → those that still move, and how many are hidden', async () => {
+  it('more trackers than lines on the screen → as many as fit, and how many are hidden', async () => {
     const { run, output, interrupt } = setUp({ isLive: true });
     const many = Array.from({ length: 30 }, (_, index) => `LP${String(index).padStart(9, '0')}CN`);
     const exitCode = run(...many).catch(() => 'interrupted');
@@ -160,7 +160,7 @@ describe('watch', () => {
     expect(last).toContain('30 watched, 0 ended, 23 of them not shown');
   });
 
-  it('a poll that fails → a warning, and the next one follows', async () => {
+  it('a poll that fails → a warning, and the next poll follows', async () => {
     const { fake, run, output } = setUp({ intervalMs: 1000 });
     fake.shipment(ONE).deliver().stopTracking();
     fake.fail('trackers.results', { status: 500 });

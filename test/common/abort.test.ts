@@ -35,7 +35,7 @@ describe('onAbort', () => {
     expect(callback).not.toHaveBeenCalled();
   });
 
-  test('a callback that an earlier one removes during the abort → not called', () => {
+  test('a callback that an earlier callback removes during the abort → not called', () => {
     const controller = new AbortController();
     const callback = vi.fn();
     let remove = () => {};
@@ -47,7 +47,7 @@ describe('onAbort', () => {
 });
 
 describe('sleep', () => {
-  test('the time has passed, and not before → resolves, without a timer or listener left', async () => {
+  test('the time has passed → resolves then, and leaves no timer or listener', async () => {
     const { signal } = new AbortController();
     const done = vi.fn();
     void sleep(100, signal).then(done);
@@ -60,7 +60,7 @@ describe('sleep', () => {
   });
 
   test.each(['stop', null, new Error('stop')])(
-    'an abort with %s → rejects with it, the timer is gone',
+    'an abort with %s → rejects with that reason, and leaves no timer',
     async (reason) => {
       const controller = new AbortController();
       const rejection = catchRejection(sleep(100, controller.signal));

@@ -24,7 +24,7 @@ test('the wall clock steps back an hour → now() goes on', () => {
   expect(systemClock.now() - startedAt).toBe(10);
 });
 
-test('fake timers that were removed after 3 ms and installed again → their time counts from the first millisecond', () => {
+test('fake timers that were removed after 3 ms and installed again → the clock counts from their first millisecond', () => {
   vi.useFakeTimers();
   systemClock.now();
   vi.advanceTimersByTime(3);
@@ -49,7 +49,7 @@ test('faked timers of 4 ms and a clock that is not faked → the clock moves wit
   expect(systemClock.now() - startedAt).toBeGreaterThanOrEqual(400);
 });
 
-test('a timer fires 1 ms early → the clock says its time, and never goes back', () => {
+test('a timer fires 1 ms early → the clock shows the time of the timer, and never goes back', () => {
   vi.useFakeTimers();
   const startedAt = systemClock.now();
   let toldMs = Number.NaN;

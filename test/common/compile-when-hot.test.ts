@@ -62,14 +62,14 @@ const received = fc
   });
 
 describe('compileWhenHot', () => {
-  it('a schema used often → another one, and always the same', () => {
+  it('a schema that is used often → a compiled schema, always the same one', () => {
     const schema = z.object({ a: z.string() });
     const compiled = usedOften(schema);
     expect(compiled).not.toBe(schema);
     expect(compileWhenHot(schema)).toBe(compiled);
   });
 
-  it.each(Object.entries(RECEIVED))('%s: any value → the same result, compiled or not', (_, schema) => {
+  it.each(Object.entries(RECEIVED))('%s, any value → same result when compiled', (_, schema) => {
     const compiled = usedOften(schema);
     fc.assert(
       fc.property(fc.oneof(received, fc.jsonValue()), (value) => {

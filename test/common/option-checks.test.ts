@@ -66,7 +66,7 @@ describe('headers', () => {
     ['expect', '`expect` to the transport'],
     ['upgrade', '`upgrade` to the transport'],
     ['keep-alive', '`keep-alive` to the transport'],
-  ])('%s → ConfigurationError that leaves it where it belongs', (name, rest) => {
+  ])('%s → ConfigurationError that names where the header belongs', (name, rest) => {
     const error = new ConfigurationError(`Expected \`headers\` to leave ${rest}`);
     expect(() => checkOptions(headersOption, { [name]: 'Bearer hunter2' })).toThrow(error);
   });
@@ -89,7 +89,7 @@ describe('checkOptions', () => {
   const limits = z.strictObject({ 'couriers.list': countOption(1).optional() });
   const schema = z.strictObject({ retries: countOption(0).optional(), limits: limits.optional() });
 
-  test('options that fit → a copy of them', () => {
+  test('valid options → a copy of the options', () => {
     const options = { retries: 2, limits: { 'couriers.list': 5 } };
     expect(checkOptions(schema, options)).toEqual(options);
     expect(checkOptions(schema, options)).not.toBe(options);
@@ -116,7 +116,7 @@ describe('checkOptions', () => {
     expect(() => checkOptions(schema, options)).toThrow(new ConfigurationError(`Expected ${message}`));
   });
 
-  test('a part of the options → named with where it stands', () => {
+  test('an invalid nested option → ConfigurationError that names its path', () => {
     const message =
       'Expected `retry.retries` to be a whole number of at least 0, got a string of 1 character';
     expect(() => checkOptions(schema, { retries: '2' }, 'retry')).toThrow(new ConfigurationError(message));

@@ -4,7 +4,7 @@ import { maskCause, maskHeaders, maskText, maskValue, toPrintableLine } from '..
 
 const SECRET = 'sk-live-0123456789';
 
-/** Everything that a log could show of a value. */
+/** Prints everything that a log could show of a value. */
 const shown = (value: unknown) => inspect(value, { depth: 20, showHidden: true, maxStringLength: null });
 
 describe('maskText', () => {
@@ -21,13 +21,13 @@ describe('maskText', () => {
     ['a short secret as a word', 'the key any is unknown', 'any', 'the key [redacted] is unknown'],
     ['a short secret in parentheses', '(any)', 'any', '([redacted])'],
     ['nothing but a short secret', 'any', 'any', '[redacted]'],
-  ])('%s → masked where it counts', (_what, text, secret, masked) => {
+  ])('%s → long secrets and whole words are masked', (_what, text, secret, masked) => {
     expect(maskText(text, secret)).toBe(masked);
   });
 });
 
 describe('maskValue', () => {
-  test('strings and names at any depth → masked in a copy; the rest as it was', () => {
+  test('strings and names at any depth → masked in a copy, the rest unchanged', () => {
     const value = { a: [`Bearer ${SECRET}`, 5, null, true], [SECRET]: { b: SECRET } };
     expect(maskValue(value, SECRET)).toEqual({
       a: ['Bearer [redacted]', 5, null, true],
@@ -36,7 +36,7 @@ describe('maskValue', () => {
     expect(value.a[0]).toBe(`Bearer ${SECRET}`);
   });
 
-  test('nested ten thousand deep → masked without running out of stack', () => {
+  test('a value nested ten thousand levels deep → masked without a stack overflow', () => {
     const depth = 10_000;
     const value: unknown = JSON.parse(`${'['.repeat(depth)}"${SECRET}"${']'.repeat(depth)}`);
     expect(shown(maskValue(value, SECRET))).not.toContain(SECRET);
@@ -44,7 +44,7 @@ describe('maskValue', () => {
 });
 
 describe('maskHeaders', () => {
-  test('a value with the secret → masked in a copy, the others as they were', () => {
+  test('a header with the secret → masked in a copy, the other headers unchanged', () => {
     const headers = new Headers({ 'x-echo': `Bearer ${SECRET}`, 'x-other': 'a' });
     expect([...maskHeaders(headers, SECRET)]).toEqual([
       ['x-echo', 'Bearer [redacted]'],
@@ -53,7 +53,7 @@ describe('maskHeaders', () => {
     expect(headers.get('x-echo')).toBe(`Bearer ${SECRET}`);
   });
 
-  test('several cookies, one with the secret → all kept, that one masked', () => {
+  test('several cookies, one with the secret → all kept, the secret is masked', () => {
     const headers = new Headers();
     headers.append('set-cookie', `a=${SECRET}`);
     headers.append('set-cookie', 'b=2');
@@ -65,7 +65,7 @@ describe('maskHeaders', () => {
 const firstFrames = ({ stack }: Error) => stack?.split('\n').slice(0, 6).join('\n');
 
 describe('maskCause', () => {
-  test('an error → a copy with name, code, message and stack, masked', () => {
+  test('an error → a masked copy with name, code, message and stack', () => {
     const cause = Object.assign(new RangeError(`sent ${SECRET}`), { code: 'ECODE' });
     const copy = maskCause(cause, SECRET);
     expect(copy).not.toBe(cause);
@@ -104,7 +104,7 @@ describe('maskCause', () => {
     expect(messages).toEqual([1, 2, 3, 4, 5].map((level) => `${level} [redacted]`));
   });
 
-  test('an error that is its own cause → ends', () => {
+  test('an error that is its own cause → no endless loop', () => {
     const cause = new Error(SECRET);
     cause.cause = cause;
     expect(shown(maskCause(cause, SECRET))).not.toContain(SECRET);
@@ -128,8 +128,8 @@ describe('toPrintableLine', () => {
     ['line separators', 'a\u2028b\u2029c', 'a b c'],
     ['characters that turn the direction of text', 'a\u202eb\u2066c\u200fd\u061ce', 'a b c d e'],
     ['other languages', 'ü 日本 🙂', 'ü 日本 🙂'],
-    ['as long as allowed', 'x'.repeat(20), 'x'.repeat(20)],
-    ['one longer', 'x'.repeat(21), `${'x'.repeat(19)}…`],
+    ['a text of the maximum length', 'x'.repeat(20), 'x'.repeat(20)],
+    ['a text one character longer', 'x'.repeat(21), `${'x'.repeat(19)}…`],
     ['a word behind far too many spaces', `${' '.repeat(80)}x`, ''],
   ])('%s → one line of at most 20 characters', (_what, text, line) => {
     expect(toPrintableLine(text, 20)).toBe(line);

@@ -45,7 +45,7 @@ describe('formatPath', () => {
   });
 });
 
-describe('messages for rules zod knows by itself', () => {
+describe('messages for rules of zod itself', () => {
   const schema = z.object({
     count: z.number().min(1).max(5),
     names: z.array(z.string()).max(1),
@@ -66,7 +66,7 @@ describe('messages for rules zod knows by itself', () => {
     expect(readMessages(schema, { ...valid, ...fields })).toEqual([message]);
   });
 
-  test('the whole value is wrong → it goes by the given name', () => {
+  test('the whole value is wrong → the message uses the given name', () => {
     expect(readMessages(schema, 5, 'patch')).toEqual(['Expected `patch` to be an object, got a number']);
   });
 });

@@ -4,11 +4,11 @@ import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { catchRejection } from '../support/make-client.ts';
 
-/** What a client makes of a key, as a caller without types could give it. */
+/** Resolves a key that a caller without types could pass. */
 const resolveKey = (apiKey: unknown) =>
   resolveConfig({ baseUrl: 'https://host.test/v1', apiKey: apiKey as string }).apiKey;
 
-/** What asks a function for the key of one attempt. */
+/** Resolves the key source of a client, which is called once per attempt. */
 function resolveKeySource(apiKey: () => unknown): () => Promise<string> {
   const source = resolveKey(apiKey);
   if (typeof source === 'string') throw new TypeError('Expected a function');
@@ -25,7 +25,7 @@ describe('a fixed key', () => {
     ['  \n', 'a string of 3 characters'],
     [5, '5'],
     [{}, 'an object'],
-  ])('%j → ConfigurationError that names kind and ways out', (value, kind) => {
+  ])('%j → ConfigurationError that names the kind and what to set', (value, kind) => {
     expect(() => resolveKey(value)).toThrow(
       new ConfigurationError(
         `Expected \`apiKey\` to be a non-empty string (pass it, or set TRACKING_API_KEY), got ${kind}`,
@@ -46,7 +46,7 @@ describe('a fixed key', () => {
 });
 
 describe('a function', () => {
-  test('each use → asked, awaited and trimmed; construction does not ask', async () => {
+  test('each use → called, awaited and trimmed; not called at construction', async () => {
     const keys = [' first ', Promise.resolve('second\n')];
     const source = resolveKeySource(() => keys.shift());
     expect(keys).toHaveLength(2);
@@ -57,7 +57,7 @@ describe('a function', () => {
     expect(await catchRejection(resolveKeySource(() => value)())).toBeInstanceOf(ConfigurationError);
   });
 
-  test('it throws → ConfigurationError; its cause has the facts of the failure, and nothing else of it', async () => {
+  test('a function that throws → ConfigurationError whose cause has only the standard fields of that error', async () => {
     const request = { headers: { 'x-vault-token': 'hvs.secret' } };
     const inner = Object.assign(new Error('403'), { request });
     const failure = Object.assign(new RangeError('vault is sealed', { cause: inner }), {

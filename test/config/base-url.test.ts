@@ -35,7 +35,7 @@ describe('accepted', () => {
 
 describe('refused', () => {
   test.each(['http://host.test/v1', 'http://localhost.evil.test/v1', 'http://127.0.0.1.evil.test'])(
-    '%s → ConfigurationError: the key would travel in the clear',
+    '%s → ConfigurationError, because the key would be sent unencrypted',
     (value) => {
       expect(() => resolveBaseUrl(value, false)).toThrow(/^Expected `baseUrl` to be https: .*, got http:$/);
     },
@@ -76,7 +76,7 @@ describe('refused', () => {
     [5, '5'],
     ['host.test/v1', 'a string of 12 characters'],
     ['not a url', 'a string of 9 characters'],
-  ])('%j → ConfigurationError that names kind and ways out', (value, kind) => {
+  ])('%j → ConfigurationError that names the kind and what to set', (value, kind) => {
     expect(() => resolveBaseUrl(value, false)).toThrow(
       new ConfigurationError(
         `Expected \`baseUrl\` to be an absolute URL such as https://host/public/v1 (pass it, or set TRACKING_BASE_URL), got ${kind}`,

@@ -12,7 +12,7 @@ const callOptions = (options: unknown, client: TrackingClientOptions = {}) =>
 const untyped = (options: unknown) => options as RequestOptions;
 
 describe('options of one call', () => {
-  test('none → what the client has, and the defaults', () => {
+  test('no options → the options of the client, and the defaults', () => {
     expect(callOptions({}, { totalTimeoutMs: 5_000, retry: { retries: 1 } })).toEqual({
       signal: undefined,
       timeoutMs: undefined,
@@ -36,7 +36,7 @@ describe('options of one call', () => {
     expect(() => callOptions(options)).toThrow(name);
   });
 
-  test('a signal of another realm → taken', () => {
+  test('a signal of another realm → accepted', () => {
     const foreign = { aborted: false, addEventListener: () => {}, removeEventListener: () => {} };
     expect(callOptions({ signal: foreign }).signal).toBe(foreign);
   });
@@ -51,7 +51,7 @@ describe('options of one call', () => {
   });
 });
 
-describe('options that a method does not know', () => {
+describe('unknown options of a method', () => {
   const { client, requests } = makeClient();
   const input = { trackingNumber: 'LA680658838NL' };
 

@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 describe('defaults', () => {
-  test('nothing but base URL and key → the documented values', () => {
+  test('base URL and key only → the documented defaults', () => {
     expect(resolveConfig(base)).toMatchObject({
       timeoutMs: { standard: 30_000, synchronous: 90_000 },
       totalTimeoutMs: undefined,
@@ -30,7 +30,7 @@ describe('defaults', () => {
     });
   });
 
-  test('user agent and accept → name and version of the package and the runtime, JSON', () => {
+  test('no `headers` option → a user agent with package and runtime, and JSON as accepted type', () => {
     expect(resolveConfig(base).headers).toEqual({
       accept: 'application/json',
       'user-agent': `tracking-client/${VERSION} node/${process.versions.node}`,
@@ -47,7 +47,7 @@ describe('environment', () => {
     expect(config.apiKey).toBe('env-key');
   });
 
-  test('options → win over the environment', () => {
+  test('options and environment → the options are used', () => {
     vi.stubEnv('TRACKING_BASE_URL', 'https://env.test/v1/');
     vi.stubEnv('TRACKING_API_KEY', 'env-key');
     const config = resolveConfig(base);
@@ -63,7 +63,7 @@ describe('environment', () => {
   test.each([
     ['baseUrl', 'TRACKING_BASE_URL'],
     ['apiKey', 'TRACKING_API_KEY'],
-  ])('no %s anywhere → ConfigurationError that names both ways', (option, variable) => {
+  ])('no %s anywhere → ConfigurationError that names the option and the variable', (option, variable) => {
     vi.stubEnv(variable, undefined);
     expect(() => resolve({ [option]: undefined })).toThrow(
       expect.objectContaining({
@@ -74,7 +74,7 @@ describe('environment', () => {
   });
 });
 
-describe('options that make no sense → ConfigurationError that names them', () => {
+describe('invalid options → ConfigurationError that names them', () => {
   test.each([
     [{ timeoutMs: 0 }, '`timeoutMs` to be a number of milliseconds'],
     [{ totalTimeoutMs: null }, '`totalTimeoutMs` to be a number of milliseconds'],
@@ -115,7 +115,7 @@ describe('options that make no sense → ConfigurationError that names them', ()
 });
 
 describe('headers', () => {
-  test('own headers → next to the defaults, whatever their case', () => {
+  test('headers in any case → added to the defaults', () => {
     expect(
       resolve({ headers: { 'X-Tenant': 'a', Accept: 'text/json', 'User-Agent': 'shop/1' } }).headers,
     ).toEqual({
@@ -127,22 +127,22 @@ describe('headers', () => {
 });
 
 describe('limiter', () => {
-  test('rateLimit: false → none', () => {
+  test('rateLimit: false → no limiter', () => {
     expect(resolve({ rateLimit: false }).limiter).toBeUndefined();
   });
 
-  test('one of your own with limits → both', () => {
+  test('a limiter and limits → both are used', () => {
     const limiter = new TokenBucketLimiter();
     const config = resolve({ limiter, rateLimit: { limits: { 'couriers.list': 5 } } });
     expect(config).toMatchObject({ limiter, limits: { 'couriers.list': 5 } });
   });
 });
 
-describe('a limiter that spans processes', () => {
+describe('a limiter that several processes share', () => {
   const limiter = Object.assign(new TokenBucketLimiter(), { spansProcesses: true });
   const apiKey = () => 'key';
 
-  test('beside a function as key → ConfigurationError that asks for `account`', () => {
+  test('a function as key without `account` → ConfigurationError that asks for `account`', () => {
     expect(() => resolve({ limiter, apiKey })).toThrow(
       expect.objectContaining({
         name: 'ConfigurationError',
@@ -151,7 +151,7 @@ describe('a limiter that spans processes', () => {
     );
   });
 
-  test.each([{ apiKey, account: 'shop' }, { apiKey: 'key' }])('beside %j → accepted', (options) => {
+  test.each([{ apiKey, account: 'shop' }, { apiKey: 'key' }])('a limiter with %j → accepted', (options) => {
     expect(() => resolve({ limiter, ...options })).not.toThrow();
   });
 });
@@ -162,7 +162,7 @@ describe('browser globals', () => {
   const { nextTick } = process;
   const withoutRuntime = () => vi.stubGlobal('process', { env: {}, nextTick });
 
-  test('a document, and no server runtime → ConfigurationError that says why', () => {
+  test('a document without a server runtime → ConfigurationError that gives the reason', () => {
     vi.stubGlobal('document', {});
     withoutRuntime();
     expect(() => resolveConfig(base)).toThrow(
@@ -170,13 +170,13 @@ describe('browser globals', () => {
     );
   });
 
-  test('a document in Node, as of jsdom → accepted', () => {
+  test('a document of jsdom in Node → accepted', () => {
     vi.stubGlobal('window', {});
     vi.stubGlobal('document', {});
     expect(() => resolveConfig(base)).not.toThrow();
   });
 
-  test('no document, as in a worker of another platform → accepted, a user agent without a runtime', () => {
+  test('an unknown runtime without a document → accepted, with a user agent that names no runtime', () => {
     withoutRuntime();
     expect(resolveConfig(base).headers['user-agent']).toBe(`tracking-client/${VERSION}`);
   });

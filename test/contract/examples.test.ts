@@ -52,7 +52,7 @@ const EXAMPLES: readonly Example[] = [
 
 describe('documented responses through the client', () => {
   test.each(EXAMPLES)(
-    '%s, every form and status → what the contract shows',
+    '%s, every form and status → the result that the contract shows',
     async (_what, call, statuses, forms, resolves) => {
       for (const status of statuses)
         for (const data of forms) {
@@ -73,7 +73,7 @@ describe('documented responses through the client', () => {
     expect(await client.trackers.createBulk([INPUT, INPUT])).toEqual(body);
   });
 
-  test('webhook history → the whole body', async () => {
+  test('webhook history → resolves to the whole body', async () => {
     const { client } = makeClient({ body: samples.HISTORY });
     expect(await client.trackers.webhookHistory('t1')).toEqual(samples.HISTORY);
   });

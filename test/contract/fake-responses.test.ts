@@ -6,7 +6,7 @@ import { at } from './support/reach.ts';
 import { contractReceiver, SECRET } from './support/receiver.ts';
 import { findBreaches } from './support/schemas.ts';
 
-/** A tracker with this input, and what happens to it afterwards. */
+/** The input of a tracker, and the actions on the tracker after its creation. */
 interface State {
   readonly options?: FakeTrackingServiceOptions;
   readonly input?: object;

@@ -26,7 +26,7 @@ const SOURCES = ['src', 'test'].flatMap((folder) =>
 );
 
 describe('links to rules of docs/service.md', () => {
-  test.each(SCHEMA_FILES)('%s → names the rules that it stands for, and they exist', (file) => {
+  test.each(SCHEMA_FILES)('%s → names the rules that it is based on, and they exist', (file) => {
     const { $comment = '' } = JSON.parse(read(`test/contract/schemas/${file}`));
     expect($comment).toMatch(/^docs\/service\.md \d/);
     expect(findRules($comment).filter((rule) => !RULES.has(rule))).toEqual([]);

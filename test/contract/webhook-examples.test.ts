@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import * as samples from './support/samples.ts';
 
 describe('documented webhooks through the parser', () => {
-  test('enveloped, tracking/events → one message with everything it came with', () => {
+  test('enveloped, tracking/events → one message with every field of the webhook', () => {
     const { messages, rejected, mismatched } = parseWebhook(JSON.stringify(samples.ENVELOPED_WEBHOOK));
     expect(messages).toEqual([{ kind: 'events', ...samples.EVENTS_ITEM }]);
     expect([rejected, mismatched]).toEqual([[], []]);
@@ -30,7 +30,7 @@ describe('documented webhooks through the parser', () => {
     expect(parseWebhook({ trackings: [item] }).mismatched).toEqual([]);
   });
 
-  test('an unknown topic → kept as it came', () => {
+  test('an unknown topic → the item is kept unchanged', () => {
     const metadata = { ...samples.EVENTS_ITEM.metadata, topic: 'tracking/insurance' };
     const item = { metadata, data: { a: 1 } };
     expect(parseWebhook({ trackings: [item] }).messages).toEqual([{ kind: 'other', ...item }]);

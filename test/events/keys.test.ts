@@ -28,7 +28,7 @@ describe('buildEventKeys', () => {
     expect(buildKeys({ tracker, events: [{ eventId: 'e1' }] })).toEqual([`tracking/events:${name}:e1`]);
   });
 
-  test('a tracker id that looks like another one escaped → two keys', () => {
+  test('two tracker ids, one like the escaped form of the other → two keys', () => {
     expect(buildKeys(tracking('a:b', 'c'))).not.toEqual(buildKeys(tracking('a%3Ab', 'c')));
   });
 
@@ -102,7 +102,7 @@ describe('buildProofOfDeliveryKey', () => {
     expect(linkedTo('https://example.com/1.pdf?a')).not.toBe(linkedTo('https://example.com/2.pdf?a'));
   });
 
-  test('two of one tracker with other content → two keys', () => {
+  test('two proofs of one tracker with different content → two keys', () => {
     const found = proofOfDelivery('t1');
     const unavailable = { ...found, data: { ...found.data, status: 'unavailable' } };
     expect(buildKeys(found)).not.toEqual(buildKeys(unavailable));

@@ -101,7 +101,7 @@ const anyEvent = fc.record({
 
 describe('sortEvents', () => {
   test.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati'])(
-    'times of every kind, under %s → one order',
+    'times of every kind, in time zone %s → the same order',
     (zone) => {
       vi.stubEnv('TZ', zone);
       expect(new Intl.DateTimeFormat().resolvedOptions().timeZone).toBe(zone);
@@ -122,7 +122,7 @@ describe('sortEvents', () => {
     );
   });
 
-  test('equal times, orders and ids → the order of the input', () => {
+  test('equal times, orders and ids → the order of the input is kept', () => {
     const events = ['Arrived', 'Left', 'Delivered'].map((status) => ({ eventId: null, status }));
     expect(sortEvents(events)).toEqual(events);
   });
@@ -130,7 +130,7 @@ describe('sortEvents', () => {
   test.each<[name: string, sorted: string, events: OrderableEvent[]]>([
     ['equal times and orders → the event id decides', 'a b', [event('b', TEN, 1), event('a', TEN, 1)]],
     ['equal times → `order` decides, not the event id', 'b a', [event('a', TEN, 2), event('b', TEN, 1)]],
-    ['different times → `order` decides nothing', 'a b', [event('b', ELEVEN, 1), event('a', TEN, 2)]],
+    ['different times → `order` is ignored', 'a b', [event('b', ELEVEN, 1), event('a', TEN, 2)]],
     [
       'a day with a date-only event → `order` orders the whole day, its timed events too',
       'first second third next',
@@ -156,7 +156,7 @@ describe('sortEvents', () => {
       ],
     ],
     [
-      'no readable time → last',
+      'an event without a readable time → last',
       'timed unreadable none',
       [event('unreadable', 'soon', 0), event('none', null, 1), event('timed', '2021-03-04', 2)],
     ],
@@ -164,7 +164,7 @@ describe('sortEvents', () => {
     expect(listIds(sortEvents(events))).toBe(sorted);
   });
 
-  test('deprecated fields → not looked at, and the array in the argument is not changed', () => {
+  test('deprecated fields → ignored, and the input array is not changed', () => {
     const events = [
       { ...event('b', ELEVEN), datetime: '2020-01-01T00:00:00Z', utcOffset: '-12:00' },
       { ...event('a', TEN), datetime: '2022-01-01T00:00:00Z', utcOffset: '+12:00' },
@@ -179,20 +179,20 @@ test.each([
   ['order', { ...event('odd', TEN), order: '3' }, event('known', TEN, 2), true],
   ['id', { eventId: 7 }, event('known', null), true],
 ])(
-  'an event with a %s of another kind, as a webhook may bring it → sorted as if it were missing',
+  'an event with a %s of an unexpected type → sorted as if the field were missing',
   (_field, sent, known, isFirst) => {
-    const odd = sent as unknown as OrderableEvent; // What the service may send.
+    const odd = sent as unknown as OrderableEvent; // Field values that the service may send.
     expect(sortEvents([odd, known])).toEqual(isFirst ? [odd, known] : [known, odd]);
     expect(isNewerEvent(odd, known)).toBe(false);
   },
 );
 
 describe('latestEvent', () => {
-  test('events in any order → the newest that has a readable time', () => {
+  test('events in any order → the newest event with a readable time', () => {
     expect(latestEvent([...MIXED].reverse())?.eventId).toBe('delivered');
   });
 
-  test('only events without a readable time → the one with the highest order', () => {
+  test('only events without a readable time → the event with the highest order', () => {
     const events = [event('c', null, 3), event('b', null, 2), event('a', 'soon', 1)];
     expect(latestEvent(events)?.eventId).toBe('c');
   });
@@ -228,11 +228,11 @@ describe('isNewerEvent', () => {
     expect(isNewerEvent(arrived, known)).toBe(expected);
   });
 
-  test.each([undefined, null])('any event where nothing is known (%s) → true', (nothing) => {
+  test.each([undefined, null])('any event and no known event (%s) → true', (nothing) => {
     expect(isNewerEvent(event('first', null), nothing)).toBe(true);
   });
 
-  test('an event with a time where the known one has none → true', () => {
+  test('an event with a time and a known event without one → true', () => {
     expect(isNewerEvent(known, event('unreadable', null, 9))).toBe(true);
   });
 });

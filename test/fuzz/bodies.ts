@@ -104,7 +104,7 @@ function applyChange(body: Buffer, change: Change): Buffer {
   return Buffer.from(splice(text, from + 1, from + 1, insert + comma), 'latin1');
 }
 
-/** A body of the corpus or of `good`, changed in some places, or any bytes. */
+/** Generates a changed body of the corpus or of `good`, or any bytes. */
 export function brokenBody(
   folder: 'responses' | 'webhooks',
   good: fc.Arbitrary<unknown>,

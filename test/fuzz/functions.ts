@@ -127,7 +127,7 @@ const INPUT = { trackingNumber: 'LA680658838NL', shippingDate: '2999-01-01', rec
 const METHODS: Record<string, Target> = Object.fromEntries(
   EVERY_CALL.map(([name, sample]) => [
     `TrackingClient.${name}`,
-    // Sound: whether options of any kind are refused is the question.
+    // Sound: the run checks how the function treats options of any type.
     { options: CALL, run: (broken) => sample.call(createClient(), broken as root.RequestOptions) },
   ]),
 );

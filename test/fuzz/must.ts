@@ -5,7 +5,7 @@ export function must(isSo: boolean, broken: () => string): void {
   if (!isSo) throw new Error(broken());
 }
 
-/** All text that a log may print of a value. */
+/** Returns all text that a log may print of a value. */
 export function printed(value: unknown): string {
   const shown = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 500 });
   const said = value instanceof Error ? `${value}${value.stack}` : '';

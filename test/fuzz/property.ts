@@ -24,7 +24,7 @@ export interface Property {
 
 /** Longer than every deadline of a run, on a busy machine. */
 const RUN_TIMEOUT_MS = 60_000;
-/** Shrinking stops then, because the seed repeats the failure anyway. */
+/** Shrinking stops after this time, because the seed repeats the failure anyway. */
 const SHRINK_WITHIN_MS = 60_000;
 const MAX_REPORT_LENGTH = 4_000;
 

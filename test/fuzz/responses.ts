@@ -68,7 +68,7 @@ const response = fc.record({
   contentType,
   headers: fc.array(header, { maxLength: 2 }),
   framing: fc.constantFrom('length', 'length', 'length', 'chunked', 'close', 'gzip'),
-  /** The loss at the end of the response; most arrive whole. */
+  /** How much of the end of a response is cut off; most responses arrive whole. */
   loss: fc.oneof(
     { weight: 4, arbitrary: fc.constant('none') },
     { weight: 5, arbitrary: fc.constantFrom('cut', 'reset', 'stall', 'broken gzip', 'more than announced') },

@@ -4,7 +4,7 @@ import { catchRejection, makeClient, type StubResponse } from '../support/make-c
 
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 
-/** The error of a call that got this response. */
+/** Makes a call that gets this response, and returns its error. */
 function failWith(response: StubResponse): Promise<unknown> {
   return catchRejection(makeClient(response, { retry: false }).client.couriers.list());
 }
@@ -14,7 +14,7 @@ function failWithCodes(status: number, ...codes: readonly string[]): Promise<unk
   return failWith({ status, body: { errors, data: null } });
 }
 
-/** Every code of the specification and the public contract, with a status it comes with, and its class. */
+/** Every code of the specification and the public contract, with its status and its class. */
 const CODES: Record<KnownErrorCode, [status: number, className: string]> = {
   validation_error: [422, 'InvalidRequestError'],
   missing_mandatory_field: [400, 'InvalidRequestError'],
@@ -41,7 +41,7 @@ describe('the class of an error', () => {
   });
 
   test.each(KNOWN_ERROR_CODES.filter((code) => code !== 'processing_error'))(
-    '%s with a status that says otherwise → the code decides',
+    '%s with a status of another class → the code decides',
     async (code) => {
       expect(await failWithCodes(500, code)).toMatchObject({ name: CODES[code][1] });
     },
@@ -106,14 +106,14 @@ describe('the message of an error', () => {
     ['a word behind 2,000 spaces', 500, `${' '.repeat(2_000)}x`, ''],
     ['JSON nested deeper than the stack', 500, deep, ''],
     ['line breaks and terminal codes', 400, { errors: [forged] }, ': c: a [ERROR] forged line [2J b'],
-  ])('%s → one short line', async (_what, status, body, words) => {
+  ])('%s → a message of one short line', async (_what, status, body, words) => {
     expect(await failWith({ status, body })).toHaveProperty(
       'message',
       `${TITLE} responded with ${status}${words}`,
     );
   });
 
-  test('a request id → in it', async () => {
+  test('a response with a request id → the message contains it', async () => {
     expect(await failWith({ status: 503, headers: { 'x-request-id': 'req-1' } })).toMatchObject({
       message: `${TITLE} responded with 503 (request req-1)`,
       requestId: 'req-1',
@@ -124,14 +124,14 @@ describe('the message of an error', () => {
 describe('the errors that a body lists', () => {
   test.each([
     [
-      'several',
+      'several errors',
       { errors: [{ code: 'a', message: 'm' }, { code: 'b' }] },
       [{ code: 'a', message: 'm' }, { code: 'b' }],
     ],
-    ['the one of the bulk envelope', { error: { code: 'a', message: 'm' } }, [{ code: 'a', message: 'm' }]],
-    ['a field added later', { errors: [{ code: 'a', field: 'x' }] }, [{ code: 'a', field: 'x' }]],
-    ['a message that is no text', { errors: [{ code: 'a', message: { deep: 1 } }] }, [{ code: 'a' }]],
-  ])('%s → as they are', async (_what, body, errors) => {
+    ['the error of the bulk envelope', { error: { code: 'a', message: 'm' } }, [{ code: 'a', message: 'm' }]],
+    ['an error with an unknown field', { errors: [{ code: 'a', field: 'x' }] }, [{ code: 'a', field: 'x' }]],
+    ['an error whose message is no text', { errors: [{ code: 'a', message: { deep: 1 } }] }, [{ code: 'a' }]],
+  ])('%s → the errors of the response', async (_what, body, errors) => {
     expect(await failWith({ status: 400, body })).toMatchObject({ errors });
   });
 
@@ -144,7 +144,7 @@ describe('the errors that a body lists', () => {
     { errors: {} },
     { errors: ['a', null, {}, { code: 5 }] },
     { error: 'a' },
-  ])('%j → none', async (body) => {
+  ])('%j → no errors', async (body) => {
     expect(await failWith({ status: 400, body })).toMatchObject({ errors: [], code: undefined });
   });
 });

@@ -24,7 +24,7 @@ function makePromise<T>(data: T) {
   return new ApiPromise(Promise.resolve(outcome(data)));
 }
 
-/** The reasons of the rejections that nobody handled while `run` ran. */
+/** Returns the reasons of the unhandled rejections during `run`. */
 async function unhandledDuring(run: () => unknown): Promise<unknown[]> {
   const reasons: unknown[] = [];
   const collect = (reason: unknown) => reasons.push(reason);
@@ -49,7 +49,7 @@ describe('a real promise', () => {
     expect(use(makePromise(1)).constructor).toBe(Promise);
   });
 
-  test('inspect → its name and its state', async () => {
+  test('inspect → the name and state of the promise', async () => {
     const promise = makePromise(1);
     expect(inspect(promise)).toBe('ApiPromise { <pending> }');
     await promise;
@@ -82,14 +82,14 @@ describe('a rejection', () => {
 });
 
 describe('results', () => {
-  test('withResponse → what came with the data', async () => {
+  test('withResponse → the data with request id, attempts, rate limit and response', async () => {
     const promise = makePromise('data');
     const result = await promise.withResponse();
     expect(result).toMatchObject({ data: 'data', requestId: 'req-1', attempts: 2, rateLimit: { limit: 10 } });
     expect(await result.response.text()).toBe('x');
   });
 
-  test('map → the changed data, also with response', async () => {
+  test('map → the mapped data, also from withResponse', async () => {
     const promise = makePromise(1);
     const mapped = promise.map((value) => value + 1);
     expect(await mapped).toBe(2);
@@ -97,7 +97,7 @@ describe('results', () => {
     expect(await promise).toBe(1);
   });
 
-  test('a map that throws → rejects with that', async () => {
+  test('a map callback that throws → rejects with its error', async () => {
     const failure = new Error('map');
     const mapped = makePromise(1).map(() => {
       throw failure;

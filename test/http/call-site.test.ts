@@ -17,7 +17,7 @@ const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
 const input = { trackingNumber: 'LA680658838NL' };
 const never: Step = () => new Promise<Response>(() => {});
 
-/** Each names itself, so that its name stands in the stack beside its line. */
+/** Each function has a name, because the stack shows it beside its line. */
 const METHODS = {
   create: function callCreate(client: TrackingClient, options?: RequestOptions) {
     return client.trackers.create(input, options);
@@ -31,7 +31,7 @@ const METHODS = {
 };
 const EVERY_METHOD = Object.entries(METHODS);
 
-/** The first line of the stack below the message that is no line of the package. */
+/** Returns the first stack frame outside the package. */
 function firstForeignFrame(error: unknown): string | undefined {
   const frames = Object(error)
     .stack.split('\n')
@@ -55,21 +55,21 @@ describe.each(EVERY_METHOD)('%s', (_method, call) => {
     expect(firstForeignFrame(error)).toMatch(new RegExp(`\\b${call.name} .*${FILE}:\\d+:\\d+`));
   });
 
-  test('an error after a second attempt → still the line of the call', async () => {
+  test('an error after a second attempt → a stack with the line of the call', async () => {
     const script: Step[] = [{ status: 429, headers: { 'retry-after': '1' } }, { status: 404 }];
     const error = await settleInVirtualTime(() => catchRejection(call(makeClient(script).client)));
     expect(error).toMatchObject({ name: 'NotFoundError', attempts: 2 });
     expect(firstForeignFrame(error)).toContain(call.name);
   });
 
-  test('an option that makes no sense → the line of the call', async () => {
+  test('an invalid option → a stack with the line of the call', async () => {
     const error = await catchRejection(call(makeClient().client, { timeoutMs: -1 }));
     expect(error).toMatchObject({ name: 'ConfigurationError' });
     expect(firstForeignFrame(error)).toContain(call.name);
   });
 });
 
-test("a signal's own reason → keeps its own stack", async () => {
+test('the reason of an abort → keeps its own stack', async () => {
   const reason = new RangeError('enough');
   const { stack } = reason;
   const error = await catchRejection(
@@ -79,7 +79,7 @@ test("a signal's own reason → keeps its own stack", async () => {
   expect(reason.stack).toBe(stack);
 });
 
-test('an input that breaks a rule → RequestValidationError with the line of the call', async () => {
+test('an input that breaks a rule → RequestValidationError whose stack has the line of the call', async () => {
   const callWrongly = (client: TrackingClient) => client.trackers.get('..').withResponse();
   const error = await catchRejection(callWrongly(makeClient().client));
   expect(error).toMatchObject({ name: 'RequestValidationError' });

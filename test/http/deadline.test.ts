@@ -27,14 +27,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The moment at which a call rejects, in milliseconds from now, and what it rejects with. */
+/** Returns when a call rejects, in milliseconds from now, and the reason. */
 async function rejectionInVirtualTime(start: () => PromiseLike<unknown>) {
   const startedAt = performance.now();
   const error = await settleInVirtualTime(() => catchRejection(start()));
   return { error, endedAt: performance.now() - startedAt };
 }
 
-describe('which time ends a call', () => {
+describe('the timeout that ends a call', () => {
   test.each([
     [50, 100, 'timeoutMs', 50],
     [100, 50, 'totalTimeoutMs', 50],
@@ -77,11 +77,11 @@ describe('which time ends a call', () => {
   });
 });
 
-describe('what the error says', () => {
+describe('fields of the error', () => {
   test.each([
     ['headers', never, 'waiting for a response'],
     ['body', stalled, 'reading the response'],
-  ] as const)('out of time in phase %s → phase, time and no cause', async (phase, script, activity) => {
+  ] as const)('a timeout in phase %s → phase, time and no cause', async (phase, script, activity) => {
     const { client } = makeClient(script, { retry: false });
     const { error } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 5 }));
     const message = `${TITLE} ran out of \`timeoutMs\` (5 ms) while ${activity}`;
@@ -89,7 +89,7 @@ describe('what the error says', () => {
     expect(error).not.toHaveProperty('cause');
   });
 
-  test('out of time in the queue → phase and time, nothing is sent', async () => {
+  test('a timeout in the queue → TimeoutError with phase and time, nothing is sent', async () => {
     const { client, requests } = makeClient(OK, { rateLimit: {} });
     await client.couriers.list();
     const { error, endedAt } = await rejectionInVirtualTime(() =>
@@ -104,7 +104,7 @@ describe('what the error says', () => {
 });
 
 describe('a repeat after a timeout', () => {
-  test('→ gets the whole time again', async () => {
+  test('a second attempt → gets the whole timeoutMs again', async () => {
     const { client, requests } = makeClient(never, { retry: { retries: 1 } });
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { error, endedAt } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
@@ -113,7 +113,7 @@ describe('a repeat after a timeout', () => {
     expect(endedAt).toBe(4_500);
   });
 
-  test('a fetch that ignores its signal and responds too late → that response counts for nothing', async () => {
+  test('a fetch that ignores its signal and responds too late → the late response is ignored', async () => {
     const seen: number[] = [];
     const { client } = makeClient([late(4_000, 500), late(1_900)], {
       hooks: { onResponse: ({ attempt }) => seen.push(attempt) },
@@ -123,20 +123,20 @@ describe('a repeat after a timeout', () => {
     expect(seen).toEqual([2]);
   });
 
-  test('a late response to the first attempt → the second one still waits for its headers', async () => {
+  test('a late response to the first attempt → the second attempt still waits for its own headers', async () => {
     const { client } = makeClient([late(4_000), never], { retry: { retries: 1 } });
     const { error } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers' });
   });
 });
 
-describe('after a call → no timer and no listener is left', () => {
+describe('timers and listeners', () => {
   test.each([
     ['a result', OK, {}],
     ['a failure of fetch', new Error('x'), { retry: false }],
     ['a 404', { status: 404 }, {}],
     ['a second attempt', [{ status: 503, headers: { 'retry-after': '2' } }, OK], {}],
-  ] as [string, Step | Step[], object][])('%s', async (_what, script, options) => {
+  ] as [string, Step | Step[], object][])('%s → none is left', async (_what, script, options) => {
     const { client } = makeClient(script, options);
     const { signal } = new AbortController();
     await settleInVirtualTime(() => client.couriers.list({ signal, totalTimeoutMs: 60_000 }).catch(() => {}));

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A limiter that grants everything and writes down what the pipeline does with it. */
+/** A limiter that grants every call and records how the pipeline uses the permits. */
 class Recorder implements Limiter {
   readonly spansProcesses = false;
   readonly log: string[] = [];
@@ -72,14 +72,14 @@ describe('the permit of an attempt', () => {
 
   test.each([
     ['a key function that fails', () => Promise.reject(new Error('sealed'))],
-    ['a key that is none', () => ''],
-  ])('%s → given back unsent', async (_what, apiKey) => {
+    ['an empty key', () => ''],
+  ])('%s → the permit is returned unsent', async (_what, apiKey) => {
     const { client, limiter } = setUp(OK, { apiKey });
     await catchRejection(client.couriers.list());
     expect(limiter.log).toEqual(['acquire', 'cancel']);
   });
 
-  test('an abort between grant and send → given back unsent', async () => {
+  test('an abort between grant and send → the permit is returned unsent', async () => {
     const controller = new AbortController();
     const apiKey = () => {
       controller.abort('stop');
@@ -92,7 +92,7 @@ describe('the permit of an attempt', () => {
   });
 });
 
-describe('what the limiter is asked', () => {
+describe('arguments of acquire', () => {
   test('a call → its bucket, limit, priority and longest pause', async () => {
     const { client, limiter } = setUp(OK);
     await client.couriers.list({ priority: 'background' });
@@ -110,7 +110,7 @@ describe('what the limiter is asked', () => {
     ]);
   });
 
-  test('a signal → one that ends with it, and totalTimeoutMs shortens the longest pause', async () => {
+  test('a signal and totalTimeoutMs → a signal that follows the given signal, and a shorter longest pause', async () => {
     const { client, limiter } = setUp(OK);
     const controller = new AbortController();
     const call = client.couriers.list({ signal: controller.signal, totalTimeoutMs: 5_000 });
@@ -130,7 +130,7 @@ describe('what the limiter is asked', () => {
     ['POST', '/trackers/bulk', ownLimits, 'trackers.createBulk', 7, 7],
     ['POST', '/reports', ownLimits, 'request', 10, undefined],
   ] as const)(
-    '%s %s with limits %j → %s: its limits',
+    '%s %s with limits %j → the limits of %s',
     async (method, path, limits, endpoint, limit, maxLimit) => {
       const { client, limiter } = setUp(OK, { rateLimit: { limits } });
       await client.request({ method, path });
@@ -139,7 +139,7 @@ describe('what the limiter is asked', () => {
   );
 });
 
-describe('the account that the limiter is asked for', () => {
+describe('account of the bucket', () => {
   const key = () => 'key';
   const listAccounts = async (first: TrackingClientOptions, second: TrackingClientOptions) => {
     const { client, limiter } = setUp(OK, first);
@@ -175,7 +175,7 @@ describe('the account that the limiter is asked for', () => {
     ['an `account`, another key', { account: 'x' }, { apiKey: 'b' }, 'same'],
     ['an `account`, another one', { account: 'x' }, { account: 'y' }, 'another'],
   ] as [string, TrackingClientOptions, TrackingClientOptions, string][])(
-    'withOptions of a client with %s → the account that belongs to it',
+    'withOptions of a client with %s → the %4$s account',
     async (_what, options, changes, expected) => {
       const { client, limiter } = setUp(OK, options);
       await client.couriers.list();
@@ -188,8 +188,8 @@ describe('the account that the limiter is asked for', () => {
   );
 });
 
-describe('what the limiter is told', () => {
-  test('a response → its status and what it announced', async () => {
+describe('arguments of report', () => {
+  test('a response → its status and its rate limit headers', async () => {
     const headers = { 'ratelimit-limit': '7', 'ratelimit-remaining': '3', 'ratelimit-reset': '1' };
     const { client, limiter } = setUp({ ...OK, headers });
     await client.couriers.list();
@@ -213,7 +213,7 @@ describe('a pause of the built-in limiter', () => {
   const limited = (script: Step | Step[], options: TrackingClientOptions = {}) =>
     makeClient(script, { rateLimit: undefined, ...options });
 
-  test('a 429 that is tried again → the wait beyond the back-off is one in the queue', async () => {
+  test('a 429 that is retried → the wait beyond the back-off counts as time in the queue', async () => {
     const onDone = vi.fn();
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { client } = limited([{ status: 429, headers: { 'retry-after': '30' } }, OK], {
@@ -229,7 +229,7 @@ describe('a pause of the built-in limiter', () => {
     expect(queuedMs).toBeLessThan(30_500);
   });
 
-  test('longer than maxRetryAfterMs → the next call of the endpoint rejects at once, nothing is sent', async () => {
+  test('a pause longer than maxRetryAfterMs → the next call rejects at once, nothing is sent', async () => {
     const onRateLimit = vi.fn();
     const { client, requests } = limited([LONG_PAUSE, OK], { hooks: { onRateLimit } });
     await catchRejection(client.couriers.list());
@@ -245,27 +245,27 @@ describe('a pause of the built-in limiter', () => {
     expect(onRateLimit).toHaveBeenCalledOnce();
   });
 
-  test('longer than maxRetryAfterMs → calls that wait already reject, too', async () => {
+  test('a pause longer than maxRetryAfterMs → calls that already wait reject, too', async () => {
     const { client, requests } = limited([LONG_PAUSE, OK]);
     const errors = await Promise.all([1, 2, 3].map(() => catchRejection(client.couriers.list())));
     expect(errors.map((error) => Object(error).attempts)).toEqual([1, 0, 0]);
     expect(requests).toHaveLength(1);
   });
 
-  test('longer than what is left of totalTimeoutMs → TimeoutError at once, the 429 as its cause', async () => {
+  test('a pause longer than the rest of totalTimeoutMs → TimeoutError at once, the 429 as its cause', async () => {
     const { client, requests } = limited({ status: 429, headers: { 'retry-after': '30' } });
     expect(await catchRejection(client.couriers.list({ totalTimeoutMs: 5_000 }))).toMatchObject({
       name: 'TimeoutError',
       timeoutMs: 5_000,
       cause: { name: 'RateLimitError' },
     });
-    // The same of a call that meets the pause in the queue.
+    // A call that finds the pause in the queue rejects the same way.
     const error = await catchRejection(client.couriers.list({ totalTimeoutMs: 5_000 }));
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 5_000 });
     expect(requests).toHaveLength(1);
   });
 
-  test('no token in time for another attempt → TimeoutError with the failure before it as its cause', async () => {
+  test('no token in time for a second attempt → TimeoutError with the first failure as its cause', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { client, requests } = limited({ status: 429, headers: { 'retry-after': '0' } });
     const call = () => catchRejection(client.couriers.list({ totalTimeoutMs: 600 }));
@@ -284,7 +284,7 @@ describe('a queue that is full', () => {
   test.each([
     [503, 'ServerError'],
     [429, 'RateLimitError'],
-  ])('when a call that met %d is tried again → its %s, as it was', async (status, name) => {
+  ])('a full queue at the retry of a %d → the %s of the first attempt', async (status, name) => {
     // The repeat comes after 500 ms, and the only token of the endpoint after a second.
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { client, requests } = makeClient({ status, headers: { 'x-request-id': 'req-1' } }, full);
@@ -293,7 +293,7 @@ describe('a queue that is full', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('before anything was sent → QueueFullError', async () => {
+  test('a full queue before the first attempt → QueueFullError', async () => {
     const { client, requests } = makeClient(OK, full);
     await client.couriers.list();
     expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'QueueFullError' });

@@ -7,7 +7,7 @@ const ONE_WINDOW_MS = 1_000;
 const httpDate = (offsetSeconds: number) => new Date((DATE_SECONDS + offsetSeconds) * 1_000).toUTCString();
 const timestamp = (offsetSeconds: number) => String(DATE_SECONDS + offsetSeconds);
 
-/** How long a response with these headers asks to wait. */
+/** Returns the delay that a response with these headers requests. */
 function readDelay(headers: Record<string, string>, status = 429): number | undefined {
   return readRetryAfterMs({ status, headers: new Headers(headers) });
 }
@@ -41,7 +41,7 @@ describe('the delay of a 429', () => {
     '120, 60',
     'Wed, 99 Foo 2026 07:28:00 GMT',
     '2026-10-21T07:28:30Z',
-  ])('Retry-After %j → the RateLimit-Reset beside it, else one window', (value) => {
+  ])('Retry-After %j → the delay of RateLimit-Reset, or one window without it', (value) => {
     expect(readDelay({ 'retry-after': value, date: DATE })).toBe(ONE_WINDOW_MS);
     expect(readDelay({ 'retry-after': value, date: DATE, 'ratelimit-reset': '2' })).toBe(2_000);
   });
@@ -60,27 +60,27 @@ describe('the delay of a 429', () => {
     );
   });
 
-  test('RateLimit-Reset beside Retry-After → Retry-After counts', () => {
+  test('RateLimit-Reset and Retry-After → Retry-After is used', () => {
     expect(readDelay({ 'ratelimit-reset': '1', 'retry-after': '5' })).toBe(5_000);
   });
 
   test.each([
     ['a timestamp after the Date header', timestamp(3), DATE, 3_000],
-    ['a timestamp before it', timestamp(-3), DATE, 0],
+    ['a timestamp before the Date header', timestamp(-3), DATE, 0],
     ['a timestamp past 2^31', String(Date.UTC(2042) / 1_000 + 4), 'Wed, 01 Jan 2042 00:00:00 GMT', 4_000],
-    ['a small number: a delay', '2', DATE, 2_000],
-    ['the largest delay', '99999999', DATE, 99_999_999_000],
-    ['the first timestamp', '100000000', DATE, 0],
-  ])('X-RateLimit-Reset with %s → read as such', (_what, reset, date, ms) => {
+    ['a small number, which is a delay', '2', DATE, 2_000],
+    ['the largest number that is a delay', '99999999', DATE, 99_999_999_000],
+    ['the smallest number that is a timestamp', '100000000', DATE, 0],
+  ])('X-RateLimit-Reset with %s → its delay', (_what, reset, date, ms) => {
     expect(readDelay({ 'x-ratelimit-reset': reset, date })).toBe(ms);
   });
 
   test.each<[what: string, headers: Record<string, string>]>([
     ['no header', {}],
     ['a Retry-After date without a Date header', { 'retry-after': httpDate(30) }],
-    ['a Retry-After date beside a malformed one', { 'retry-after': httpDate(30), date: 'yesterday' }],
+    ['a Retry-After date with a malformed Date header', { 'retry-after': httpDate(30), date: 'yesterday' }],
     ['a timestamp without a Date header', { 'x-ratelimit-reset': timestamp(3) }],
-  ])('%s → one window, whatever our own clock says', (_what, headers) => {
+  ])('%s → one window, because the local clock may be wrong', (_what, headers) => {
     vi.useFakeTimers({ now: Date.parse(DATE) });
     expect(readDelay(headers)).toBe(ONE_WINDOW_MS);
   });
@@ -91,7 +91,7 @@ test.each<[headers: Record<string, string>, ms: number | undefined]>([
   [{}, undefined],
   [{ 'retry-after': 'soon' }, undefined],
   [{ 'ratelimit-reset': '1', 'x-ratelimit-reset': '1' }, undefined],
-])('503 with %j → %s: reset headers stand in every response', (headers, ms) => {
+])('503 with %j → %s, because every response has reset headers', (headers, ms) => {
   expect(readDelay(headers, 503)).toBe(ms);
 });
 
@@ -106,17 +106,17 @@ describe('the announced limit', () => {
 
   test.each<[what: string, headers: Record<string, string>, expected: object]>([
     [
-      'the standard set, which wins',
+      'both sets of headers, of which the standard set wins',
       { ...other, 'ratelimit-limit': '10', 'ratelimit-remaining': '0', 'ratelimit-reset': '1' },
       { limit: 10, remaining: 0, resetMs: 1_000 },
     ],
-    ['the other set', other, { limit: 3, remaining: 2, resetMs: 2_000 }],
+    ['the `X-` headers alone', other, { limit: 3, remaining: 2, resetMs: 2_000 }],
     [
       'Retry-After alone',
       { 'retry-after': '9' },
       { limit: undefined, remaining: undefined, resetMs: undefined },
     ],
-  ])('%s → what it says', (_what, headers, expected) => {
+  ])('%s → limit, remaining requests and reset', (_what, headers, expected) => {
     expect(read(headers)).toEqual(expected);
   });
 

@@ -45,7 +45,7 @@ describe('a request that breaks a rule', () => {
     ['idempotent', 'false', 'to be true or false'],
   ])('%s: %o → RequestValidationError, nothing is sent', async (field, value, rule) => {
     const { client, requests } = makeClient(OK);
-    // What a caller without types could pass.
+    // A caller without types could pass this.
     const request = { method: 'POST', path: '/a', [field]: value } as unknown as RawRequest;
     expect(await catchRejection(client.request(request))).toMatchObject({
       name: 'RequestValidationError',
@@ -68,7 +68,7 @@ describe('a request that breaks a rule', () => {
     'schema: %j → ConfigurationError',
     async (schema) => {
       const { client, requests } = makeClient(OK);
-      // What a caller without types could pass.
+      // A caller without types could pass this.
       const request = { method: 'GET', path: '/a', schema } as unknown as RawRequest;
       expect(await catchRejection(client.request(request))).toMatchObject({
         name: 'ConfigurationError',
@@ -87,7 +87,7 @@ describe('a request that breaks a rule', () => {
 });
 
 describe('a request that is sent', () => {
-  test('a query → below the base URL, without undefined and null', async () => {
+  test('a query → appended to the URL, without undefined and null', async () => {
     const { client, requests } = makeClient(OK);
     const query = { page: 2, 'a b': 'c&d', flag: true, none: undefined, nil: null };
     expect(await client.request({ method: 'GET', path: '/reports/monthly', query })).toEqual(OK.body);
@@ -110,7 +110,7 @@ describe('a request that is sent', () => {
     expect(requests[0]?.headers.get('content-type')).toBe('application/json');
   });
 
-  test('no body → none, and no content type', async () => {
+  test('no body → no body and no content type are sent', async () => {
     const { client, requests } = makeClient(OK);
     await client.request({ method: 'POST', path: '/reports' });
     expect(requests[0]?.body).toBe('');
@@ -118,7 +118,7 @@ describe('a request that is sent', () => {
   });
 
   test.each(['/a%2Fb%3Fc', '/...', '/a..b', '/..a', '/%2e%2ea', '/.well-known/x', '/%'])(
-    'the path %s → as it is',
+    'the path %s → sent unchanged',
     async (path) => {
       const { client, requests } = makeClient(OK);
       await client.request({ method: 'GET', path });
@@ -167,7 +167,7 @@ describe('a schema of the caller', () => {
     ['arktype', type({ total: 'string' }), { total: '5' }],
     ['any library', buildSchema((value) => ({ value: Number(Object(value).total) })), 5],
     ['any library, with a promise', buildSchema(async () => ({ value: 7 })), 7],
-  ])('%s → its output', async (_what, schema, output) => {
+  ])('%s → the output of the schema', async (_what, schema, output) => {
     expect(await requestWith(schema)).toEqual(output);
   });
 
@@ -185,7 +185,7 @@ describe('a schema of the caller', () => {
     ],
     ['any library, without a path', buildSchema(() => ({ issues: [{ message: 'no' }] })), []],
   ])(
-    '%s, broken by the body → ResponseValidationError, whatever invalidResponse says',
+    '%s that rejects the body → ResponseValidationError, whatever invalidResponse is',
     async (_what, schema, path) => {
       const error = await catchRejection(requestWith(schema));
       expect(error).toMatchObject({ name: 'ResponseValidationError', status: 200, issues: [{ path }] });
@@ -194,7 +194,7 @@ describe('a schema of the caller', () => {
     },
   );
 
-  test('a body that breaks a hundred rules → the first 20 issues', async () => {
+  test('a body with a hundred issues → the first 20 issues', async () => {
     const error = await catchRejection(requestWith(z.array(z.string()), Array(100).fill(5)));
     expect(error).toMatchObject({ issues: { length: 20 } });
   });
@@ -206,14 +206,14 @@ describe('a schema of the caller', () => {
     expect(inspect(error)).not.toContain(API_KEY);
   });
 
-  test('one that never settles → TimeoutError on time, in phase body', async () => {
+  test('a schema that never settles → TimeoutError on time, in phase body', async () => {
     const schema = buildSchema(() => new Promise<never>(() => {}));
     const { client } = makeClient({ body: {} }, { retry: false, timeoutMs: 50 });
     const call = () => catchRejection(client.request({ method: 'GET', path: '/a', schema }));
     expect(await settleInVirtualTime(call)).toMatchObject({ name: 'TimeoutError', phase: 'body' });
   });
 
-  test('one that throws → what it throws', async () => {
+  test('a schema that throws → rejects with its error', async () => {
     const failure = new Error('no such unit');
     const throws = () => {
       throw failure;
@@ -224,21 +224,21 @@ describe('a schema of the caller', () => {
 });
 
 describe('responses', () => {
-  test('HEAD → an empty object, the headers come with the response', async () => {
+  test('HEAD → an empty object, and a response with its headers', async () => {
     const { client } = makeClient({ headers: { 'x-total': '7', 'content-type': 'application/json' } });
     const { data, response } = await client.request({ method: 'HEAD', path: '/a' }).withResponse();
     expect(data).toEqual({});
     expect(response.headers.get('x-total')).toBe('7');
   });
 
-  test.each([204, 205])('%d → an empty object, and its response', async (status) => {
+  test.each([204, 205])('%d → an empty object, and the response', async (status) => {
     const { client } = makeClient({ status });
     const { data, response } = await client.request({ method: 'DELETE', path: '/a' }).withResponse();
     expect(data).toEqual({});
     expect(response.status).toBe(status);
   });
 
-  test('404 of the path of an endpoint → its template, which shows no id', async () => {
+  test('a 404 at the path of an endpoint → an error that shows the path template and no id', async () => {
     const { client } = makeClient({ status: 404 });
     expect(await catchRejection(client.request({ method: 'GET', path: '/trackers/abc' }))).toMatchObject({
       path: '/trackers/{trackerId}',

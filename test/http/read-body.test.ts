@@ -26,12 +26,12 @@ function makeStream(...chunks: readonly (string | Uint8Array)[]) {
 }
 
 describe('a stream', () => {
-  test('as long as allowed → read; a byte longer → rejected', async () => {
+  test('a body of the maximum length → read; one byte more → rejected', async () => {
     expect(await read(new Response(makeStream('{"data":', '[]}').stream))).toEqual([]);
     expect(await read(new Response(makeStream('{"data":', '[]}').stream), TEXT.length - 1)).toEqual(TOO_LONG);
   });
 
-  test('too long → the rest is not read', async () => {
+  test('a body that is too long → the rest is not read', async () => {
     const { stream, cancel } = makeStream('{"data":', '[', ']}');
     expect(await read(new Response(stream), 8)).toEqual(TOO_LONG);
     expect(cancel).toHaveBeenCalledOnce();
@@ -48,14 +48,14 @@ describe('a stream', () => {
   });
 });
 
-test('a stub without a stream → read by its text', async () => {
-  // What a consumer's own stub of `fetch` may respond with.
+test('a stubbed response without a stream → read with text()', async () => {
+  // A consumer's stub of `fetch` may return such a response.
   const stub = { ok: true, status: 200, headers: new Headers(), text: async () => TEXT } as Response;
   expect(await read(stub)).toEqual([]);
   expect(await read(stub, 10)).toEqual(TOO_LONG);
 });
 
-test.each([200, 429, 500])('status %d → ResponseValidationError, never asked for again', async (status) => {
+test.each([200, 429, 500])('status %d → ResponseValidationError, no second request', async (status) => {
   const headers = { 'x-request-id': `req-${API_KEY}` };
   const response = { status, body: { data: ['x'.repeat(200)] }, headers };
   const { client, requests } = makeClient(response, { maxResponseBytes: 100 });

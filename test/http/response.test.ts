@@ -28,12 +28,12 @@ describe('content type', () => {
     expect(await list({ status: 299, body: `\ufeff${COURIERS}` })).toEqual([]);
   });
 
-  test('none at all → read as JSON', async () => {
+  test('no content type → read as JSON', async () => {
     const { client } = makeClient(() => new Response(new TextEncoder().encode(COURIERS)));
     expect(await client.couriers.list()).toEqual([]);
   });
 
-  test('another type → read as JSON as an attachment only, whatever its file is called', async () => {
+  test('another content type → read as JSON only if it is an attachment, whatever its file name', async () => {
     const listAs = (disposition: string) =>
       list({ body: COURIERS, headers: { 'content-type': 'a/b', 'content-disposition': disposition } });
     expect(await listAs('attachment; filename="history.json"')).toEqual([]);
@@ -58,7 +58,7 @@ describe('messages', () => {
     });
   });
 
-  test('one wrong field → its path, rule and kind', async () => {
+  test('one wrong field → a message with its path, rule and kind', async () => {
     const body = { data: { tracker: { ...TRACKER, isTracked: 'yes' } } };
     const { client } = makeClient({ body }, { invalidResponse: 'throw' });
     expect(await catchRejection(client.trackers.get('t'))).toMatchObject({
@@ -69,7 +69,7 @@ describe('messages', () => {
     });
   });
 
-  test('an invalid response → status, request id and body are kept', async () => {
+  test('an invalid response → an error with status, request id and body', async () => {
     const response = { status: 201, body: { data: null }, headers: { 'x-request-id': 'req-1' } };
     expect(await catchRejection(list(response))).toMatchObject({
       status: 201,
@@ -104,7 +104,7 @@ describe('bulk statuses', () => {
   const items = [{ trackingNumber: 'LA680658838NL' }];
   const failed = { status: 'error', summary: null, data: null, error: { code: 'added_later', message: 'm' } };
 
-  test.each([200, 201, 207, 400, 403])('%d with the bulk envelope → a result', async (status) => {
+  test.each([200, 201, 207, 400, 403])('%d with the bulk envelope → resolves to a result', async (status) => {
     const { client } = makeClient({ status, body: failed });
     expect(await client.trackers.createBulk(items)).toEqual(failed);
   });
@@ -144,7 +144,7 @@ describe('empty successes', () => {
   test.each([
     ['breaks off', () => new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) })],
     ['is too long', () => 'x'.repeat(2_000)],
-  ])('201 to a resend with a body that %s → accepted all the same', async (_what, body) => {
+  ])('201 to a resend with a body that %s → accepted, because the status is enough', async (_what, body) => {
     const { client } = makeClient(() => new Response(body(), { status: 201 }), { maxResponseBytes: 1_000 });
     expect(await client.trackers.resendWebhookEvents('t')).toEqual({});
   });
@@ -157,7 +157,7 @@ describe('empty successes', () => {
     });
   });
 
-  test('204 to an endpoint that has something to say → ResponseValidationError', async () => {
+  test('204 from an endpoint whose result is required → ResponseValidationError', async () => {
     const { client } = makeClient({ status: 204 });
     expect(await catchRejection(client.trackers.get('t'))).toBeInstanceOf(ResponseValidationError);
   });
@@ -165,7 +165,7 @@ describe('empty successes', () => {
 
 describe('redirects', () => {
   test.each([300, 301, 302, 303, 307, 308, 399])(
-    '%d → an error that says why it is not followed',
+    '%d → an error that explains why the redirect is not followed',
     async (status) => {
       const { client, requests } = makeClient({ status, headers: { location: 'https://evil.test/' } });
       expect(await catchRejection(client.couriers.list())).toMatchObject({
@@ -178,7 +178,7 @@ describe('redirects', () => {
   );
 });
 
-test('the error response of the platform, which has no status → an ApiError, not taken for a redirect', async () => {
+test('a Response.error(), which has status 0 → ApiError that mentions no redirect', async () => {
   expect(await catchRejection(makeClient(() => Response.error()).client.couriers.list())).toMatchObject({
     name: 'ApiError',
     status: 0,
@@ -186,7 +186,7 @@ test('the error response of the platform, which has no status → an ApiError, n
   });
 });
 
-describe('a success with odd fields', () => {
+describe('a success with invalid fields', () => {
   const odd = { ...TRACKER, isTracked: 'yes', createdAt: 5 };
   const response = {
     body: { data: { trackers: [TRACKER, odd, { ...TRACKER, isTracked: 1 }] } },
@@ -195,7 +195,7 @@ describe('a success with odd fields', () => {
   const logger = () => ({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() });
   const UUID = expect.stringMatching(/^[\da-f-]{36}$/);
 
-  test('withResponse → the data as it came, and what differs', async () => {
+  test('withResponse → the unchanged data, and the mismatches', async () => {
     const { client } = makeClient(response);
     const { data, mismatched } = await client.trackers.list().withResponse();
     expect(data.trackers).toEqual(response.body.data.trackers);
@@ -203,7 +203,7 @@ describe('a success with odd fields', () => {
     expect(paths).toEqual(['1.createdAt', '1.isTracked', '2.isTracked']);
   });
 
-  test('the hook onMismatch → endpoint, attempt, request id and what differs', async () => {
+  test('the hook onMismatch → gets endpoint, attempt, request id and mismatches', async () => {
     const onMismatch = vi.fn();
     const { client } = makeClient([{ status: 500 }, response], { hooks: { onMismatch } });
     await settleInVirtualTime(() => client.trackers.list());
@@ -218,7 +218,7 @@ describe('a success with odd fields', () => {
     );
   });
 
-  test('one warning for each field, whichever item has it, with the fields of its request', async () => {
+  test('one wrong field in several items → one warning, with endpoint and request id', async () => {
     const log = logger();
     await makeClient(response, { logger: log, logLevel: 'warn' }).client.trackers.list();
     const fields = log.warn.mock.calls.map(([, { field }]) => field).sort();
@@ -231,7 +231,7 @@ describe('a success with odd fields', () => {
     );
   });
 
-  test('the same field again → `debug`; of another endpoint or client → a warning of its own', async () => {
+  test('the same wrong field again → `debug`; from another endpoint or client → a new warning', async () => {
     const log = logger();
     const options = { logger: log, logLevel: 'debug' } as const;
     const oddTracker = { body: { data: { tracker: { ...TRACKER, isTracked: 'yes' } } } };
@@ -247,7 +247,7 @@ describe('a success with odd fields', () => {
     expect(log.warn).toHaveBeenCalledTimes(3);
   });
 
-  test('the key as the name of a field that differs → not shown', async () => {
+  test('the API key as the name of a wrong field → masked', async () => {
     const log = logger();
     const tracker = { ...TRACKER, courierCode: [{ [API_KEY]: 1 }] };
     const { client } = makeClient({ body: { data: { tracker } } }, { logger: log, logLevel: 'debug' });
@@ -256,7 +256,7 @@ describe('a success with odd fields', () => {
     expect(JSON.stringify([mismatched, log.warn.mock.calls])).not.toContain(API_KEY);
   });
 
-  test("invalidResponse: 'throw' → ResponseValidationError, no hook and no line", async () => {
+  test("invalidResponse: 'throw' → ResponseValidationError, no hook call and no log line", async () => {
     const onMismatch = vi.fn();
     const log = logger();
     const options = { invalidResponse: 'throw', hooks: { onMismatch }, logger: log } as const;
@@ -267,7 +267,7 @@ describe('a success with odd fields', () => {
   });
 });
 
-describe('texts of another server in messages, logs and fields', () => {
+describe('foreign texts in messages, logs and fields', () => {
   const NAMES = ['x-request-id', 'content-type'] as const;
   const shownFor = async (name: (typeof NAMES)[number], value: string, body = '<p>') => {
     const { client } = makeClient({ body, headers: { [name]: value } });
@@ -283,13 +283,13 @@ describe('texts of another server in messages, logs and fields', () => {
     }
   });
 
-  test.each(NAMES)('%s of 10 kB with control characters → 200 printable ones', async (name) => {
+  test.each(NAMES)('%s of 10 kB with control characters → 200 printable characters', async (name) => {
     const value = `a\u0085\u009b31m\u001b[2J${'x'.repeat(10_000)}`;
     expect(await shownFor(name, value)).toBe(`a 31m [2J${'x'.repeat(190)}…`);
   });
 });
 
-test('a page of 10,000 wrong records → 20 issues, and a message that says that there are more', async () => {
+test('a page of 10,000 wrong records → 20 issues, and a message that mentions the rest', async () => {
   const couriers = Array.from({ length: 10_000 }, () => ({}));
   const { client } = makeClient({ body: { data: { couriers } } }, { invalidResponse: 'throw' });
   expect(await catchRejection(client.couriers.list())).toMatchObject({

@@ -15,7 +15,7 @@ const failing = (status: number, retryAfter?: string): StubResponse => ({
 let draw = vi.spyOn(Math, 'random');
 beforeEach(() => {
   vi.useFakeTimers();
-  // The luckiest draw: p-retry waits 500 ms, then 1, 2, 4 and 8 s.
+  // The smallest random number: p-retry waits 500 ms, then 1, 2, 4 and 8 s.
   draw = vi.spyOn(Math, 'random').mockReturnValue(0);
 });
 afterEach(() => {
@@ -23,7 +23,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Lists couriers in virtual time; tells when each request left and what `onRetry` was told. */
+/** Lists couriers in virtual time; returns the time of each request and the arguments of `onRetry`. */
 async function run(script: Step | Step[], options: TrackingClientOptions = {}) {
   const sentAt: number[] = [];
   const toldMs: (number | undefined)[] = [];
@@ -82,12 +82,12 @@ describe('the wait before a repeat', () => {
     expect((await run([step, OK], options)).sentAt).toEqual(sentAt);
   });
 
-  test('a Retry-After of the first failure → does not hold up the repeat after the second', async () => {
+  test('a Retry-After of the first failure → does not delay the retry after the second failure', async () => {
     const { sentAt } = await run([failing(503, '3'), networkFailure('ECONNRESET'), OK]);
     expect(sentAt).toEqual([0, 3_000, 4_000]);
   });
 
-  test('what the service asks for → in onRetry, undefined without', async () => {
+  test('failures with and without Retry-After → onRetry gets the delay or undefined', async () => {
     const { toldMs } = await run([failing(503), failing(503, '3'), failing(429), OK]);
     expect(toldMs).toEqual([undefined, 3_000, 1_000]);
   });
@@ -105,7 +105,7 @@ describe('what ends the repeats', () => {
     expect(result.requests).toHaveLength(requests);
   });
 
-  test('5xx and 429 in turns → one budget for both', async () => {
+  test('5xx and 429 in turns → they share one retry budget', async () => {
     const { error, requests } = await run([failing(500), failing(429, '0'), failing(502), failing(503)], {
       retry: { retries: 2 },
     });
@@ -113,7 +113,7 @@ describe('what ends the repeats', () => {
     expect(requests).toHaveLength(3);
   });
 
-  test('429s only → RateLimitError with the last delay, nothing waits after the last one', async () => {
+  test('429s only → RateLimitError with the last delay, and no wait after the last attempt', async () => {
     const { error, sentAt, endedAt, toldMs } = await run(failing(429, '5'), { retry: { retries: 2 } });
     expect(error).toMatchObject({ name: 'RateLimitError', attempts: 3, retryAfterMs: 5_000 });
     expect(sentAt).toEqual([0, 5_000, 10_000]);
@@ -124,7 +124,7 @@ describe('what ends the repeats', () => {
   test.each([
     [429, 'RateLimitError'],
     [503, 'ServerError'],
-  ])('%d with more than maxRetryAfterMs → %s at once, no onRetry', async (status, name) => {
+  ])('%d with a Retry-After above maxRetryAfterMs → %s at once, no onRetry', async (status, name) => {
     const { error, endedAt, requests, toldMs } = await run([failing(status, '61'), OK]);
     expect(error).toMatchObject({ name, retryAfterMs: 61_000, attempts: 1 });
     expect(requests).toHaveLength(1);
@@ -132,7 +132,7 @@ describe('what ends the repeats', () => {
     expect(toldMs).toEqual([]);
   });
 
-  test.each([404, 409])('%d → at once, no onRetry', async (status) => {
+  test.each([404, 409])('%d → rejects at once, no onRetry', async (status) => {
     const { error, endedAt, toldMs } = await run([{ status }, OK]);
     expect(error).toMatchObject({ status, attempts: 1 });
     expect(endedAt).toBe(0);
@@ -170,18 +170,18 @@ describe('totalTimeoutMs', () => {
     },
   );
 
-  test('a Retry-After shorter than what is left → waited for', async () => {
+  test('a Retry-After shorter than the rest of totalTimeoutMs → the call waits and succeeds', async () => {
     expect(await run([failing(503, '3'), OK], { totalTimeoutMs: 4_000 })).toMatchObject({ attempts: 2 });
   });
 
-  test('it ends in a back-off → TimeoutError then, the failure as its cause', async () => {
+  test('totalTimeoutMs ends during a back-off → TimeoutError with the failure as its cause', async () => {
     const { error, requests, endedAt } = await run({ status: 500 }, { totalTimeoutMs: 1_200 });
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'backoff', cause: { status: 500 } });
     expect(requests).toHaveLength(2);
     expect(endedAt).toBe(1_200);
   });
 
-  test('it ends in a later attempt → TimeoutError then, without a cause', async () => {
+  test('totalTimeoutMs ends during a later attempt → TimeoutError without a cause', async () => {
     const { error, sentAt, endedAt } = await run([failing(503, '3'), () => new Promise(() => {})], {
       totalTimeoutMs: 4_000,
     });
@@ -193,7 +193,7 @@ describe('totalTimeoutMs', () => {
 });
 
 describe('a repeat', () => {
-  test('the same body and headers as the first request', async () => {
+  test('a retry → the same body and headers as the first request', async () => {
     const { client, requests } = makeClient([{ status: 500 }, { body: { data: { tracker: TRACKER } } }]);
     const options = { headers: { 'x-tenant': 'a' } };
     await settleInVirtualTime(() => client.trackers.create({ trackingNumber: 'LA680658838NL' }, options));

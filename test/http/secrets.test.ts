@@ -4,7 +4,7 @@ import { TRACKER } from '../support/calls.ts';
 import { API_KEY, catchRejection, makeClient, type Step } from '../support/make-client.ts';
 import { settleInVirtualTime } from '../support/virtual-time.ts';
 
-/** Everything a log could show of a value, and more. */
+/** Prints everything that a log could show of a value, and more. */
 function everything(value: unknown): string {
   const error = value instanceof Error ? value : new Error('not an error');
   return [
@@ -52,13 +52,13 @@ const ECHOES: [what: string, step: Step][] = [
 ];
 
 describe.each(ECHOES)('the key echoed in %s', (_what, step) => {
-  test('the error → shows it nowhere, and masks it', async () => {
+  test('an error → shows the mask in place of the key', async () => {
     const { client } = makeClient(step, { retry: false });
     const shown = everything(await catchRejection(client.couriers.list()));
     expect(shown).not.toContain(API_KEY);
   });
 
-  test('log lines and hooks → show it nowhere', async () => {
+  test('log lines and hook arguments → never show the key', async () => {
     const lines: unknown[] = [];
     const log = (...args: unknown[]) => lines.push(args);
     const { client } = makeClient(step, {
@@ -73,7 +73,7 @@ describe.each(ECHOES)('the key echoed in %s', (_what, step) => {
   });
 });
 
-test('no results yet, the key in an echo beside them → shown nowhere', async () => {
+test('no results yet and an echo of the key → the key is not shown', async () => {
   const { client } = makeClient({
     body: { data: { trackings: [] }, request: bearer },
     headers: { 'x-echo': bearer },
@@ -83,7 +83,7 @@ test('no results yet, the key in an echo beside them → shown nowhere', async (
   expect(everything(error)).not.toContain(API_KEY);
 });
 
-test('an echo → masked where it stood, the rest as it was', async () => {
+test('a body that echoes the key → the key is masked, the rest is unchanged', async () => {
   const { client } = makeClient({ status: 400, body: { errors: [{ code: 'c', message: `got ${bearer}` }] } });
   expect(await catchRejection(client.couriers.list())).toMatchObject({
     message: 'GET https://api.example.test/public/v1/couriers responded with 400: c: got Bearer [redacted]',
@@ -93,7 +93,7 @@ test('an echo → masked where it stood, the rest as it was', async () => {
 });
 
 describe('a key that is an ordinary word', () => {
-  test('results that hold the word → handed over untouched', async () => {
+  test('results that contain the word → returned unchanged', async () => {
     const tracker = { ...TRACKER, trackerId: 'track-1', shipmentReference: 'true track is data' };
     const { client } = makeClient({ body: { data: { tracker } } }, { apiKey: 'track' });
     const { data, response } = await client.trackers.get('track-1').withResponse();
@@ -115,7 +115,7 @@ describe('a key that is an ordinary word', () => {
 });
 
 describe('the key on the wire', () => {
-  test('a function → asked before every attempt, so a rotated key is used at once', async () => {
+  test('a key function → called before every attempt, so that a rotated key is used at once', async () => {
     const keys = ['old', 'new'];
     const apiKey = vi.fn(() => keys.shift() ?? '');
     const { client, requests } = makeClient([{ status: 500 }, { body: { data: [] } }], { apiKey });
@@ -125,7 +125,7 @@ describe('the key on the wire', () => {
   });
 });
 
-test('the error of a bulk result holds the key → masked in the outcome', async () => {
+test('a bulk item error that contains the key → masked in the outcome', async () => {
   const message = `You sent ${bearer}`;
   const body = {
     status: 'error',

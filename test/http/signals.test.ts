@@ -22,7 +22,7 @@ const stalled = () =>
     headers: { 'content-type': 'application/json' },
   });
 
-/** Each begins a call that waits for something, until the signal aborts. */
+/** Each case starts a call that waits in one phase until the signal aborts. */
 const WAITS: [what: string, script: Step, options: TrackingClientOptions, requests: number][] = [
   ['the key', {}, { apiKey: () => new Promise(() => {}) }, 0],
   ['the headers', never, {}, 1],
@@ -32,7 +32,7 @@ const WAITS: [what: string, script: Step, options: TrackingClientOptions, reques
 ];
 
 describe.each(REASONS)('an abort with %s', (_name, reason) => {
-  test.each(WAITS)('while waiting for %s → rejects with it at once, nothing more is sent', async (...row) => {
+  test.each(WAITS)('while waiting for %s → rejects at once, nothing more is sent', async (...row) => {
     const [, script, options, count] = row;
     const { client, requests } = makeClient(script, options);
     const controller = new AbortController();
@@ -46,7 +46,7 @@ describe.each(REASONS)('an abort with %s', (_name, reason) => {
     expect(requests).toHaveLength(count);
   });
 
-  test('before the start → rejects with it, nothing is sent, the key is not asked for', async () => {
+  test('before the call → rejects with the reason, nothing is sent, the key function is not called', async () => {
     const apiKey = vi.fn(() => 'key');
     const { client, requests } = makeClient({}, { apiKey });
     expect(await catchRejection(client.couriers.list({ signal: AbortSignal.abort(reason) }))).toBe(reason);
@@ -54,7 +54,7 @@ describe.each(REASONS)('an abort with %s', (_name, reason) => {
     expect(apiKey).not.toHaveBeenCalled();
   });
 
-  test('between the call and its start → rejects with it, nothing is sent', async () => {
+  test('right after the call → rejects with the reason, nothing is sent', async () => {
     const { client, requests } = makeClient();
     const controller = new AbortController();
     const call = client.couriers.list({ signal: controller.signal });

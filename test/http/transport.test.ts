@@ -19,7 +19,7 @@ describe('failures of fetch', () => {
     ['a string', 'oops', false, 'unknown failure'],
     ['nothing', undefined, false, 'unknown failure'],
     ['an object', { code: 'ECONNREFUSED' }, false, 'unknown failure'],
-  ])('%s → ConnectionError that says why', async (_what, failure, neverSent, words) => {
+  ])('%s → ConnectionError that gives the reason', async (_what, failure, neverSent, words) => {
     const { client } = makeClient(() => Promise.reject(failure), once);
     expect(await catchRejection(client.couriers.list())).toMatchObject({
       name: 'ConnectionError',
@@ -28,7 +28,7 @@ describe('failures of fetch', () => {
     });
   });
 
-  test('the failure of fetch → a copy of it as the cause, with name, code and stack', async () => {
+  test('a failure of fetch → a cause that copies its name, code and stack', async () => {
     const failure = networkFailure('ECONNRESET');
     const { client } = makeClient(failure, once);
     const error = await catchRejection(client.couriers.list());
@@ -42,7 +42,7 @@ describe('failures of fetch', () => {
     });
   });
 
-  test('a body that breaks with the code of a refused connection → it may have been sent', async () => {
+  test('a body that breaks with ECONNREFUSED → neverSent is false', async () => {
     const broken = () => {
       const pull = (stream: ReadableStreamDefaultController) => stream.error(networkFailure('ECONNREFUSED'));
       return new Response(new ReadableStream({ pull }));
@@ -71,7 +71,7 @@ describe('failures of fetch', () => {
   test.each([undefined, null, 'response', {}])(
     'fetch gives %j instead of a response → a typed error',
     async (value) => {
-      // What a broken stub in a consumer's test could give.
+      // Values that a broken stub in a consumer's test could return.
       const fetch = (async () => value) as unknown as typeof globalThis.fetch;
       const { client } = makeClient({}, { ...once, fetch });
       expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
@@ -86,7 +86,7 @@ const wrap = (error: Error, depth: number): Error =>
 const round = new Error('round');
 round.cause = round;
 
-/** What Deno 2 rejects with; the sentence is its own. */
+/** Builds the error of Deno 2, whose message has this form. */
 const denoFailure = (what: string) => new TypeError('fetch failed', { cause: new Error(what) });
 const DENO_REFUSED =
   'error sending request for url (http://127.0.0.1:1/a(b)c): client error (Connect): tcp connect error: Connection refused (os error 111)';
@@ -95,7 +95,7 @@ const DENO_UNKNOWN_HOST =
 const DENO_RESET =
   'error sending request from 127.0.0.1:2 for http://127.0.0.1:1/ (127.0.0.1:1): client error (SendRequest): connection closed before message completed';
 
-/** Whether a failure of `fetch` proves that nothing was sent. */
+/** Returns whether a failure of `fetch` proves that nothing was sent. */
 async function wasNeverSent(failure: unknown): Promise<boolean> {
   const { client } = makeClient(() => Promise.reject(failure), once);
   return Object(await catchRejection(client.couriers.list())).neverSent;
@@ -139,8 +139,8 @@ test.each<[what: string, failure: unknown, isProof: boolean]>([
   expect(await wasNeverSent(failure)).toBe(isProof);
 });
 
-describe('the fetch that is used', () => {
-  test('none given → the global one at the time of the call, so that mocks installed later work', async () => {
+describe('the fetch option', () => {
+  test('no fetch option → the global fetch at the time of the call, so that later mocks work', async () => {
     const client = new TrackingClient({ baseUrl: BASE_URL, apiKey: API_KEY });
     const fetch = vi.fn(async () => Response.json({ data: [] }));
     vi.stubGlobal('fetch', fetch);
@@ -148,7 +148,7 @@ describe('the fetch that is used', () => {
     expect(fetch).toHaveBeenCalledOnce();
   });
 
-  test('its arguments → URL, method, headers, body, signal and no redirects', async () => {
+  test('a request → fetch gets URL, method, headers, body, signal and `redirect: manual`', async () => {
     const seen: unknown[] = [];
     const fetch = async (outgoing: RequestInfo | URL, init?: RequestInit) => {
       const request = new Request(outgoing, init);
@@ -169,7 +169,7 @@ describe('the fetch that is used', () => {
     ]);
   });
 
-  test('a timeout → its signal is aborted with our TimeoutError', async () => {
+  test('a timeout → the signal of fetch is aborted with our TimeoutError', async () => {
     let signal: AbortSignal | null | undefined;
     const fetch = (_url: unknown, init?: RequestInit) => {
       signal = init?.signal;

@@ -14,7 +14,7 @@ describe('createMany over HTTP', () => {
       expect(tracker?.trackerId).toBe(ids.get(input.trackingNumber.toUpperCase()));
   });
 
-  test('the same inputs again → existing, with the same trackers', async () => {
+  test('the same inputs a second time → outcomes `existing` with the same trackers', async () => {
     const { client } = await makeService();
     const first = await collect(client.trackers.createMany(makeInputs(120)));
     const again = await collect(client.trackers.createMany(makeInputs(120)));
@@ -25,8 +25,8 @@ describe('createMany over HTTP', () => {
   });
 
   test.each([
-    ['unknown, and the service has the trackers', false, 'unknown'],
-    ['existing with retryAmbiguous, and no tracker is created twice', true, 'existing'],
+    ['outcomes `unknown`, though the trackers exist', false, 'unknown'],
+    ['outcomes `existing` with retryAmbiguous, and no tracker is created twice', true, 'existing'],
   ])('a response lost after the request was carried out → %s', async (_, retryAmbiguous, status) => {
     const { fake, client } = await makeService();
     fake.fail('trackers.createBulk', { kind: 'commitThenDrop' });

@@ -52,7 +52,7 @@ describe('import', () => {
   }
 
   describe('the file of failures', () => {
-    it('a disk that fills up → ends with the summary and the line where to go on, exit code 1', async () => {
+    it('a disk that fills up → the summary and the line at which to resume, exit code 1', async () => {
       const { start } = await setUp(`trackingNumber\n${NUMBER}\nx\n`);
       const { output, exitCode } = start(['rows.csv', '--failures', '/dev/full', '--overwrite']);
       expect(await exitCode).toBe(1);
@@ -62,7 +62,7 @@ describe('import', () => {
       expect(output.stderr).not.toMatch(/^ +at /m);
     });
 
-    it('a row that is cut off by the limit of a disk → not left behind half', async () => {
+    it('a row that no longer fits on the disk → no half row is left in the file', async () => {
       const { shell, files, read } = await setUp(`trackingNumber\n${'x\n'.repeat(60)}`);
       const { output, exitCode } = shell('ulimit -f 4; cli import rows.csv');
       expect(await exitCode).toBe(1);
@@ -73,7 +73,7 @@ describe('import', () => {
         expect(line).toMatch(/^x,\d+,invalid,.*character"$/);
     });
 
-    it('--overwrite and the input, which is also standard input → refused, unchanged, nothing sent', async () => {
+    it('--overwrite and a path that is also standard input → refused, the file is unchanged, nothing sent', async () => {
       const { fake, shell, read } = await setUp(buildCsv(2));
       expect(await shell('cli import - --failures rows.csv --overwrite < rows.csv').exitCode).toBe(2);
       expect(await read('rows.csv')).toBe(buildCsv(2));
@@ -81,8 +81,8 @@ describe('import', () => {
     });
   });
 
-  describe('where rows come from', () => {
-    it('standard input → what is piped in is imported', async () => {
+  describe('sources of rows', () => {
+    it('rows on standard input → imported', async () => {
       const { fake, start, files, temporary } = await setUp('');
       const { output, exitCode } = start(['-'], { stdin: `trackingNumber\n${NUMBER}\nx\n` });
       expect(await exitCode).toBe(1);
@@ -101,13 +101,13 @@ describe('import', () => {
       },
     );
 
-    it('a pipe that stays open, and SIGINT → exit code 130 at once, nothing left behind', async () => {
+    it('SIGINT while standard input stays open → exit code 130 at once, no file left behind', async () => {
       const { start, temporary } = await setUp('');
       let pipe = { end: () => {} };
       const { child, exitCode } = start(['-'], {
         stdin: (stdin) => {
           pipe = stdin;
-          // A pipe does not hold so much, so the program reads when this is written.
+          // A pipe cannot hold this much, so the program has begun to read when the write ends.
           stdin.write(`trackingNumber\n${'x\n'.repeat(1_000_000)}`, () => child.kill('SIGINT'));
         },
       });
@@ -117,7 +117,7 @@ describe('import', () => {
     });
   });
 
-  it('--json and `| head -1` → stops, says so, exit code 1', async () => {
+  it('--json and `| head -1` → the import stops with a message, exit code 1', async () => {
     const { shell } = await setUp(buildCsv(900));
     const { output, exitCode } = shell('cli import rows.csv --json | head -1');
     expect(await exitCode).toBe(1);
@@ -142,7 +142,7 @@ describe('fake', () => {
     return `http://127.0.0.1:${running.port}/webhooks`;
   }
 
-  it('a tracker and a webhook URL → its whole story is pushed, and each request and push is one line', async () => {
+  it('a tracker and a webhook URL → all its events are pushed; each request and push is one line', async () => {
     const secrets: (string | undefined)[] = [];
     const url = await receive((message, response) => {
       secrets.push(message.headers.authorization);
@@ -161,7 +161,7 @@ describe('fake', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s, twice at once, with a receiver that never responds → exit code 0',
+    'two %s at once during a push that gets no response → exit code 0',
     async (signal) => {
       let isCalled = false;
       const url = await receive(() => {
@@ -171,13 +171,13 @@ describe('fake', () => {
       await create(await readBaseUrl(command));
       await vi.waitUntil(() => isCalled, { timeout: 20_000 });
       command.child.kill(signal);
-      setTimeout(() => command.child.kill(signal), 100); // As npx does.
+      setTimeout(() => command.child.kill(signal), 100); // npx sends the signal twice, too.
       expect(await command.exitCode).toBe(0);
       expect(command.output).toMatchObject({ stdout: expect.stringMatching(/Stopped\.\n$/), stderr: '' });
     },
   );
 
-  it('a port in use → one line that says so, exit code 1', async () => {
+  it('a port in use → one line with the reason, exit code 1', async () => {
     const { port } = new URL(await readBaseUrl(start()));
     const second = cli.start(['fake', '--port', port]);
     expect(await second.exitCode).toBe(1);
@@ -187,7 +187,7 @@ describe('fake', () => {
     });
   });
 
-  it('failures, a quota and events → what programs in other languages meet, each line with its reason', async () => {
+  it('control requests over HTTP → failures, a quota and events for any program, each in a line with its reason', async () => {
     const command = start('--fail', 'trackers.create:409', '--quota', '1', '--play', 'none');
     const baseUrl = await readBaseUrl(command);
     for (const status of [409, 201]) expect((await create(baseUrl)).status).toBe(status);
@@ -199,7 +199,7 @@ describe('fake', () => {
     expect(await posted.json()).toMatchObject({ data: { events: [{ status: 'Posted' }] } });
   });
 
-  it('a journey that `watch` follows to its end, then `track` → the whole timeline, exit code 0', async () => {
+  it('`watch` until tracking ends, then `track` → the whole timeline, exit code 0', async () => {
     const baseUrl = await readBaseUrl(start('--speed', '400000'));
     const environment = { TRACKING_BASE_URL: baseUrl, TRACKING_API_KEY: 'any' };
     const watch = cli.start(['watch', NUMBER, '--interval', '1s'], environment);
@@ -223,7 +223,7 @@ describe('other commands', () => {
     return { TRACKING_BASE_URL: server.url, TRACKING_API_KEY: 'any' };
   }
 
-  it('watch and SIGINT → exit code 130, at once', async () => {
+  it('watch and SIGINT → exit code 130 at once', async () => {
     const watch = cli.start(['watch', NUMBER], await startService(0));
     await printed(watch, /no results yet/);
     watch.child.kill('SIGINT');
@@ -231,7 +231,7 @@ describe('other commands', () => {
     expect(watch.output.stderr).toBe('');
   });
 
-  it('listen and SIGTERM → exit code 0, without a word', async () => {
+  it('listen and SIGTERM → exit code 0, no error output', async () => {
     const listen = cli.start(['listen', '--port', '0'], { TRACKING_WEBHOOK_SECRET: 'hush' });
     await printed(listen, /http:\S+/);
     listen.child.kill('SIGTERM');
@@ -240,7 +240,7 @@ describe('other commands', () => {
   });
 
   it.each(['list --json', 'couriers', 'watch --all --json --interval 1s'])(
-    '%s | head -1 → exit code 0, no word',
+    '%s | head -1 → exit code 0, no error output',
     async (line) => {
       const { exitCode, output } = cli.shell(`cli ${line} | head -1`, await startService(5));
       expect(await exitCode).toBe(0);
@@ -249,7 +249,7 @@ describe('other commands', () => {
     },
   );
 
-  it('a full disk → one line, exit code 1', async () => {
+  it('a full disk → one error line, exit code 1', async () => {
     const { exitCode, output } = cli.shell('cli list > /dev/full', await startService(1));
     expect(await exitCode).toBe(1);
     expect(output.stderr).toBe('tracking-client: Could not print: no space left on device (ENOSPC)\n');

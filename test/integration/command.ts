@@ -25,7 +25,7 @@ export interface StartOptions {
 
 /** The command of this package, bundled once from the sources. */
 export interface BundledCommand extends AsyncDisposable {
-  /** Starts it, without the variables of this process that say where the service is. */
+  /** Starts the command without the `TRACKING_*` variables of this process. */
   start(args: readonly string[], environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;
   /** Runs a line of bash in which `cli` is the command, with a failing part of a pipe failing the whole. */
   shell(line: string, environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;

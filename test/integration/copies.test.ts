@@ -4,7 +4,7 @@ import * as esm from '../../src/index.ts';
 import { API_KEY, catchRejection } from '../support/make-client.ts';
 import { respond, startServer } from '../support/scripted-server.ts';
 
-/** The same sources once more, loaded as CommonJS: what a process gets that both imports and requires the package. */
+/** A second copy of the sources as CommonJS, as in a process that both imports and requires the package. */
 const commonJs: typeof esm = requireAsCommonJs('../../src/index.ts', import.meta.url);
 
 const notFound = respond(404, { errors: [{ code: 'tracker_not_found' }], data: null });
@@ -19,7 +19,7 @@ describe.each([
   ['CommonJS', commonJs, esm],
   ['ESM', esm, commonJs],
 ])('an error of the %s client', (_name, thrower, catcher) => {
-  test('isTrackingError of the other copy → true, with its code', async () => {
+  test('isTrackingError of the other copy → true, also with the error code', async () => {
     const error = await failWith(thrower);
     expect(catcher.isTrackingError(error)).toBe(true);
     expect(catcher.isTrackingError(error, 'tracker_not_found')).toBe(true);

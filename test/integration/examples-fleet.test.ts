@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { runExample } from './run-example.ts';
 import { describeWithRedis } from './services.ts';
 
-/** As a user starts it: it starts the other programs of its folder itself, from their sources. */
+/** The command of the documents; the supervisor starts the other programs of its folder from their sources. */
 const SUPERVISOR = ['--import', 'tsx', 'examples/fleet/supervisor.ts'];
 
 await describeWithRedis('the example of several processes', (url) => {
-  it('run without a key → all trackers imported, no request refused unless it was slow, every event handled once', {
+  it('run without a key → all trackers imported, no 429 unless a request was slow, every event handled once', {
     timeout: 60_000,
   }, async () => {
     const { code, stdout, stderr } = await runExample(SUPERVISOR, { REDIS_URL: url });
@@ -24,7 +24,7 @@ await describeWithRedis('the example of several processes', (url) => {
   });
 });
 
-it('the example of several processes without Redis → says so in one line and ends well', async () => {
+it('the example of several processes without Redis → one line with the reason, exit code 0', async () => {
   const { code, stdout } = await runExample(SUPERVISOR, { REDIS_URL: 'redis://127.0.0.1:1', CI: '' });
   expect(code).toBe(0);
   expect(stdout.trim()).toBe('No Redis answers at 127.0.0.1:1; set REDIS_URL to run this example.');

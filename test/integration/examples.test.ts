@@ -10,9 +10,9 @@ const examples = readdirSync(folder).filter((name) => name.endsWith('.ts'));
 const parts = readdirSync(`${folder}/to-copy`);
 
 describe('each example', () => {
-  // Each waits most of its time, for its own service.
+  // Examples run at the same time, because each waits most of its time for its own service.
   it.concurrent.each(examples)(
-    '%s run without a key → ends well and prints something',
+    '%s run without a key → prints something, exit code 0',
     { timeout: 60_000 },
     async (name) => {
       const { code, stdout, stderr } = await runExample([await bundled(`examples/${name}`)]);
@@ -22,7 +22,7 @@ describe('each example', () => {
   );
 
   it.each([...examples, 'fleet/supervisor.ts'])(
-    '%s → starts with a comment that ends with a command that runs it',
+    '%s → starts with a comment whose last line is the command that runs it',
     (name) => {
       const [comment = ''] = readFileSync(`${folder}/${name}`, 'utf8').split(/^import /m);
       const [, command = ''] = /Run: (.+)/.exec(comment) ?? [];
@@ -31,8 +31,8 @@ describe('each example', () => {
   );
 });
 
-describe('each part to copy', () => {
-  it.each(parts)('%s → is staged by an example, and holds nothing of the stage', (name) => {
+describe('each recipe in the examples', () => {
+  it.each(parts)('%s → is used by an example, and contains no code of that example', (name) => {
     const stages = examples.map((example) => readFileSync(`${folder}/${example}`, 'utf8'));
     expect(stages.filter((stage) => stage.includes(`'./to-copy/${name}'`))).toHaveLength(1);
     const part = readFileSync(`${folder}/to-copy/${name}`, 'utf8');

@@ -22,7 +22,7 @@ describe('bodies', () => {
     expect((await client.couriers.list())[0]?.courierCode).toBe('é'.repeat(2_000));
   });
 
-  test('a small gzip of a huge body → ResponseValidationError, asked for once', async () => {
+  test('a small gzip of a huge body → ResponseValidationError, no second request', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, ' '));
     const { server, client } = await wireClientFor(
       (response) => {
@@ -40,7 +40,7 @@ describe('bodies', () => {
   });
 
   test.each<[what: string, behaviour: Behaviour]>([
-    ['plain text that claims to be gzip', respond(200, COURIERS, { 'content-encoding': 'gzip' })],
+    ['plain text that is declared as gzip', respond(200, COURIERS, { 'content-encoding': 'gzip' })],
     [
       'a chunked body without its end',
       (response) => {
@@ -53,7 +53,7 @@ describe('bodies', () => {
     expect(await catchRejection(client.couriers.list())).toMatchObject({ name: 'ConnectionError' });
   });
 
-  test('a body that trickles in longer than timeoutMs → TimeoutError: the deadline is over the whole response', async () => {
+  test('a body that trickles in longer than timeoutMs → TimeoutError, because timeoutMs covers the whole response', async () => {
     const { client, untilHeaders } = await stoppedClientFor((response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       const trickle = setInterval(() => response.write(' '), 5);
@@ -65,7 +65,7 @@ describe('bodies', () => {
     expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body' });
   });
 
-  test('early hints before the response → the response', async () => {
+  test('early hints before the response → resolves to the response', async () => {
     const { client } = await wireClientFor((response) => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.writeHead(200, { 'content-type': 'application/json' });
@@ -75,7 +75,7 @@ describe('bodies', () => {
   });
 });
 
-describe('a header name that no server may send', () => {
+describe('an invalid header name', () => {
   const raw =
     (status: number, body: string): Behaviour =>
     (response) => {
@@ -85,13 +85,13 @@ describe('a header name that no server may send', () => {
       );
     };
 
-  test('in a good response → withResponse resolves, its response has the other headers', async () => {
+  test('an invalid header name in a success → withResponse resolves with the other headers', async () => {
     const { client } = await wireClientFor(raw(200, '{"data":[]}'));
     const { response } = await client.couriers.list().withResponse();
     expect([...response.headers.keys()]).toEqual(['connection', 'content-length', 'content-type', 'x-echo']);
   });
 
-  test('in a failure that echoes the key → the error of its status, without the key', async () => {
+  test('an invalid header name in an error that echoes the key → the error of its status, without the key', async () => {
     const { client } = await wireClientFor(raw(403, '{"errors":[]}'));
     const error = await catchRejection(client.couriers.list());
     expect(error).toBeInstanceOf(PermissionDeniedError);
@@ -99,8 +99,8 @@ describe('a header name that no server may send', () => {
   });
 });
 
-describe('something that is no HTTP server', () => {
-  test('it says SSH → ConnectionError', async () => {
+describe('servers that do not speak HTTP', () => {
+  test('an SSH server → ConnectionError', async () => {
     const sockets: Socket[] = [];
     const server = createServer((socket) => {
       sockets.push(socket);

@@ -41,7 +41,7 @@ describe('ids on the wire', () => {
 describe('connections', () => {
   const couriers = respond(200, { data: { couriers: [] } });
 
-  test('calls one after another → connections are kept alive and used again', async () => {
+  test('calls one after another → connections are kept alive and reused', async () => {
     const { client, server } = await wireClientFor(couriers);
     for (let call = 0; call < 10; call += 1) await client.couriers.list();
     // Node may keep a spare connection.
@@ -100,7 +100,7 @@ describe('connections', () => {
 });
 
 describe('headers on the wire', () => {
-  test('own headers and user agent → sent, the key as bearer', async () => {
+  test('custom headers and user agent → sent, with the key as bearer token', async () => {
     const { client, server } = await wireClientFor(respond(200, { data: [] }), {
       headers: { 'X-Tenant': 'a', 'User-Agent': 'shop/1.0' },
     });

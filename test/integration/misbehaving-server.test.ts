@@ -39,7 +39,7 @@ const NONSENSE: [what: string, behaviour: Behaviour][] = [
 ];
 
 describe.each(EVERY_CALL)('%s', (name, { call }) => {
-  // The status of a resend says it all: who is told of a failure repeats it, and everything is pushed twice.
+  // The status of a resend is enough: after an error the caller would repeat it, and every event would be pushed twice.
   const isStatusEnough = name === 'trackers.resendWebhookEvents';
   const [rejected, accepted] = isStatusEnough ? [[], NONSENSE] : [NONSENSE, []];
   const [brokenOff, acceptedBrokenOff] = isStatusEnough ? [[], [200]] : [[200], []];
@@ -53,13 +53,13 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test.each(accepted)('200 with %s → resolves without a total', async (_what, behaviour) => {
+  test.each(accepted)('200 to a resend with %s → resolves without a total', async (_what, behaviour) => {
     const { client, server } = await wireClientFor(behaviour);
     expect(await call(client)).toEqual({});
     expect(server.requests).toHaveLength(1);
   });
 
-  test.each(acceptedBrokenOff)('%d with a body that breaks off → resolves without a total', async () => {
+  test.each(acceptedBrokenOff)('%d to a resend, body breaks off → resolves without a total', async () => {
     const { client, server } = await wireClientFor(breakOff);
     expect(await call(client)).toEqual({});
     expect(server.requests).toHaveLength(1);
@@ -77,7 +77,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
     });
   });
 
-  test('a body that stalls → TimeoutError of that phase', async () => {
+  test('a body that stalls → TimeoutError in phase body', async () => {
     const { client, untilHeaders } = await stoppedClientFor(stall);
     const rejection = catchRejection(call(client, { timeoutMs: 5_000 }));
     await untilHeaders();
@@ -85,7 +85,7 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
     expect(await rejection).toMatchObject({ name: 'TimeoutError', phase: 'body', timeoutMs: 5_000 });
   });
 
-  test('no response → TimeoutError of that phase', async () => {
+  test('no response → TimeoutError in phase headers', async () => {
     const { client, untilRequested } = await stoppedClientFor(silence);
     const rejection = catchRejection(call(client, { timeoutMs: 5_000 }));
     await untilRequested();
@@ -102,13 +102,13 @@ describe.each(EVERY_CALL)('%s', (name, { call }) => {
     });
   });
 
-  test('a refused connection → ConnectionError that says nothing was sent', async () => {
+  test('a refused connection → ConnectionError with neverSent true', async () => {
     const client = wireClient(await refusedBaseUrl());
     expect(await catchRejection(call(client))).toMatchObject({ name: 'ConnectionError', neverSent: true });
   });
 
   test.each([301, 302, 303, 307, 308])(
-    'a redirect (%d) → an error, the target never hears of the key',
+    'a redirect (%d) → an error, and the target gets no request',
     async (status) => {
       const target = await startServer(respond(200, '{}'));
       const { client } = await wireClientFor(respond(status, '', { location: `${target.baseUrl}/stolen` }));

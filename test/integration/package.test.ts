@@ -62,7 +62,7 @@ describe('the package', () => {
   let packed: z.output<typeof packedSchema>[0] = { unpackedSize: 0, files: [] };
 
   async function scripts(extension: string): Promise<string> {
-    // The programs of the package are left out: they are minified.
+    // Without the programs of the package, which are minified.
     const paths = packed.files
       .map(({ path }) => path)
       .filter((path) => path.endsWith(extension) && !path.startsWith('dist/cli/'));
@@ -72,7 +72,7 @@ describe('the package', () => {
 
   beforeAll(async () => {
     scratch = await mkdtemp(join(tmpdir(), 'tracking-client-package-'));
-    await packInto(scratch); // Builds when what is built is older than a source.
+    await packInto(scratch); // Builds if a source is newer than the build.
     const printed = await mustRun(
       'npm',
       ['pack', '--dry-run', '--ignore-scripts', '--json', '--loglevel=error'],
@@ -85,7 +85,7 @@ describe('the package', () => {
     await rm(scratch, { recursive: true, force: true });
   });
 
-  it('packed → holds what runs, its declarations, and nothing else', () => {
+  it('the packed package → contains programs, declarations and documents only', () => {
     const others = packed.files
       .map(({ path }) => path)
       .filter((path) => !/^dist\/.*\.(c?js|d\.c?ts)$/.test(path));
@@ -109,11 +109,11 @@ describe('the package', () => {
     ]);
   });
 
-  it('a packed file of dist → an entry point, the command, or a part that another packed file names', async () => {
+  it('each packed file of dist → an entry point, the command, or a file that another packed file imports', async () => {
     const paths = packed.files.map(({ path }) => path).filter((path) => path.startsWith('dist/'));
     const named = JSON.stringify([manifest.exports, manifest.bin]);
     const texts = await Promise.all(paths.map((path) => readFile(join(root, path), 'utf8')));
-    // Declarations name a part by the script beside it.
+    // A declaration imports another declaration by the name of its script.
     const isPart = (path: string) => {
       const imported = `/${basename(path).replace(/\.d\.(c?)ts$/, '.$1js')}`;
       return texts.some((text, index) => paths[index] !== path && text.includes(imported));
@@ -121,7 +121,7 @@ describe('the package', () => {
     expect(paths.filter((path) => !named.includes(`./${path}"`) && !isPart(path))).toEqual([]);
   });
 
-  it('an install → runs no script, of the package or of what it depends on', async () => {
+  it('an install → runs no script of the package or of its dependencies', async () => {
     const lockSchema = z.object({
       packages: z.record(
         z.string(),
@@ -145,7 +145,7 @@ describe('the package', () => {
     const paths = packed.files.map(({ path }) => path);
     for (const document of paths.filter((path) => path.endsWith('.md'))) {
       const text = await readFile(join(root, document), 'utf8');
-      // A picture that is missing is no link that leads nowhere.
+      // Pictures are not packed, so they are not checked.
       const links = [...text.matchAll(/(?<!!\[[^\]]*)\]\(([^)#\s]+)[^)\s]*\)/g)].flatMap(
         ([, link]) => link ?? [],
       );
@@ -159,7 +159,7 @@ describe('the package', () => {
     }
   });
 
-  it('the third-party licenses → those of every library inside our files, word for word', async () => {
+  it('the third-party licenses → the unchanged license of every bundled library', async () => {
     const text = await readFile(join(root, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     const named = [...text.matchAll(/^## (\S+)$/gm)].map(([, name = '']) => name);
     const folders = await bundledLibraries();
@@ -174,7 +174,7 @@ describe('the package', () => {
     }
   });
 
-  it('ES modules → import their libraries, so that updates of these reach users', async () => {
+  it('ES modules → import their libraries, so that users get updates of the libraries', async () => {
     const code = await scripts('.js');
     for (const name of Object.keys(manifest.dependencies)) expect(code).toContain(`from "${name}"`);
   });
@@ -189,18 +189,18 @@ describe('the package', () => {
     ]);
   });
 
-  it('a class of ours → keeps its name, which stack traces show', async () => {
+  it('a class of the package → keeps its name, because stack traces show it', async () => {
     expect((await scripts('.js')).match(/class _\w+/g)).toBe(null);
   });
 
   it.each(['.d.ts', '.d.cts'])(
-    'declarations (%s) → name no document that users do not have',
+    'declarations (%s) → name no document that is not packed',
     async (extension) => {
       expect((await scripts(extension)).match(/.*(?:service\.md|design\.md|public contract).*/g)).toBe(null);
     },
   );
 
-  it('tracking-client/opentelemetry → loads the hooks only, in at most 12 kB beside its libraries', async () => {
+  it('tracking-client/opentelemetry → loads at most 12 kB of its own, with the hooks only', async () => {
     const contents =
       "import { telemetryHooks } from 'tracking-client/opentelemetry'; console.log(telemetryHooks);";
     const { metafile, outputFiles } = await build({
@@ -212,7 +212,7 @@ describe('the package', () => {
       write: false,
       format: 'esm',
       external: ['zod', '@opentelemetry/api', 'node:*'],
-      // Without the repository's own paths, which lead to the sources.
+      // Without the path aliases of the repository, which lead to the sources.
       tsconfigRaw: {},
     });
     const files = Object.keys(metafile.inputs).filter((path) => path.startsWith('dist/'));
@@ -247,7 +247,7 @@ describe('the package', () => {
     expect(Buffer.byteLength(stderr)).toBeLessThan(2_000);
   });
 
-  it('unpacked → at most 1.5 MB, and 165 kB of programs with their libraries', () => {
+  it('the unpacked package → at most 1.5 MB, and 165 kB for the programs with their libraries', () => {
     const programs = packed.files.filter(({ path }) => path.startsWith('dist/cli/'));
     const programsSize = programs.reduce((sum, { size }) => sum + size, 0);
     expect(programs).not.toEqual([]);
@@ -255,7 +255,7 @@ describe('the package', () => {
     expect(packed.unpackedSize - programsSize).toBeLessThanOrEqual(1_500_000);
   });
 
-  it.each(entries)('%s imported and required → the same names', async (entry) => {
+  it.each(entries)('%s imported and required → the same exported names', async (entry) => {
     const names = await printedBy(`
       import { createRequire } from 'node:module';
       import * as imported from '${entry}';
@@ -279,7 +279,7 @@ describe('the package', () => {
     expect(isSame).toBe(true);
   });
 
-  it('the blocks of the quickstart as written → a timeline that moves within 20 seconds', async () => {
+  it('the commands of the quickstart as written → a timeline with new events within 20 seconds', async () => {
     const readme = readDocument('README.md');
     const [start, variables, program] = parseMarkdown(readme).blocks;
     expect([start?.language, variables?.language, program?.language]).toEqual(['sh', 'sh', 'ts']);

@@ -16,7 +16,7 @@ const number = 'RR123456785CN';
 const fast = { initialDelayMs: 0, intervalMs: 1000 };
 
 describe('poll over HTTP', () => {
-  test('a shipment that is played until its delivery → every event once, then the stream ends', async () => {
+  test('a shipment that is simulated until its delivery → every event once, then the stream ends', async () => {
     const { fake, client, create } = await makePolledService();
     const { trackerId } = await create(number);
     fake.play(number, 'delivered', { speed: 100_000 });
@@ -50,7 +50,7 @@ describe('poll over HTTP', () => {
 });
 
 describe('pollMany over HTTP', () => {
-  test('41 trackers, one of them unknown, at a limit of 10 a second → an update or error of each, no 429', async () => {
+  test('41 trackers, one of them unknown, at 10 requests a second → an update or error for each, no 429', async () => {
     const { fake, client, create } = await makePolledService({ limitWindow: 'sliding' });
     const numbers = Array.from({ length: 39 }, (_, index) => `LP0000000${String(index).padStart(2, '0')}CN`);
     const outcomes = client.trackers.createMany(numbers.map((trackingNumber) => ({ trackingNumber })));

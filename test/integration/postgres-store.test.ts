@@ -25,7 +25,7 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
     for (const { name, run } of dedupeStoreContract({ createStore: () => store })) test(name, run);
   });
 
-  test('a client in place of a pool → calls at once are all carried out', async () => {
+  test('a client in place of a pool → concurrent calls all succeed', async () => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     onTestFinished(() => client.end());
@@ -80,7 +80,7 @@ await describeWithPostgres('PostgresDedupeStore on a real PostgreSQL', (url) => 
       for (let round = 0; round < 40; round += 1) await store.purge({ batchSize: 50 });
     };
     await Promise.all([receive(), receive(), receive(), purge(), purge()]);
-    // The last of them expire a millisecond after their commit, which can be after the first look.
+    // The last keys expire a millisecond after their commit, which can be after the first purge.
     await vi.waitFor(async () => {
       await store.purge();
       const { rows } = await pool.query(`SELECT count(*)::int AS count FROM ${schema}.purged`);

@@ -42,7 +42,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     return rows.map((row) => row.event_id);
   }
 
-  /** A receiver that has begun to handle event `a` and waits to be told how that ends. */
+  /** Starts a receiver that handles event `a` until the test ends its callback. */
   async function rivalAtWork() {
     const begun = deferred<void>();
     const end = deferred<void>();
@@ -66,7 +66,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     });
   }
 
-  test('a rival that commits while we wait → a duplicate, one effect', async () => {
+  test('another receiver commits while we wait → a duplicate, one effect', async () => {
     const rival = await rivalAtWork();
     const ours = makeInbox().process(push('a'), write);
     await someoneWaits();
@@ -76,7 +76,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     expect(await effects()).toEqual(['a']);
   });
 
-  test('a rival that fails while we wait → handled by us, one effect', async () => {
+  test('another receiver fails while we wait → we handle the event, one effect', async () => {
     const rival = await rivalAtWork();
     const ours = makeInbox().process(push('a'), write);
     await someoneWaits();
@@ -86,7 +86,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     expect(await effects()).toEqual(['a']);
   });
 
-  test('a rival that takes longer than our budget → busy, and the other events are handled', async () => {
+  test('another receiver takes longer than busyTimeoutMs → busy, and the other events are handled', async () => {
     const rival = await rivalAtWork();
     const ours = await makeInbox().process(push('a', 'b'), write, { busyTimeoutMs: 50 });
     expect(ours).toMatchObject({
@@ -100,7 +100,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     expect(await effects()).toEqual(['a', 'b']);
   });
 
-  test('an event that a rival took when we failed → our report does not wait until the rival is done', async () => {
+  test('another receiver takes the event after our failure → our report does not wait for that receiver', async () => {
     const rivalBegun = deferred<void>();
     const rivalEnd = deferred<void>();
     let rival: Promise<unknown> | undefined;
@@ -123,7 +123,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     expect(await rival).toMatchObject({ outcome: 'done', handled: 1 });
   });
 
-  test('a rival whose connection is cut → we handle it, its own process goes on', async () => {
+  test('another receiver loses its connection → we handle the event, and its process goes on', async () => {
     const rival = await rivalAtWork();
     const ours = makeInbox().process(push('a'), write);
     await someoneWaits();
@@ -138,7 +138,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
     expect(await effects()).toEqual(['a']);
   });
 
-  test('a handler beyond its time that writes on → its connection is lent to nobody, nothing of it lasts', async () => {
+  test('a callback that still writes after its timeout → its connection is not reused, none of its writes last', async () => {
     const small = makePool({ connectionString: url, max: 1 });
     onTestFinished(() => small.end());
     const late = deferred<unknown>();

@@ -53,7 +53,7 @@ export function paste(lines: string, folder: string): PastedLines {
       }
     },
     [Symbol.dispose]() {
-      // A negative number means its process group: the shell, npx and the program. One that has ended has none.
+      // A negative id means the process group: the shell, npx and the program. A group that has ended throws.
       if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
     },
   };

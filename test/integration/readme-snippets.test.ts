@@ -20,7 +20,7 @@ const programs = all.filter(({ isTest }) => !isTest);
 /** A database of Redis that nothing else here uses, so a program may keep its default keys. */
 const REDIS_DATABASE = 11;
 
-// The real clients; only remembered, since a program of the documents keeps its connections for good.
+// The real clients, recorded so that the test can close connections that a program leaves open.
 const connections = vi.hoisted((): { destroy(): void }[] => []);
 vi.mock('redis', async (importOriginal) => {
   const redis = await importOriginal<typeof import('redis')>();
@@ -44,23 +44,23 @@ async function check(snippet: Snippet, environment?: Readonly<Record<string, str
 describe('a program of the documents', () => {
   const unaided = programs.filter(({ staged }) => !staged.includes('redis'));
 
-  it.each(unaided)('$place → prints what it says', async (snippet) => {
+  it.each(unaided)('$place → prints what its comments promise', async (snippet) => {
     await check(snippet);
   });
 
-  it('one that promises another output → seen to fail', async () => {
+  it('a program that promises another output → the check fails', async () => {
     const [first] = unaided;
     await expect(check({ ...first, output: 'something else' } as Snippet)).rejects.toThrow('something else');
   });
 
-  it('all of them → say what they print', () => {
+  it('all programs → have a comment with their output', () => {
     expect(programs.filter(({ output }) => output === undefined).map(({ place }) => place)).toEqual([]);
   });
 });
 
 await describeWithRedis('a program of the documents with Redis', (url) => {
   it.each(programs.filter(({ staged }) => staged.includes('redis')))(
-    '$place → prints what it says',
+    '$place → prints what its comments promise',
     async (snippet) => {
       const database = new URL(`/${REDIS_DATABASE}`, url).href;
       const admin = new Redis(database);
@@ -88,7 +88,7 @@ describe('a test of the documents', () => {
   const broken = (tests[0]?.code ?? '').replace('.toBe(2)', '.toBe(3)');
   let statuses: ReadonlyMap<string, string> = new Map();
 
-  // One run for all of them; each test below reads its part.
+  // One run for all tests of the documents; each test below reads its own result.
   beforeAll(async () => {
     await mkdir(join(root, '.tmp'), { recursive: true });
     const folder = await mkdtemp(join(root, '.tmp', 'readme-'));
@@ -117,14 +117,11 @@ describe('a test of the documents', () => {
     await rm(folder, { recursive: true });
   }, 120_000);
 
-  it.each(tests.map(({ place }, index) => [place, index] as const))(
-    '%s → passes as it stands',
-    (_, index) => {
-      expect(statuses.get(`${index}.test.ts`)).toBe('passed');
-    },
-  );
+  it.each(tests.map(({ place }, index) => [place, index] as const))('%s → passes unchanged', (_, index) => {
+    expect(statuses.get(`${index}.test.ts`)).toBe('passed');
+  });
 
-  it('one that promises what is not so → seen to fail', () => {
+  it('a test with a wrong expectation → the check fails', () => {
     expect(statuses.get('broken.test.ts')).toBe('failed');
   });
 });
@@ -147,7 +144,7 @@ describe('the types of the documents', () => {
       })),
   );
 
-  // One compilation for all of them: most of its time goes into the types that every block shares.
+  // One compilation for all blocks, because the shared types take most of its time.
   beforeAll(() => {
     complaints = complaintsAbout([...all, ...recipes, misspelt]);
   }, 60_000);

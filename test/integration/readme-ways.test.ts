@@ -13,7 +13,7 @@ async function filesNamedIn(heading: string): Promise<string[]> {
   return rows.flatMap((row) => [...row.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path = '']) => path));
 }
 
-it('the walks of a call and of a webhook in CONTRIBUTING.md → name every file that is passed', async () => {
+it('the tables of a call and of a webhook in CONTRIBUTING.md → name every file that runs', async () => {
   const printed = await mustRun(process.execPath, ['--import', 'tsx', 'bench/files-passed.ts'], {
     cwd: ROOT,
   });

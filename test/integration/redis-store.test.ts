@@ -24,7 +24,7 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
       for (const { name, run } of dedupeStoreContract({ createStore: () => store })) test(name, run);
     });
 
-    test('scripts that Redis forgot → loaded again, nothing lost', async () => {
+    test('scripts that Redis has dropped → loaded again, no call fails', async () => {
       const key = randomUUID();
       await store.claim([key], LEASE);
       await admin.script('FLUSH');
@@ -35,7 +35,7 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
       ]);
     });
 
-    test('a key that holds something else → rejects with the error of Redis', async () => {
+    test('a key with a value of another type → rejects with the error of Redis', async () => {
       const key = randomUUID();
       await admin.lpush(keyPrefix + key, 'no text');
       await expect(store.claim([key], LEASE)).rejects.toThrow('WRONGTYPE');
@@ -43,7 +43,7 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
   });
 
   test.each([
-    ['a claimed key → kept for a week, so that attempts outlive the sender', 50, 7],
+    ['a claimed key → kept for a week, so that attempts are counted over all redeliveries', 50, 7],
     ['a lease longer than a week → the key is kept as long as the lease', 9 * DAY_MS, 9],
   ])('%s', async (_title, leaseMs, days) => {
     const store = new RedisDedupeStore({ redis: admin, keyPrefix });
@@ -52,7 +52,7 @@ await describeWithRedis('RedisDedupeStore on a real Redis', (url) => {
     expect(await admin.pttl(keyPrefix + key)).toBeGreaterThan(days * DAY_MS - 60_000);
   });
 
-  test('a committed key → holds nothing but its state, for retainMs', async () => {
+  test('a committed key → keeps only its state, for retainMs', async () => {
     const store = new RedisDedupeStore({ redis: admin, keyPrefix });
     const key = randomUUID();
     await store.claim([key], LEASE);

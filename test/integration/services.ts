@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe } from 'vitest';
 
-/** A server that suites need, and how to see whether it answers. */
+/** A server that suites need, and a check whether it responds. */
 interface Service {
   readonly name: string;
   readonly variable: string;
@@ -16,7 +16,7 @@ const REDIS: Service = {
   url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
   probe: async (url) => {
     const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 2_000 });
-    // Without a listener this client prints every failed attempt; the rejection below tells all.
+    // Without a listener this client prints every failed attempt; the rejection below is enough.
     redis.on('error', () => {});
     try {
       await redis.connect();
@@ -38,12 +38,12 @@ const POSTGRES: Service = {
   },
 };
 
-/** A suite on the Redis of `REDIS_URL`; skipped when none answers, unless `CI` says that it must be there. */
+/** A suite on the Redis of `REDIS_URL`; skipped if it does not respond, unless `CI` is set. */
 export function describeWithRedis(title: string, suite: (url: string) => void): Promise<void> {
   return describeWith(REDIS, title, suite);
 }
 
-/** A suite on the PostgreSQL of `DATABASE_URL`; skipped when none answers, unless `CI` says that it must be there. */
+/** A suite on the PostgreSQL of `DATABASE_URL`; skipped if it does not respond, unless `CI` is set. */
 export function describeWithPostgres(title: string, suite: (url: string) => void): Promise<void> {
   return describeWith(POSTGRES, title, suite);
 }

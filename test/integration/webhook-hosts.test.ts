@@ -60,7 +60,7 @@ describe.each(HOSTS)('$name', (host) => {
     expect([response.status, response.text]).toEqual([200, '']);
   });
 
-  // Begins with JSON, because a host that parses would else refuse it as malformed.
+  // The body begins with JSON, because a host with a parser would refuse it as malformed otherwise.
   const long = Buffer.alloc(10 * MIB + 1, ' ');
   long.write(buildPayload('e1'));
   test.each<[string, Sent, number]>([
@@ -84,9 +84,9 @@ describe.each(HOSTS)('$name', (host) => {
   });
 });
 
-// A host that parses holds the whole body before it calls us, so its own rules come first there.
-describe.each(HOSTS.filter(({ parses }) => !parses))('$name, which leaves the body to us', (host) => {
-  test('gzip → 415, as the header of its body reaches us', async () => {
+// Without hosts that parse: they read the whole body first, so their own rules apply.
+describe.each(HOSTS.filter(({ parses }) => !parses))('$name, which does not read the body', (host) => {
+  test('gzip → 415', async () => {
     const { send, handled } = await receiver(host);
     const headers = { 'content-encoding': 'gzip' };
     expect((await send({ headers, chunks: [gzipSync(buildPayload('e1'))] })).status).toBe(415);

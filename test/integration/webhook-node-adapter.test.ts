@@ -49,7 +49,7 @@ test.each<[string, (listener: RequestListener) => RequestListener, Record<string
   expect(handled).toEqual(['e1']);
 });
 
-test('gzip that express.json() unpacked → 415 all the same', async () => {
+test('gzip that express.json() unpacked → 415', async () => {
   const { webhooks, handled } = makeWebhooks();
   const app = express().use(express.json());
   app.post('/webhooks', toNodeHandler(webhooks));
@@ -72,7 +72,7 @@ test('any other handler after express.json() → reads the body from the request
   expect([response.status, JSON.parse(response.text)]).toEqual([202, { echo: { a: [1, 'é'] } }]);
 });
 
-test('a server of HTTP/2, whose requests have headers that no web-standard request can hold → handled', async () => {
+test('a server of HTTP/2, whose requests have pseudo-headers → handled', async () => {
   const { webhooks, handled } = makeWebhooks();
   const listener = toNodeHandler(webhooks);
   // Node's own compatibility layer: request and response of HTTP/2 with the interface of HTTP/1.
@@ -93,7 +93,7 @@ test('a server of HTTP/2, whose requests have headers that no web-standard reque
   expect([headers[':status'], handled]).toEqual([200, ['e1']]);
 });
 
-test('a request → seen with its own path, query and headers', async () => {
+test('a request → a web-standard request with the same path, query and headers', async () => {
   let seen: Request | undefined;
   const { port } = await serving(
     toNodeHandler(async (request) => {

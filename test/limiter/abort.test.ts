@@ -6,7 +6,7 @@ import { bucket, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 const reason = new Error('the caller lost interest');
 
 describe('abort', () => {
-  test('before the call → rejects with the signal’s own reason and takes no token', async () => {
+  test('an abort before the call → rejects with the reason of the signal and takes no token', async () => {
     const { acquire, limiter } = makeLimiter();
     const call = acquire({ signal: AbortSignal.abort(reason) });
     await settled();
@@ -19,7 +19,7 @@ describe('abort', () => {
     ['middle', 1],
     ['last', 2],
   ])(
-    'of the %s of three in the queue → its reason, and the other two are served in order',
+    'an abort of the %s of three calls in the queue → rejects with its reason, the other two are granted in order',
     async (_which, index) => {
       const { acquire, answered } = makeLimiter();
       await answered(1, {}, { limit: 1 });
@@ -38,7 +38,7 @@ describe('abort', () => {
     },
   );
 
-  test('in a pause → rejects at once, not when the pause ends', async () => {
+  test('an abort in a pause → rejects at once, not when the pause ends', async () => {
     const { acquire, answered, clock, limiter } = makeLimiter();
     await answered(1, { status: 429, retryAfterMs: 60_000 });
     const controller = new AbortController();
@@ -55,7 +55,7 @@ describe('abort', () => {
 describe('listeners', () => {
   const countListeners = ({ signal }: AbortController) => getEventListeners(signal, 'abort').length;
 
-  test('10,000 calls on one signal over two buckets → one listener, one timer a bucket, all rejected on abort', async () => {
+  test('10,000 calls on one signal over two buckets → one listener, one timer per bucket, all rejected on abort', async () => {
     const { acquire, answered, clock } = makeLimiter();
     const other = { ...bucket, endpoint: 'couriers.list' };
     await answered(3);
@@ -71,7 +71,7 @@ describe('listeners', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  test('granted at once, or rejected by a full queue → no listener is left', async () => {
+  test('a call granted at once, or rejected by a full queue → no listener is left', async () => {
     const { acquire } = makeLimiter({ maxQueue: 0 });
     const controller = new AbortController();
     const calls = [1, 2].map(() => acquire({ limit: 1, signal: controller.signal }));

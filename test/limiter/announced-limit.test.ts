@@ -4,7 +4,7 @@ import { settled } from '../support/settled.ts';
 import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
 describe('an announced limit', () => {
-  test('above the known one → waiting calls go at once', async () => {
+  test('an announced limit above the known limit → waiting calls are granted at once', async () => {
     const { acquire, sent } = makeLimiter();
     const [permit] = await sent(3);
     const waiting = [1, 2, 3, 4].map(() => acquire());
@@ -13,7 +13,7 @@ describe('an announced limit', () => {
     expect(countGranted(waiting)).toBe(2);
   });
 
-  test('down while more than that are out → the next goes only when enough have come back', async () => {
+  test('an announced limit below the tokens in use → the next call waits until enough tokens are free', async () => {
     const { acquire, clock, sent } = makeLimiter();
     const permits = await sent(4, { limit: 4 });
     permits[0]?.report({ status: 200, announcedLimit: 2 });
@@ -31,20 +31,20 @@ describe('an announced limit', () => {
     ['nothing', 3, { announcedLimit: undefined, resetMs: 1_000 }],
     ['7, reset in 1 s', 7, { announcedLimit: 7, resetMs: 1_000 }],
     ['7, reset in 1,001 ms', 3, { announcedLimit: 7, resetMs: 1_001 }],
-    ['7, reset never told', 3, { announcedLimit: 7 }],
-    ['2, reset never told', 2, { announcedLimit: 2 }],
-    ['36,000, so up to five times as much', 15, { announcedLimit: 36_000, resetMs: 1_000 }],
+    ['7, no reset', 3, { announcedLimit: 7 }],
+    ['2, no reset', 2, { announcedLimit: 2 }],
+    ['36,000, cut to five times the configured limit', 15, { announcedLimit: 36_000, resetMs: 1_000 }],
     ['7, then only a longer reset', 3, { announcedLimit: 7, resetMs: 1 }, { resetMs: 1e6 }],
     ['7, then no headers', 7, { announcedLimit: 7, resetMs: 1_000 }, { status: 503 }],
     ['2, then 600 with a longer reset', 3, { announcedLimit: 2 }, { announcedLimit: 600, resetMs: 60_000 }],
     ['2 by a 429', 2, { status: 429, retryAfterMs: 1_000, announcedLimit: 2 }],
-  ])('of %s, where 3 is configured → %d', async (_title, limit, ...responses) => {
+  ])('an announced limit of %s, with 3 configured → %d', async (_title, limit, ...responses) => {
     const { answered, limiter } = makeLimiter();
     for (const response of responses) await answered(1, response);
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);
   });
 
-  test('in the late response to an older request → ignored', async () => {
+  test('an announced limit in the late response to an older request → ignored', async () => {
     const { clock, limiter, sent } = makeLimiter();
     const [older] = await sent(1);
     await clock.advance(100);
@@ -57,7 +57,7 @@ describe('an announced limit', () => {
   test.each([
     [5, 5],
     [Number.POSITIVE_INFINITY, 10],
-  ])('of 10 with a maxLimit of %d → %d', async (maxLimit, limit) => {
+  ])('an announced limit of 10 with a maxLimit of %d → %d', async (maxLimit, limit) => {
     const { answered, limiter } = makeLimiter();
     await answered(1, { announcedLimit: 10, resetMs: 1_000 }, { maxLimit });
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);

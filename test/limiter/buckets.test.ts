@@ -4,22 +4,22 @@ import { bucket, makeLimiter } from './make-limiter.ts';
 
 describe('many accounts', () => {
   test.each<[what: string, use: (limiter: ReturnType<typeof makeLimiter>) => Promise<unknown>]>([
-    ['tokens are out', ({ sent }) => sent(3)],
+    ['tokens in use', ({ sent }) => sent(3)],
     [
-      'the endpoint is paused, with all tokens back',
+      'a paused endpoint and all tokens free',
       async ({ answered, clock }) => {
         await answered(1, { status: 429, retryAfterMs: 60_000 });
         await clock.advance(55_000);
       },
     ],
     [
-      'others use the account',
+      'requests of other clients',
       async ({ answered, clock }) => {
         await answered(1, { remaining: 1 }, { limit: 10 });
         await clock.advance(1_500);
       },
     ],
-  ])('%s → not forgotten, of three calls the last waits', async (_what, use) => {
+  ])('a bucket with %s → kept, so the last of three calls waits', async (_what, use) => {
     const limiter = makeLimiter();
     await use(limiter);
     for (let account = 0; account < 256; account += 1) {
@@ -32,7 +32,7 @@ describe('many accounts', () => {
     expect(calls.at(-1)?.state).toBe('waiting');
   });
 
-  test('thousands of accounts, one after the other → idle buckets are forgotten, a waiting one is not', async () => {
+  test('thousands of accounts, one after the other → idle buckets are deleted, a bucket with a waiting call is kept', async () => {
     const { acquire, clock, limiter } = makeLimiter();
     const busy = { ...bucket, account: 'busy' };
     for (let call = 0; call < 3; call += 1) acquire({ bucket: busy, limit: 1 });

@@ -20,7 +20,7 @@ async function use(limiter: TokenBucketLimiter): Promise<void> {
 
 const ask = (limiter: TokenBucketLimiter) => observe(limiter.acquire(CALL));
 
-test('fake timers after a call → the next call goes when its token is back', async () => {
+test('fake timers installed after a call → the next call is granted when its token is free', async () => {
   const limiter = new TokenBucketLimiter();
   await use(limiter);
   vi.useFakeTimers();
@@ -32,7 +32,7 @@ test('fake timers after a call → the next call goes when its token is back', a
   expect(call.state).toBe('granted');
 });
 
-test('a call still waits when fake timers go → it goes with those that come later', async () => {
+test('fake timers removed while a call waits → granted under the fake timers installed later', async () => {
   const limiter = new TokenBucketLimiter();
   vi.useFakeTimers();
   await use(limiter);

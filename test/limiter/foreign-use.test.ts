@@ -22,8 +22,8 @@ function sendAll(calls: readonly Call[]): void {
   for (const { permit } of calls) permit?.send();
 }
 
-describe('responses that others explain', () => {
-  test('one request of ours, 3 of 10 left → five tokens, spread over the window', async () => {
+describe('responses that show requests of other clients', () => {
+  test('one request of ours and 3 of 10 left → five tokens, spread over the window', async () => {
     const { answered, ask, clock } = makeShared();
     await answered(1, { remaining: 3 });
     const calls = ask(10);
@@ -35,7 +35,7 @@ describe('responses that others explain', () => {
     expect(countGranted(calls)).toBe(4);
   });
 
-  test('a refusal with nothing left, ten requests of ours out → five tokens from then on', async () => {
+  test('ten requests of ours and a 429 with nothing left → five tokens from then on', async () => {
     const { ask, clock, sent } = makeShared();
     const permits = await sent(10);
     permits.forEach((permit, index) => {
@@ -46,7 +46,7 @@ describe('responses that others explain', () => {
     expect(countGranted(calls)).toBe(5);
   });
 
-  test('a second drop within 2.5 s → no less than half of what was ours', async () => {
+  test('a second drop within 2.5 s → still half of the limit', async () => {
     const { answered, ask, clock } = makeShared();
     await answered(1, { remaining: 3 });
     await clock.advance(1_200);
@@ -57,7 +57,7 @@ describe('responses that others explain', () => {
     expect(countGranted(calls)).toBe(5);
   });
 
-  test('a drop in the next period → down to what is left, but by half at most', async () => {
+  test('a drop in the next period → our share shrinks by half at most', async () => {
     const { answered, ask, clock } = makeShared();
     await answered(1, { remaining: 3 });
     await clock.advance(2_501);
@@ -70,7 +70,7 @@ describe('responses that others explain', () => {
     expect(countGranted(calls)).toBe(3);
   });
 
-  test('half of what nobody used for a period → ours', async () => {
+  test('tokens that nobody used for a period → half of them are added to our share', async () => {
     const { answered, ask, clock } = makeShared();
     await answered(1, { remaining: 8 });
     await clock.advance(1_100);
@@ -78,11 +78,11 @@ describe('responses that others explain', () => {
     await clock.advance(1_500);
     const calls = ask(20);
     await clock.advance(1_000);
-    // Five, and half of the four that were idle.
+    // The share of five, and half of the four tokens that were idle.
     expect(countGranted(calls)).toBe(7);
   });
 
-  test('nobody used anything for a whole period → the full limit at once', async () => {
+  test('a period without use by other clients → the full limit at once', async () => {
     const { answered, ask, clock } = makeShared();
     await answered(1, { remaining: 3 });
     await clock.advance(2_501);
@@ -93,7 +93,7 @@ describe('responses that others explain', () => {
     expect(countGranted(calls)).toBe(10);
   });
 
-  test('all tokens that others leave are used, and they are few → one more after a period', async () => {
+  test('a small share that is used up → one more token after a period', async () => {
     const { answered, ask, clock } = makeShared();
     for (const afterMs of [2_600, 2_600, 2_600]) {
       await answered(1, { remaining: 0 });
@@ -110,8 +110,8 @@ describe('responses that others explain', () => {
   });
 });
 
-describe('responses that our own requests explain', () => {
-  test('ten requests of ours, each told what is left → the full limit stays', async () => {
+describe('responses that show our own requests only', () => {
+  test('ten requests of ours, each response with the rest → the full limit stays', async () => {
     const { ask, clock, sent } = makeShared();
     for (const [index, permit] of (await sent(10)).entries())
       permit.report({ status: 200, remaining: 9 - index });
@@ -121,7 +121,7 @@ describe('responses that our own requests explain', () => {
     expect(countGranted(calls)).toBe(10);
   });
 
-  test('nothing left, nine tokens came back while the response was under way → the full limit stays', async () => {
+  test('a late response with nothing left, after nine tokens became free → the full limit stays', async () => {
     const { ask, clock, sent } = makeShared();
     const [slow, ...quick] = await sent(10);
     for (const permit of quick) permit.report({ status: 200, remaining: 0 });
@@ -133,7 +133,7 @@ describe('responses that our own requests explain', () => {
     expect(countGranted(calls)).toBe(9);
   });
 
-  test('a refusal that comes after its token is back → the full limit stays', async () => {
+  test('a 429 that arrives after its token became free → the full limit stays', async () => {
     const { ask, clock, sent } = makeShared();
     const [late] = await sent(1);
     await clock.advance(1_510);
@@ -146,7 +146,7 @@ describe('responses that our own requests explain', () => {
     expect(countGranted(calls)).toBe(10);
   });
 
-  test('nothing left, said when the token of the request is back → the full limit stays', async () => {
+  test('nothing left in a response that arrives after its token became free → the full limit stays', async () => {
     const { ask, clock, sent } = makeShared();
     const [late] = await sent(1);
     await clock.advance(1_510);
@@ -156,7 +156,7 @@ describe('responses that our own requests explain', () => {
     expect(countGranted(calls)).toBe(10);
   });
 
-  test('a refusal without `Remaining` → a pause, and then the full limit', async () => {
+  test('a 429 without `Remaining` → a pause, and then the full limit', async () => {
     const { answered, ask, clock } = makeShared();
     await answered(1, { status: 429, retryAfterMs: 2_000 });
     const calls = ask(10);
@@ -177,7 +177,7 @@ test('20 calls of a fresh limiter → the last token of the second ten goes 250 
 
 describe('200 calls at 10 per second, each 0 to 80 ms on its way', () => {
   test.each(['sliding', 'fixed'] as const)(
-    'one limiter, %s window → no refusal, at 97% or more',
+    'one limiter, %s window → no 429, at 97% of the limit or more',
     async (mode) => {
       const { refused, percent } = await drive(1, mode);
       expect(refused).toBe(0);
@@ -186,12 +186,12 @@ describe('200 calls at 10 per second, each 0 to 80 ms on its way', () => {
   );
 
   test.each(['sliding', 'fixed'] as const)(
-    'two that share nothing, %s window → at most 30 refusals, at 75% or more, neither starves',
+    'two independent limiters, %s window → at most 30 429s, 75% of the limit or more, neither starves',
     async (mode) => {
       const { refused, percent, doneFirst } = await drive(2, mode);
       expect(refused).toBeLessThanOrEqual(30);
       expect(percent).toBeGreaterThanOrEqual(75);
-      // When the first has its 100 calls, the other has a third of its own at least.
+      // When the first limiter is done with its 100 calls, the other has done at least a third.
       expect(Math.min(...doneFirst)).toBeGreaterThanOrEqual(33);
     },
   );

@@ -49,7 +49,7 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
     });
   }
 
-  /** Calls that were granted, sent and answered at once. */
+  /** Calls that were granted, sent and got their response at once. */
   async function answered(
     count: number,
     feedback: Partial<RateLimitFeedback> = {},
@@ -58,7 +58,7 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
     for (const permit of await sent(count, overrides)) permit.report({ status: 200, ...feedback });
   }
 
-  /** How a new call stands once it was asked for: granted at once, waiting, or rejected. */
+  /** Returns the state of a new call: granted at once, waiting, or rejected. */
   async function tryAcquire(overrides: Partial<AcquireOptions> = {}): Promise<Call['state']> {
     const call = acquire(overrides);
     await settled();
@@ -76,7 +76,7 @@ export async function expectGrantAfter(ms: number, call: Call): Promise<void> {
   expect(call.state).toBe('granted');
 }
 
-/** How many of the calls hold a permit. */
+/** Counts the calls that hold a permit. */
 export function countGranted(calls: readonly Call[]): number {
   return calls.filter((call) => call.state === 'granted').length;
 }

@@ -10,7 +10,7 @@ describe('a 429', () => {
     ['Infinity', Number.POSITIVE_INFINITY, 1_000],
     ['a timestamp', 1_763_650_000_000, 3_600_000],
   ])(
-    'with %s → nobody goes before its end, though tokens are free',
+    'a 429 with %s → no call is granted before the end of the pause',
     async (_title, retryAfterMs, pauseMs) => {
       const { acquire, answered, clock, limiter } = makeLimiter();
       await answered(1, { status: 429, retryAfterMs });
@@ -30,7 +30,7 @@ describe('a 429', () => {
     expect(await tryAcquire()).toBe('granted');
   });
 
-  test('several in flight at once → the latest end counts, whatever the order of the responses', async () => {
+  test('several 429s in any order → the pause with the latest end holds', async () => {
     const { acquire, sent } = makeLimiter();
     const permits = await sent(3);
     permits[0]?.report({ status: 429, retryAfterMs: 3_000 });
@@ -42,7 +42,7 @@ describe('a 429', () => {
   test.each([
     ['a shorter delay', { status: 429, retryAfterMs: 0 }],
     ['a 200', { status: 200 }],
-  ])('then %s later → the pause still lasts to its first end', async (_title, feedback) => {
+  ])('a 429, then %s → the pause still lasts to its first end', async (_title, feedback) => {
     const { acquire, clock, sent } = makeLimiter();
     const [first, second] = await sent(2);
     first?.report({ status: 429, retryAfterMs: 10_000 });
@@ -51,7 +51,7 @@ describe('a 429', () => {
     await expectGrantAfter(9_000, acquire());
   });
 
-  test('that arrives while others wait → they are held as well, and then served', async () => {
+  test('a 429 while calls wait → they wait for the end of the pause, and are then granted', async () => {
     const { acquire, clock, sent } = makeLimiter();
     const permits = await sent(3);
     const waiting = [acquire(), acquire(), acquire()];
@@ -63,11 +63,11 @@ describe('a 429', () => {
   });
 });
 
-describe('a call that waits for pauses of up to 2 s', () => {
+describe('a call with maxPauseMs of 2 s', () => {
   test.each([
     [2_000, 'waiting'],
     [2_001, 'rejected'],
-  ])('asked for in a pause of %d ms → %s', async (retryAfterMs, state) => {
+  ])('a call in a pause of %d ms → %s', async (retryAfterMs, state) => {
     const { answered, tryAcquire } = makeLimiter();
     await answered(1, { status: 429, retryAfterMs });
     expect(await tryAcquire({ maxPauseMs: 2_000 })).toBe(state);
@@ -76,7 +76,7 @@ describe('a call that waits for pauses of up to 2 s', () => {
   test.each([
     [2_000, 'waiting'],
     [2_001, 'rejected'],
-  ])('in the queue when a pause of %d ms begins → %s', async (retryAfterMs, state) => {
+  ])('a queued call when a pause of %d ms begins → %s', async (retryAfterMs, state) => {
     const { acquire, sent } = makeLimiter();
     const [first] = await sent(3);
     const call = acquire({ maxPauseMs: 2_000 });
@@ -85,7 +85,7 @@ describe('a call that waits for pauses of up to 2 s', () => {
     expect(call.state).toBe(state);
   });
 
-  test('asked for when 5 s of a pause are left → the error tells them', async () => {
+  test('a call with 5 s of a pause left → an error with these 5 s', async () => {
     const { acquire, answered, clock } = makeLimiter();
     await answered(1, { status: 429, retryAfterMs: 6_000 });
     await clock.advance(1_000);
@@ -95,9 +95,9 @@ describe('a call that waits for pauses of up to 2 s', () => {
   });
 });
 
-test('a pause as long as a call waits at most, on a clock with fractions of a millisecond → the call waits', async () => {
+test('a pause of exactly maxPauseMs, on a clock with fractions of a millisecond → the call waits', async () => {
   const { answered, clock, tryAcquire } = makeLimiter();
-  // An hour after this moment, less this moment, is an hour and a billionth of a millisecond.
+  // In floating point, this time plus an hour minus this time is a little more than an hour.
   await clock.advance(1_352_060.274606436 - clock.now());
   await answered(1, { status: 429, retryAfterMs: 3_600_000 });
   expect(await tryAcquire({ maxPauseMs: 3_600_000 })).toBe('waiting');

@@ -4,8 +4,8 @@ import { type Call, countGranted, makeLimiter } from './make-limiter.ts';
 
 const background = { priority: 'background' } as const;
 
-describe('two lanes', () => {
-  test('an interactive call behind two background calls → goes first', async () => {
+describe('priorities', () => {
+  test('an interactive call after two background calls → granted first', async () => {
     const { acquire, answered, clock } = makeLimiter();
     await answered(1, {}, { limit: 1 });
     const later = [acquire(background), acquire(background)];
@@ -15,7 +15,7 @@ describe('two lanes', () => {
     expect(countGranted(later)).toBe(0);
   });
 
-  test('interactive calls without end → a waiting background call gets the twentieth grant', async () => {
+  test('an endless queue of interactive calls → a waiting background call gets the twentieth token', async () => {
     const { acquire } = makeLimiter();
     const first = acquire({ limit: 1 });
     await settled();
@@ -27,11 +27,11 @@ describe('two lanes', () => {
   });
 });
 
-describe('the token that stays free for interactive calls', () => {
+describe('the token that is reserved for interactive calls', () => {
   test.each([
     [10, 9],
     [9, 9],
-  ])('limit %d → background calls get %d', async (limit, granted) => {
+  ])('limit %d → background calls get %d tokens', async (limit, granted) => {
     const { acquire, answered, clock } = makeLimiter();
     await answered(1, {}, { limit });
     await clock.advance(1_010);

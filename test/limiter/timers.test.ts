@@ -4,17 +4,17 @@ import { settled } from '../support/settled.ts';
 import { watchTimers } from '../support/watch-timers.ts';
 import { bucket, countGranted, makeLimiter } from './make-limiter.ts';
 
-describe('the one timer', () => {
+describe('timers', () => {
   test.each([
-    ['tokens are out', { status: 200 }],
+    ['tokens are in use', { status: 200 }],
     ['the endpoint is paused', { status: 429, retryAfterMs: 60_000 }],
-  ])('nobody waits, though %s → no timer', async (_title, feedback) => {
+  ])('no waiting call, though %s → no timer', async (_title, feedback) => {
     const { answered, clock } = makeLimiter();
     await answered(3, feedback);
     expect(clock.timerCount).toBe(0);
   });
 
-  test('a thousand calls join the queue → the timer is set once, and gone when the last is granted', async () => {
+  test('a thousand calls join the queue → one timer, and none after the last grant', async () => {
     const { acquire, answered, clock } = makeLimiter();
     await answered(3, {}, { limit: 3 });
     await watchTimers(async (started) => {
@@ -29,11 +29,11 @@ describe('the one timer', () => {
 
 describe('maxQueue', () => {
   test.each([
-    ['of 1, an interactive call waits and a background one comes', 1, ['interactive', 'background']],
-    ['of 1, a background call waits and an interactive one comes', 1, ['background', 'interactive']],
-    ['of 1, two background calls come', 1, ['background', 'background']],
-    ['of 2, a third call comes', 2, ['interactive', 'background', 'interactive']],
-  ] as const)('%s → the last one is rejected, the others wait', async (_title, maxQueue, priorities) => {
+    ['of 1, an interactive and then a background call', 1, ['interactive', 'background']],
+    ['of 1, a background and then an interactive call', 1, ['background', 'interactive']],
+    ['of 1, two background calls', 1, ['background', 'background']],
+    ['of 2, three calls', 2, ['interactive', 'background', 'interactive']],
+  ] as const)('maxQueue %s → the last call rejects, the rest wait', async (_title, maxQueue, priorities) => {
     const { acquire, answered, limiter } = makeLimiter({ maxQueue });
     await answered(3);
     const calls = priorities.map((priority) => acquire({ priority }));
@@ -43,7 +43,7 @@ describe('maxQueue', () => {
     expect(limiter.snapshot(bucket)?.queued).toBe(maxQueue);
   });
 
-  test('of 0 → calls that can go at once do, the next is rejected', async () => {
+  test('maxQueue of 0 → calls with a free token are granted, the next call is rejected', async () => {
     const { acquire } = makeLimiter({ maxQueue: 0 });
     const calls = [acquire(), acquire(), acquire(), acquire()];
     await settled();
@@ -51,7 +51,7 @@ describe('maxQueue', () => {
     expect(calls[3]?.error).toBeInstanceOf(QueueFullError);
   });
 
-  test('an interactive call finds the reserved token behind a full queue of background calls → granted', async () => {
+  test('a full queue of background calls, and an interactive call → granted with the reserved token', async () => {
     const { acquire, tryAcquire } = makeLimiter({ maxQueue: 1 });
     for (let call = 0; call < 10; call += 1) acquire({ limit: 10, priority: 'background' });
     expect(await tryAcquire()).toBe('granted');

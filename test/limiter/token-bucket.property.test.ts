@@ -8,7 +8,7 @@ import { bucket } from './make-limiter.ts';
 const WINDOW_MS = 1_000;
 const MAX_UPLINK_MS = 500;
 
-/** One call: when it comes, is sent, counted, answered or aborted. */
+/** One call: when it arrives, is sent, is counted, gets its response or is aborted. */
 interface Plan {
   readonly arrivesAfterMs: number;
   readonly priority: 'interactive' | 'background';
@@ -68,7 +68,7 @@ async function play({ limit, plans }: typeof scenario extends fc.Arbitrary<infer
             permit.send();
             later(call.uplinkMs, () => countedAt.push(clock.now()));
             later(call.uplinkMs + call.respondAfterMs, () => {
-              // Whoever aborted in flight never sees the response.
+              // A call that was aborted in flight never gets the response.
               if (controller.signal.aborted) return;
               permit.report({
                 status: call.status,
@@ -93,7 +93,7 @@ async function play({ limit, plans }: typeof scenario extends fc.Arbitrary<infer
   return { countedAt, grantedOrder, outcomes, timersLeft: clock.timerCount };
 }
 
-test('any arrivals, delays, aborts and 429s → no window is overfilled, everybody who stays is served in turn, no timer is left', async () => {
+test('any arrivals, delays, aborts and 429s → no window exceeds the limit, calls are granted in turn, no timer is left', async () => {
   await fc.assert(
     fc.asyncProperty(scenario, async (input) => {
       const { countedAt, grantedOrder, outcomes, timersLeft } = await play(input);

@@ -14,12 +14,12 @@ describe('granting', () => {
   });
 });
 
-describe('when a token comes back', () => {
+describe('when a token becomes free again', () => {
   test.each([
-    ['answered', 200, 1_210],
-    ['answered', 499, 1_509],
-    ['not answered', 5_000, 1_510],
-  ])('sent and %s within %d ms → free %d ms after sending', async (_title, answerAfterMs, freeAfterMs) => {
+    ['a response', 200, 1_210],
+    ['a response', 499, 1_509],
+    ['no response', 5_000, 1_510],
+  ])('a send, %s within %d ms → free %d ms after the send', async (_title, answerAfterMs, freeAfterMs) => {
     const { acquire, sent, clock } = makeLimiter();
     const [permit] = await sent(1, { limit: 1 });
     const waiting = acquire();
@@ -29,7 +29,7 @@ describe('when a token comes back', () => {
     await expectGrantAfter(freeAfterMs - passedMs, waiting);
   });
 
-  test.each([200, 404, 429, 503])('status %d → the token comes back like any other', async (status) => {
+  test.each([200, 404, 429, 503])('status %d → the token becomes free as usual', async (status) => {
     const { answered, limiter, clock } = makeLimiter();
     await answered(1, { status, retryAfterMs: 0 });
     await clock.advance(1_009);
@@ -38,7 +38,7 @@ describe('when a token comes back', () => {
     expect(limiter.snapshot(bucket)?.inUse).toBe(0);
   });
 
-  test('cancelled before sending → the next call goes at once', async () => {
+  test('a permit that is cancelled before sending → the next call is granted at once', async () => {
     const { acquire } = makeLimiter();
     const first = acquire({ limit: 1 });
     const second = acquire();
@@ -49,14 +49,14 @@ describe('when a token comes back', () => {
     expect(second.state).toBe('granted');
   });
 
-  test('cancelled after sending → the token stays out', async () => {
+  test('a permit that is cancelled after sending → the token stays in use', async () => {
     const { sent, limiter } = makeLimiter();
     const [permit] = await sent(1);
     permit?.cancel();
     expect(limiter.snapshot(bucket)?.inUse).toBe(1);
   });
 
-  test('reported twice → the second report changes nothing', async () => {
+  test('a response that is reported twice → the second report changes nothing', async () => {
     const { sent, limiter } = makeLimiter();
     const [permit] = await sent(1);
     permit?.report({ status: 200 });
@@ -64,7 +64,7 @@ describe('when a token comes back', () => {
     expect(limiter.snapshot(bucket)).toMatchObject({ limit: 3, pausedUntil: null });
   });
 
-  test('reported without being sent → ignored, the token stays out', async () => {
+  test('a report without a send → ignored, the token stays in use', async () => {
     const { acquire, limiter } = makeLimiter();
     const call = acquire();
     await settled();
@@ -72,13 +72,13 @@ describe('when a token comes back', () => {
     expect(limiter.snapshot(bucket)).toMatchObject({ inUse: 1, pausedUntil: null });
   });
 
-  test('granted and forgotten → the token comes back after a minute', async () => {
+  test('a permit that is never used → its token becomes free after a minute', async () => {
     const { acquire } = makeLimiter();
     acquire({ limit: 1 });
     await expectGrantAfter(60_000, acquire());
   });
 
-  test('sent after its token had come back → counts again, later calls wait', async () => {
+  test('a send after the token became free → the token counts again, and later calls wait', async () => {
     const { acquire, clock, limiter } = makeLimiter();
     const slow = acquire({ limit: 1 });
     await clock.advance(60_000);
@@ -87,7 +87,7 @@ describe('when a token comes back', () => {
     await expectGrantAfter(1_510, acquire());
   });
 
-  test('sent while another waits → that one is woken when the token is back, not after the minute', async () => {
+  test('a send while another call waits → that call is granted when the token is free, not after a minute', async () => {
     const { acquire } = makeLimiter();
     const first = acquire({ limit: 1 });
     const second = acquire();
@@ -102,7 +102,7 @@ describe('buckets', () => {
     ['endpoint', { ...bucket, endpoint: 'trackers.createBulk' }],
     ['account', { ...bucket, account: 'account-2' }],
     ['base URL', { ...bucket, baseUrl: 'https://other.example.test/v1' }],
-  ])('another %s → its own allowance', async (_what, other) => {
+  ])('another %s → a bucket of its own', async (_what, other) => {
     const { acquire } = makeLimiter();
     const calls = [1, 2, 3, 4].map(() => acquire());
     const elsewhere = acquire({ bucket: other });
@@ -111,7 +111,7 @@ describe('buckets', () => {
     expect(elsewhere.state).toBe('granted');
   });
 
-  test('nothing asked yet → no snapshot', () => {
+  test('no call yet → no snapshot', () => {
     const { limiter } = makeLimiter();
     expect(limiter.snapshot(bucket)).toBeUndefined();
   });

@@ -57,7 +57,7 @@ function readTrace(): { readonly call: ReadableSpan; readonly attempts: readonly
 
 const readEvents = ({ events }: ReadableSpan) => events.map(({ name }) => name);
 
-/** Everything that an exporter sends of the spans. */
+/** Returns all text of the spans that an exporter sends. */
 const exportedText = () =>
   JSON.stringify(
     recorder
@@ -96,14 +96,14 @@ describe('the spans of', () => {
     });
   });
 
-  test('a call with ids in its path → the template in their place, no id in any attribute', async () => {
+  test('a call with ids in its path → the path template, and no id in any attribute', async () => {
     await catchRejection(makeClient({ retry: false }).trackers.get('secret-id'));
     const { attempts } = readTrace();
     expect(attempts.map(({ name }) => name)).toEqual(['GET /public/v1/trackers/{trackerId}']);
     expect(exportedText()).not.toContain('secret-id');
   });
 
-  test('a path outside the table → a name without it, since it may hold ids', async () => {
+  test('a path of no endpoint → a span name without the path, because it may contain ids', async () => {
     await catchRejection(makeClient({ retry: false }).request({ method: 'GET', path: '/other/secret-id' }));
     const { call, attempts } = readTrace();
     expect([call, ...attempts].map(({ name }) => name)).toEqual(['request', 'GET']);
@@ -121,7 +121,7 @@ describe('the spans of', () => {
     expect(attempts[0]?.attributes).toMatchObject({ ...server, 'url.template': template });
   });
 
-  test('a call inside a span of the user → its child', async () => {
+  test('a call inside a span of the user → a child of that span', async () => {
     await recorder.tracer.startActiveSpan('checkout', async (span) => {
       await create(makeClient());
       span.end();
@@ -131,7 +131,7 @@ describe('the spans of', () => {
     expect(attempt?.spanContext().traceId).toBe(checkout?.spanContext().traceId);
   });
 
-  test('two calls at a time → each attempt below its own call', async () => {
+  test('two calls at a time → each attempt is a child of its own call', async () => {
     const client = makeClient();
     await Promise.all([create(client), client.couriers.list()]);
     const spans = recorder.spans();
@@ -163,7 +163,7 @@ describe('the spans of', () => {
     expect(call.events[1]?.attributes).toEqual({ 'error.type': 'ServerError' });
   });
 
-  test('a 429 → the pause and the wait for it as events', async () => {
+  test('a 429 → events for the pause and for the wait in the queue', async () => {
     fake.fail('trackers.create', { status: 429, retryAfter: '30', times: 1 });
     await createInVirtualTime();
     const { call } = readTrace();
@@ -182,7 +182,7 @@ describe('the spans of', () => {
     expect(call.events[3]?.attributes?.['tracking_client.queued_ms']).toBeGreaterThanOrEqual(29_000);
   });
 
-  test('an abort while it is under way → both end, with the type of the reason and not its words', async () => {
+  test('an abort during a request → both spans end with the type of the reason, without its message', async () => {
     fake.fail('trackers.create', { kind: 'timeout' });
     const controller = new AbortController();
     const { onRequest, ...hooks } = telemetryHooks(recorder.telemetry);
@@ -203,7 +203,7 @@ describe('the spans of', () => {
     expect(exportedText()).not.toContain(KEY);
   });
 
-  test('an abort while it waits in the queue → no attempt, and the wait as an event', async () => {
+  test('an abort in the queue → no attempt span, and an event for the wait', async () => {
     const client = makeClient({ rateLimit: { limits: { 'trackers.create': 1 } } });
     await create(client);
     const controller = new AbortController();
@@ -220,7 +220,7 @@ describe('the spans of', () => {
     expect(call?.events.map(({ name }) => name)).toEqual(['tracking_client.queued']);
   });
 
-  test('a timeout → both end as TimeoutError, with its message', async () => {
+  test('a timeout → both spans end with TimeoutError and its message', async () => {
     fake.fail('trackers.create', { kind: 'timeout' });
     await catchRejection(create(makeClient({ timeoutMs: 20, retry: false })));
     const { call, attempts } = readTrace();
@@ -229,7 +229,7 @@ describe('the spans of', () => {
       expect(span).toMatchObject({ status, attributes: { 'error.type': 'TimeoutError' } });
   });
 
-  test('a service that echoes the key in its error → the key in no attribute, event or status', async () => {
+  test('an error that echoes the key → no attribute, event or status contains the key', async () => {
     fake.fail('trackers.create', { status: 400, message: `no such key: ${KEY}`, times: 1 });
     await catchRejection(create(makeClient()));
     const text = exportedText();
@@ -240,7 +240,7 @@ describe('the spans of', () => {
 });
 
 describe('the metrics of', () => {
-  test('known durations in milliseconds → the same in seconds', async () => {
+  test('known durations in milliseconds → recorded in seconds', async () => {
     const hooks = telemetryHooks(recorder.telemetry);
     const call = {
       callId: 'a',
@@ -259,7 +259,7 @@ describe('the metrics of', () => {
     expect(await read('poll.lag')).toEqual([{ attributes: {}, value: { count: 1, sum: 2.5 } }]);
   });
 
-  test('a 429 and a 500 → counted, and the retries by their reason', async () => {
+  test('a 429 and a 500 → counted, with the retries by reason', async () => {
     fake.fail('trackers.create', { status: 429, retryAfter: '0.01', times: 1 });
     fake.fail('trackers.create', { status: 500, times: 1 });
     await createInVirtualTime();
@@ -272,7 +272,7 @@ describe('the metrics of', () => {
     ]);
   });
 
-  test('all of them → the HTTP metric and those of this package, with units', async () => {
+  test('all metrics → the HTTP metric and those of this package, with units', async () => {
     fake.fail('trackers.create', { status: 429, retryAfter: '0.01', times: 1 });
     await createInVirtualTime();
     telemetryHooks(recorder.telemetry).onPoll?.({ id: 'a', lagMs: 0 });
@@ -305,7 +305,7 @@ describe('http.client.request.duration', () => {
     ]);
   });
 
-  test('a connection that breaks → the type of the error, and no status', async () => {
+  test('a connection that breaks → the error type as attribute, and no status', async () => {
     fake.fail('trackers.create', { kind: 'reset' });
     await catchRejection(create(makeClient({ retry: false })));
     const [point] = await readPoints();
@@ -313,7 +313,7 @@ describe('http.client.request.duration', () => {
     expect(point?.attributes).not.toHaveProperty('http.response.status_code');
   });
 
-  test('attempts: false → neither the metric nor spans of attempts', async () => {
+  test('attempts: false → no HTTP metric and no spans of attempts', async () => {
     await create(makeClient({ hooks: telemetryHooks({ ...recorder.telemetry, attempts: false }) }));
     expect(recorder.spans().map(({ name }) => name)).toEqual(['trackers.create']);
     expect(await readPoints()).toEqual([]);
@@ -321,7 +321,7 @@ describe('http.client.request.duration', () => {
 });
 
 describe('the providers', () => {
-  test('none given → those that are registered, even if after the hooks were made', async () => {
+  test('no providers → the globally registered ones, even if registered after the hooks were made', async () => {
     const client = makeClient({ hooks: telemetryHooks() });
     trace.setGlobalTracerProvider(recorder.telemetry.tracerProvider);
     metrics.setGlobalMeterProvider(recorder.telemetry.meterProvider);

@@ -46,12 +46,12 @@ const readCounts = async (name: string) =>
   (await recorder.points(`tracking_client.${name}`)).map(({ attributes, value }) => [attributes, value]);
 const outcome = (name: string) => ({ 'tracking_client.webhook.outcome': name });
 
-/** Everything of the spans that an exporter sends besides their names. */
+/** Returns all text of the spans that an exporter sends, except their names. */
 const exportedText = () =>
   JSON.stringify(recorder.spans().map(({ attributes, events, status }) => [attributes, events, status]));
 
 describe('a webhook that is', () => {
-  test('handled → a server span with its outcome, counted; its response is as it was', async () => {
+  test('handled → a counted server span with its outcome; the response is unchanged', async () => {
     const response = await post(makeHandler());
     expect([response.status, await response.json()]).toEqual([200, { success: true, outcome: 'done' }]);
     expect(recorder.spans()).toMatchObject([
@@ -68,7 +68,7 @@ describe('a webhook that is', () => {
     expect(await readCounts('webhook.duplicates')).toEqual([]);
   });
 
-  test('handled by a callback that makes spans after a wait → they are children', async () => {
+  test('handled by a callback that makes spans after a wait → children of the server span', async () => {
     const onEvent = async () => {
       await settled();
       recorder.tracer.startActiveSpan('save the event', (span) => span.end());
@@ -79,7 +79,7 @@ describe('a webhook that is', () => {
     expect(saved?.parentSpanContext?.spanId).toBe(webhook?.spanContext().spanId);
   });
 
-  test('received inside a span of the server → its child', async () => {
+  test('received inside a span of the server → a child of that span', async () => {
     await recorder.tracer.startActiveSpan('POST /webhooks', async (span) => {
       await post(makeHandler());
       span.end();
@@ -89,7 +89,7 @@ describe('a webhook that is', () => {
     expect(webhook?.kind).toBe(0);
   });
 
-  test('sent twice → the second is done as well, with one duplicate, which is counted', async () => {
+  test('sent twice → the second span has outcome done and one duplicate, which is counted', async () => {
     const handler = makeHandler();
     await post(handler);
     await post(handler);
@@ -101,7 +101,7 @@ describe('a webhook that is', () => {
     expect(await readCounts('webhook.duplicates')).toEqual([[{}, 1]]);
   });
 
-  test('refused for its secret → its outcome and no error; the secret in no attribute', async () => {
+  test('refused for its secret → a span with that outcome, without an error or the secret', async () => {
     await post(makeHandler(), buildPayload('e-1'), 'guessed-secret');
     expect(recorder.spans()).toMatchObject([
       { status: { code: 0 }, attributes: { ...outcome('unauthorized'), 'http.response.status_code': 401 } },
@@ -110,14 +110,14 @@ describe('a webhook that is', () => {
     expect(exportedText()).not.toMatch(/guessed-secret|whsec/);
   });
 
-  test('failed by a callback → an error without its message', async () => {
+  test('failed by a callback → a span with the error type, without the message', async () => {
     await post(makeHandler({ onEvent: () => Promise.reject(new Error(`not ${SECRET}`)) }));
     const attributes = { ...outcome('failed'), 'error.type': 'failed' };
     expect(recorder.spans()).toMatchObject([{ status: { code: 2 }, attributes }]);
     expect(exportedText()).not.toContain(SECRET);
   });
 
-  test('not done at the deadline → its span ends then, as an error, and the later report changes nothing', async () => {
+  test('not done at the deadline → the span ends as an error, and the later report changes nothing', async () => {
     let finish = () => {};
     const waits = new Promise<void>((resolve) => {
       finish = resolve;
@@ -130,7 +130,7 @@ describe('a webhook that is', () => {
     expect(recorder.spans()[0]?.attributes).not.toHaveProperty('tracking_client.webhook.handled');
   });
 
-  test('only a HEAD → no span, and not counted', async () => {
+  test('a HEAD request → no span, and not counted', async () => {
     const { status } = await makeHandler()(new Request('http://a.test', { method: 'HEAD' }));
     expect([status, recorder.spans(), await readCounts('webhooks')]).toEqual([200, [], []]);
   });
@@ -143,7 +143,7 @@ describe('the handler', () => {
     expect(reports).toMatchObject([{ outcome: 'done', handled: 1 }]);
   });
 
-  test('`onReport` that rejects → the webhook is done all the same', async () => {
+  test('`onReport` that rejects → the webhook is still done', async () => {
     const onReport = () => Promise.reject(new Error('broken'));
     expect(await post(makeHandler({ onReport }))).toMatchObject({ status: 200 });
   });

@@ -40,7 +40,7 @@ describe('contract', () => {
   for (const { name, run } of contract) test(name, run);
 
   test(
-    'any sequence of calls → the same claims as the model',
+    'any sequence of calls → the same results as the model',
     () => expectAgreementWithModel(store, { now: Date.now, pass }, 150),
     60_000,
   );
@@ -50,7 +50,7 @@ describe('claim', () => {
   test.each([
     ['released', [{ key: 'a', done: false, retry_after_ms: null }]],
     ['purged', []],
-  ])('a key %s while it was looked at → busy, worth asking again soon', async (_title, rows) => {
+  ])('a key that is %s during the claim → busy for one second', async (_title, rows) => {
     const racing = new PostgresDedupeStore({ pool: scripted({ rows: [] }, { rows }) });
     expect(await racing.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
       { status: 'busy', retryAfterMs: 1_000 },
@@ -58,7 +58,7 @@ describe('claim', () => {
   });
 
   test.each([undefined, 'gone', new Error('terminating connection')])(
-    'a driver that rejects with %o → each call rejects with that very thing',
+    'a driver that rejects with %o → each call rejects with the same value',
     async (reason) => {
       const broken = new PostgresDedupeStore({ pool: { query: () => Promise.reject(reason) } });
       await expect(broken.claim(['a'], { token: 'mine', ...MINUTE })).rejects.toBe(reason);
@@ -67,7 +67,7 @@ describe('claim', () => {
     },
   );
 
-  test('a driver that gives numbers as texts → numbers', async () => {
+  test('a driver that returns numbers as strings → numbers', async () => {
     const texts = scripted(
       { rows: [{ key: 'a', attempts: '3' }] },
       { rows: [{ key: 'b', done: false, retry_after_ms: '250' }] },
@@ -103,7 +103,7 @@ describe('forgetting', () => {
     expect(await store.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([{ status: 'acquired', attempt }]);
   });
 
-  test('a lease longer than a week → its attempts are kept as long', async () => {
+  test('a lease longer than a week → its attempts are kept as long as the lease', async () => {
     await store.claim(['a'], { token: 'mine', leaseMs: 9 * DAY_MS });
     pass(8 * DAY_MS);
     await store.release(['a'], { token: 'mine' });
@@ -114,7 +114,7 @@ describe('forgetting', () => {
 });
 
 describe('purge', () => {
-  test('rows whose retention ended → deleted and counted, the others stay', async () => {
+  test('rows whose retention ended → deleted and counted, the other rows stay', async () => {
     await store.commit(['old-1', 'old-2'], { retainMs: 7 * DAY_MS });
     await store.commit(['kept'], { retainMs: 9 * DAY_MS });
     pass(8 * DAY_MS);
@@ -128,11 +128,11 @@ describe('purge', () => {
     expect(await store.purge({ batchSize: 2 })).toBe(count);
   });
 
-  test('a batch of no rows → ConfigurationError, not a loop without end', async () => {
+  test('a batch of no rows → ConfigurationError, not an endless loop', async () => {
     await expect(store.purge({ batchSize: 0 })).rejects.toThrow(ConfigurationError);
   });
 
-  test('a lease that outlives the retention of its attempts → stays', async () => {
+  test('a lease longer than the retention of its attempts → not purged', async () => {
     await store.claim(['a'], { token: 'mine', leaseMs: DAY_MS });
     pass(DAY_MS / 2);
     await store.claim(['a'], { token: 'mine', leaseMs: 20 * DAY_MS });
@@ -143,13 +143,13 @@ describe('purge', () => {
 });
 
 describe('createTable', () => {
-  test('a table that exists → nothing is lost', async () => {
+  test('a table that exists → its rows are kept', async () => {
     await store.commit(['a'], { retainMs: DAY_MS });
     await store.createTable();
     expect(await store.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([{ status: 'done' }]);
   });
 
-  test('the SQL of the docs → makes the same table', async () => {
+  test('the SQL of the docs → creates the same table', async () => {
     await database.exec(inboxTableSql('by_hand'));
     const other = new PostgresDedupeStore({ pool: database, table: 'by_hand' });
     expect(await other.claim(['a'], { token: 'mine', ...MINUTE })).toEqual([
@@ -179,7 +179,7 @@ describe('calls while a statement is under way', () => {
     return { store: new PostgresDedupeStore({ pool }), claims };
   }
 
-  test('claims of other keys → share the next statement, each with its own token', async () => {
+  test('several claims of different keys → one next statement, each claim with its own token', async () => {
     const { store: shared, claims } = recording();
     const found = await Promise.all(
       ['a', 'b', 'c', 'd'].map((key) => shared.claim([key], { token: `token-${key}`, ...MINUTE })),
@@ -210,7 +210,7 @@ describe('calls while a statement is under way', () => {
     expect(found.map(({ length }) => length)).toEqual(claims);
   });
 
-  test('a shared statement that fails → fails for all in it, and the next one is sent', async () => {
+  test('a shared statement that fails → all its calls reject, and the next statement is sent', async () => {
     const lost = new Error('connection lost');
     const { store: shared } = recording((count) => {
       if (count === 2) throw lost;
@@ -225,7 +225,7 @@ describe('calls while a statement is under way', () => {
     expect(await claim('b')).toEqual([{ status: 'acquired', attempt: 1 }]);
   });
 
-  test('the same key for two tokens → the first gets it, the second is told that it is busy', async () => {
+  test('the same key for two tokens → the first claim acquires it, the second is busy', async () => {
     const [, mine, theirs] = await Promise.all([
       store.claim(['first'], { token: 'any', ...MINUTE }),
       store.claim(['a'], { token: 'mine', ...MINUTE }),
@@ -235,7 +235,7 @@ describe('calls while a statement is under way', () => {
     expect(theirs).toMatchObject([{ status: 'acquired' }, { status: 'busy' }]);
   });
 
-  test('leases of several lengths → each lasts as long as it was asked for', async () => {
+  test('leases of several lengths → each lasts as long as its claim requested', async () => {
     await Promise.all([
       store.claim(['first'], { token: 'any', ...MINUTE }),
       store.claim(['short'], { token: 'mine', leaseMs: 1_000 }),
@@ -248,7 +248,7 @@ describe('calls while a statement is under way', () => {
     ]);
   });
 
-  test('commits, also of the same key → all done', async () => {
+  test('several commits, also of the same key → all keys are done', async () => {
     const keys = ['first', 'a', 'b', 'a'];
     await Promise.all(keys.map((key) => store.commit([key], { retainMs: DAY_MS })));
     expect(await store.claim(['first', 'a', 'b'], { token: 'mine', ...MINUTE })).toEqual(
@@ -269,7 +269,7 @@ describe('a database that hangs', () => {
     await expect(call(slow)).rejects.toThrow('Expected the store to respond within 20 ms');
   });
 
-  test('a call that waits for one that hangs → rejects within two limits, so the response to a webhook comes within 5 s', async () => {
+  test('a call behind a hanging call → rejects within two limits, so the response to a webhook comes within 5 s', async () => {
     vi.useFakeTimers();
     const slow = new PostgresDedupeStore({ pool: hanging });
     void slow.claim(['a'], { token: 't', ...MINUTE }).catch(() => {});

@@ -50,7 +50,7 @@ test.each([
   expect(await makeStore()(key)).toMatch(stored);
 });
 
-test('any two keys → printable ASCII of at most 255 characters, the same only for the same key', async () => {
+test('any two keys → stored as printable ASCII of at most 255 characters, equal only for equal keys', async () => {
   const storedAs = makeStore();
   const key = fc.oneof(anyText({ maxLength: 3 }), anyText({ maxLength: 400 }), fc.string({ maxLength: 400 }));
   await fc.assert(

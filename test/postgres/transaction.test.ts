@@ -11,7 +11,7 @@ const LIMIT_MS = 2_000;
 const BEGIN = 'BEGIN; SAVEPOINT tracking_webhook';
 const COMMIT = 'RELEASE SAVEPOINT tracking_webhook; COMMIT';
 
-/** A pool of one connection that writes down what is asked of it; statements in `failing` reject. */
+/** A pool of one connection that records its statements; statements in `failing` reject. */
 class RecordingPool extends EventEmitter implements ConnectionPool {
   readonly log: string[] = [];
   readonly #failing: readonly string[];
@@ -41,22 +41,22 @@ const work = async (transaction: { query(text: string): Promise<unknown> }) => {
 };
 
 describe('inTransaction with a pool', () => {
-  test('work that resolves → committed, connection given back, its result', async () => {
+  test('work that resolves → commit, connection returned, resolves to the result', async () => {
     const pool = new RecordingPool();
     expect(await inTransaction(pool, LIMIT_MS, work)).toBe('result');
     expect(pool.log).toEqual([BEGIN, 'INSERT', COMMIT, 'give back']);
   });
 
   test.each([
-    ['rolled back, connection given back', [], 'give back'],
-    ['and a rollback that fails too → connection closed', ['ROLLBACK'], 'close'],
-  ])('work that rejects → %s, the error of the work', async (_title, alsoFailing, end) => {
+    ['work that rejects → rollback, connection returned', [], 'give back'],
+    ['a rollback that rejects, too → connection closed', ['ROLLBACK'], 'close'],
+  ])('%s, rejects with the error of the work', async (_title, alsoFailing, end) => {
     const pool = new RecordingPool('INSERT', ...alsoFailing);
     await expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('INSERT failed');
     expect(pool.log).toEqual([BEGIN, 'INSERT', 'ROLLBACK', end]);
   });
 
-  test('a lent connection that breaks → no uncaught error, connection closed', async () => {
+  test('a connection that breaks during the work → no uncaught error, connection closed', async () => {
     const pool = new RecordingPool();
     const broken = inTransaction(pool, LIMIT_MS, async () => {
       pool.emit('error', new Error('terminating connection'));
@@ -66,7 +66,7 @@ describe('inTransaction with a pool', () => {
     expect(pool.log).toEqual([BEGIN, 'close']);
   });
 
-  test('a connection that is closed and breaks only then → no uncaught error', async () => {
+  test('a connection that breaks after it was closed → no uncaught error', async () => {
     const pool = new RecordingPool();
     await inTransaction(pool, LIMIT_MS, async (_, discard) => discard());
     expect(() => pool.emit('error', new Error('terminating connection'))).not.toThrow();
@@ -77,17 +77,20 @@ describe('inTransaction with a pool', () => {
     afterEach(() => void vi.useRealTimers());
     const hanging = () => new Promise<never>(() => {});
 
-    test.each([BEGIN, COMMIT])('at %s → rejects after the limit, connection closed', async (statement) => {
-      const pool = new RecordingPool();
-      const { query } = pool;
-      pool.query = (text) => (text === statement ? hanging() : query.call(pool, text));
-      const outcome = expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('within 2000 ms');
-      await vi.advanceTimersByTimeAsync(LIMIT_MS);
-      await outcome;
-      expect(pool.log.at(-1)).toBe('close');
-    });
+    test.each([BEGIN, COMMIT])(
+      'hang at %s → rejects after the limit, connection closed',
+      async (statement) => {
+        const pool = new RecordingPool();
+        const { query } = pool;
+        pool.query = (text) => (text === statement ? hanging() : query.call(pool, text));
+        const outcome = expect(inTransaction(pool, LIMIT_MS, work)).rejects.toThrow('within 2000 ms');
+        await vi.advanceTimersByTimeAsync(LIMIT_MS);
+        await outcome;
+        expect(pool.log.at(-1)).toBe('close');
+      },
+    );
 
-    test('and lends a connection after the limit → rejects, and that connection is given back', async () => {
+    test('a connection that is ready only after the limit → rejects, and the connection is returned', async () => {
       const pool = new RecordingPool();
       const { connect } = pool;
       pool.connect = async () => {
@@ -100,7 +103,7 @@ describe('inTransaction with a pool', () => {
       expect(pool.log).toEqual(['give back']);
     });
 
-    test('in a statement of the work → not limited', async () => {
+    test('a slow work → not limited', async () => {
       const pool = new RecordingPool();
       const slow = inTransaction(pool, LIMIT_MS, () => new Promise((resolve) => setTimeout(resolve, 9_000)));
       await vi.advanceTimersByTimeAsync(9_000);
@@ -112,7 +115,7 @@ describe('inTransaction with a pool', () => {
 
 // SQLSTATEs: no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint_specification.
 test.each(['25P01', '25P02', '3B001'])(
-  'a commit that fails with %s, as the work ended the transaction → says so, with the cause',
+  'a commit that fails with %s because the work ended the transaction → an error with this reason and the cause',
   async (code) => {
     const pool = new RecordingPool();
     const cause = Object.assign(new Error('no such savepoint'), { code });

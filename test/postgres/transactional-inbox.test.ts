@@ -34,7 +34,7 @@ function makeInbox(options: Partial<TransactionalInboxOptions<PGlite>> = {}) {
   return new TransactionalInbox({ pool: database, onError: silent, ...options });
 }
 
-/** An inbox on the database whose transactions run as told. */
+/** Creates an inbox on the database with a replaceable transaction runner. */
 function inboxOn(transaction: TransactionRunner['transaction']) {
   const pool: TransactionRunner = { query: (...statement) => database.query(...statement), transaction };
   return new TransactionalInbox({ pool, onError: silent });
@@ -49,7 +49,7 @@ interface Writable {
   readonly transaction: { query(text: string, values?: unknown[]): Promise<unknown> };
 }
 
-/** Writes the event's id, then does what else is asked. */
+/** Returns a callback that writes the event's id, then runs the given function. */
 function writing(then: (id: string) => unknown = silent) {
   return async ({ eventId }: { readonly eventId?: string | null | undefined }, { transaction }: Writable) => {
     await transaction.query('INSERT INTO effects VALUES ($1)', [eventId]);
@@ -63,7 +63,7 @@ function failOn(failing: string) {
   };
 }
 
-test('new events → handled oldest first, in transactions that last, with the whole context', async () => {
+test('new events → handled oldest first, in committed transactions, with the whole context', async () => {
   const onEvent = vi.fn(writing());
   const report = await makeInbox().process(push('a', 'b'), onEvent);
   expect(report).toMatchObject({ outcome: 'done', handled: 2, duplicates: 0 });
@@ -78,7 +78,7 @@ test('new events → handled oldest first, in transactions that last, with the w
 });
 
 describe('a callback that fails', () => {
-  test('one event → its writes are undone, its siblings stay', async () => {
+  test('a callback that fails for one event → its writes are rolled back, those of the other events stay', async () => {
     const report = await makeInbox().process(push('a', 'b', 'c'), writing(failOn('b')));
     expect(report).toMatchObject({
       outcome: 'failed',
@@ -88,7 +88,7 @@ describe('a callback that fails', () => {
     expect(await effects()).toEqual(['a', 'c']);
   });
 
-  test('a redelivery → the next attempt, and then done', async () => {
+  test('redeliveries of a failed event → attempts 2 and 3, and then a duplicate', async () => {
     const inbox = makeInbox();
     const attempts: number[] = [];
     for (const fails of [true, true, false]) {
@@ -101,7 +101,7 @@ describe('a callback that fails', () => {
     expect(await inbox.process(push('a'), silent)).toMatchObject({ duplicates: 1 });
   });
 
-  test('a statement that failed and was caught → failed, never reported as handled', async () => {
+  test('a statement error that the callback catches → failed, not reported as handled', async () => {
     const report = await makeInbox().process(push('a'), async (_, { transaction }) => {
       await transaction.query('INSERT INTO effects VALUES ($1)', ['a']);
       await transaction.query('SELECT 1 / 0').catch(silent);
@@ -125,7 +125,7 @@ describe('a callback that fails', () => {
     expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome, handled: 0 });
   });
 
-  test('a commit whose reply is lost → unavailable, and the redelivery finds it done: one effect', async () => {
+  test('a commit whose reply is lost → unavailable; the redelivery is a duplicate, one effect', async () => {
     let count = 0;
     const inbox = inboxOn(async (work) => {
       const result = await database.transaction(work);
@@ -139,7 +139,7 @@ describe('a callback that fails', () => {
 });
 
 describe('dead letters', () => {
-  test('the last attempt fails → onDeadLetter once, its writes last, done from then on', async () => {
+  test('the last attempt fails → onDeadLetter is called once, its writes are committed, the event is done', async () => {
     const inbox = makeInbox({
       maxAttempts: 2,
       onDeadLetter: async (event, { transaction, attempt }) => {
@@ -155,7 +155,7 @@ describe('dead letters', () => {
     expect(await effects()).toEqual(['dead a 2']);
   });
 
-  test('onDeadLetter fails → its writes are undone, and a redelivery tries again', async () => {
+  test('onDeadLetter fails → its writes are rolled back, and a redelivery tries again', async () => {
     const inbox = makeInbox({
       maxAttempts: 1,
       onDeadLetter: async (_, { transaction, attempt }) => {
@@ -188,13 +188,13 @@ test('onEvents → one transaction for all new events of the message', async () 
 describe('together with a PostgresDedupeStore on the same table', () => {
   const key = 'tracking/events:t1:a';
 
-  test('an event that the store knows as done → a duplicate', async () => {
+  test('an event that the store committed → a duplicate', async () => {
     const store = new PostgresDedupeStore({ pool: database });
     await store.commit([key], { retainMs: 60_000 });
     expect(await makeInbox().process(push('a'), writing())).toMatchObject({ outcome: 'done', duplicates: 1 });
   });
 
-  test('an event that the store leased → busy for the rest of the lease, its siblings are handled', async () => {
+  test('an event that the store leased → busy for the rest of the lease, the other events are handled', async () => {
     const store = new PostgresDedupeStore({ pool: database });
     await store.claim([key], { token: 'another receiver', leaseMs: 60_000 });
     const report = await makeInbox().process(push('a', 'b'), writing());
@@ -206,7 +206,7 @@ describe('together with a PostgresDedupeStore on the same table', () => {
   });
 });
 
-test('purge → deletes what was handled longer ago than it is retained, and counts it', async () => {
+test('purge → deletes and counts the events whose retention has ended', async () => {
   const inbox = makeInbox();
   await inbox.process(push('a', 'b'), writing());
   await database.query(`UPDATE tracking_inbox SET expires_at = clock_timestamp() WHERE key LIKE '%:a'`);
@@ -214,7 +214,7 @@ test('purge → deletes what was handled longer ago than it is retained, and cou
   expect(await inbox.process(push('a', 'b'), writing())).toMatchObject({ handled: 1, duplicates: 1 });
 });
 
-test('a table that was never made → unavailable, and onError is told how to make it', async () => {
+test('a missing table → unavailable, and onError gets a message how to create it', async () => {
   const onError = vi.fn();
   const inbox = makeInbox({ onError, table: 'nowhere' });
   expect(await inbox.process(push('a'), writing())).toMatchObject({ outcome: 'unavailable', handled: 0 });
@@ -226,7 +226,7 @@ test('a table that was never made → unavailable, and onError is told how to ma
   });
 });
 
-test('a signal that aborts → nothing new begins, the rest is interrupted', async () => {
+test('a signal that aborts → no further event is begun, the rest is interrupted', async () => {
   const controller = new AbortController();
   const stop = () => controller.abort();
   const report = await makeInbox().process(push('a', 'b'), writing(stop), { signal: controller.signal });
@@ -237,7 +237,7 @@ test('a signal that aborts → nothing new begins, the rest is interrupted', asy
   });
 });
 
-test('lock_timeout of the application → as it was, while the callback runs and after the webhook', async () => {
+test('lock_timeout of the application → unchanged during the callback and after the webhook', async () => {
   await database.query(`SET lock_timeout = '7s'`);
   const seen: unknown[] = [];
   const look = async (client: Queryable) => seen.push(...(await client.query('SHOW lock_timeout')).rows);
@@ -270,7 +270,7 @@ function lendingPool() {
   return { query: connection.query, connect: async () => connection };
 }
 
-test('a runner that repeats the work when the commit fails → what it handled the second time lasts', async () => {
+test('a runner that repeats the work when the commit fails → the writes of the second run are committed', async () => {
   const inbox = inboxOn(async (work) => {
     const conflict = Object.assign(new Error('could not serialize access'), { code: '40001' });
     const first = database.transaction(async (transaction) => {
@@ -284,7 +284,7 @@ test('a runner that repeats the work when the commit fails → what it handled t
   expect(await effects()).toEqual(['a', 'b']);
 });
 
-test('the second of three events fails twice after a COMMIT of its own → all are handled in the end, it at attempt 2', async () => {
+test('the second of three events fails twice after its own COMMIT → all are handled, the second at attempt 2', async () => {
   const inbox = new TransactionalInbox({ pool: lendingPool(), onError: silent });
   const handled = new Map<unknown, number>();
   let failures = 0;

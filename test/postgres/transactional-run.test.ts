@@ -35,7 +35,7 @@ function giving(countAttempts: (key: string) => number = () => 1): Reply {
   return (keys) => keys.map((key) => ({ key, attempts: countAttempts(key) }));
 }
 
-/** A database that replies to `look` and `take` as told and to all else with nothing; `taken` holds the keys of each `take`. */
+/** A database that replies to `look` and `take` with the given functions; `taken` records the keys of each `take`. */
 function makeDatabase({ look = () => [], take = giving() }: { look?: Reply; take?: Reply } = {}) {
   const taken: (readonly string[])[] = [];
   const query = vi.fn(async (text: string, values: unknown[] = []) => {
@@ -58,7 +58,7 @@ function makeInbox<Source extends TransactionSource>(
 }
 
 describe('a database that fails', () => {
-  test('down from the start → unavailable, no callback called, told to onError once', async () => {
+  test('a database that is down → unavailable, no callback called, reported to onError once', async () => {
     const down = new Error('connect ECONNREFUSED');
     const [onEvent, onError] = [vi.fn(), vi.fn()];
     const fail = () => Promise.reject(down);
@@ -68,7 +68,7 @@ describe('a database that fails', () => {
     expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'claim', keys: KEYS });
   });
 
-  test('a runner that resolves without running the work → unavailable, so that the webhook is delivered again', async () => {
+  test('a runner that resolves without running the work → unavailable, so that the webhook is redelivered', async () => {
     const { pool } = makeDatabase();
     // A broken adapter of a program without types.
     pool.transaction = async () => undefined as never;
@@ -78,7 +78,7 @@ describe('a database that fails', () => {
     });
   });
 
-  test('down after the events were taken together → all is unavailable, and nothing is tried in vain', async () => {
+  test('a database that goes down after the claim → all events are unavailable, and no event is tried alone', async () => {
     const { pool, query, taken } = makeDatabase();
     const report = await makeInbox(pool).process(PUSH, () => {
       query.mockRejectedValue(new Error('server closed the connection'));
@@ -87,7 +87,7 @@ describe('a database that fails', () => {
     expect(taken).toEqual([KEYS]);
   });
 
-  test('down when a failure is to be counted → told to onError, still reported as failed', async () => {
+  test('a database that goes down before a failure is counted → reported to onError, outcome failed', async () => {
     const { pool, query } = makeDatabase();
     const down = new Error('server closed the connection');
     const onError = vi.fn();
@@ -99,7 +99,7 @@ describe('a database that fails', () => {
     expect(onError).toHaveBeenLastCalledWith(down, { operation: 'release', keys: KEYS.slice(0, 1) });
   });
 
-  test('down while the events are taken one by one → the others are not tried in vain', async () => {
+  test('a database that goes down while events are tried one by one → the rest are not tried', async () => {
     const { pool, taken } = makeDatabase({
       take: (keys) => (taken.length > 1 ? failing('08006')() : giving()(keys)),
     });
@@ -108,7 +108,7 @@ describe('a database that fails', () => {
     expect(taken).toEqual([KEYS, KEYS.slice(0, 1)]);
   });
 
-  test('hanging → unavailable after commandTimeoutMs, no callback called', async () => {
+  test('a database that hangs → unavailable after commandTimeoutMs, no callback called', async () => {
     const onEvent = vi.fn();
     const pool: TransactionRunner = { query: hanging, transaction: (work) => work({ query: hanging }) };
     const processing = makeInbox(pool, { commandTimeoutMs: 1_000 }).process(PUSH, onEvent);
@@ -118,7 +118,7 @@ describe('a database that fails', () => {
   });
 
   test.each(['BEGIN; SAVEPOINT tracking_webhook', 'RELEASE SAVEPOINT tracking_webhook; COMMIT'])(
-    'at %s of the last attempt → not dead-lettered, since no callback failed',
+    'a failure at %s of the last attempt → not dead-lettered, because no callback failed',
     async (breaking) => {
       const { query } = makeDatabase();
       const breakingQuery = (text: string, values?: unknown[]) =>
@@ -133,7 +133,7 @@ describe('a database that fails', () => {
 });
 
 describe('keys that another process holds', () => {
-  test('for longer than commandTimeoutMs → waited for, up to busyTimeoutMs', async () => {
+  test('a lock held longer than commandTimeoutMs → waited for, up to busyTimeoutMs', async () => {
     const { pool, query } = makeDatabase();
     pool.transaction = (work) =>
       work({
@@ -148,15 +148,15 @@ describe('keys that another process holds', () => {
   });
 
   test.each([
-    ['a lock that is not given in time', '55P03'],
-    ['a wait that the statement_timeout of the application ends', '57014'],
+    ['a lock timeout', '55P03'],
+    ['a statement_timeout of the application', '57014'],
     ['a deadlock with another receiver', '40P01'],
-  ])('%s (%s) → busy, to be asked for soon', async (_title, code) => {
+  ])('%s (%s) → busy for one second', async (_title, code) => {
     const report = await makeInbox(makeDatabase({ take: failing(code) }).pool).process(PUSH, silent);
     expect(report).toMatchObject({ outcome: 'busy', busy: KEYS, retryAfterMs: 1_000, failures: [] });
   });
 
-  test('one of three keys for too long → the others are handled, each in a transaction of its own', async () => {
+  test('one of three keys locked for too long → the other events are handled, each in its own transaction', async () => {
     const { pool, taken } = makeDatabase({
       take: (keys) => (keys.includes(KEYS[0] ?? '') ? failing('55P03')() : giving()(keys)),
     });
@@ -165,11 +165,11 @@ describe('keys that another process holds', () => {
     expect(taken).toEqual([KEYS, ...KEYS.map((key) => [key])]);
   });
 
-  // PostgreSQL takes a `lock_timeout` of 0 for none.
+  // For PostgreSQL, a `lock_timeout` of 0 means no limit.
   test.each([
     [2_500, '2500ms'],
     [0, '1ms'],
-  ])('a budget of %d ms → the database waits for a rival at most %s', async (busyTimeoutMs, lockTimeout) => {
+  ])('busyTimeoutMs %d → the database waits for a lock at most %s', async (busyTimeoutMs, lockTimeout) => {
     const { pool, query } = makeDatabase();
     // A process that has run for a while.
     vi.advanceTimersByTime(10_000);
@@ -178,7 +178,7 @@ describe('keys that another process holds', () => {
     expect(take?.[1]?.at(2)).toBe(lockTimeout);
   });
 
-  test('onEvents, and a rival finished one of its events since we looked → called with the other one only', async () => {
+  test('onEvents and two events, of which another receiver finishes one → called with the other event only', async () => {
     const { pool } = makeDatabase({
       look: (keys) => (keys.length === 1 ? keys.map((key) => ({ key, done: true })) : []),
       take: () => [{ key: KEYS[1], attempts: 1 }],
@@ -193,8 +193,8 @@ describe('keys that another process holds', () => {
   });
 });
 
-describe('a callback beyond callbackTimeoutMs, which ends the transaction', () => {
-  test('onDeadLetter, for one of two events of onEvents → both failed, told to onError as such', async () => {
+describe('a callback beyond callbackTimeoutMs', () => {
+  test('onDeadLetter for one of two events of onEvents → both events failed, with the errors reported to onError', async () => {
     const told: unknown[] = [];
     const { pool } = makeDatabase({ take: giving((key) => (key === KEYS[0] ? 3 : 1)) });
     const inbox = makeInbox(pool, {
@@ -212,7 +212,7 @@ describe('a callback beyond callbackTimeoutMs, which ends the transaction', () =
     expect(told).toEqual(['callback', 'deadLetter']);
   });
 
-  test('a shutdown meanwhile → all events are interrupted, and none is taken again', async () => {
+  test('a shutdown during the callback → all events are interrupted, and none is claimed again', async () => {
     const shutdown = new AbortController();
     const { pool, taken } = makeDatabase();
     const processing = makeInbox(pool).process(PUSH, hanging, { signal: shutdown.signal });
@@ -225,8 +225,8 @@ describe('a callback beyond callbackTimeoutMs, which ends the transaction', () =
 });
 
 test.each([
-  ['beyond callbackTimeoutMs → the connection is closed, for the callback may still use it', hanging, true],
-  ['that fails → the connection is lent again', outOfStock, false],
+  ['beyond callbackTimeoutMs → the connection is closed, not returned', hanging, true],
+  ['that fails → the connection is returned to the pool', outOfStock, false],
 ])('a callback %s', async (_title, onEvent, isClosed) => {
   const { query } = makeDatabase();
   const release = vi.fn();

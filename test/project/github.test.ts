@@ -31,7 +31,7 @@ const readSteps = (name: string) => Object.values(readWorkflow(name).jobs).flatM
 const readCommands = (name: string) => readSteps(name).flatMap(({ run }) => run ?? []);
 
 describe.each(readdirSync(new URL('workflows/', FOLDER)))('%s', (name) => {
-  test('its permissions → reading the code, unless a job asks for more', () => {
+  test('its permissions → read access to the code, unless a job needs more', () => {
     expect(readWorkflow(name).permissions).toEqual({ contents: 'read' });
   });
 
@@ -41,7 +41,7 @@ describe.each(readdirSync(new URL('workflows/', FOLDER)))('%s', (name) => {
     for (const action of actions) expect(action).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
   });
 
-  test('its npm scripts → exist', () => {
+  test('its npm scripts → exist in package.json', () => {
     const scripts = readCommands(name).flatMap((run) =>
       [...run.matchAll(/\bnpm (?:run )?([\w:-]+)/g)].flatMap(([, script = '']) => script),
     );
@@ -58,7 +58,7 @@ test('the check → `npm ci` and `npm test` with both services, on every major v
   expect(strategy?.matrix.node).toEqual(expect.arrayContaining(versions));
 });
 
-test('a release → from a tag, after the check, and only where the tag is the version', () => {
+test('a release → from a tag, after the check, and only if the tag equals the version', () => {
   const { on, jobs } = readWorkflow('publish.yml');
   expect(on).toEqual({ push: { tags: ['v*'] } });
   expect(jobs['check']?.uses).toBe('./.github/workflows/check.yml');

@@ -5,7 +5,7 @@ import { ALL_DOCUMENTS, parseMarkdown, readDocument } from './support/documents.
 
 const ROOT = new URL('../../', import.meta.url);
 
-// Written by npm itself, and looked at by every other test of the package.
+// npm writes this file, so its shape needs no check.
 const { scripts } = JSON.parse(readDocument('package.json')) as {
   scripts: Record<string, string>;
 };
@@ -41,7 +41,7 @@ function complaintAbout(command: string): string | undefined {
 }
 
 describe('the commands of', () => {
-  it.each(ALL_DOCUMENTS)('%s → can be run as they stand', (path) => {
+  it.each(ALL_DOCUMENTS)('%s → can be run unchanged', (path) => {
     const commands = parseCommands(readDocument(path));
     const complaints = commands.flatMap((command) => complaintAbout(command) ?? []);
     expect(complaints, complaints.join('\n')).toEqual([]);
@@ -52,7 +52,7 @@ describe('the commands of', () => {
     ['npx tsx bench/nothing.ts', 'no such file'],
     ['npx tracking-client fake --speed 0', 'Expected `--speed` to be'],
     ['npx something', 'nobody checks'],
-  ])('a document that says `%s` → named', (command, complaint) => {
+  ])('a document with the command `%s` → a complaint that names the reason', (command, complaint) => {
     const [found = ''] = parseCommands(`\`\`\`sh\n${command} # a comment\n\`\`\``);
     expect(complaintAbout(found)).toContain(complaint);
   });

@@ -4,13 +4,13 @@ import { ENDPOINT_NAMES, endpoints } from '../../src/endpoints.ts';
 import { readDocument } from './support/documents.ts';
 
 const readme = readDocument('README.md');
-// Written by npm itself.
+// npm writes this file, so its shape needs no check.
 const { dependencies, exports } = JSON.parse(readDocument('package.json')) as {
   dependencies: Record<string, string>;
   exports: Record<string, unknown>;
 };
 
-/** Those that the tests of the handler provoke. */
+/** The statuses that the tests of the handler cover. */
 const WEBHOOK_STATUSES = [200, 400, 401, 405, 413, 415, 422, 500, 503];
 
 /** The cells of one column of the tables in a section, heads and lines left out. */
@@ -21,33 +21,33 @@ function column(text: string, heading: string, index: number): string[] {
 }
 
 describe('what users read about', () => {
-  it('errors → every class that callers can meet', () => {
+  it('table of errors → lists every class that callers can get', () => {
     const told = column(readDocument('docs/troubleshooting.md'), 'Error classes', 0).join();
     const names = Object.keys(main).filter((name) => /^[A-Z].*Error$/.test(name));
     const parents = ['TrackingError', 'ApiError'];
     expect(names.filter((name) => !parents.includes(name) && !told.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it('retries → every retry class', () => {
+  it('table of retries → lists every retry class', () => {
     const told = column(readDocument('docs/limits-and-retries.md'), 'What is repeated', 0);
     const classes = new Set(ENDPOINT_NAMES.map((name) => `\`${endpoints[name].retryClass}\``));
     expect(new Set(told)).toEqual(classes);
   });
 
-  it('responses to webhooks → every status', () => {
+  it('table of responses to webhooks → lists every status', () => {
     const told = column(readDocument('docs/webhooks.md'), 'Responses', 1).map((cell) =>
       Number(cell.slice(0, 3)),
     );
     expect(new Set(told)).toEqual(new Set(WEBHOOK_STATUSES));
   });
 
-  it('imports → every entry point of the package', () => {
+  it('table of imports → lists every entry point of the package', () => {
     const paths = Object.keys(exports).filter((path) => path !== './package.json');
     const names = paths.map((path) => `\`${path.replace('.', 'tracking-client')}\``);
     expect(column(readme, 'Install', 0)).toEqual(names);
   });
 
-  it('packages it brings along → all of them', () => {
+  it('dependencies → all are listed', () => {
     const [, section = ''] = readme.split('\n## Install\n');
     const [install = ''] = section.split('\n## ');
     for (const name of Object.keys(dependencies)) expect(install).toContain(`\`${name}\``);

@@ -15,7 +15,7 @@ function listAnchors(text: string): string[] {
   return parseMarkdown(text).headings.map(buildAnchor);
 }
 
-/** The links of a document that lead nowhere; those to other sites are not looked at. */
+/** Returns the broken links of a document; links to other sites are not checked. */
 function brokenLinks(document: URL, text: string): string[] {
   const targets = [...parseMarkdown(text).prose.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(
     ([, target]) => target ?? [],
@@ -38,7 +38,7 @@ function goneFiles(document: URL, text: string): string[] {
     (code) => code.match(/\b(?:src|test|scripts|bench)\/[\w/.-]*\w\.ts|\bsrc\/\w+\//g) ?? [],
   );
   const inText = [...prose.matchAll(/`((?:[\w-]+\/)+(?:[\w.-]+\.\w+)?)`/g)].flatMap(([, path]) => path ?? []);
-  // Also from the document's own folder, and from that of the sources.
+  // A path may be relative to the root, to the document's folder, or to the sources.
   const bases = [ROOT, document, new URL('src/', ROOT)];
   return [...inPictures, ...inText].filter((path) => !bases.some((base) => existsSync(new URL(path, base))));
 }
@@ -57,19 +57,19 @@ describe('the files that a document names', () => {
 });
 
 describe('the links of', () => {
-  it.each(ALL_DOCUMENTS)('%s → lead somewhere', (path) => {
+  it.each(ALL_DOCUMENTS)('%s → have existing targets', (path) => {
     const broken = brokenLinks(new URL(path, ROOT), readDocument(path));
     expect(broken, broken.join('\n')).toEqual([]);
   });
 
-  it('README.md → reach every page of docs/', () => {
+  it('README.md → lead to every page of docs/', () => {
     const readme = readDocument('README.md');
     const pages = USER_DOCUMENTS.filter((path) => path.startsWith('docs/'));
     expect(pages.filter((path) => !readme.includes(`](${path}`))).toEqual([]);
   });
 
-  it('the API reference → reaches every import and every page of docs/, each once', () => {
-    // Written by hand, and looked at by `npm run docs`.
+  it('the API reference → links every entry point and every page of docs/ once', () => {
+    // Written by hand, and checked by `npm run docs`.
     const { entryPoints, projectDocuments } = JSON.parse(readDocument('typedoc.json')) as {
       entryPoints: readonly string[];
       projectDocuments: readonly string[];

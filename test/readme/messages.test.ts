@@ -16,7 +16,7 @@ function makeClient(
   return new TrackingClient({ baseUrl, apiKey, fetch, logLevel: 'silent', retry: false, ...options });
 }
 
-/** A client whose next call meets a failure. */
+/** A client whose next call fails. */
 function failing(failure: Parameters<Fake['fail']>[1], options: TrackingClientOptions = {}): TrackingClient {
   const fake = createFakeTrackingService();
   fake.fail('*', failure);
@@ -97,7 +97,7 @@ afterEach(() => {
 });
 
 it.each(Object.entries(PROVOKED))(
-  '%s → its message stands in the troubleshooting page',
+  '%s → its message is quoted in the troubleshooting page',
   async (_, provoke) => {
     const error: unknown = await (async () => provoke())().catch((reason: unknown) => reason);
     const message = error instanceof Error ? error.message : 'no error';
@@ -108,6 +108,6 @@ it.each(Object.entries(PROVOKED))(
   },
 );
 
-it('every quoted message → provoked by one of these', () => {
+it('every quoted message → produced by one of these failures', () => {
   expect(quoted).toHaveLength(Object.keys(PROVOKED).length);
 });

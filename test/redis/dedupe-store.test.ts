@@ -23,7 +23,7 @@ function ioredis(server: Server): IoredisClient {
   return { eval: run('eval'), evalsha: run('evalsha') };
 }
 
-/** A store on a client that knows every script, writes down keys and arguments, and replies as told. */
+/** A store on a client that knows every script, records keys and arguments, and gives the scripted replies. */
 function makeStore(...replies: unknown[]) {
   const sent: string[] = [];
   const redis = nodeRedis(async (_command, _script, keys, values) => {
@@ -48,7 +48,7 @@ describe('what is sent', () => {
     expect(sent).toEqual(['p:a p:b | 100']);
   });
 
-  test('no prefix given → one that names the package', async () => {
+  test('no prefix → a default prefix that names the package', async () => {
     const { redis, sent } = makeStore([1]);
     await new RedisDedupeStore({ redis }).claim(['a'], { token: 'mine', leaseMs: 1 });
     expect(sent[0]).toMatch(/^tracking-client:webhooks:a \|/);
@@ -70,7 +70,7 @@ describe('what is sent', () => {
   });
 
   test.each([
-    ['half a surrogate pair, which drivers send as the same character as any other half', 'a\ud800'],
+    ['half a surrogate pair, because drivers send every half as the same character', 'a\ud800'],
     ['the look of a hash', 'sha256:abc'],
   ])('a key with %s → its SHA-256', async (_title, key) => {
     const { store, sent } = makeStore([1]);
@@ -96,7 +96,7 @@ describe('replies', () => {
     ]);
   });
 
-  test('a cluster that asks for each key alone → claims in the order of the keys', async () => {
+  test('a cluster, which needs one script for each key → claims in the order of the keys', async () => {
     const crossSlot = new Error("CROSSSLOT Keys in request don't hash to the same slot");
     const { store } = makeStore(crossSlot, [1], [0]);
     const claims = await store.claim(['a', 'b'], { token: 'mine', leaseMs: 1 });
@@ -144,7 +144,7 @@ describe.each([
     expect(log).toEqual(['evalsha p:a 1', 'eval p:a 1', 'evalsha p:b 1']);
   });
 
-  test('a call fails → rejects with its error once all have ended, nothing is sent again', async () => {
+  test('one script fails → rejects with its error when all scripts have ended, without a retry', async () => {
     const { store, log } = makeServer({ knows: ['p:a', 'p:b', 'p:c'], broken: ['p:b', 'p:c'] });
     await expect(store.commit(['a', 'b', 'c'], options)).rejects.toThrow('OOM command not allowed for p:b');
     expect(log).toHaveLength(4);
@@ -163,7 +163,7 @@ describe('options', () => {
     expect(() => new RedisDedupeStore(options)).toThrow(ConfigurationError);
   });
 
-  test('a connection string as client → not in the message, for it can hold a password', () => {
+  test('a connection string as client → ConfigurationError without it, because it can contain a password', () => {
     // @ts-expect-error: what a caller without types may pass
     const create = () => new RedisDedupeStore({ redis: 'redis://:hunter2@localhost' });
     expect(create).toThrow(/got a string of \d+ characters$/);
@@ -180,7 +180,7 @@ describe('Redis that does not respond', () => {
     ['claim', undefined, 2_000, (store: RedisDedupeStore) => store.claim(['a'], { token: 't', leaseMs: 1 })],
     ['commit', 300, 300, (store: RedisDedupeStore) => store.commit(['a'], { retainMs: 1 })],
     ['release', undefined, 2_000, (store: RedisDedupeStore) => store.release(['a'], { token: 't' })],
-  ])('%s, commandTimeoutMs %s → rejects after %i ms', async (_title, commandTimeoutMs, limitMs, call) => {
+  ])('%s with commandTimeoutMs %s → rejects after %i ms', async (_title, commandTimeoutMs, limitMs, call) => {
     const store = new RedisDedupeStore({ redis: hanging, commandTimeoutMs });
     const outcome = expect(call(store)).rejects.toThrow(`within ${limitMs} ms`);
     await vi.advanceTimersByTimeAsync(limitMs);

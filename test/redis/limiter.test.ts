@@ -24,7 +24,7 @@ describe('options', () => {
     expect(() => new RedisLimiter(options)).toThrow(name);
   });
 
-  test('keyPrefix → before every key', async () => {
+  test('keyPrefix → put before every key', async () => {
     const { acquire, redis } = makeRedisLimiter({ keyPrefix: 'mine:' });
     acquire();
     await settled();
@@ -33,7 +33,7 @@ describe('options', () => {
 });
 
 describe('keys', () => {
-  test('the keys of a bucket → the same text in braces, so that a cluster keeps them together', () => {
+  test('the keys of a bucket → the same hash tag in braces, so that a cluster keeps them on one node', () => {
     const tags = formatKeys('prefix:', bucket).map((key) => /\{(.*?)\}/.exec(key)?.[1]);
     expect(new Set(tags).size).toBe(1);
     expect(tags[0]).toMatch(/^trackers\.get:[0-9a-f]{32}$/);
@@ -45,7 +45,7 @@ describe('keys', () => {
 });
 
 describe('snapshot', () => {
-  test('one token out and two calls waiting → both, with the limit that Redis knows', async () => {
+  test('one token in use and two waiting calls → a snapshot with both, and the limit in Redis', async () => {
     const { limiter, acquire, redis } = makeRedisLimiter();
     redis.reply = () => ({ limit: 7, starts: [0], askInMs: 900 });
     const calls = [acquire(), acquire(), acquire()];
@@ -56,7 +56,7 @@ describe('snapshot', () => {
 });
 
 describe('many accounts', () => {
-  /** Uses so many other accounts once each that the limiter looks for buckets to forget. */
+  /** Uses enough other accounts, once each, that the limiter deletes idle buckets. */
   async function crowd({ acquire, clock }: ReturnType<typeof makeRedisLimiter>): Promise<void> {
     for (let account = 0; account < 256; account += 1) {
       const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
@@ -68,9 +68,9 @@ describe('many accounts', () => {
   }
 
   test.each<[string, (made: ReturnType<typeof makeRedisLimiter>) => unknown]>([
-    ['tokens out', ({ sent }) => sent()],
+    ['a token in use', ({ sent }) => sent()],
     [
-      'a call waiting',
+      'a waiting call',
       async ({ acquire, redis }) => {
         redis.reply = grantNone;
         acquire();
@@ -85,7 +85,7 @@ describe('many accounts', () => {
         await clock.advance(2_000);
       },
     ],
-  ])('%s → not forgotten', async (_title, occupy) => {
+  ])('a bucket with %s → kept', async (_title, occupy) => {
     const made = makeRedisLimiter();
     await occupy(made);
     await crowd(made);

@@ -8,7 +8,7 @@ import { runChecks } from './checks/run-checks.cjs';
 const [program, ...args] = process.argv.slice(2);
 
 await runChecks({
-  'the command → serves, and stops with 0': async () => {
+  'the command → serves requests, and stops with exit code 0': async () => {
     const command = spawn(program, [...args, 'fake', '--port', '0'], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -30,7 +30,7 @@ function joinPaths({
 }
 
 describe("mode 'keep'", () => {
-  test('wrong fields in results without events → the events are an empty list, also behind 20 issues', () => {
+  test('wrong fields in results without events → the events are an empty list, also after 20 issues', () => {
     const items = Array.from({ length: 50 }, () => ({ tracker: 7 }));
     const checked = checkResponse(trackingListSchema, items, 'keep');
     expect(checked.data).toEqual(items.map((item) => ({ ...item, events: [] })));
@@ -38,7 +38,7 @@ describe("mode 'keep'", () => {
     expect(checkResponse(trackingSchema, single, 'keep').data).toEqual({ statistics: [], events: [] });
   });
 
-  test('list records without their id or another field → all come through, with issues', () => {
+  test('list records without their id or another field → all are kept, with issues', () => {
     const items = [TRACKER, WITHOUT_ID, {}, WITHOUT_NUMBER];
     const checked = checkResponse(listOf(trackerSchema), items, 'keep');
     expect(checked.data).toEqual(items);
@@ -52,7 +52,7 @@ describe("mode 'keep'", () => {
   });
 
   test.each([{ occurrenceDatetime: '2026-03-02' }, { eventId: 7 }, { eventId: null }])(
-    'an event without a text as id (%j) → comes through, with an issue',
+    'an event whose id is no string (%j) → kept, with an issue',
     (odd) => {
       const checked = checkResponse(trackingSchema, { events: [odd, EVENT] }, 'keep');
       expect(checked.data).toEqual({ events: [odd, EVENT] });
@@ -69,7 +69,7 @@ describe("mode 'keep'", () => {
     expect(checkResponse<unknown>(listOf<z.ZodType>(schema), [odd], 'keep').data).toEqual([odd]);
   });
 
-  test('a payload with wrong fields → is not changed itself', () => {
+  test('a payload with wrong fields → the payload object is not changed', () => {
     const payload = [{ tracker: WITHOUT_ID }];
     checkResponse(trackingListSchema, payload, 'keep');
     expect(payload).toEqual([{ tracker: WITHOUT_ID }]);
@@ -103,7 +103,7 @@ describe.each(MODES)('payloads of another kind in mode %s', (mode) => {
   });
 });
 
-test('a list item that is no object → reported alone, with its position and kind', () => {
+test('a list item that is no object → one issue with its position and kind', () => {
   const { mismatched } = checkResponse(listOf(trackerSchema), [TRACKER, 0, {}], 'keep');
   expect(mismatched).toEqual([
     { path: [1], code: 'invalid_type', message: 'Expected `data[1]` to be an object, got a number' },
@@ -121,7 +121,7 @@ describe('200,000 wrong items', () => {
     ['numbers as tracking numbers', trackingSchema, { shipment: { trackingNumbers: ZEROS } }],
     ['numbers as required fields', courierSchema, { courierCode: 'us-post', requiredFields: ZEROS }],
     ['numbers as courier codes', trackerSchema, { ...TRACKER, courierCode: ZEROS }],
-  ])('%s → at most 20 issues, and the rest are not looked at', (_what, schema: z.ZodType, payload) => {
+  ])('%s → at most 20 issues, and the rest are not checked', (_what, schema: z.ZodType, payload) => {
     const { mismatched, total } = checkResponse(schema, payload, 'keep');
     expect(mismatched).toHaveLength(Math.min(total, 20));
     expect(total).toBeGreaterThan(0);

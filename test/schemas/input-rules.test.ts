@@ -26,14 +26,14 @@ describe('a value that keeps the rules', () => {
     ['recipient.email', ['a@b', 'a.b+c@mail.example.test', LONGEST_EMAIL, ...QUOTED]],
     // Characters of two code units count once.
     ['recipient.name', ['📦'.repeat(100)]],
-  ])('%s → sent as given', (path, values) => {
+  ])('%s → sent unchanged', (path, values) => {
     for (const value of values) {
       const input = { trackingNumber, ...withField(path, value) };
       expect(trackerInputSchema.parse(input)).toEqual(input);
     }
   });
 
-  test('any tracking number of the right length and characters that is no run of digits → sent as given', () => {
+  test('any tracking number with valid length and characters that is no ascending run of digits → sent unchanged', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/.';
     const number = fc.string({ unit: fc.constantFrom(...alphabet), minLength: 5, maxLength: 50 });
     fc.assert(
@@ -114,7 +114,7 @@ describe('a value that breaks a rule → one message with field and rule', () =>
     [undefined, 'undefined'],
     ['LA680658838NL', 'a string of 13 characters'],
     [[], 'an array of 0'],
-  ])('%j as the whole input → the kind is named', (value, kind) => {
+  ])('%j as the whole input → a message that names its kind', (value, kind) => {
     expect(readMessages(trackerInputSchema, value)).toEqual([
       `Expected \`input\` to be an object, got ${kind}`,
     ]);
@@ -123,13 +123,13 @@ describe('a value that breaks a rule → one message with field and rule', () =>
 
 describe('null', () => {
   test.each(Object.keys(trackerInputSchema.shape).filter((field) => field !== 'trackingNumber'))(
-    '%s that is null → as if it were left out',
+    '%s that is null → same result as without the field',
     (field) => {
       expect(trackerInputSchema.parse({ trackingNumber, [field]: null })).toEqual({ trackingNumber });
     },
   );
 
-  test('a field of recipient or settings that is null → as if it were left out', () => {
+  test('a field of recipient or settings that is null → same result as without the field', () => {
     const nulls = { recipient: { name: null }, settings: { restrictTrackingToCourierCode: null } };
     const sent = { trackingNumber, recipient: {}, settings: {} };
     expect(trackerInputSchema.parse({ trackingNumber, ...nulls })).toEqual(sent);
@@ -151,7 +151,7 @@ test('several broken rules → one issue each, with path and code', () => {
   ]);
 });
 
-test('a secret in the wrong field → never in a message', () => {
+test('a secret in the wrong field → no message contains it', () => {
   const secret = 'hunter2-hunter2 hunter2';
   const codes = { originCountryCode: secret, courierCode: [secret, ''] };
   const found = messages({
@@ -164,7 +164,7 @@ test('a secret in the wrong field → never in a message', () => {
   expect(found.join()).not.toContain('hunter2');
 });
 
-test('a field that no rule knows → sent as given', () => {
+test('an unknown field → sent unchanged', () => {
   const input = { trackingNumber, parcelColour: 'red', settings: { mode: 3 }, recipient: { phone: '1' } };
   expect(trackerInputSchema.parse(input)).toEqual(input);
 });

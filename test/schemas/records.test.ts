@@ -84,7 +84,7 @@ const PUSH = {
   metadata: { generatedAt: '2021-03-04T17:13:00.000Z', messageId: 'm1', topic: 'tracking/events' },
   tracker: { trackerId: 'tracker-1' },
 };
-/** Messages as they are sent, without the `kind` that the parser adds. */
+/** Messages as the service sends them, without the `kind` that the parser adds. */
 const MESSAGES: [name: string, schema: z.ZodObject, kind: string, sent: Record<string, unknown>][] = [
   [
     'push of events',
@@ -137,17 +137,17 @@ describe.each(RECORDS)('%s', (_name, schema, full, required) => {
     expect(schema.parse(full)).toEqual(full);
   });
 
-  test('only what the specification promises → parsed', () => {
+  test('the required fields only → parsed', () => {
     const least = Object.fromEntries(required.map((field) => [field, full[field]]));
     expect(schema.parse(least)).toMatchObject(least);
     expect({ events: [], ...least }).toMatchObject(schema.parse(least));
   });
 
-  test('a value of another kind, anywhere → noticed', () => {
+  test('a value of another type at any path → an issue', () => {
     expect(listUncheckedPaths(schema, full)).toEqual([]);
   });
 
-  test('fields the schema does not know → kept', () => {
+  test('unknown fields → kept', () => {
     const extended = { ...full, addedLater: { deep: [1] }, 'odd name': null };
     expect(schema.parse(extended)).toEqual(extended);
   });
@@ -165,11 +165,11 @@ describe.each(RECORDS)('%s', (_name, schema, full, required) => {
 });
 
 describe.each(MESSAGES)('%s', (_name, schema, kind, sent) => {
-  test('as it is sent → parsed unchanged, with its kind', () => {
+  test('a message from the service → parsed unchanged, with its kind', () => {
     expect(schema.parse(sent)).toEqual({ kind, ...sent });
   });
 
-  test('a value of another kind, anywhere → noticed', () => {
+  test('a value of another type at any path → an issue', () => {
     expect(listUncheckedPaths(schema, { kind, ...sent })).toEqual([]);
   });
 });

@@ -34,7 +34,7 @@ describe('form', () => {
     expect(issues(value)).toMatchObject([{ message }]);
   });
 
-  test('a Date object → rejected, the kind is named', () => {
+  test('a Date object → rejected with a message that names its kind', () => {
     expect(issues(new Date())).toMatchObject([
       { message: 'Expected `shippingDate` to be a string, got a Date' },
     ]);
@@ -50,7 +50,7 @@ describe('age', () => {
 
   test.each([
     ['a time of exactly 180 days ago', '2026-01-02T12:00:00.000Z', []],
-    ['a time of a second before', '2026-01-02T11:59:59.000Z', [OUTDATED]],
+    ['a time of 180 days and one second ago', '2026-01-02T11:59:59.000Z', [OUTDATED]],
     ['a date in the future, which only the service can judge', '2027-01-01', []],
   ])('%s → accepted, or outdated', (_what, value, expected) => {
     expect(issues(value)).toEqual(expected);

@@ -24,7 +24,7 @@ export const HISTORY = {
   webhooks: [{ status: 'success', pushTimestamp: '2021-03-04T17:13:00.000Z', responseStatusCode: '200' }],
 };
 
-/** How to call one endpoint, what goes over the wire, and what comes back. */
+/** How to call one endpoint, with its request, its response and its result. */
 export interface SampleCall {
   readonly call: (client: TrackingClient, options?: RequestOptions) => PromiseLike<unknown>;
   readonly method: string;

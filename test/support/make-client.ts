@@ -4,7 +4,7 @@ import type { TrackingClientOptions } from '../../src/options.ts';
 export const BASE_URL = 'https://api.example.test/public/v1';
 export const API_KEY = 'sk-live-0123456789abcdef';
 
-/** What the stubbed service responds with: an object is sent as JSON, a string as it is. */
+/** A response of the stubbed service; an object is sent as JSON, a string unchanged. */
 export interface StubResponse {
   readonly status?: number;
   readonly body?: unknown;
@@ -70,7 +70,7 @@ export function makeClient(script: Step | readonly Step[] = {}, options: Trackin
   return { client, requests, fetch };
 }
 
-/** The rejection of a promise; a promise that resolves fails the test. */
+/** Returns the rejection reason of a promise; a promise that resolves fails the test. */
 export async function catchRejection(promise: PromiseLike<unknown>): Promise<unknown> {
   let value: unknown;
   try {

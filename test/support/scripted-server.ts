@@ -28,7 +28,7 @@ export interface ScriptedServer {
 
 export const BASE_PATH = '/public/v1';
 
-/** A whole response; an object is sent as JSON, a string as it is. */
+/** Sends a whole response; an object is sent as JSON, a string unchanged. */
 export function respond(status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
   return (response) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);

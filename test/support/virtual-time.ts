@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import { settled } from './settled.ts';
 
-// Taken now, because fake timers may replace it later.
+// Kept from before fake timers replace it.
 const { setImmediate } = globalThis;
 
 /**

@@ -49,7 +49,7 @@ export async function stoppedClientFor(
   };
   const until = async (isSo: () => boolean) => {
     while (!isSo()) await settled();
-    // The pipeline has to take notice, too.
+    // Then the pipeline handles what arrived.
     for (let count = 0; count < 5; count += 1) await settled();
   };
   return {
@@ -63,7 +63,7 @@ export async function stoppedClientFor(
 /** Small, so that a response over a loopback connection comes long before an attempt would run out of time. */
 const STEP_MS = 5;
 
-/** Moves stopped timers on, one step a turn of the event loop, until a call is over, and gives its outcome. */
+/** Advances stopped timers, one step per turn of the event loop, until a call settles; returns its outcome. */
 export async function settleWithStoppedTimers<T>(
   call: PromiseLike<T>,
   chooseStepMs: () => number = () => STEP_MS,
@@ -80,7 +80,7 @@ export async function settleWithStoppedTimers<T>(
   return await call;
 }
 
-/** Runs out of the time of every attempt that reached the server, until the call is over, and gives its outcome. */
+/** Lets every attempt that reached the server time out until the call settles; returns its outcome. */
 export function timeOutEveryAttempt<T>(server: ScriptedServer, call: PromiseLike<T>): Promise<T> {
   let timedOut = 0;
   return settleWithStoppedTimers(call, () => {

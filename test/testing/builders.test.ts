@@ -28,7 +28,7 @@ describe.each([
     expect(schema.parse(built)).toEqual(built);
   });
 
-  it('the same seed → the same record; ten seeds → not all the same', () => {
+  it('the same seed → the same record; ten seeds → more than one record', () => {
     expect(build({}, { seed: 'a' })).toEqual(build({}, { seed: 'a' }));
     const texts = Array.from({ length: 10 }, (_, seed) => JSON.stringify(build({}, { seed })));
     expect(new Set(texts).size).toBeGreaterThan(1);
@@ -36,7 +36,7 @@ describe.each([
 });
 
 describe('overrides', () => {
-  it('fields of an event → set, and its status fits the milestone', () => {
+  it('fields of an event → set, with a status that fits the milestone', () => {
     const event = buildEvent({ statusMilestone: 'exception', occurrenceDatetime: '2026-03-04' });
     expect(event).toMatchObject({ statusCode: 'delivery_exception', occurrenceDatetime: '2026-03-04' });
   });

@@ -23,7 +23,7 @@ describe('the control path', () => {
 
   const newClient = () => new TrackingClient({ baseUrl: server.url, apiKey: 'any', retry: false });
 
-  it('an event → every tracker of the number has it', async () => {
+  it('an event for a number → added to every tracker of the number', async () => {
     const { trackerId } = await newClient().trackers.create({ trackingNumber: NUMBER });
     const event = { statusMilestone: 'delivered', location: 'Ulm' };
     const added = await post('events', { trackingNumber: NUMBER, event });
@@ -33,7 +33,7 @@ describe('the control path', () => {
     expect(events).toMatchObject([event]);
   });
 
-  it('an event for a trackerId → that tracker alone', async () => {
+  it('an event for a trackerId → added to that tracker only', async () => {
     const first = await newClient().trackers.create({ trackingNumber: NUMBER });
     const second = await newClient().trackers.create({ trackingNumber: NUMBER, courierCode: 'us-post' });
     await post('events', { trackerId: second.trackerId });
@@ -41,7 +41,7 @@ describe('the control path', () => {
     expect(fake.shipment({ trackerId: second.trackerId }).events).toHaveLength(1);
   });
 
-  it('stop → no longer tracked', async () => {
+  it('stop → the tracker is no longer tracked', async () => {
     await newClient().trackers.create({ trackingNumber: NUMBER });
     const stopped = await post('stop', { trackingNumber: NUMBER });
     expect(stopped).toEqual({ status: 200, body: { data: { isTracked: false } } });
@@ -51,12 +51,12 @@ describe('the control path', () => {
   it.each([
     ['an endpoint', { endpoint: 'couriers.list', status: 503, times: 2 }, 2, 503],
     ['no endpoint', { kind: 'html' }, 1, 502],
-  ])('a failure of %s → met by the next request', async (_, failure, remaining, status) => {
+  ])('a failure of %s → the next request fails', async (_, failure, remaining, status) => {
     expect(await post('failures', failure)).toEqual({ status: 200, body: { data: { remaining } } });
     await expect(newClient().couriers.list()).rejects.toMatchObject({ status });
   });
 
-  it('reset → nothing is left', async () => {
+  it('reset → no tracker and no recorded request is left', async () => {
     await newClient().trackers.create({ trackingNumber: NUMBER });
     expect(await post('reset')).toEqual({ status: 200, body: { data: {} } });
     expect([fake.trackers, fake.requests]).toEqual([[], []]);
@@ -73,13 +73,13 @@ describe('the control path', () => {
     ['failures', { endpoint: 'trackers.make', status: 500 }, 'Expected `endpoint` to be'],
     ['failures', { status: 99 }, 'Expected `failure.status` to be a whole number from 200 to 599'],
     ['events', 'no JSON', 'The body is not valid JSON.'],
-  ])('%s with %j → 400 that says why', async (path, body, message) => {
+  ])('%s with %j → 400 with the reason', async (path, body, message) => {
     const refused = await post(path, body);
     expect(refused.status).toBe(400);
     expect(refused.body.errors[0].message).toContain(message);
   });
 
-  it('another path → 404 that lists those there are; GET → 405', async () => {
+  it('an unknown path → 404 that lists the known paths; GET → 405', async () => {
     const { status, body } = await post('nothing');
     expect(status).toBe(404);
     expect(body.errors[0].message).toContain('/__fake/events, /__fake/stop, /__fake/failures, /__fake/reset');
@@ -112,7 +112,7 @@ describe('the control path', () => {
       expect([response.status, allowing]).toEqual([403, []]);
     });
 
-    it('another key than those of `apiKeys` → 401', async () => {
+    it('a key that is not in `apiKeys` → 401', async () => {
       const closed = createFakeTrackingService({ apiKeys: ['right-key'] });
       await using closedServer = await closed.listen({ control: true });
       const reset = async (key: string) => {
@@ -123,7 +123,7 @@ describe('the control path', () => {
     });
   });
 
-  it('a fake that listens without `control` → has no such path', async () => {
+  it('a fake that listens without `control` → 404 for control paths', async () => {
     await using plain = await fake.listen();
     const response = await fetch(new URL('/__fake/reset', plain.url), { method: 'POST' });
     expect(response.status).toBe(404);

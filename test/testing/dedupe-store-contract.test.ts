@@ -55,7 +55,7 @@ describe('dedupeStoreContract', () => {
     expect(() => dedupeStoreContract(options as never)).toThrow(ConfigurationError);
   });
 
-  test('a failing case → the error tells what was expected and what came', async () => {
+  test('a failing case → an error with the expected and the actual value', async () => {
     const contract = dedupeStoreContract({ createStore: () => new ModelStore(() => 0, 'never busy') });
     const failing = contract.find(({ name }) => name === 'a key leased by another token → busy');
     await expect(failing?.run()).rejects.toThrow('Expected the store to respond "busy", got "acquired 2"');
@@ -69,7 +69,7 @@ describe('dedupeStoreContract', () => {
     await expect(first?.run()).rejects.toBe(down);
   });
 
-  test('no wait given → leases end in real time', async () => {
+  test('no `wait` option → leases end in real time', async () => {
     const contract = dedupeStoreContract({
       createStore: () => new ModelStore(() => performance.now()),
       shortLeaseMs: 5,
@@ -78,7 +78,7 @@ describe('dedupeStoreContract', () => {
     await expect(expiring?.run()).resolves.toBeUndefined();
   });
 
-  test('stores with one fault each → every fault is caught, and every case catches one', async () => {
+  test('stores with one fault each → every fault is found, and every case finds one', async () => {
     await findFailures();
     const failed = new Set<string>();
     for (const fault of ModelStore.faults) {

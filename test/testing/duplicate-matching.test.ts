@@ -28,15 +28,18 @@ const MINE = { clientTrackerId: 'mine' };
 describe.each([['create'], ['track']] as const)('%s', (verb) => {
   const readTracker = ({ body }: WireResponse) => body.data.tracker ?? body.data.trackings[0].tracker;
 
-  it.each(FIELDS)('the same %s → reused; another one, or none → a new tracker', async (_, value, another) => {
-    const fake = makeFake(TOLD_APART);
-    const trackerId = await fake.createId(value);
-    const same = await fake[verb](value);
-    expect([refusal(same), readTracker(same).trackerId]).toEqual([REUSED, trackerId]);
-    expect(refusal(await fake[verb](another))).toEqual(NEW);
-    expect(refusal(await fake[verb]())).toEqual(NEW);
-    expect(fake.fake.trackers).toHaveLength(3);
-  });
+  it.each(FIELDS)(
+    'the same %s → reused; another value or none → a new tracker',
+    async (_, value, another) => {
+      const fake = makeFake(TOLD_APART);
+      const trackerId = await fake.createId(value);
+      const same = await fake[verb](value);
+      expect([refusal(same), readTracker(same).trackerId]).toEqual([REUSED, trackerId]);
+      expect(refusal(await fake[verb](another))).toEqual(NEW);
+      expect(refusal(await fake[verb]())).toEqual(NEW);
+      expect(fake.fake.trackers).toHaveLength(3);
+    },
+  );
 
   it.each<[string, unknown, object, object]>([
     ['a client tracker id in use, the same payload', REUSED, MINE, MINE],

@@ -19,7 +19,7 @@ describe('fake.fail with a status', () => {
     expect(await readStatuses(made, 3)).toEqual(statuses);
   });
 
-  it('cancelled → fails nothing more', async () => {
+  it('a failure that is cancelled → further requests succeed', async () => {
     const made = makeFake();
     const planned = made.fake.fail('*', { status: 500, times: 5 });
     expect(await readStatuses(made, 1)).toEqual([500]);
@@ -28,7 +28,7 @@ describe('fake.fail with a status', () => {
     expect(await readStatuses(made, 1)).toEqual([200]);
   });
 
-  it('three plans → those of the endpoint are used in the order they were made', async () => {
+  it('three planned failures → those of the endpoint are used in the order of their creation', async () => {
     const made = makeFake();
     const planned = made.fake.fail('trackers.list', { status: 501 });
     made.fake.fail('couriers.list', { status: 500 });
@@ -37,7 +37,7 @@ describe('fake.fail with a status', () => {
     expect(planned.remaining).toBe(1);
   });
 
-  it('a code and a message → in the error shape of the service', async () => {
+  it('a code and a message → returned in the error envelope of the service', async () => {
     const { fake, call } = makeFake();
     fake.fail('*', { status: 409, code: 'request_conflict', message: 'Busy.' });
     const { status, body } = await call('GET', '/couriers');
@@ -45,7 +45,7 @@ describe('fake.fail with a status', () => {
     expect(body).toEqual({ errors: [{ code: 'request_conflict', message: 'Busy.' }], data: null });
   });
 
-  it('the bulk endpoint → in its own envelope', async () => {
+  it('a failure of the bulk endpoint → returned in its own envelope', async () => {
     const { fake, call } = makeFake();
     fake.fail('trackers.createBulk', { status: 403, code: 'quota_limit_reached' });
     const { body } = await call('POST', '/trackers/bulk', [{ trackingNumber: NUMBER }]);
@@ -78,7 +78,7 @@ describe('fake.fail with a status', () => {
     expect(text).not.toContain('{');
   });
 
-  it('429 without limits → announces none, as the other responses do', async () => {
+  it('429 without limits → no limit headers, as in the other responses', async () => {
     const { fake, call } = makeFake({ limits: false });
     fake.fail('couriers.list', { status: 429, retryAfter: 7 });
     const { headers } = await call('GET', '/couriers');
@@ -86,7 +86,7 @@ describe('fake.fail with a status', () => {
     expect(headers.get('retry-after')).toBe('7');
   });
 
-  it('headers and a body of its own → sent as they are, also a Date, to test a clock that is ahead', async () => {
+  it('custom headers and body → sent unchanged, also a Date header of a clock that is ahead', async () => {
     const { fake, call } = makeFake();
     const headers = { 'x-odd': '1', date: 'Tue, 10 Mar 2026 13:00:00 GMT' };
     fake.fail('*', { status: 200, body: 'null', headers, retryAfter: 'soon' });
@@ -96,7 +96,7 @@ describe('fake.fail with a status', () => {
   });
 });
 
-describe('fake.fail with nonsense', () => {
+describe('fake.fail with invalid arguments', () => {
   it.each([
     ['an unknown endpoint', 'trackers.nothing', { status: 500 }],
     ['an unknown kind', '*', { kind: 'explode' }],
@@ -109,7 +109,7 @@ describe('fake.fail with nonsense', () => {
     ['a retryAfter beside a kind', '*', { kind: 'html', retryAfter: 5 }],
   ])('%s → ConfigurationError', (_, endpoint, failure) => {
     const { fake } = makeFake();
-    // What a caller without types could pass.
+    // A caller without types could pass this.
     const fail = fake.fail as (endpoint: string, failure: object) => unknown;
     expect(() => fail(endpoint, failure)).toThrow(ConfigurationError);
   });

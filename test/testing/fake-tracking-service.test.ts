@@ -4,7 +4,7 @@ import { createFakeTrackingService } from '../../src/testing/index.ts';
 import { makeFake, NUMBER, OTHER_NUMBER } from './make-fake.ts';
 
 describe('two fakes', () => {
-  it('a tracker, an event, a courier and a failure in one → not in the other', async () => {
+  it('a tracker, an event, a courier and a failure in one fake → none of them in the other', async () => {
     const [first, second] = [makeFake(), makeFake()];
     await first.create();
     first.fake.shipment(NUMBER).deliver();
@@ -16,7 +16,7 @@ describe('two fakes', () => {
     expect((await second.create()).status).toBe(201);
   });
 
-  it('the same seed and the same requests → the same responses to the last id', async () => {
+  it('the same seed and the same requests → identical responses, ids included', async () => {
     const story = async (seed: number) => {
       const { fake, create, track } = makeFake({ seed });
       const first = await create();
@@ -30,7 +30,7 @@ describe('two fakes', () => {
 });
 
 describe('fake.reset', () => {
-  it('everything used → as new, ids and shipments that were kept included', async () => {
+  it('a fake that was used → the same as a new fake, also its ids and kept shipment objects', async () => {
     const { fake, create, call } = makeFake({ limits: {}, plans: { perShipment: { quota: 2 } } });
     const first = await create();
     await call('POST', '/trackers/bulk', [{ trackingNumber: OTHER_NUMBER }]);
@@ -57,7 +57,7 @@ describe('the clock', () => {
   });
   const headers = { authorization: 'Bearer key' };
 
-  it('fake timers installed after the fake was made → they rule its time', async () => {
+  it('fake timers installed after the fake was made → its clock follows them', async () => {
     vi.useRealTimers();
     const fake = createFakeTrackingService();
     vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
@@ -65,7 +65,7 @@ describe('the clock', () => {
     expect(response.headers.get('date')).toBe('Tue, 01 Jan 2030 00:00:00 GMT');
   });
 
-  it('advanced timers → plays go on, and windows open', async () => {
+  it('advanced timers → plays go on, and limit windows end', async () => {
     const fake = createFakeTrackingService();
     const shipment = fake.play(NUMBER, 'delivered');
     const status = async () => (await fake.fetch(`${fake.baseUrl}/couriers`, { headers })).status;
@@ -74,7 +74,7 @@ describe('the clock', () => {
     expect([await status(), shipment.events.length]).toEqual([200, 2]);
   });
 
-  it('latencyMs of an endpoint → its response takes that long, others need no timer', async () => {
+  it('latencyMs of an endpoint → its response takes that long, other endpoints need no timer', async () => {
     const latencyMs = (endpoint: string) => (endpoint === 'couriers.list' ? 60_000 : 0);
     const fake = createFakeTrackingService({ latencyMs });
     await fake.fetch(`${fake.baseUrl}/trackers?page=1&limit=1`, { headers });
@@ -97,7 +97,7 @@ describe('the clock', () => {
   });
 });
 
-describe('createFakeTrackingService with nonsense', () => {
+describe('createFakeTrackingService with invalid options', () => {
   it.each([
     ['no key', { apiKeys: [] }],
     ['21 keys', { apiKeys: Array.from({ length: 21 }, (_, index) => `key-${index}`) }],
@@ -124,7 +124,7 @@ describe('createFakeTrackingService with nonsense', () => {
     ['a clock that is no function', { now: 5 }],
     ['a seed that is an object', { seed: {} }],
   ])('%s → ConfigurationError', (_, options) => {
-    // What a caller without types could pass.
+    // A caller without types could pass this.
     const create = createFakeTrackingService as (options: object) => unknown;
     expect(() => create(options)).toThrow(ConfigurationError);
   });

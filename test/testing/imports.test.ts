@@ -32,32 +32,32 @@ describe('what the testing kit loads', () => {
     expect(loaded.filter((name) => name === 'client.ts' || name.startsWith('http/'))).toEqual([]);
   });
 
-  it('tracking-client/testing/msw → msw besides zod, which the fake it is given has loaded, and still no HTTP client', () => {
+  it('tracking-client/testing/msw → msw and zod as its only packages, and nothing of the HTTP client', () => {
     const loaded = [...loadedBy('testing/msw.ts')];
     expect(loaded.filter(isPackage).sort()).toEqual(['msw', 'zod']);
     expect(loaded.filter((name) => name.startsWith('http/'))).toEqual([]);
   });
 });
 
-it('tracking-client/webhooks → zod is its only package, and nothing of the HTTP client', () => {
+it('tracking-client/webhooks → zod as its only package, and nothing of the HTTP client', () => {
   const loaded = [...loadedBy('webhooks/index.ts')];
   expect(loaded.filter(isPackage)).toEqual(['zod']);
   expect(loaded).toContain('webhooks/inbox.ts');
   expect(loaded.filter((name) => /^(?:http|limiter|client\.ts|endpoints\.ts)/.test(name))).toEqual([]);
 });
 
-describe('what the libraries of the command are loaded by', () => {
+describe('libraries of the command', () => {
   const libraries = ['commander', 'cli-table3', 'cli-progress', 'csv-parse', 'csv-stringify', 'picocolors'];
 
-  it.each(Object.values(ENTRY_POINTS))('%s → not by this', (entry) => {
+  it.each(Object.values(ENTRY_POINTS))('%s → loads none of them', (entry) => {
     const loaded = loadedBy(entry.replace(/^src\//, ''));
     expect(libraries.filter((name) => loaded.has(name))).toEqual([]);
     expect([...loaded].filter((name) => name.startsWith('cli/'))).toEqual([]);
   });
 });
 
-describe('what loads @opentelemetry/api', () => {
-  it('tracking-client/opentelemetry → alone, of all entry points', () => {
+describe('@opentelemetry/api', () => {
+  it('tracking-client/opentelemetry → the only entry point that loads it', () => {
     const loading = Object.values(ENTRY_POINTS).filter((entry) =>
       loadedBy(entry.replace(/^src\//, '')).has('@opentelemetry/api'),
     );

@@ -9,9 +9,9 @@ interface Entry {
   attempts: number;
 }
 
-/** The contract in its plainest form, able to break it in one way; a name without effect leaves the contract kept. */
+/** The simplest store that keeps the contract. A `fault` breaks one rule; an unknown fault breaks none. */
 export class ModelStore implements DedupeStore {
-  /** The faults that any store was asked for so far. */
+  /** The faults that any store has tested for so far. */
   static readonly faults = new Set<string>();
   readonly #entries = new Map<string, Entry>();
   readonly #now: () => number;

@@ -42,19 +42,19 @@ describe('trackingHandlers', () => {
     expect((await fetch(`${served}/couriers`, { headers })).status).toBe(200);
   });
 
-  it('a path that the table has not → 404 of the fake', async () => {
+  it('a path of no endpoint → 404 of the fake', async () => {
     const fake = serve();
     expect((await fetch(`${BASE_URL}/nothing`, { headers })).status).toBe(404);
     expect(fake.requests).toMatchObject([{ status: 404, path: '/tracking/v1/nothing' }]);
   });
 
-  it('a handler of the test put in front → wins', async () => {
+  it("a handler that the test puts first → used before the fake's handlers", async () => {
     serve();
     server.use(http.get(`${BASE_URL}/couriers`, () => new HttpResponse(null, { status: 418 })));
     expect((await fetch(`${BASE_URL}/couriers`, { headers })).status).toBe(418);
   });
 
-  it('an id with an encoded slash → reaches the fake undivided', async () => {
+  it('an id with an encoded slash → reaches the fake as one segment', async () => {
     const fake = serve();
     await fetch(`${BASE_URL}/trackers/a%2Fb`, { headers });
     expect(fake.requests).toMatchObject([{ endpoint: 'trackers.get', path: '/tracking/v1/trackers/a%2Fb' }]);

@@ -12,7 +12,7 @@ function makeWithResults(options: Parameters<typeof makeFake>[0] = {}) {
 }
 
 describe('GET /trackers/{trackerId}/results', () => {
-  it('resultsDelayMs after creation → 200 with the full history; before, 404 parcel_not_found', async () => {
+  it('a request after resultsDelayMs → 200 with the full history; before → 404 parcel_not_found', async () => {
     const { shipment, createId, results, advance } = makeWithResults({ resultsDelayMs: 5000 });
     shipment.addEvent().deliver();
     const id = await createId();
@@ -22,7 +22,7 @@ describe('GET /trackers/{trackerId}/results', () => {
     expect((await results(id)).body.data.trackings[0].events).toHaveLength(2);
   });
 
-  it('couriers that know nothing → 404, also when the number is given up', async () => {
+  it('couriers without events → 404, also when tracking has stopped', async () => {
     const { fake, shipment, createId, results, advance } = makeWithResults();
     const id = await createId();
     advance(10_000_000);
@@ -32,7 +32,7 @@ describe('GET /trackers/{trackerId}/results', () => {
     expect(fake.trackers).toMatchObject([{ isTracked: false }]);
   });
 
-  it('events that come late → newest first, the shipment as of the newest, the first time of each milestone', async () => {
+  it('events added out of order → newest first, the shipment as of the newest, the first time of each milestone', async () => {
     const { shipment, createId, readResults } = makeWithResults();
     const id = await createId();
     shipment
@@ -51,7 +51,7 @@ describe('GET /trackers/{trackerId}/results', () => {
     });
   });
 
-  it('the hints of the tracker → the places of the shipment in alpha-2; add-ons are absent, not null', async () => {
+  it('countries of the tracker → those of the shipment in alpha-2; add-ons are absent, not null', async () => {
     const { shipment, createId, readResults } = makeWithResults();
     const id = await createId({ originCountryCode: 'chn', destinationCountryCode: 'USA' });
     shipment.addEvent();
@@ -64,7 +64,7 @@ describe('GET /trackers/{trackerId}/results', () => {
 });
 
 describe('GET /trackers/search/{trackingNumber}/results', () => {
-  it('two trackers of the number, in any case → those that have results', async () => {
+  it('a number of two trackers, in any case → the trackers that have results', async () => {
     const { shipment, create, createId, search, advance } = makeWithResults();
     const first = await createId();
     shipment.addEvent();
@@ -85,7 +85,7 @@ describe('GET /trackers/search/{trackingNumber}/results', () => {
 });
 
 describe('noResults', () => {
-  it('parcel_not_found → 404 for a tracker without results; a number of no tracker is an empty list', async () => {
+  it('parcel_not_found → 404 for a tracker without results, an empty list for a number without a tracker', async () => {
     const { createId, results, search } = makeWithResults();
     expect((await search(NUMBER)).body).toEqual({ data: { trackings: [] } });
     expect(readCode(await results(await createId()))).toBe('parcel_not_found');
@@ -101,7 +101,7 @@ describe('noResults', () => {
 });
 
 describe('POST /trackers/track', () => {
-  it('a number couriers know → 201 with the tracker and its results at once', async () => {
+  it('a number that couriers know → 201 with the tracker and its results at once', async () => {
     const { shipment, track } = makeWithResults();
     shipment.deliver();
     const { status, body } = await track();
@@ -111,7 +111,7 @@ describe('POST /trackers/track', () => {
     ]);
   });
 
-  it('a number nobody knows → pending, without events; the same payload again → 200 with fresh results', async () => {
+  it('an unknown number → pending, without events; the same payload later → 200 with new results', async () => {
     const { shipment, track } = makeWithResults();
     const [first] = (await track()).body.data.trackings;
     expect(first).toMatchObject({ shipment: { statusMilestone: 'pending' }, events: [] });
@@ -144,7 +144,7 @@ describe('POST /tracking/search', () => {
     return { ...made, searchNow };
   }
 
-  it('a number couriers know → 201 with results, no tracker, no webhook', async () => {
+  it('a number that couriers know → 201 with results, no tracker, no webhook', async () => {
     const { fake, shipment, searchNow } = makePerCall();
     shipment.deliver();
     const { status, body } = await searchNow({ destinationCountryCode: 'USA' });
@@ -157,7 +157,7 @@ describe('POST /tracking/search', () => {
   });
 
   it.each(['cn-post', 'nl-post'])(
-    'the courier %s, which does not respond now → no events',
+    'the courier %s, which cannot be asked at once → no events',
     async (courierCode) => {
       const { shipment, searchNow } = makePerCall();
       shipment.deliver();
@@ -172,13 +172,13 @@ describe('POST /tracking/search', () => {
     expect(refusal(await searchNow())).toEqual([403, 'quota_limit_reached']);
   });
 
-  it('no plan → 422 no_active_subscription', async () => {
+  it('no per-call plan → 422 no_active_subscription', async () => {
     expect(refusal(await makePerCall({ plans: {} }).searchNow())).toEqual([422, 'no_active_subscription']);
   });
 });
 
 describe('GET /couriers', () => {
-  it('only the per-call plan → couriers are listed, without what only the fake knows; trackers are not', async () => {
+  it('only the per-call plan → couriers are listed, without fields of the fake; trackers are refused', async () => {
     const { call } = makeFake({ plans: { perShipment: false, perCall: true } });
     const { status, body } = await call('GET', '/couriers');
     expect(status).toBe(200);

@@ -18,7 +18,7 @@ describe('authentication', () => {
     expect(refusal(response)).toEqual(outcome);
   });
 
-  it('a refused key → does not use up the allowance', async () => {
+  it('a request with a refused key → does not count against the limit', async () => {
     const { call } = makeFake({ apiKeys: ['right'], limits: {} });
     await call('GET', '/couriers', undefined, { authorization: 'Bearer wrong' });
     expect((await call('GET', '/couriers')).status).toBe(200);
@@ -57,7 +57,7 @@ describe('the path', () => {
     },
   );
 
-  it('a method the path has not → 405 with Allow', async () => {
+  it('a method that the path does not support → 405 with Allow', async () => {
     const { call } = makeFake();
     const { status, headers } = await call('DELETE', '/trackers');
     expect([status, headers.get('allow')]).toEqual([405, 'POST, GET']);
@@ -141,7 +141,7 @@ describe('limits', () => {
     expect((await send(options, timesMs)).statuses).toEqual(expected);
   });
 
-  it('one endpoint full → the others are not', async () => {
+  it('one endpoint at its limit → other endpoints still respond', async () => {
     const { call } = makeFake({ limits: { 'couriers.list': 0 } });
     expect((await call('GET', '/couriers')).status).toBe(429);
     expect((await call('GET', '/trackers?page=1&limit=1')).status).toBe(200);
@@ -156,7 +156,7 @@ describe('limits', () => {
 });
 
 describe('fake.requests and onRequest', () => {
-  it('a request → endpoint, method, path, query, parsed body, headers without the key, status, id; told once', async () => {
+  it('a request → recorded once with endpoint, method, path, query, parsed body, headers without the key, status and id', async () => {
     const told: RecordedRequest[] = [];
     const { fake, call } = makeFake({ onRequest: (request) => told.push({ ...request }) });
     const body = { trackingNumber: NUMBER };
@@ -186,7 +186,7 @@ describe('fake.requests and onRequest', () => {
     expect(fake.requests[0]).toMatchObject({ body: '{', status: 400, error: { code: 'parsing_error' } });
   });
 
-  it('a path nobody serves, and a broken connection → recorded and told, too', async () => {
+  it('an unknown path, and a broken connection → recorded and passed to onRequest', async () => {
     const told: RecordedRequest[] = [];
     const { fake, call } = makeFake({ onRequest: (request) => told.push(request) });
     await call('GET', '/nothing');
@@ -199,7 +199,7 @@ describe('fake.requests and onRequest', () => {
     expect(fake.requests).toEqual(told);
   });
 
-  it('historyLimit 2 and three requests → the latest two', async () => {
+  it('historyLimit 2 and three requests → the latest two are kept', async () => {
     const { fake, call } = makeFake({ historyLimit: 2 });
     for (const id of ['a', 'b', 'c']) await call('GET', `/trackers/${id}`);
     expect(fake.requests.map(({ path }) => path)).toEqual(['/public/v1/trackers/b', '/public/v1/trackers/c']);
@@ -207,7 +207,7 @@ describe('fake.requests and onRequest', () => {
 });
 
 describe('countries', () => {
-  it('every pair of letters → one of 250 countries that Intl can name, or refused', async () => {
+  it('every pair of letters → a country that Intl can name, or refused; 250 countries in all', async () => {
     const { create } = makeFake();
     const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
     const pairs = letters.flatMap((first) => letters.map((second) => first + second));

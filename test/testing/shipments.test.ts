@@ -16,7 +16,7 @@ const CHOSEN = {
 const PLAYS: readonly PlayName[] = ['delivered', 'exception', 'customs', 'never-found'];
 
 describe('fake.shipment', () => {
-  it('addEvent without fields, number in any case → an event in transit, now, on the clock of the fake', () => {
+  it('addEvent without fields, number in any case → an event in transit at the current time of the fake', () => {
     const { fake } = makeFake();
     fake.shipment(NUMBER.toLowerCase()).addEvent();
     expect(fake.shipment(NUMBER).events).toEqual([
@@ -39,21 +39,17 @@ describe('fake.shipment', () => {
 
   it.each([
     [
-      'a milestone → its status',
+      'a milestone → the status that fits it',
       { statusMilestone: 'exception' },
       { statusCode: 'delivery_exception', statusCategory: 'exception', status: 'Delivery exception' },
     ],
-    [
-      'a milestone nobody knows yet → kept',
-      { statusMilestone: 'beamed_up' },
-      { statusMilestone: 'beamed_up' },
-    ],
+    ['an unknown milestone → kept', { statusMilestone: 'beamed_up' }, { statusMilestone: 'beamed_up' }],
     ['other fields → replace the defaults', CHOSEN, CHOSEN],
   ])('%s', (_, input, event) => {
     expect(makeFake().fake.shipment(NUMBER).addEvent(input).events).toMatchObject([event]);
   });
 
-  it('an event without a courier → that of the event before', () => {
+  it('an event without a courier → the courier of the previous event', () => {
     const { events } = makeFake().fake.shipment(NUMBER).addEvent({ courierCode: 'fr-post' }).addEvent();
     expect(events[1]).toMatchObject({ courierCode: 'fr-post', sourceCode: 'fr-post' });
   });
@@ -64,7 +60,7 @@ describe('fake.shipment', () => {
     expect(shipment.isTracked).toBe(true);
   });
 
-  it('stopTracking before a tracker exists → the first one stops with its first results, a later one is tracked', async () => {
+  it('stopTracking before a tracker exists → the first tracker stops at its first results, a later tracker is tracked', async () => {
     const { fake, create, advance } = makeFake();
     fake.shipment(NUMBER).deliver().stopTracking();
     expect((await create()).body.data.tracker.isTracked).toBe(true);
@@ -74,7 +70,7 @@ describe('fake.shipment', () => {
     expect(fake.trackers).toMatchObject([{ isTracked: false }, { isTracked: true }]);
   });
 
-  it('stopTracking, then a new tracker of the number → it is tracked, the old one is not', async () => {
+  it('stopTracking, then a new tracker of the number → the new tracker is tracked, the old tracker is not', async () => {
     const { fake, create, advance } = makeFake();
     await create();
     fake.shipment(NUMBER).deliver().stopTracking();
@@ -116,7 +112,7 @@ describe('fake.shipment', () => {
     expect(fake.shipment({ trackerId }).events).toMatchObject(eventIds.map((eventId) => ({ eventId })));
   });
 
-  it('isTracked of a number → true as long as one of its trackers is; other numbers are not concerned', async () => {
+  it('isTracked of a number → true as long as one of its trackers is tracked; other numbers are unaffected', async () => {
     const { fake, create, createId } = makeFake();
     const id = await createId();
     await create({ shipmentReference: 'another' });
@@ -128,7 +124,7 @@ describe('fake.shipment', () => {
     expect([fake.shipment(NUMBER).isTracked, fake.shipment(OTHER_NUMBER).isTracked]).toEqual([false, true]);
   });
 
-  it('update → fields of the shipment, add-ons included; nothing for a tracker that has stopped', async () => {
+  it('update → sets fields of the shipment, also add-ons; a stopped tracker is unchanged', async () => {
     const { fake, track } = makeFake();
     const shipment = fake
       .shipment(NUMBER)
@@ -155,7 +151,7 @@ describe('fake.shipment({ trackerId })', () => {
     return { ...made, first, second, search };
   }
 
-  it('a verb → nothing for another tracker of the same shipment', async () => {
+  it('addEvent and proveDelivery → no effect on another tracker of the same shipment', async () => {
     const { fake, first, second } = await withTwo();
     fake.shipment({ trackerId: first }).addEvent({ eventId: 'a' }).proveDelivery();
     expect(fake.shipment({ trackerId: first }).events).toMatchObject([{ eventId: 'a' }]);
@@ -163,7 +159,7 @@ describe('fake.shipment({ trackerId })', () => {
     expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId))).toEqual(new Set([first]));
   });
 
-  it('update → the shipment of that tracker only', async () => {
+  it('update → changes the shipment of that tracker only', async () => {
     const { fake, first, search } = await withTwo();
     const paris = { recipient: { city: 'Paris' } };
     fake.shipment(NUMBER).addEvent().update(paris);
@@ -171,7 +167,7 @@ describe('fake.shipment({ trackerId })', () => {
     expect((await search()).map(({ shipment }) => shipment.recipient?.city)).toEqual(['Rome', 'Paris']);
   });
 
-  it('a stopped tracker → learns nothing', async () => {
+  it('a stopped tracker → no new event and no push', async () => {
     const { fake, first } = await withTwo();
     const shipment = fake.shipment({ trackerId: first }).stopTracking().addEvent().proveDelivery();
     expect([shipment.events, fake.webhooks.pending]).toEqual([[], []]);
@@ -183,7 +179,7 @@ describe('fake.shipment({ trackerId })', () => {
     { destinationCountryCode: 'US' },
     { shippingDate: '2026-03-01' },
   ])(
-    'two trackers that agree on courier, countries and date → the same shipment; one with %j → its own',
+    'two trackers with equal courier, countries and date → one shipment; a tracker with %j → a second shipment',
     async (input) => {
       const { fake, create, search, advance } = await withTwo();
       await create(input);
@@ -204,7 +200,7 @@ describe('fake.play', () => {
     ['exception', 'exception', 7, []],
     ['customs', 'delivered', 9, ['customs_received', 'customs_exception', 'customs_cleared']],
   ] as const)(
-    '%s at once → the last event says %s, customs come in order, and tracking stops',
+    '%s at infinite speed → the last event is %s, customs events are in order, and tracking stops',
     (name, milestone, count, customs) => {
       const { events, isTracked } = makeFake().fake.play(NUMBER, name, AT_ONCE);
       expect([events.length, isTracked, events.at(-1)?.statusMilestone]).toEqual([count, false, milestone]);
@@ -222,7 +218,7 @@ describe('fake.play', () => {
     expect([shipment.isTracked, shipment.events]).toEqual([false, []]);
   });
 
-  it.each([1, 60])('speed %i → the second event comes after five hours divided by it', (speed) => {
+  it.each([1, 60])('speed %i → the second event comes after five hours divided by the speed', (speed) => {
     const { fake, advance } = makeFake({ speed: speed === 60 ? 1 : 60 });
     const shipment = fake.play(NUMBER, 'delivered', { speed });
     advance((5 * HOUR_MS) / speed - 1);
@@ -231,12 +227,12 @@ describe('fake.play', () => {
     expect(shipment.events).toHaveLength(2);
   });
 
-  it('the speed of the options → used when the play has none', () => {
+  it('a speed in the options of the fake → used by a play without a speed', () => {
     expect(makeFake(AT_ONCE).fake.play(NUMBER, 'delivered').isTracked).toBe(false);
   });
 
   it.each([1, 60, 1e6, Number.POSITIVE_INFINITY])(
-    'speed %d → no event lies in the future when it is seen',
+    'speed %d → no event appears before its own time',
     (speed) => {
       const { fake, clock, advance } = makeFake();
       const shipment = fake.play(NUMBER, 'exception', { speed });
@@ -252,7 +248,7 @@ describe('fake.play', () => {
     },
   );
 
-  it('a delivered play → its times are written in every style couriers use', () => {
+  it('a delivered play → times in all four forms that couriers use', () => {
     const { events } = makeFake().fake.play(NUMBER, 'delivered', AT_ONCE);
     const kinds = events.map(
       ({ occurrenceDatetime }) => parseOccurrenceDatetime(occurrenceDatetime ?? '')?.kind,
@@ -260,7 +256,7 @@ describe('fake.play', () => {
     expect(new Set(kinds).size).toBe(4);
   });
 
-  it.each(PLAYS)('%s, begun at any hour of the day → results tell the story in its order', async (name) => {
+  it.each(PLAYS)('%s, begun at any hour of the day → results in the order of the events', async (name) => {
     for (let hour = 0; hour < 24; hour += 1) {
       const { fake, createId, call, advance } = makeFake(AT_ONCE);
       const id = await createId();
@@ -278,15 +274,15 @@ describe('fake.play', () => {
     ['an id that no tracker has', (fake) => fake.shipment({ trackerId: 'nobody' })],
     ['a speed of 0', (fake) => fake.play(NUMBER, 'delivered', { speed: 0 })],
     ['a speed of no number', (fake) => fake.play(NUMBER, 'delivered', { speed: Number.NaN })],
-    // What a caller without types could pass.
+    // A caller without types could pass this.
     ['an unknown play', (fake) => Reflect.apply(fake.play, fake, [NUMBER, 'hamlet'])],
   ])('%s → ConfigurationError', (_, use) => {
     expect(() => use(makeFake().fake)).toThrow(ConfigurationError);
   });
 });
 
-describe('the play of the options', () => {
-  it('never-found, at once → the tracker is given up where its first results would come', async () => {
+describe('the option `play`', () => {
+  it('never-found at infinite speed → tracking stops at the time of the first results', async () => {
     const { fake, create, advance } = makeFake({ play: 'never-found', ...AT_ONCE });
     await create();
     expect(fake.trackers).toMatchObject([{ isTracked: true }]);
@@ -302,7 +298,7 @@ describe('the play of the options', () => {
     expect(milestones).toEqual(['exception', undefined, 'exception']);
   });
 
-  it('a shipment the test has touched → left alone', async () => {
+  it('a shipment that the test has used → no events of a play', async () => {
     const { fake, create } = makeFake({ play: 'delivered' });
     fake.shipment(NUMBER).update({});
     await create();

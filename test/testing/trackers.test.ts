@@ -38,7 +38,7 @@ describe('POST /trackers', () => {
     expect(fake.trackers).toEqual([]);
   });
 
-  it('two broken rules → both are told', async () => {
+  it('two broken rules → an error for each', async () => {
     const { body } = await makeFake().create({ clientTrackerId: 'x'.repeat(101), destinationPostCode: '' });
     expect(body.errors).toHaveLength(2);
   });
@@ -66,7 +66,7 @@ describe('POST /trackers', () => {
     expect(refusal(await makeFake().create({ shippingDate }))).toEqual(outcome);
   });
 
-  it('a clock years behind that of the machine → a date of its time is taken', async () => {
+  it('a fake clock years behind the machine → a shipping date of that time is accepted', async () => {
     const { create } = makeFake({ now: () => Date.UTC(2001, 0, 10) });
     expect((await create({ shippingDate: '2001-01-09' })).status).toBe(201);
   });
@@ -160,7 +160,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect(await createId()).not.toBe(id);
   });
 
-  it('isSubscribed false → archived, not tracked, still listed, by either id; true → tracked again', async () => {
+  it('isSubscribed false, by either id → archived, not tracked, still listed; true → tracked again', async () => {
     const { call, patch } = await withTracker({ clientTrackerId: 'mine' });
     await call('PATCH', '/trackers/mine?searchBy=clientTrackerId', { isSubscribed: false });
     const { body } = await call('GET', '/trackers?page=1&limit=10');
@@ -168,7 +168,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect((await patch({ isSubscribed: true })).body.data.tracker.isTracked).toBe(true);
   });
 
-  it('isSubscribed true when its client tracker id was taken meanwhile → 400 tracker_conflict', async () => {
+  it('isSubscribed true after another tracker took the client tracker id → 400 tracker_conflict', async () => {
     const { patch, create } = await withTracker({ clientTrackerId: 'mine' });
     await patch({ isSubscribed: false });
     await create({ clientTrackerId: 'mine', trackingNumber: OTHER_NUMBER });
@@ -197,7 +197,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect((await patch({ isSubscribed: true })).body.data.tracker.isTracked).toBe(false);
   });
 
-  it('archived before its first results, then active again → they come as late as for a new tracker', async () => {
+  it('archived before its first results, then active again → results after the delay of a new tracker', async () => {
     const { fake, results, patch, advance } = await withTracker();
     await patch({ isSubscribed: false });
     fake.shipment(NUMBER).addEvent();
@@ -218,7 +218,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect(refusal(await patch(body))).toEqual([400, code]);
   });
 
-  it('archived trackers of one client tracker id → the one that took it last is found by it', async () => {
+  it('archived trackers of one client tracker id → the id finds the last tracker that used it', async () => {
     const { call, patch, createId, id, getMine } = await withTracker({ clientTrackerId: 'mine' });
     await patch({ isSubscribed: false });
     expect(await getMine()).toBe(id);
@@ -229,7 +229,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     expect(await getMine()).toBe(id);
   });
 
-  it('the field a courier asked for → its results come, and are pushed', async () => {
+  it('the field that a courier requires → results exist, and are pushed', async () => {
     const input = { courierCode: 'nl-post', destinationCountryCode: 'US' };
     const { fake, results, patch } = await withTracker(input);
     fake.shipment(NUMBER).addEvent();
@@ -258,7 +258,7 @@ describe('POST /trackers/bulk', () => {
     expect(body.data[0]).toMatchObject({ itemStatus: 'created', inputData, tracker, errors: null });
   });
 
-  it('an item that exists, and one that comes twice → 201, counted as existing', async () => {
+  it('an existing item, and an item twice in one request → 201, counted as existing', async () => {
     const made = makeFake();
     const trackerId = await made.createId();
     const { status, body } = await bulk([{ trackingNumber: NUMBER }, ...many(1), ...many(1)], made);

@@ -10,7 +10,7 @@ function readEventIds(fake: Fake): (string | null | undefined)[][] {
 }
 
 describe('fake.webhooks', () => {
-  it('events that are added together → one push, newest first; later ones → another push, the first stays', async () => {
+  it('events added together → one push, newest first; a later event → a second push', async () => {
     const { fake, create } = makeFake();
     await create();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }, { eventId: 'b' }).deliver({ eventId: 'c' });
@@ -21,7 +21,7 @@ describe('fake.webhooks', () => {
     ]);
   });
 
-  it('an event that comes late → its push shows the shipment as of the newest event', async () => {
+  it('an older event added later → its push shows the shipment as of the newest event', async () => {
     const { fake, create } = makeFake();
     await create();
     fake.shipment(NUMBER).deliver().addEvent({ occurrenceDatetime: '2026-03-09' });
@@ -29,7 +29,7 @@ describe('fake.webhooks', () => {
     expect(fake.webhooks.pending).toMatchObject([{}, { item: late }]);
   });
 
-  it('an archived tracker → keeps its results, learns nothing; active again → what it missed is not pushed', async () => {
+  it('an archived tracker → keeps its results, gets no events; active again → missed events are not pushed', async () => {
     const { fake, call, createId, advance } = makeFake();
     const id = await createId();
     const patch = (isSubscribed: boolean) => call('PATCH', `/trackers/${id}`, { isSubscribed });
@@ -45,7 +45,7 @@ describe('fake.webhooks', () => {
     expect(readEventIds(fake)).toEqual([['before'], ['new']]);
   });
 
-  it('a push → metadata, the tracker without isTracked and courierCode, the shipment as it is now', async () => {
+  it('a push → metadata, the tracker without isTracked and courierCode, the current shipment', async () => {
     const { fake, create } = makeFake();
     await create({ clientTrackerId: 'mine', courierCode: 'us-post' });
     fake.shipment(NUMBER).deliver();
@@ -64,7 +64,7 @@ describe('fake.webhooks', () => {
     expect(push?.item.tracker).not.toHaveProperty('courierCode');
   });
 
-  it('an event of another courier than the tracker is restricted to → not pushed, and keeps nothing tracked for longer', async () => {
+  it('an event of a courier outside the restriction of the tracker → not pushed, and does not prolong tracking', async () => {
     const { fake, create, advance } = makeFake();
     await create({ settings: { restrictTrackingToCourierCode: 'us-post' } });
     advance(89 * DAY_MS);
@@ -80,7 +80,7 @@ describe('fake.webhooks', () => {
     expect(readEventIds(fake)).toEqual([['b', 'a'], ['c']]);
   });
 
-  it('two trackers of the number → a push each, with the same event id', async () => {
+  it('two trackers of the number → one push for each tracker, with the same event id', async () => {
     const { fake, create } = makeFake();
     await create();
     await create({ shipmentReference: 'another' });
@@ -89,7 +89,7 @@ describe('fake.webhooks', () => {
     expect(new Set(fake.webhooks.pending.map(({ trackerId }) => trackerId)).size).toBe(2);
   });
 
-  it('events from before the tracker → pushed when its first results come', async () => {
+  it('events before the creation of the tracker → pushed with its first results', async () => {
     const { fake, create, advance } = makeFake({ resultsDelayMs: 5000 });
     fake.shipment(NUMBER).addEvent({ eventId: 'a' });
     await create();
@@ -98,7 +98,7 @@ describe('fake.webhooks', () => {
     expect(readEventIds(fake)).toEqual([['a']]);
   });
 
-  it('events from before, and a new one before the first results → all in one push', async () => {
+  it('an event before the creation and an event before the first results → one push with both', async () => {
     const { fake, create, advance } = makeFake();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' });
     await create();
@@ -107,7 +107,7 @@ describe('fake.webhooks', () => {
     expect(readEventIds(fake)).toEqual([['b', 'a']]);
   });
 
-  it('a shipment nobody tracks, an archived tracker, or no URL registered → nothing is queued', async () => {
+  it('no tracker, an archived tracker, or no registered URL → no push is queued', async () => {
     const { fake, createId, call } = makeFake();
     fake.shipment(OTHER_NUMBER).addEvent();
     await call('PATCH', `/trackers/${await createId()}`, { isSubscribed: false });
@@ -119,7 +119,7 @@ describe('fake.webhooks', () => {
     expect(silent.fake.webhooks.pending).toEqual([]);
   });
 
-  it('historyLimit 1 and two events → both wait, one is remembered and resent', async () => {
+  it('historyLimit 1 and two events → both are queued, one is kept in the history and resent', async () => {
     const { fake, call, createId } = makeFake({ historyLimit: 1 });
     const id = await createId();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });
@@ -156,7 +156,7 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     return { ...made, resend };
   }
 
-  it('twice, by either id, each sent → both queued again each time, with the same events and message ids', async () => {
+  it('two resends, by either id → all pushes are queued again each time, with the same events and message ids', async () => {
     const { fake, resend } = await withPushes();
     for (const path of ['mine?searchBy=clientTrackerId', undefined]) {
       expect(await resend(path)).toEqual([201, 2]);
@@ -166,7 +166,7 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
     expect(new Set(fake.webhooks.history.map(({ item }) => item.metadata?.messageId)).size).toBe(2);
   });
 
-  it('a push with two events and a proof of delivery → the two events count', async () => {
+  it('a push with two events and a proof of delivery → totalResent counts the two events', async () => {
     const { fake, resend } = await withPushes();
     fake.shipment(NUMBER).addEvent({}, {}).proveDelivery();
     fake.webhooks.take();
@@ -188,7 +188,7 @@ describe('POST /trackers/{trackerId}/webhook-events/resend', () => {
 });
 
 describe('GET /trackers/{trackerId}/webhook-history/download', () => {
-  it('one push sent, one waiting → only the sent one, as a file; what the sender left out is filled in', async () => {
+  it('one sent and one queued push → a file with the sent push only, missing fields filled in', async () => {
     const { fake, call, createId } = makeFake();
     const id = await createId();
     fake.shipment(NUMBER).addEvent({ eventId: 'a' }).addEvent({ eventId: 'b' });

@@ -41,7 +41,7 @@ afterEach(() => {
 });
 
 describe('sender.flush', () => {
-  it('three pushes → sent in order as JSON, one item a request, each once, without a secret', async () => {
+  it('three pushes → sent once each, in order, as JSON, one item per request, without a secret', async () => {
     const { sender, sentIds, bodies, requests } = await makeSender(accept, 3);
     const report = await sender.flush();
     expect(sentIds()).toEqual(['0', '1', '2']);
@@ -52,7 +52,7 @@ describe('sender.flush', () => {
     expect(await sender.flush()).toEqual({ items: 0, accepted: 0, lost: 0, sent: [] });
   });
 
-  it('a fake that was reset after the sender was made → what is queued from then on is sent', async () => {
+  it('a fake that was reset after the sender was made → later pushes are sent', async () => {
     const { fake, sender, sentIds, createId, queue } = await makeSender(accept, 1);
     fake.reset();
     await createId();
@@ -61,7 +61,7 @@ describe('sender.flush', () => {
     expect(sentIds()).toEqual(['5']);
   });
 
-  it('a push that is queued while another is handled → sent too', async () => {
+  it('a push that is queued while another push is handled → sent by the same flush', async () => {
     const { sender, sentIds, queue } = await makeSender((request) => {
       if (sentIds().length === 1) queue('7');
       return accept(request);
@@ -70,7 +70,7 @@ describe('sender.flush', () => {
     expect(sentIds()).toEqual(['0', '7']);
   });
 
-  it('duplicates 2 and a secret → three requests with the same body and the secret, one item', async () => {
+  it('duplicates 2 and a secret → three requests with the same body and the secret', async () => {
     const { sender, bodies, requests } = await makeSender(accept, 1, { duplicates: 2, secret: 'hush' });
     expect(await sender.flush()).toMatchObject({ items: 1, accepted: 1 });
     expect(bodies).toEqual([bodies[0], bodies[0], bodies[0]]);
@@ -90,7 +90,7 @@ describe('sender.flush', () => {
     expect(await sendShuffled(2)).not.toEqual(order);
   });
 
-  it.each([1, 4])('concurrency %i → as many requests at a time', async (concurrency) => {
+  it.each([1, 4])('concurrency %i → that many requests at a time', async (concurrency) => {
     let open = 0;
     let highest = 0;
     const slow: Receiver = async (request) => {
@@ -105,7 +105,7 @@ describe('sender.flush', () => {
     expect(highest).toBe(concurrency);
   });
 
-  it('itemsPerRequest 2 and three pushes → two requests, one entry each in the history', async () => {
+  it('itemsPerRequest 2 and three pushes → two requests, and one history entry for each request', async () => {
     const { sender, bodies, readHistory } = await makeSender(accept, 3, { itemsPerRequest: 2 });
     await sender.flush();
     expect(bodies).toMatchObject([{ trackings: [{}, {}] }, { trackings: [{}] }]);
@@ -132,7 +132,7 @@ describe('a receiver that does not accept', () => {
     expect(await readHistory()).toMatchObject([{ status: 'failed', responseStatusCode: '500' }]);
   });
 
-  it('until2xx with two attempts → given up after them; onSent is told of each, and what it held', async () => {
+  it('until2xx with two attempts → given up after two attempts; onSent gets each attempt with its message ids', async () => {
     const told: unknown[] = [];
     const { sender } = await makeSender(refuse, 1, {
       until2xx: { maxAttempts: 2, delayMs: 0 },
@@ -150,7 +150,7 @@ describe('a receiver that does not accept', () => {
     ['true', 2 * SECOND_MS, true],
     ['at speed 1', 6 * DAY_MS, { speed: 1 }],
   ])(
-    'until2xx %s → 20 attempts in about %d ms, each wait at least as long as the last',
+    'until2xx %s → 20 attempts in about %d ms, each wait at least as long as the previous wait',
     async (_, tookMs, until2xx) => {
       vi.useFakeTimers();
       const times: number[] = [];
@@ -164,7 +164,7 @@ describe('a receiver that does not accept', () => {
     },
   );
 
-  it('a push that waits for its repeat → the next one goes meanwhile', async () => {
+  it('a push that waits for its next attempt → the next push is sent meanwhile', async () => {
     vi.useFakeTimers();
     const until2xx = { maxAttempts: 2, speed: 1 };
     const { sender, sentIds } = await makeSender(refuseFirst, 2, { until2xx });
@@ -208,7 +208,7 @@ describe('a receiver that does not accept', () => {
     expect(await sender.flush()).toMatchObject({ accepted, lost: 1 - accepted });
   });
 
-  it('a first push that is accepted after the second → history has the newest try first', async () => {
+  it('a first push that is accepted after the second → the history has the newest attempt first', async () => {
     vi.useFakeTimers({ now: Date.UTC(2026, 2, 10, 12) });
     const statuses = [500, 204, 202];
     const receiver: Receiver = (request) => {
@@ -253,7 +253,7 @@ describe('sender.probe', () => {
 });
 
 describe('sender.start', () => {
-  it('a push queued later → sent at the next look, and reported; stopped → no timer is left', async () => {
+  it('a push queued later → sent at the next interval, and reported; after stop → no timer is left', async () => {
     vi.useFakeTimers();
     const { sender, queue, sentIds } = await makeSender(accept, 0);
     const reports: number[] = [];
@@ -268,7 +268,7 @@ describe('sender.start', () => {
     expect([sentIds(), vi.getTimerCount()]).toEqual([['3'], 0]);
   });
 
-  it('a push that waits for its repeat → later ones are sent meanwhile, and stopping waits for it', async () => {
+  it('a push that waits for its next attempt → later pushes are sent meanwhile, and stop waits for that attempt', async () => {
     vi.useFakeTimers();
     const until2xx = { maxAttempts: 2, speed: 1 };
     const { sender, queue, sentIds } = await makeSender(refuseFirst, 1, { until2xx });
@@ -292,7 +292,7 @@ describe('sender.start', () => {
     ['onSent rejects', 'onSent', rejectLater],
     ['onReport throws', 'onReport', fail],
     ['onReport rejects', 'onReport', rejectLater],
-  ])('%s → told to the console, and the sender goes on', async (_title, name, callback) => {
+  ])('%s → reported on the console, and the sender goes on', async (_title, name, callback) => {
     vi.useFakeTimers();
     const write = vi.spyOn(console, 'error').mockImplementation(() => {});
     onTestFinished(() => write.mockRestore());
@@ -309,7 +309,7 @@ describe('sender.start', () => {
   });
 });
 
-describe('createWebhookSender with nonsense', () => {
+describe('createWebhookSender with invalid options', () => {
   it.each([
     ['no URL', { target: 'nowhere' }],
     ['a target that cannot be text', { target: Object.create(null) }],
@@ -326,7 +326,7 @@ describe('createWebhookSender with nonsense', () => {
     ['an onSent that is no function', { onSent: 5 }],
     ['a fake without webhooks', { fake: {} }],
   ])('%s → ConfigurationError', (_, options) => {
-    // What a caller without types could pass.
+    // A caller without types could pass this.
     const create = createWebhookSender as (options: object) => unknown;
     expect(() => create({ target: accept, fake: makeFake().fake, ...options })).toThrow(ConfigurationError);
   });

@@ -52,9 +52,9 @@ type Respond = (inputs: readonly TrackerInput[], request: number) => Result | Pr
 type Result = StubResponse | Error;
 
 /**
- * A bulk endpoint that responds as told, and a client for it that does not repeat failed requests.
+ * A scripted bulk endpoint, and a client for it that does not repeat failed requests.
  *
- * @param respond - what the n-th request gets, from 1; default: everything is created
+ * @param respond - builds the response to the n-th request, from 1; default: everything is created
  */
 export function bulkService(respond: Respond = created, options: TrackingClientOptions = {}) {
   /** The inputs of each request. */
@@ -101,7 +101,7 @@ export async function createAll(
   return { sent, ...(await collect(client.trackers.createMany(inputs, options))) };
 }
 
-/** Awaits a run for which time passes, so that the waits between attempts take no real time. */
+/** Awaits a run in virtual time, so that the waits between attempts take no real time. */
 export async function inVirtualTime<T>(outcome: Promise<T>, ms = 600_000): Promise<T> {
   await vi.advanceTimersByTimeAsync(ms);
   return await outcome;
@@ -114,7 +114,7 @@ export function countStatuses(outcomes: readonly BulkOutcome[]): Record<string, 
   return counts;
 }
 
-/** Resolves when everything that can run without time passing has run. */
+/** Resolves when everything has run that needs no timer. */
 export async function settled(): Promise<void> {
   for (let round = 0; round < 20; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }

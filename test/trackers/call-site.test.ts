@@ -25,15 +25,15 @@ const fail = () => {
 };
 const POLL = { intervalMs: 1000, maxConsecutiveErrors: 2 };
 
-describe('the stack of an error names the line that called the method', () => {
-  test('poll, a tracker that is not found', async () => {
+describe('the stack of an error', () => {
+  test('poll, a tracker that is not found → the line of the call', async () => {
     const { client } = polledService(() => NOT_FOUND);
     const reading = read(callFromHere(client, (trackers) => trackers.poll('t', POLL)));
     await pass(1000);
     expect(reading.end?.error).toMatchObject({ name: 'NotFoundError', ...fromHere });
   });
 
-  test('poll, too many errors in a row → so does the cause', async () => {
+  test('poll, too many errors in a row → the line of the call, also in the cause', async () => {
     const { client } = polledService(() => BROKEN);
     const reading = read(callFromHere(client, (trackers) => trackers.poll('t', POLL)));
     await pass(2000);
@@ -46,7 +46,7 @@ describe('the stack of an error names the line that called the method', () => {
     ['a tracker that is not found', 't', POLL, 'NotFoundError'],
     ['an impossible id', '..', POLL, 'RequestValidationError'],
     ['an interval function that throws', 't', { intervalMs: fail }, 'TrackingError'],
-  ])('pollMany, %s → in its update', async (_, id, options, name) => {
+  ])('pollMany, %s → an update whose error has the line of the call', async (_, id, options, name) => {
     const { client } = polledService(() => NOT_FOUND);
     const reading = read(callFromHere(client, (trackers) => trackers.pollMany([id], options)));
     await pass(1000);
@@ -54,9 +54,9 @@ describe('the stack of an error names the line that called the method', () => {
   });
 
   test.each([
-    ['out of time', results([]), 'TimeoutError'],
-    ['a tracker that was given up', NOT_READY, 'ResultsNotReadyError'],
-  ])('waitUntilStopped, %s', async (_, response, name) => {
+    ['a timeout', results([]), 'TimeoutError'],
+    ['a tracker that stopped without results', NOT_READY, 'ResultsNotReadyError'],
+  ])('waitUntilStopped, %s → the line of the call', async (_, response, name) => {
     const { client } = polledService(() => response, { respondWithRecord: () => record(false) });
     const wait: Call<Promise<unknown>> = (trackers) =>
       trackers.waitUntilStopped('t', { ...POLL, maxDurationMs: 2500 });
@@ -65,7 +65,7 @@ describe('the stack of an error names the line that called the method', () => {
     expect(await rejection).toMatchObject({ name, ...fromHere });
   });
 
-  test('listAll, its second page fails', async () => {
+  test('listAll, an error on the second page → the line of the call', async () => {
     const tracker = { trackerId: 'a', trackingNumber: 'LA680658838NL', isTracked: true };
     const { client } = makeClient([{ body: { data: { trackers: [tracker] } } }, { status: 404 }]);
     const list = callFromHere(client, (trackers) => trackers.listAll({ limit: 1 }));
@@ -73,7 +73,7 @@ describe('the stack of an error names the line that called the method', () => {
     expect(await catchRejection(list.next())).toMatchObject({ name: 'NotFoundError', ...fromHere });
   });
 
-  test('createMany, wrong options', () => {
+  test('createMany, invalid options → the line of the call', () => {
     const { client } = makeClient({ status: 500 });
     const call = () => callFromHere(client, (trackers) => trackers.createMany([], { chunkSize: 0 }));
     expect(call).toThrow(expect.objectContaining(fromHere));

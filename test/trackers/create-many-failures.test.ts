@@ -46,7 +46,7 @@ describe('a chunk that fails', () => {
     ['a success that is cut off', text(201, '{"status":"success"'), 'unknown', 'invalid_response'],
     ['a success without items', text(201, '{"status":"success"}'), 'unknown', 'not_in_response'],
     ['a success that is an error', refused(201, 'processing_error'), 'unknown', 'processing_error'],
-  ])('%s → its inputs say so, and the other chunks go on', async (_, failure, status, code) => {
+  ])('%s → its inputs get the error, and the other chunks go on', async (_, failure, status, code) => {
     const run = await createAll(secondFails(failure), makeInputs(3), ONE_BY_ONE);
     expect(run.error).toBeUndefined();
     expect(run.sent).toHaveLength(3);
@@ -54,7 +54,7 @@ describe('a chunk that fails', () => {
     expect(run.codes[1]).toBe(code);
   });
 
-  test('a timeout → unknown', async () => {
+  test('a timeout → outcome unknown', async () => {
     useVirtualTime();
     const run = createAll(() => new Promise(() => {}), makeInputs(1), { timeoutMs: 5000 });
     await settled();
@@ -65,7 +65,7 @@ describe('a chunk that fails', () => {
   test.each([
     ['no key', { apiKey: () => '' }, 'request_failed'],
     ['a full queue', { rateLimit: { limits: { 'trackers.createBulk': 1 }, maxQueue: 0 } }, 'queue_full'],
-  ])('%s → error, and that chunk is not sent', async (_, client, code) => {
+  ])('%s → outcome error, and that chunk is not sent', async (_, client, code) => {
     const { outcomes, sent } = await createAll(created, makeInputs(2), { chunkSize: 1 }, client);
     expect(outcomes[1]).toMatchObject({ status: 'error', errors: [{ code }] });
     expect(sent.flat()).not.toContainEqual(outcomes[1]?.input);
@@ -87,7 +87,7 @@ describe('a request that may have been carried out', () => {
     ['retryAmbiguous, a 429 and a refusal', [text(429), refusal], again, 'error', 2],
     ['retryAmbiguous, a reset and a used-up quota', [reset, quota], again, 'unknown', 2],
   ])(
-    '%s, with two retries → unknown only if it may have been carried out',
+    '%s, with two retries → outcome unknown only if the request may have been carried out',
     async (_, failures, options, status, requests) => {
       const respond = (inputs: readonly TrackerInput[], request: number) =>
         failures[request - 1] ?? created(inputs);
@@ -98,7 +98,7 @@ describe('a request that may have been carried out', () => {
     },
   );
 
-  test('refused connections, and an abort before the next attempt → error, because it was never sent', async () => {
+  test('refused connections, then an abort before the next attempt → outcome error, because nothing was sent', async () => {
     const controller = new AbortController();
     const options = { signal: controller.signal };
     const run = createAll(() => notSent, makeInputs(1), options, { retry: undefined });
@@ -109,7 +109,7 @@ describe('a request that may have been carried out', () => {
     expect(outcomes[0]).toMatchObject({ status: 'error', errors: [{ code: 'aborted' }] });
   });
 
-  test('no retries set → a request is repeated 20 times', async () => {
+  test('no `retry` option → a request is repeated 20 times', async () => {
     const { sent } = await inVirtualTime(createAll(() => notSent, makeInputs(1), {}, { retry: undefined }));
     expect(sent).toHaveLength(21);
   });
@@ -122,7 +122,7 @@ describe('failures that stop the run', () => {
     ['401', failed(401, 'auth_invalid_api_key'), 'auth_invalid_api_key'],
     ['403 without a code', text(403), 'http_403'],
     ['422 no_active_subscription', failed(422, 'no_active_subscription'), 'no_active_subscription'],
-  ])('%s in mid-run → the rest come out as error with that code, unsent', async (_, failure, code) => {
+  ])('%s in mid-run → the rest get outcome error with that code, unsent', async (_, failure, code) => {
     const inputs = [...makeInputs(4), { trackingNumber: 'x' }];
     const run = await createAll(secondFails(failure), inputs, ONE_BY_ONE);
     expect(run.error).toBeUndefined();
@@ -135,7 +135,7 @@ describe('failures that stop the run', () => {
     ['responded to', (inputs: readonly TrackerInput[]) => withStatuses(inputs, 'existing'), 'existing'],
     ['cut off', () => reset, 'unknown'],
   ])(
-    'a chunk that was sent before the stop and is %s after it → keeps its own result',
+    'a chunk that was sent before the stop and is %s after the stop → keeps its own result',
     async (_, respondLate, status) => {
       const stopped = deferred();
       const respond = async (inputs: readonly TrackerInput[], request: number) => {
@@ -150,7 +150,7 @@ describe('failures that stop the run', () => {
     },
   );
 
-  test('a chunk that waits for the rate limit at the stop → is not sent, and comes out with the code', async () => {
+  test('a chunk that waits for the rate limit at the stop → is not sent, and gets the same error code', async () => {
     const rateLimit = { limits: { 'trackers.createBulk': 1 } };
     const { sent, codes } = await createAll(() => quota, makeInputs(3), { chunkSize: 1 }, { rateLimit });
     expect(sent).toHaveLength(1);
@@ -170,7 +170,7 @@ describe('a long pause in mid-run', () => {
     return bulkService(secondFails(pause), { rateLimit: undefined, retry: undefined, ...options });
   }
 
-  test('ten minutes → the run waits and every input is created', async () => {
+  test('a pause of ten minutes → the run waits, and every input is created', async () => {
     const { client, sent } = pausingService(600);
     const collecting = collect(client.trackers.createMany(makeInputs(10), { chunkSize: 1 }));
     await vi.advanceTimersByTimeAsync(599_000);
@@ -179,7 +179,7 @@ describe('a long pause in mid-run', () => {
     expect(countStatuses(outcomes)).toEqual({ created: 10 });
   });
 
-  test('two hours → the refused chunk fails, and the next one is sent after an hour', async () => {
+  test('a pause of two hours → the refused chunk fails, and the next chunk is sent after an hour', async () => {
     const { client } = pausingService(7200);
     const run = client.trackers.createMany(makeInputs(10), ONE_BY_ONE);
     const { outcomes } = await inVirtualTime(collect(run), 3_620_000);
@@ -190,7 +190,7 @@ describe('a long pause in mid-run', () => {
     ['of the client', { retry: { maxRetryAfterMs: 5000 } }, {}],
     ['of the run', {}, { retry: { maxRetryAfterMs: 5000 } }],
   ])(
-    'longer than maxRetryAfterMs %s → the rest come out as error at once',
+    'a pause longer than maxRetryAfterMs %s → the rest get outcome error at once',
     async (_, clientOptions, options) => {
       const { client } = pausingService(600, clientOptions);
       const run = client.trackers.createMany(makeInputs(10), { ...ONE_BY_ONE, ...options });

@@ -34,14 +34,14 @@ async function findPositions(
   return outcomes.map((outcome) => Number(outcome.tracker?.trackerId.replace('item-', '') ?? -1));
 }
 
-describe('items are matched to inputs by what they repeat', () => {
+describe('items of a response are matched to inputs', () => {
   test.each([
     ['another order', [A, B], [echo(B), echo(A)], [1, 0]],
     ['a number in upper case', [A, B], [echo({ trackingNumber: 'BBBB2222X' }), echo(A)], [1, 0]],
     ['an echo that is a bare number', [A, B], [echo('bbbb2222x'), echo('aaaa1111x')], [1, 0]],
     ['an item is missing', [A, B], [echo(B)], [-1, 0]],
     ['an item comes twice', [A, B], [echo(A), echo(A)], [0, -1]],
-    ['items about nothing or something else', [A], [echo(null), echo(7), echo('cccc3333x'), echo(A)], [3]],
+    ['items without echo or of other numbers', [A], [echo(null), echo(7), echo('cccc3333x'), echo(A)], [3]],
     [
       'null and empty fields in the echo',
       [A, B],
@@ -49,13 +49,13 @@ describe('items are matched to inputs by what they repeat', () => {
       [1, 0],
     ],
     [
-      'only trackers',
+      'trackers without an echo',
       [A, B],
       [tracker({ trackingNumber: 'BBBB2222X' }), tracker({ trackingNumber: 'AAAA1111X' })],
       [1, 0],
     ],
     [
-      'only the clientTrackerId',
+      'an echo with the clientTrackerId only',
       [A1, A2],
       [echo({ clientTrackerId: 'order-2' }), echo({ clientTrackerId: 'order-1' })],
       [1, 0],
@@ -70,7 +70,7 @@ describe('items are matched to inputs by what they repeat', () => {
       [1, 0],
     ],
     ['one number with and without a clientTrackerId', [A1, A], [echo(A), echo(A1)], [1, 0]],
-    ['an item that repeats less, before one that repeats all', [A1, A2], [echo(A), echo(A1)], [1, 0]],
+    ['an item with a part of an input, before a complete item', [A1, A2], [echo(A), echo(A1)], [1, 0]],
     ['the item with the clientTrackerId is missing', [A1, A], [echo(A)], [-1, 0]],
     ['an echo of another clientTrackerId', [A1], [echo({ ...A, clientTrackerId: 'order-9' })], [-1]],
     [
@@ -79,7 +79,7 @@ describe('items are matched to inputs by what they repeat', () => {
       [tracker({ ...A, clientTrackerId: 'older' })],
       [0],
     ],
-    ['inputs that look the same', [A, { ...A }], [echo(A), echo(A)], [0, 1]],
+    ['two equal inputs', [A, { ...A }], [echo(A), echo(A)], [0, 1]],
     [
       'inputs that differ in other fields only',
       [
@@ -89,7 +89,7 @@ describe('items are matched to inputs by what they repeat', () => {
       [echo(A), echo(A)],
       [0, 1],
     ],
-  ])('%s → each input has its own item', async (_, inputs, items, positions) => {
+  ])('%s → each input gets its own item or none', async (_, inputs, items, positions) => {
     expect(await findPositions(inputs, items)).toEqual(positions);
   });
 });

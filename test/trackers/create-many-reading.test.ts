@@ -7,7 +7,7 @@ import { bulkService, collect, createAll, created, makeInputs, settled } from '.
 const never = () => new Promise<never>(() => {});
 const END = { done: true, value: undefined };
 
-/** Inputs without end, and how many of them were taken. */
+/** Endless inputs, and how many of them were read. */
 function countedInputs() {
   const counted = { taken: 0, inputs };
   function* inputs() {
@@ -28,8 +28,8 @@ function makeSource(iterator: {
   return { [Symbol.asyncIterator]: () => iterator as AsyncIterator<TrackerInput> };
 }
 
-describe('how fast inputs are read', () => {
-  test('not read → no input is taken, and nothing is sent', async () => {
+describe('reading of inputs', () => {
+  test('a run that is not iterated → no input is read, and nothing is sent', async () => {
     const { client, sent } = bulkService();
     const counted = countedInputs();
     client.trackers.createMany(counted.inputs());
@@ -38,7 +38,7 @@ describe('how fast inputs are read', () => {
     expect(sent).toEqual([]);
   });
 
-  test('a reader that stops reading → no more than the chunks under way were read and sent', async () => {
+  test('a consumer that stops reading → only the chunks under way are read and sent', async () => {
     const { client, sent } = bulkService();
     const counted = countedInputs();
     const run = client.trackers.createMany(counted.inputs(), { chunkSize: 10, concurrency: 3 });
@@ -49,7 +49,7 @@ describe('how fast inputs are read', () => {
     await run.return();
   });
 
-  test('the outcomes of a chunk are read → the next chunk is sent in its place', async () => {
+  test('the outcomes of a chunk are read → the next chunk is sent', async () => {
     const { client, sent } = bulkService();
     const run = client.trackers.createMany(makeInputs(9), { chunkSize: 3, concurrency: 1 });
     for (let outcome = 0; outcome < 3; outcome += 1) await run.next();
@@ -59,7 +59,7 @@ describe('how fast inputs are read', () => {
     await run.return();
   });
 
-  test('a slow source → outcomes that are ready do not wait for it', async () => {
+  test('a slow source → ready outcomes do not wait for the source', async () => {
     const { client } = bulkService();
     async function* inputs() {
       yield* makeInputs(2);
@@ -71,7 +71,7 @@ describe('how fast inputs are read', () => {
     await run.return();
   });
 
-  test('150 inputs, then an error → what was read is sent and reported, then the error surfaces', async () => {
+  test('150 inputs, then an error of the source → 150 outcomes, then the error', async () => {
     function* broken() {
       yield* makeInputs(150);
       throw new Error('line 151 is no row');
@@ -82,15 +82,15 @@ describe('how fast inputs are read', () => {
     expect(error).toEqual(new Error('line 151 is no row'));
   });
 
-  test('promises of another realm, as under some test runners → are awaited like any other', async () => {
+  test('promises of another realm, as under some test runners → awaited like any other promise', async () => {
     const results = [`{ done: false, value: { trackingNumber: 'LA680658838NL' } }`, '{ done: true }'];
     const next = () => runInNewContext(`Promise.resolve(${results.shift()})`);
     expect((await createAll(created, makeSource({ next }))).statuses).toEqual(['created']);
   });
 });
 
-describe('leaving', () => {
-  test('break → nothing more is sent, and the source is told', async () => {
+describe('leaving the loop', () => {
+  test('break → nothing more is sent, and return() of the source is called', async () => {
     const { client, sent } = bulkService();
     const returned = vi.fn();
     function* inputs() {
@@ -116,7 +116,7 @@ describe('leaving', () => {
     expect(sent).toEqual([]);
   });
 
-  test('throw(), or the end of a block with await using → leaves the stream', async () => {
+  test('throw(), or the end of a block with await using → the run ends', async () => {
     const { client } = bulkService();
     const run = client.trackers.createMany(makeInputs(3));
     await expect(run.throw(new Error('mine'))).rejects.toThrow('mine');
@@ -129,7 +129,7 @@ describe('leaving', () => {
     expect(await other.next()).toEqual(END);
   });
 
-  test('while the source waits → the source is told once', async () => {
+  test('break while the source waits → return() of the source is called once', async () => {
     const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
     const run = bulkService().client.trackers.createMany(makeSource({ next: never, return: returned }));
     const pending = run.next();
@@ -145,7 +145,7 @@ describe('leaving', () => {
   test.each([
     ['rejects', async () => throws()],
     ['throws', throws],
-  ])('a source whose return() %s → leaving does not', async (_, fail) => {
+  ])('a source whose return() %s → break does not', async (_, fail) => {
     const next = async () => ({ done: false, value: { trackingNumber: 'LA680658838NL' } });
     const run = bulkService().client.trackers.createMany(makeSource({ next, return: fail }), {
       chunkSize: 1,
@@ -154,7 +154,7 @@ describe('leaving', () => {
     await expect(run.return()).resolves.toEqual(END);
   });
 
-  test('while requests are under way → they are given up', async () => {
+  test('break while requests are under way → the requests are aborted', async () => {
     const signals: AbortSignal[] = [];
     const { client } = bulkService(undefined, {
       fetch: async (_, init) => {
@@ -171,7 +171,7 @@ describe('leaving', () => {
 });
 
 describe('an abort', () => {
-  test('in mid-run → what was read gets its outcome, then the reason; nothing more is read or sent', async () => {
+  test('an abort in mid-run → an outcome for every input read, then the reason; nothing more is read or sent', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const counted = countedInputs();
@@ -189,7 +189,7 @@ describe('an abort', () => {
     expect(counted.taken).toBe(6);
   });
 
-  test('when every input was read and is under way → its inputs are unknown, then the reason', async () => {
+  test('an abort when every input is under way → outcomes unknown, then the reason', async () => {
     const controller = new AbortController();
     const run = createAll(never, makeInputs(2), { signal: controller.signal });
     await settled();
@@ -197,7 +197,7 @@ describe('an abort', () => {
     expect(await run).toMatchObject({ statuses: ['unknown', 'unknown'], error: 'enough' });
   });
 
-  test('while chunks wait for the rate limit → those are errors, because they were never sent', async () => {
+  test('an abort while chunks wait for the rate limit → outcomes error, because the chunks were never sent', async () => {
     const controller = new AbortController();
     const rateLimit = { limits: { 'trackers.createBulk': 1 } };
     const run = createAll(never, makeInputs(3), { chunkSize: 1, signal: controller.signal }, { rateLimit });
@@ -209,7 +209,7 @@ describe('an abort', () => {
     expect(codes[1]).toBe('aborted');
   });
 
-  test('while the source waits → what was read so far is an error, then the reason', async () => {
+  test('an abort while the source waits → outcome error for the inputs read so far, then the reason', async () => {
     const controller = new AbortController();
     async function* inputs() {
       yield* makeInputs(2);
@@ -222,7 +222,7 @@ describe('an abort', () => {
     expect(await run).toMatchObject({ statuses, error: 'a reason that is no error', sent: [] });
   });
 
-  test('before the start → the reason, and no input is taken', async () => {
+  test('an abort before the start → rejects with the reason, and no input is read', async () => {
     const counted = countedInputs();
     const signal = AbortSignal.abort('enough');
     const { outcomes, error } = await createAll(created, counted.inputs(), { signal });

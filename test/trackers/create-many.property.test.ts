@@ -15,7 +15,7 @@ import {
   withStatuses,
 } from './bulk-service.ts';
 
-/** What can happen to a request. */
+/** The possible outcomes of a request. */
 const FATES = {
   created,
   shuffled: (inputs: readonly TrackerInput[]) =>
@@ -45,7 +45,7 @@ const scenario = fc.record({
   breaksAt: fc.option(fc.nat({ max: 70 })),
 });
 
-test('any failures, sources and chunks → every input that was read comes out exactly once, in its place', async () => {
+test('any failures, sources and chunks → exactly one outcome for every input read, in order', async () => {
   useVirtualTime();
   await fc.assert(
     fc.asyncProperty(scenario, async ({ count, invalidEvery, fates, isAsync, breaksAt, ...options }) => {
@@ -90,7 +90,7 @@ test('any failures, sources and chunks → every input that was read comes out e
   );
 });
 
-test('an abort at any moment → everything that was sent comes out exactly once, then the reason', async () => {
+test('an abort at any moment → exactly one outcome for every input sent, then the reason', async () => {
   const cases = fc.record({
     abortsAtRequest: fc.integer({ min: 1, max: 8 }),
     chunkSize: fc.integer({ min: 1, max: 7 }),

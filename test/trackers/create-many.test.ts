@@ -50,7 +50,7 @@ describe('chunks', () => {
     expect(most).toBe(requests);
   });
 
-  test('the second chunk gets its response first → outcomes come in the order of the inputs', async () => {
+  test('a response to the second chunk first → outcomes in the order of the inputs', async () => {
     const chunk = deferred();
     const respond = async (inputs: readonly TrackerInput[], request: number) => {
       if (request === 1) await chunk.promise;
@@ -63,7 +63,7 @@ describe('chunks', () => {
 });
 
 describe('invalid inputs', () => {
-  test('between valid ones → are not sent, and their chunk goes on', async () => {
+  test('invalid inputs between valid inputs → not sent, and the rest of their chunk is sent', async () => {
     const inputs = [
       { trackingNumber: '123456789' },
       first,
@@ -92,15 +92,15 @@ describe('invalid inputs', () => {
     ['a short number', { trackingNumber: 'x' }, tooShort],
     ['a bigint in a field', { ...first, weight: 5n }, noJson],
     ['a getter that throws', lazy, noJson],
-  ])('%s → invalid, and why', async (_, input, message) => {
-    // Sound enough for a test of what the compiler would refuse.
+  ])('%s → outcome invalid, with the reason', async (_, input, message) => {
+    // Sound for a test of inputs that the compiler would refuse.
     const { outcomes, sent } = await createAll(created, [input] as TrackerInput[]);
     const errors = [{ code: 'validation_error', message }];
     expect(outcomes).toEqual([{ index: 0, input, status: 'invalid', errors }]);
     expect(sent).toEqual([]);
   });
 
-  test('an input changed after it was read → what was checked is what is sent', async () => {
+  test('an input that is changed after it was read → the checked input is sent', async () => {
     const input = { trackingNumber: 'LA680658838NL' };
     function* inputs() {
       yield input;
@@ -131,7 +131,7 @@ describe('items of the response', () => {
     expect(codes).toEqual(['tracker_conflict', 'tracker_conflict']);
   });
 
-  test('a status that is added later → unknown, with the tracker', async () => {
+  test('an unknown item status → outcome unknown, with the tracker', async () => {
     const { outcomes } = await createAll((inputs) => withStatuses(inputs, 'postponed'), [first]);
     expect(outcomes[0]).toMatchObject({ status: 'unknown', tracker: { trackerId: 'id-of-LP00000000X' } });
   });
@@ -146,14 +146,14 @@ describe('items of the response', () => {
     expect(outcomes).toEqual([{ index: 0, input: first, status: 'created', ...expected }]);
   });
 
-  test('errors that are no list → left out, and the other items are kept', async () => {
+  test('an item whose errors are no list → its errors are ignored, and the other items are kept', async () => {
     const odd = { ...makeItem(first, 'error'), errors: 'taken' };
     const { outcomes } = await createAll(() => respondWith(odd, makeItem(second)), [first, second]);
     expect(outcomes[0]).toEqual({ index: 0, input: first, status: 'error' });
     expect(outcomes[1]).toMatchObject({ status: 'created' });
   });
 
-  test('items beside an error for the whole request → the items decide', async () => {
+  test('items and an error for the whole request → the items decide', async () => {
     const { body } = refused(207, 'processing_error');
     const response = { status: 207, body: { ...Object(body), data: [makeItem(first)] } };
     const { statuses } = await createAll(() => response, [first]);
@@ -162,7 +162,7 @@ describe('items of the response', () => {
 });
 
 describe('summary and progress', () => {
-  test('after the end → summary() counts every input', async () => {
+  test('a run that has ended → summary() counts every input', async () => {
     const { client } = bulkService((inputs) =>
       withStatuses(inputs.slice(0, 3), 'created', 'existing', 'error'),
     );
@@ -172,7 +172,7 @@ describe('summary and progress', () => {
     expect(run.summary()).toEqual({ total: 5, created: 1, existing: 1, error: 1, invalid: 1, unknown: 1 });
   });
 
-  test('onProgress → is told after every chunk', async () => {
+  test('onProgress → called after every chunk', async () => {
     const told: BulkSummary[] = [];
     await createAll(created, makeInputs(250), { onProgress: (summary) => told.push(summary) });
     expect(told.map(({ total }) => total)).toEqual([100, 200, 250]);
@@ -212,7 +212,7 @@ describe('options', () => {
     expect(() => client.trackers.createMany([], { [name]: value })).toThrow(`Expected \`${name}`);
   });
 
-  test('a misspelt option → ConfigurationError that names the right one', () => {
+  test('a misspelt option → ConfigurationError that names the right option', () => {
     const options: object = { chunksize: 5 };
     expect(() => client.trackers.createMany([], options)).toThrow(/; known are .*chunkSize/);
   });

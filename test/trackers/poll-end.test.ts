@@ -5,7 +5,7 @@ import { EMPTY, nothingNew, pass, polledService, results, startPoll } from './po
 const END = { done: true, value: undefined };
 
 describe('the end of poll', () => {
-  test('isTracked false → that update is the last, and nothing is sent after it', async () => {
+  test('isTracked false → this update is the last, and no further request is sent', async () => {
     const { reading, listStarts } = startPoll((poll) => results(['a'], poll < 3));
     await pass(10_000);
     expect(reading.items.map(({ stopped }) => stopped)).toEqual([false, false, true]);
@@ -14,7 +14,7 @@ describe('the end of poll', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('until → is called with results only, and ends the stream after the update for which it returns true', async () => {
+  test('until → called with results only; the stream ends after the update for which it returns true', async () => {
     const until = vi.fn(({ events }: Tracking) => events.length > 0);
     const respondTo = (poll: number) => (poll === 1 ? EMPTY : results(poll < 4 ? [] : ['a']));
     const { reading, polls } = startPoll(respondTo, { until });
@@ -25,7 +25,7 @@ describe('the end of poll', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('until throws → the reader gets its error, and no timer is left', async () => {
+  test('until throws → the stream rejects with its error, and no timer is left', async () => {
     const until = () => {
       throw new Error('mine');
     };
@@ -36,7 +36,7 @@ describe('the end of poll', () => {
   });
 
   test.each([2500, 3000])(
-    'maxDurationMs %d → ends then, and no poll comes after it',
+    'maxDurationMs %d → the stream ends at that time, without a further poll',
     async (maxDurationMs) => {
       const { reading, listStarts } = startPoll(nothingNew, { maxDurationMs });
       await pass(maxDurationMs - 1);
@@ -49,7 +49,7 @@ describe('the end of poll', () => {
     },
   );
 
-  test('maxDurationMs while a request is under way → the request is given up, and no error is thrown', async () => {
+  test('maxDurationMs ends during a request → the request is aborted, and no error is thrown', async () => {
     const { reading, polls } = startPoll(nothingNew, { maxDurationMs: 2500 }, { latencyMs: 60_000 });
     await pass(2500);
     expect(reading).toEqual({ items: [], end: {} });
@@ -57,7 +57,7 @@ describe('the end of poll', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('break → no timer is left, and nothing is sent after it', async () => {
+  test('break → no timer is left, and no further request is sent', async () => {
     const { client, listStarts } = polledService(nothingNew);
     const run = async () => {
       for await (const _ of client.trackers.poll('tracker-1', { intervalMs: 1000 })) break;
@@ -73,7 +73,7 @@ describe('the end of poll', () => {
   test.each([
     ['the wait for the next poll', 500, []],
     ['a request', 1500, [1000]],
-  ])('return() during %s → it ends at once, without a timer', async (_, atMs, starts) => {
+  ])('return() during %s → the stream ends at once, without a timer', async (_, atMs, starts) => {
     const { client, polls, listStarts } = polledService(nothingNew, { latencyMs: 60_000 });
     const stream = client.trackers.poll('tracker-1', { intervalMs: 1000 });
     const pending = stream.next();
@@ -108,7 +108,7 @@ describe('the end of poll', () => {
     expect(warn).not.toHaveBeenCalled();
   });
 
-  test('an abort while the reader is busy → its next read rejects with the reason', async () => {
+  test('an abort between two reads → the next read rejects with the reason', async () => {
     const { client } = polledService(nothingNew);
     const controller = new AbortController();
     const stream = client.trackers.poll('tracker-1', { initialDelayMs: 0, signal: controller.signal });
@@ -139,7 +139,7 @@ describe('waitUntilStopped', () => {
     expect((await waiting).events).toHaveLength(2);
   });
 
-  test('maxDurationMs runs out → TimeoutError that names it', async () => {
+  test('maxDurationMs runs out → TimeoutError that names maxDurationMs', async () => {
     const { client } = polledService(nothingNew);
     const options = { intervalMs: 1000, maxDurationMs: 2500 };
     const outcome = expect(client.trackers.waitUntilStopped('tracker-1', options)).rejects.toMatchObject({

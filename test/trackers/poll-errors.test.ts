@@ -24,21 +24,21 @@ describe('errors', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('four errors, then a success, again and again → goes on', async () => {
+  test('four errors, then a success, again and again → polling goes on', async () => {
     const { reading } = startPoll((poll) => (poll % 5 === 0 ? results([]) : BROKEN));
     await pass(10_000);
     expect(reading.items.map(({ poll }) => poll)).toEqual([5, 10]);
     expect(reading.end).toBeUndefined();
   });
 
-  test('maxConsecutiveErrors 1 → the first error ends it', async () => {
+  test('maxConsecutiveErrors 1 → rejects at the first error', async () => {
     const { reading } = startPoll(() => BROKEN, { maxConsecutiveErrors: 1 });
     await pass(1000);
     const message = expect.stringContaining('failed once; the last error was');
     expect(reading.end?.error).toMatchObject({ message });
   });
 
-  test('a failed poll → one warning that names it, and the interval function is told', async () => {
+  test('a failed poll → one warning with the tracker, and the interval function gets the error count', async () => {
     const errorsInARow: number[] = [];
     const intervalMs = (context: { errorsInARow: number }) => {
       errorsInARow.push(context.errorsInARow);
@@ -57,7 +57,7 @@ describe('errors', () => {
     ]);
   });
 
-  test('20 failures in one poll, then a success → no failed poll, because polls repeat 20 times', async () => {
+  test('20 failures in one poll, then a success → no failed poll, because a poll is retried 20 times', async () => {
     const options = { intervalMs: 3_600_000, maxConsecutiveErrors: 1 };
     const respondTo = (poll: number) => (poll <= 20 ? BROKEN : results([]));
     const { reading, polls } = startPoll(respondTo, options, { retry: undefined });
@@ -69,14 +69,14 @@ describe('errors', () => {
   test.each([
     ['of the client', { retry: { retries: 1 } }, {}],
     ['of the poll', { retry: undefined }, { retry: { retries: 1 } }],
-  ])('retries %s → count instead', async (_, client, poll) => {
+  ])('retries %s → this number of retries is used', async (_, client, poll) => {
     const options = { intervalMs: 60_000, maxConsecutiveErrors: 1, ...poll };
     const { polls } = startPoll(() => BROKEN, options, client);
     await pass(120_000);
     expect(polls).toHaveLength(2);
   });
 
-  test('a Retry-After of an hour → the poll waits, and is no failed one', async () => {
+  test('a Retry-After of an hour → the poll waits, and does not count as failed', async () => {
     const busy = { status: 503, body: '', headers: { 'retry-after': '3600' } };
     const respondTo = (poll: number) => (poll === 1 ? busy : results([]));
     const { reading } = startPoll(respondTo, { maxConsecutiveErrors: 1 }, { retry: undefined });
@@ -86,7 +86,7 @@ describe('errors', () => {
   });
 });
 
-describe('a key, plan or quota that refuses every poll', () => {
+describe('errors of key, plan or quota', () => {
   const noAccess = failure(401, 'auth_invalid_api_key');
 
   test.each([
@@ -106,7 +106,7 @@ describe('a key, plan or quota that refuses every poll', () => {
     expect(reading.end?.error).toMatchObject({ name: 'ConfigurationError' });
   });
 
-  test('after errors of another kind, with no success yet → rejects', async () => {
+  test('such an error after other errors, without a success → rejects', async () => {
     const { reading } = startPoll((poll) => (poll === 1 ? BROKEN : noAccess));
     await pass(2000);
     expect(reading.end?.error).toMatchObject({ name: 'AuthenticationError' });
@@ -117,7 +117,7 @@ describe('a key, plan or quota that refuses every poll', () => {
   test.each([
     ['after a success, as while a key is rotated', noAccess],
     ["a gateway's 404 without a code", gateway],
-  ])('%s → counts as a failed poll only', async (_, response) => {
+  ])('%s → counts as one failed poll', async (_, response) => {
     const { reading } = startPoll((poll) => (poll === 2 ? response : results([])));
     await pass(3000);
     expect(reading.items.map(({ poll }) => poll)).toEqual([1, 3]);

@@ -12,7 +12,7 @@ import {
 } from './polled-service.ts';
 
 describe('add and delete', () => {
-  test('an id added while polling → joins with its own initial delay', async () => {
+  test('an id that is added while polling → polled after its own initial delay', async () => {
     const { stream, listStarts } = startPollMany(nothingNew, ['tracker-0']);
     await pass(1500);
     expect(stream.add('tracker-1')).toBe(true);
@@ -22,7 +22,7 @@ describe('add and delete', () => {
     expect(stream.size).toBe(2);
   });
 
-  test('an id added while the source has none → is polled after its interval', async () => {
+  test('an id that is added while the source waits → polled after its interval', async () => {
     async function* ids(): AsyncGenerator<string> {
       await new Promise(() => {});
     }
@@ -34,7 +34,7 @@ describe('add and delete', () => {
     await stream.return();
   });
 
-  test('an id added to a stream that has ended → an error that says so', async () => {
+  test('an id that is added to an ended stream → throws an error with this reason', async () => {
     const { client } = polledService(nothingNew);
     const stream = client.trackers.pollMany([]);
     expect(await stream.next()).toEqual({ done: true, value: undefined });
@@ -42,7 +42,7 @@ describe('add and delete', () => {
     expect(stream.delete('tracker-1')).toBe(false);
   });
 
-  test('an id deleted while it waits → is not polled again', async () => {
+  test('an id that is deleted while it waits → not polled again', async () => {
     const { stream, listStarts } = startPollMany(nothingNew, makeIds(2));
     await pass(1500);
     expect(stream.delete('tracker-0')).toBe(true);
@@ -52,7 +52,7 @@ describe('add and delete', () => {
     expect(stream.size).toBe(1);
   });
 
-  test('an id deleted while its poll is under way → the request is given up, and no update comes', async () => {
+  test('an id that is deleted during its poll → the request is aborted, and no update follows', async () => {
     const { stream, polls, reading } = startPollMany(nothingNew, makeIds(2), {}, { latencyMs: 500 });
     await pass(1200);
     stream.delete('tracker-0');
@@ -61,7 +61,7 @@ describe('add and delete', () => {
     expect(listIds(reading.items)).toEqual(['tracker-1']);
   });
 
-  test('an id deleted before its update was read → the update is dropped', async () => {
+  test('an id that is deleted before its update is read → the update is dropped', async () => {
     const { client } = polledService(nothingNew);
     const stream = client.trackers.pollMany(makeIds(3), { intervalMs: 1000 });
     const first = stream.next();
@@ -71,7 +71,7 @@ describe('add and delete', () => {
     expect(await stream.next()).toMatchObject({ value: { id: 'tracker-2' } });
   });
 
-  test('an id deleted and added again during its poll → starts anew, and the response to the old poll is dropped', async () => {
+  test('an id that is deleted and added again during its poll → starts anew, and the old response is dropped', async () => {
     const respondTo = (poll: number) => results([`event-${poll}`]);
     const { stream, reading } = startPollMany(respondTo, makeIds(2), {}, { latencyMs: 300 });
     await pass(1100);
@@ -82,7 +82,7 @@ describe('add and delete', () => {
     expect(updates).toMatchObject([{ poll: 1, newEvents: [{ eventId: 'event-2' }] }]);
   });
 
-  test("an id deleted by the caller's own `until` → is polled no more, and no update comes", async () => {
+  test('an id that is deleted by its own `until` callback → not polled again, and no update follows', async () => {
     const { stream, reading, listStarts } = startPollMany(nothingNew, makeIds(2), {
       until: () => {
         stream.delete('tracker-0');
@@ -94,7 +94,7 @@ describe('add and delete', () => {
     expect(listStarts('tracker-0')).toEqual([1000]);
   });
 
-  test('the last id deleted → the stream ends', async () => {
+  test('the last id is deleted → the stream ends', async () => {
     const { stream, reading } = startPollMany(nothingNew, ['tracker-0']);
     await pass(10);
     stream.delete('tracker-0');
@@ -103,7 +103,7 @@ describe('add and delete', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('any intervals, additions and deletions → every tracker is polled exactly at its times', async () => {
+  test('any intervals, additions and deletions → every tracker is polled exactly at its interval', async () => {
     // Polls happen at even milliseconds and deletions at odd ones, because fake timers drop fractions of a millisecond.
     const evenMs = (min: number, max: number) =>
       fc.integer({ min: min / 2, max: max / 2 }).map((half) => half * 2);
@@ -136,8 +136,8 @@ describe('add and delete', () => {
   });
 });
 
-describe('an impossible id', () => {
-  test('of the source → its failure at once, and the others are polled', async () => {
+describe('an invalid id', () => {
+  test('an invalid id from the source → an update with an error at once, and the other ids are polled', async () => {
     const { reading, polls } = startPollMany(nothingNew, ['..', 'tracker-1']);
     await pass(0);
     expect(reading.items).toMatchObject([{ id: '..', error: { name: 'RequestValidationError' } }]);
@@ -145,7 +145,7 @@ describe('an impossible id', () => {
     expect(polls.map((poll) => poll.id)).toEqual(['tracker-1']);
   });
 
-  test('added → throws at once', () => {
+  test('an invalid id that is added → add() throws at once', () => {
     const stream = polledService(nothingNew).client.trackers.pollMany(['tracker-1']);
     expect(() => stream.add('..')).toThrow(/^Expected `id` /);
     expect(stream.size).toBe(0);
@@ -153,13 +153,13 @@ describe('an impossible id', () => {
 });
 
 describe('sources of ids', () => {
-  test('an id twice → is polled once', async () => {
+  test('an id twice → polled once', async () => {
     const { polls } = startPollMany(nothingNew, ['tracker-0', 'tracker-0']);
     await pass(1000);
     expect(polls).toHaveLength(1);
   });
 
-  test('an async iterable → its ids join as they come, and the stream stays open until it has ended', async () => {
+  test('an async iterable → its ids are polled as they come, and the stream stays open until the iterable ends', async () => {
     async function* ids() {
       yield 'tracker-0';
       await new Promise((resolve) => setTimeout(resolve, 10_000));
@@ -173,7 +173,7 @@ describe('sources of ids', () => {
     expect(reading.end).toEqual({});
   });
 
-  test('ids without end that are due at once → no more are read than are polled soon', async () => {
+  test('endless ids that are due at once → at most 1,000 more are read than polled', async () => {
     let taken = 0;
     function* ids() {
       for (;;) {
@@ -189,7 +189,7 @@ describe('sources of ids', () => {
     await stream.return();
   });
 
-  test('more ids than can be polled in an interval → each is polled, those read late as well', async () => {
+  test('more ids than can be polled in an interval → every id is polled, also the last ones read', async () => {
     const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 20 };
     const { stream, polls } = startPollMany(nothingNew, makeIds(520), options);
     await pass(40_000);
@@ -197,7 +197,7 @@ describe('sources of ids', () => {
     await stream.return();
   });
 
-  test('ids that throw → the reader gets their error, and nothing is sent', async () => {
+  test('a source that throws → the stream rejects with its error, and nothing is sent', async () => {
     function* ids() {
       yield 'tracker-0';
       throw new Error('mine');
@@ -209,7 +209,7 @@ describe('sources of ids', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('ids that throw while the reader is behind → what was polled is read, then the error', async () => {
+  test('a source that throws while updates are unread → the updates, then the error', async () => {
     const { client, polls } = polledService(nothingNew);
     async function* ids() {
       yield* makeIds(5);
@@ -227,7 +227,7 @@ describe('sources of ids', () => {
 });
 
 describe('the end of pollMany', () => {
-  test('every tracker stopped → the stream ends, without a timer', async () => {
+  test('every tracker has stopped → the stream ends, without a timer', async () => {
     const respondTo = (poll: number, id: string) => results([], poll < (id === 'tracker-0' ? 2 : 4));
     const { stream, reading } = startPollMany(respondTo, makeIds(2));
     await pass(4000);
@@ -237,7 +237,7 @@ describe('the end of pollMany', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('no poll falls due before maxDurationMs ends → stays open, and an id that joins is polled', async () => {
+  test('no poll due before maxDurationMs ends → the stream stays open, and an added id is polled', async () => {
     const { stream, reading, listStarts } = startPollMany(nothingNew, ['slow'], {
       intervalMs: ({ id }) => (id === 'slow' ? 60_000 : 1000),
       maxDurationMs: 4500,
@@ -250,7 +250,7 @@ describe('the end of pollMany', () => {
     expect(reading.end).toEqual({});
   });
 
-  test('left in the middle → no tracker is polled any more', async () => {
+  test('break in the middle → no tracker is polled any more', async () => {
     const { client } = polledService(nothingNew);
     const stream = client.trackers.pollMany(makeIds(2), { initialDelayMs: 0 });
     await stream.next();

@@ -11,7 +11,7 @@ import {
 } from './polled-service.ts';
 
 describe('when polls happen', () => {
-  test('10,000 trackers that wait → one timer, and ids are read in batches, between which other timers run', async () => {
+  test('10,000 waiting trackers → one timer, and ids are read in batches so that other timers run', async () => {
     const { stream } = startPollMany(nothingNew, makeIds(10_000), { intervalMs: 900_000 });
     await pass(1);
     expect(stream.size).toBeLessThan(2000);
@@ -22,7 +22,7 @@ describe('when polls happen', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a slow tracker → is not polled twice at a time, and the others keep their interval', async () => {
+  test('a slow tracker → one poll at a time, and the other trackers keep their interval', async () => {
     const latencyMs = (_: number, id: string) => (id === 'tracker-0' ? 2500 : 10);
     const { listStarts } = startPollMany(nothingNew, makeIds(3), {}, { latencyMs });
     await pass(5000);
@@ -30,7 +30,7 @@ describe('when polls happen', () => {
     expect(listStarts('tracker-1')).toEqual([1000, 2000, 3000, 4000, 5000]);
   });
 
-  test('concurrency 2 → no more than two polls at a time, and every tracker has a turn', async () => {
+  test('concurrency 2 → no more than two polls at a time, and every tracker is polled', async () => {
     const { polls, listStarts } = startPollMany(
       nothingNew,
       makeIds(10),
@@ -42,7 +42,7 @@ describe('when polls happen', () => {
     expect(polls.map(({ id }) => id)).toEqual(makeIds(10));
   });
 
-  test('a reader that stops reading → no more polls than concurrency, and no timer', async () => {
+  test('a consumer that stops reading → no more polls than concurrency, and no timer', async () => {
     const { client, polls } = polledService(nothingNew);
     const stream = client.trackers.pollMany(makeIds(20), { intervalMs: 1000, concurrency: 3 });
     const first = stream.next();
@@ -55,14 +55,14 @@ describe('when polls happen', () => {
 });
 
 describe('maxPerSecond', () => {
-  test('2 per second → polls are half a second apart, and each tracker has its turn', async () => {
+  test('maxPerSecond 2 → polls are half a second apart, and every tracker is polled', async () => {
     const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 2 };
     const { listStarts } = startPollMany(nothingNew, makeIds(4), options);
     await pass(11_500);
     expect(listStarts()).toEqual([0, 500, 1000, 1500, 10_000, 10_500, 11_000, 11_500]);
   });
 
-  test('1,000 trackers wait for the budget → one timer', async () => {
+  test('1,000 trackers wait for maxPerSecond → one timer', async () => {
     const { stream } = startPollMany(nothingNew, makeIds(1000), { initialDelayMs: 0, maxPerSecond: 2 });
     await pass(100);
     expect(vi.getTimerCount()).toBe(1);
@@ -72,7 +72,7 @@ describe('maxPerSecond', () => {
 
   const options = { initialDelayMs: 0, intervalMs: 10_000, maxPerSecond: 1 };
 
-  test('a tracker deleted while it waits for the budget → the next one is polled in its place', async () => {
+  test('a tracker that is deleted while it waits for maxPerSecond → the next tracker is polled at that time', async () => {
     const { stream, polls } = startPollMany(nothingNew, makeIds(3), options);
     await pass(500);
     stream.delete('tracker-1');
@@ -80,7 +80,7 @@ describe('maxPerSecond', () => {
     expect(polls.map(({ id }) => id)).toEqual(['tracker-0', 'tracker-2']);
   });
 
-  test('the only due tracker deleted while it waits for the budget → none is polled before it is due', async () => {
+  test('the only due tracker is deleted while it waits for maxPerSecond → no other tracker is polled too early', async () => {
     const { stream, listStarts } = startPollMany(nothingNew, makeIds(2), options);
     await pass(500);
     stream.delete('tracker-1');
@@ -89,8 +89,8 @@ describe('maxPerSecond', () => {
   });
 });
 
-describe('what updates hold', () => {
-  test('updates → are those of poll, with the id', async () => {
+describe('updates', () => {
+  test('results of a tracker → the updates of poll, with the id', async () => {
     const { reading } = startPollMany(
       (poll, id) => results([`${id}-a`, ...(poll > 1 ? ['b'] : [])], poll < 2),
       makeIds(2),
@@ -105,7 +105,7 @@ describe('what updates hold', () => {
     expect(reading.end).toEqual({});
   });
 
-  test('one tracker is not found → yields its error once, and the others go on', async () => {
+  test('one tracker is not found → one update with the error, and the other trackers go on', async () => {
     const respondTo = (_: number, id: string) => (id === 'tracker-1' ? NOT_FOUND : results([]));
     const { reading, listStarts } = startPollMany(respondTo, makeIds(3));
     await pass(2000);
@@ -118,7 +118,7 @@ describe('what updates hold', () => {
 
   const mine = { name: 'TrackingError', cause: { message: 'mine' } };
 
-  test('until throws for one tracker → yields its error, and nothing more', async () => {
+  test('until throws for one tracker → one update with the error, and no further update', async () => {
     const until = ({ events }: { events: unknown[] }) => {
       if (events.length > 0) throw new Error('mine');
       return false;
@@ -135,7 +135,7 @@ describe('what updates hold', () => {
     return 1000;
   };
 
-  test('an interval function throws for one of the ids → yields its error, and the others go on', async () => {
+  test('an interval function throws for one id → one update with the error, and the other ids go on', async () => {
     const { reading } = startPollMany(nothingNew, makeIds(3), { intervalMs });
     await pass(1000);
     expect(reading.items).toMatchObject([
@@ -145,7 +145,7 @@ describe('what updates hold', () => {
     ]);
   });
 
-  test('an interval function throws for an id that is added → add() throws it', async () => {
+  test('an interval function throws for an added id → add() throws the error', async () => {
     const { client } = polledService(nothingNew);
     const stream = client.trackers.pollMany(['tracker-0'], { intervalMs });
     expect(() => stream.add('tracker-1')).toThrow('mine');

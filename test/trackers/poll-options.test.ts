@@ -31,7 +31,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     expect(() => METHODS[method]({ [name]: value })).toThrow(`Expected \`${name}\` ${rule}`);
   });
 
-  test('a misspelt option → ConfigurationError that names the right one', () => {
+  test('a misspelt option → ConfigurationError that names the right option', () => {
     expect(() => METHODS[method]({ intervalMS: 5000 })).toThrow(/got `intervalMS`; known are /);
   });
 
@@ -39,7 +39,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     ['intervalMs', 1000],
     ['intervalMs', 2 ** 31 - 1],
     ['maxConsecutiveErrors', Number.POSITIVE_INFINITY],
-  ])('%s %d → is taken', (name, value) => {
+  ])('%s %d → accepted', (name, value) => {
     expect(() => METHODS[method]({ [name]: value })).not.toThrow();
   });
 });
@@ -53,7 +53,7 @@ test.each([
   expect(() => METHODS.pollMany({ [name]: value })).toThrow(`Expected \`${name}\` to be`);
 });
 
-test('maxPerSecond of one poll in 2^31 - 1 ms → is taken', () => {
+test('maxPerSecond of one poll in 2^31 - 1 ms → accepted', () => {
   expect(() => METHODS.pollMany({ maxPerSecond: 1000 / (2 ** 31 - 1) })).not.toThrow();
 });
 

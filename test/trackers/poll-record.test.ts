@@ -24,7 +24,7 @@ describe('a tracker without results', () => {
   test.each([
     ['404 parcel_not_found', NOT_READY],
     ['an empty list', EMPTY],
-  ])('%s, and the record says isTracked: false → the last update, with the record', async (_form, empty) => {
+  ])('%s, and a tracker with isTracked: false → the last update, with the tracker', async (_form, empty) => {
     const { reading, requests } = startPoll(() => empty, {}, isStopped);
     await pass(5000);
     expect(reading.end).toEqual({});
@@ -35,20 +35,20 @@ describe('a tracker without results', () => {
     expect(listKinds(requests)).toEqual(['results', 'results', 'record']);
   });
 
-  test('the record says isTracked: true → goes on, and reads it again at every second empty poll', async () => {
+  test('a tracker with isTracked: true → polling goes on, and every second empty poll reads the tracker again', async () => {
     const { reading } = startPoll(() => NOT_READY);
     await pass(4000);
     const isTracked = reading.items.map(({ tracker }) => tracker?.isTracked);
     expect(isTracked).toEqual([undefined, true, undefined, true]);
   });
 
-  test('results in between → the count of empty polls starts anew', async () => {
+  test('results between empty polls → the count of empty polls starts at 0 again', async () => {
     const { requests } = startPoll((poll) => (poll % 2 === 0 ? results(['a']) : EMPTY), {}, isStopped);
     await pass(8000);
     expect(listKinds(requests)).not.toContain('record');
   });
 
-  test('results that do not say whether it is tracked → the record does', async () => {
+  test('results without isTracked → the tracker is read', async () => {
     const response: StubResponse = { body: { data: { trackings: [{ events: [{ eventId: 'a' }] }] } } };
     const { client, requests } = polledService(() => response, isStopped);
     const waiting = client.trackers.waitUntilStopped('t', POLL);
@@ -57,7 +57,7 @@ describe('a tracker without results', () => {
     expect(listKinds(requests)).toEqual(['results', 'results', 'record']);
   });
 
-  test('the record cannot be read → a warning that names the tracker, and the poll goes on', async () => {
+  test('a tracker that cannot be read → a warning with its id, and polling goes on', async () => {
     const { reading, warn } = startPoll(
       () => NOT_READY,
       { maxConsecutiveErrors: 1 },
@@ -72,13 +72,13 @@ describe('a tracker without results', () => {
     expect(reading.end).toEqual({});
   });
 
-  test('the record is gone → the poll ends with NotFoundError', async () => {
+  test('a tracker that no longer exists → the stream rejects with NotFoundError', async () => {
     const { reading } = startPoll(() => NOT_READY, {}, { respondWithRecord: () => NOT_FOUND });
     await pass(2000);
     expect(reading.end?.error).toBeInstanceOf(NotFoundError);
   });
 
-  test('searchBy → is sent with both requests', async () => {
+  test('searchBy → sent with both requests', async () => {
     const { client, requests } = polledService(() => EMPTY, isStopped);
     const options = { ...POLL, searchBy: 'clientTrackerId' as const };
     const waiting = client.trackers.waitUntilStopped('order/1', options).catch(() => {});
@@ -89,7 +89,7 @@ describe('a tracker without results', () => {
       expect(seen).toMatchObject({ id: 'order/1', query: '?searchBy=clientTrackerId' });
   });
 
-  test('pollMany with maxPerSecond → results and records together keep to it', async () => {
+  test('pollMany with maxPerSecond → the limit covers requests for results and for trackers', async () => {
     const options = { intervalMs: 5000, initialDelayMs: 0, maxPerSecond: 2 };
     const { requests } = startPollMany(() => NOT_READY, makeIds(6), options);
     await pass(30_000);
@@ -100,7 +100,7 @@ describe('a tracker without results', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(499);
   });
 
-  test('waitUntilStopped, isTracked: false → rejects with ResultsNotReadyError whose tracker says why', async () => {
+  test('waitUntilStopped, isTracked: false → rejects with ResultsNotReadyError that has the tracker', async () => {
     const { client } = polledService(() => NOT_READY, isStopped);
     const outcome = expect(client.trackers.waitUntilStopped('t-1', POLL)).rejects.toMatchObject({
       name: 'ResultsNotReadyError',

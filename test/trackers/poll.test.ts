@@ -24,7 +24,7 @@ describe('when polls happen', () => {
     expect(listStarts()).toEqual([15 * MINUTE_MS, 30 * MINUTE_MS]);
   });
 
-  test('not read → nothing is sent, and there is no timer', async () => {
+  test('a stream that is not read → nothing is sent, and no timer is set', async () => {
     const { client, listStarts } = polledService(nothingNew);
     client.trackers.poll('tracker-1', { initialDelayMs: 0 });
     await pass(60 * MINUTE_MS);
@@ -32,26 +32,26 @@ describe('when polls happen', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('initialDelayMs 0 → the first poll is at once', async () => {
+  test('initialDelayMs 0 → the first poll starts at once', async () => {
     const { listStarts } = startPoll(nothingNew, { initialDelayMs: 0 });
     await pass(2000);
     expect(listStarts()).toEqual([0, 1000, 2000]);
   });
 
-  test('a slow service → polls start on the interval, and delays do not add up', async () => {
+  test('a slow service → polls start at the interval, and delays do not add up', async () => {
     const { listStarts } = startPoll(nothingNew, {}, { latencyMs: 300 });
     await pass(5000);
     expect(listStarts()).toEqual([1000, 2000, 3000, 4000, 5000]);
   });
 
-  test('a reader that pauses for five intervals → one poll when it is back, and a whole interval to the next', async () => {
+  test('a consumer that pauses for five intervals → one poll at its next read, the next after a whole interval', async () => {
     const { client, listStarts } = polledService(nothingNew);
     read(client.trackers.poll('tracker-1', { intervalMs: 1000 }), ({ poll }) => (poll === 1 ? 5300 : 0));
     await pass(9000);
     expect(listStarts()).toEqual([1000, 6300, 7300, 8300]);
   });
 
-  test('an interval function → is called before the first poll and after every one', async () => {
+  test('an interval function → called before the first poll and after every poll', async () => {
     const contexts: PollContext[] = [];
     const intervalMs = (context: PollContext) => {
       contexts.push(context);
@@ -69,8 +69,8 @@ describe('when polls happen', () => {
   });
 });
 
-describe('what updates hold', () => {
-  test('an event in several polls and twice in one response → is new once', async () => {
+describe('updates', () => {
+  test('an event in several polls and twice in one response → new once', async () => {
     const histories = [['a'], ['b', 'b', 'a'], ['c', 'b', 'a']];
     const { reading } = startPoll((poll) => results(histories[poll - 1] ?? []));
     await pass(3000);
@@ -78,7 +78,7 @@ describe('what updates hold', () => {
     expect(newIds).toEqual([['a'], ['b'], ['c']]);
   });
 
-  test('an event without an id, in two polls → is new once, by its content', async () => {
+  test('an event without an id in two polls → new once, recognised by its content', async () => {
     const events = [{ status: 'a' }, { status: 'b' }, { status: 'a' }];
     const { reading } = startPoll((poll) => ({
       body: { data: { trackings: [{ events: poll === 1 ? events.slice(0, 1) : events }] } },
@@ -88,8 +88,8 @@ describe('what updates hold', () => {
   });
 });
 
-describe('what a poll uses', () => {
-  test('a poll → waits behind interactive calls', async () => {
+describe('requests of a poll', () => {
+  test('a poll → its requests have the priority `background`', async () => {
     const priorities: unknown[] = [];
     const limiter = {
       spansProcesses: false,
@@ -107,14 +107,14 @@ describe('what a poll uses', () => {
   test.each([
     ['polls', results([])],
     ['polls that fail', BROKEN],
-  ])('%s → add no listeners to the signal of a stream that may go on for months', async (_, response) => {
+  ])('%s → add no listeners to the signal of the stream', async (_, response) => {
     const { signal } = new AbortController();
     startPoll(() => response, { maxConsecutiveErrors: Number.POSITIVE_INFINITY, signal });
     await pass(10_000);
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   });
 
-  test('two trackers due at once, two polls a second → onPoll of each, the second half a second late', async () => {
+  test('two trackers due at once, two polls a second → onPoll for each, the second with half a second of delay', async () => {
     const onPoll = vi.fn();
     const options = { initialDelayMs: 0, intervalMs: 60_000, maxPerSecond: 2 };
     startPollMany(nothingNew, ['a', 'b'], options, { hooks: { onPoll } });

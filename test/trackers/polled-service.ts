@@ -52,7 +52,7 @@ interface ServiceOptions extends TrackingClientOptions {
 /**
  * A service in virtual time, and a client for it that does not repeat failed requests.
  *
- * @param respondTo - what the n-th poll of an id gets, from 1
+ * @param respondTo - builds the response to the n-th poll of an id, from 1
  */
 export function polledService(respondTo: RespondTo, options: ServiceOptions = {}) {
   const { latencyMs = 0, respondWithRecord = () => record(true), ...clientOptions } = options;

@@ -98,7 +98,7 @@ describe('searchBy', () => {
     expect(targets.toSorted()).toEqual(expected.toSorted());
   });
 
-  test('another word → RequestValidationError with the rule', async () => {
+  test('an unknown value of searchBy → RequestValidationError with the rule', async () => {
     const options: object = { searchBy: 'clientId' };
     const message =
       'Expected `searchBy` to be "trackerId" or "clientTrackerId", got a string of 8 characters';

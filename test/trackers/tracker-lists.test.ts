@@ -59,20 +59,20 @@ describe('listAll', () => {
     expect(requests.map(readQuery)).toEqual([{ page: '1', limit: '500', sort: '1' }]);
   });
 
-  test('never iterated → nothing is sent', async () => {
+  test('a list that is never iterated → nothing is sent', async () => {
     const { client, requests } = makeClient({ body: page() });
     client.trackers.listAll();
     await Promise.resolve();
     expect(requests).toHaveLength(0);
   });
 
-  test('left early → no further page', async () => {
+  test('break → no further page is requested', async () => {
     const { client, requests } = makeClient({ body: page('a', 'b') });
     for await (const tracker of client.trackers.listAll({ limit: 2 })) if (tracker.trackerId === 'b') break;
     expect(requests).toHaveLength(1);
   });
 
-  test('a page that fails → what came before, then the error', async () => {
+  test('a page that fails → the trackers of earlier pages, then the error', async () => {
     const { client } = makeClient([{ body: page('a', 'b') }, { status: 404 }]);
     const seen: string[] = [];
     const walk = async () => {
@@ -82,20 +82,20 @@ describe('listAll', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  test('options → apply to every page', async () => {
+  test('options of the call → used for every page', async () => {
     const { client, requests } = makeClient([{ body: page('a') }, { body: page() }]);
     await collect(client.trackers.listAll({ limit: 1, sort: -1, headers: { 'x-a': 'b' } }));
     expect(requests.map(({ headers }) => headers.get('x-a'))).toEqual(['b', 'b']);
     expect(readQuery(requests[1])).toEqual({ page: '2', limit: '1', sort: '-1' });
   });
 
-  test('a service without paging, which sends everything each time → every tracker once, then the end', async () => {
+  test('a service that ignores `page` → every tracker once, then the end', async () => {
     const { client, requests } = makeClient({ body: makePage(120) });
     expect(await collect(client.trackers.listAll({ limit: 100 }))).toHaveLength(120);
     expect(requests).toHaveLength(2);
   });
 
-  test('trackers without an id, from a service without paging → every tracker once, then the end', async () => {
+  test('trackers without an id, from a service that ignores `page` → every tracker once, then the end', async () => {
     const numbers = ['LA680658838NL', 'LA680658839NL'];
     const { client, requests } = makeClient({
       body: { data: { trackers: numbers.map((trackingNumber) => ({ trackingNumber })) } },
@@ -104,7 +104,7 @@ describe('listAll', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test('a page that shares trackers with the one before, because some were deleted meanwhile → goes on', async () => {
+  test('a page that repeats trackers of the previous page, because some were deleted → the next page is requested', async () => {
     const { client } = makeClient([
       { body: page('a', 'b') },
       { body: page('b', 'c') },

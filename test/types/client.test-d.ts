@@ -36,20 +36,20 @@ test('every method → resolves to its own type', () => {
   expectTypeOf(client.couriers.list()).toEqualTypeOf<ApiPromise<Courier[]>>();
 });
 
-test('every endpoint of the table → a method of its name', () => {
+test('every endpoint of the table → a method of the same name', () => {
   type Path<Resource extends 'trackers' | 'tracking' | 'couriers'> =
     `${Resource}.${Extract<keyof TrackingClient[Resource], string>}`;
   expectTypeOf<EndpointName>().toExtend<Path<'trackers'> | Path<'tracking'> | Path<'couriers'>>();
   expectTypeOf(client.rateLimits()).toEqualTypeOf<Record<EndpointName, BucketSnapshot>>();
 });
 
-test('an awaited call → the data; withResponse → the data with what came along', () => {
+test('an awaited call → the data; withResponse → the data with the response', () => {
   expectTypeOf<Awaited<ApiPromise<Tracker>>>().toEqualTypeOf<Tracker>();
   expectTypeOf(client.trackers.get('t').withResponse()).resolves.toEqualTypeOf<WithResponse<Tracker>>();
   expectTypeOf(client.trackers.get('t')).toExtend<Promise<Tracker>>();
 });
 
-test('request without a schema → unknown; with one → its output', () => {
+test('request without a schema → unknown; with a schema → the output of the schema', () => {
   expectTypeOf(client.request({ method: 'GET', path: '/a' })).resolves.toEqualTypeOf<unknown>();
   const schema = z.object({ total: z.coerce.number() });
   expectTypeOf(client.request({ method: 'GET', path: '/a', schema })).resolves.toEqualTypeOf<{
@@ -111,7 +111,7 @@ test('legal input in all its forms → compiles', () => {
   expectTypeOf(client.trackers.list).toBeCallableWith({ page: 1, limit: 5, sort: -1 });
 });
 
-test('retryAmbiguous → only where a request is not safe to repeat', () => {
+test('retryAmbiguous → accepted only by methods that are not safe to repeat', () => {
   expectTypeOf(client.trackers.createBulk).toBeCallableWith([input], { retryAmbiguous: true });
   // @ts-expect-error -- `create` is safe to repeat anyway
   void client.trackers.create(input, { retryAmbiguous: true });

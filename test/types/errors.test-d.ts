@@ -23,7 +23,7 @@ test('isTrackingError → narrows to TrackingError', () => {
   expectTypeOf(isTrackingError).toBeCallableWith(caught, 'a_code_added_later');
 });
 
-test('isTrackingError with a code → the errors that have it', () => {
+test('isTrackingError with a code → narrows to the errors with that code', () => {
   if (isTrackingError(caught, 'quota_limit_reached')) {
     expectTypeOf(caught).toExtend<ApiError>();
     expectTypeOf(caught.status).toEqualTypeOf<number>();
@@ -38,7 +38,7 @@ test('isTrackingError with a code → the errors that have it', () => {
   if (isTrackingError(caught, code)) expectTypeOf(caught.code).toEqualTypeOf<string>();
 });
 
-test('ResultsNotReadyError → may have the record that says why', () => {
+test('ResultsNotReadyError → may have a tracker', () => {
   expectTypeOf<ResultsNotReadyError['tracker']>().toEqualTypeOf<Tracker | undefined>();
 });
 
@@ -57,7 +57,7 @@ test('instanceof → narrows to the class', () => {
   }
 });
 
-test('codes → known ones complete, later ones are legal', () => {
+test('error codes → known codes are completed, unknown codes are legal', () => {
   expectTypeOf<'tracker_conflict'>().toExtend<ErrorCode>();
   expectTypeOf<'a_code_added_later'>().toExtend<ErrorCode>();
   expectTypeOf<ErrorCode>().not.toEqualTypeOf<string>();

@@ -18,18 +18,18 @@ test('Pool, PoolClient and Client of pg, and PGlite → accepted by the store', 
   expectTypeOf<PostgresDedupeStore>().toExtend<DedupeStore>();
 });
 
-test('Pool of pg and PGlite → sources of transactions, each of its own kind', () => {
+test('Pool of pg and PGlite → accepted by the inbox, each with its own transaction type', () => {
   expectTypeOf<pg.Pool>().toExtend<TransactionSource>();
   expectTypeOf<PGlite>().toExtend<TransactionSource>();
   expectTypeOf<TransactionContext<pg.Pool>['transaction']>().toExtend<pg.PoolClient>();
   expectTypeOf<TransactionContext<PGlite>['transaction']>().toEqualTypeOf<Transaction>();
 });
 
-test('a single Client of pg → no source: two webhooks would share its transaction', () => {
+test('a single Client of pg → not accepted, because two webhooks would share its transaction', () => {
   expectTypeOf<pg.Client>().not.toExtend<TransactionSource>();
 });
 
-test('the inbox in a webhook handler → the handler gets a typed transaction', () => {
+test('the inbox in a webhook handler → callbacks get a typed transaction', () => {
   const makeInbox = (pool: pg.Pool) => new TransactionalInbox({ pool });
   createWebhookHandler({
     secret: false,

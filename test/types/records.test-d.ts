@@ -47,7 +47,7 @@ test('records → no index signature', () => {
   expectTypeOf<IsClosed<BulkItem>>().toEqualTypeOf<true>();
 });
 
-test('fields the specification promises → required; the others may be missing or null', () => {
+test('required fields → required; the other fields may be missing or null', () => {
   expectTypeOf<Tracker['trackerId']>().toEqualTypeOf<string>();
   expectTypeOf<Tracker['trackingNumber']>().toEqualTypeOf<string>();
   expectTypeOf<Tracker['isTracked']>().toEqualTypeOf<boolean>();
@@ -76,7 +76,7 @@ test('a resend → a number or nothing', () => {
   expectTypeOf<ResendResult>().toEqualTypeOf<{ totalResent?: number | undefined }>();
 });
 
-test('a status → known values complete, later ones are legal', () => {
+test('a status → known values are completed, unknown values are legal', () => {
   expectTypeOf<'delivered'>().toExtend<StatusMilestone>();
   expectTypeOf<'teleported'>().toExtend<StatusMilestone>();
   expectTypeOf<string>().toExtend<StatusMilestone>();
@@ -92,7 +92,7 @@ test('deprecated fields → still typed, as unknown', () => {
   expectTypeOf<ShipmentDelivery['signedBy']>().toEqualTypeOf<string | null | undefined>();
 });
 
-test('records inside of records → the named types', () => {
+test('nested records → the named types', () => {
   expectTypeOf<NonNullable<Tracking['shipment']>>().toEqualTypeOf<Shipment>();
   expectTypeOf<NonNullable<BulkItem['tracker']>>().toEqualTypeOf<Tracker>();
   expectTypeOf<NonNullable<BulkItem['inputData']>['trackingNumber']>().toEqualTypeOf<

@@ -14,7 +14,7 @@ const body = fc.array(fc.tuple(fc.constantFrom('t1', 't2'), fc.array(eventId, { 
 /** How long a call of the callback takes in milliseconds, and whether it fails at the end. */
 const fate = fc.record({ tookMs: fc.constantFrom(0, 30, 2_000, 20_000), fails: fc.boolean() });
 
-test('any webhooks, all at once, to two receivers that share a store, callbacks slow and failing, sent again until 2xx → every event handled exactly once', {
+test('any webhooks at once to two receivers with one store and slow, failing callbacks, resent until 2xx → every event handled exactly once', {
   timeout: 60_000,
 }, async () => {
   await fc.assert(

@@ -50,7 +50,7 @@ describe('headers of the body', () => {
 });
 
 describe('content of the body', () => {
-  test('cut off → 400, told to onRefused as WebhookParseError', async () => {
+  test('a body that is cut off → 400, onRefused gets WebhookParseError', async () => {
     expect(await receive(post('{"trackings":['))).toEqual({
       status: 400,
       handled: [],
@@ -58,7 +58,7 @@ describe('content of the body', () => {
     });
   });
 
-  test('no body at all → 400, told to onRefused as an empty one', async () => {
+  test('no body → 400, onRefused gets an error that names the empty body', async () => {
     const headers = { authorization: `Bearer ${SECRET}` };
     const result = await receive(new Request('https://app.example.test/', { method: 'POST', headers }));
     expect(result).toMatchObject({
@@ -67,14 +67,14 @@ describe('content of the body', () => {
     });
   });
 
-  test('chunks that split a character → read as one body', async () => {
+  test('chunks that split a character → read as one text', async () => {
     const bytes = new TextEncoder().encode(TEXT.replace('"e1"', '"é"'));
     const split = bytes.indexOf(0xc3) + 1;
     const body = buildStream(bytes.subarray(0, split), bytes.subarray(split));
     expect(await receive(post(body))).toMatchObject({ status: 200, handled: ['é'] });
   });
 
-  test('a body that breaks off → 400, nothing handled, told to onRefused with the reason', async () => {
+  test('a body that breaks off → 400, nothing handled, onRefused gets the reason', async () => {
     const cause = new Error('socket hang up');
     const broken = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(cause) });
     expect(await receive(post(broken))).toMatchObject({
@@ -84,7 +84,7 @@ describe('content of the body', () => {
     });
   });
 
-  test('a request whose body was read before → 500, told to onRefused', async () => {
+  test('a request whose body was already read → 500, onRefused is called', async () => {
     const request = webhook('e1');
     await request.text();
     expect(await receive(request)).toMatchObject({
@@ -95,7 +95,7 @@ describe('content of the body', () => {
 });
 
 describe('length of the body', () => {
-  test('declared above the limit → 413, the body is not read', async () => {
+  test('a declared length above the limit → 413, the body is not read', async () => {
     const request = post(TEXT, { 'content-length': String(LIMIT + 1) });
     expect((await receive(request)).status).toBe(413);
     expect(request.bodyUsed).toBe(false);
@@ -109,7 +109,7 @@ describe('length of the body', () => {
     expect(await receive(request)).toMatchObject({ status, handled: status === 200 ? ['e1'] : [] });
   });
 
-  test('an endless body → 413 after maxBodyBytes, not a full memory', async () => {
+  test('an endless body → 413 after maxBodyBytes', async () => {
     const pull = vi.fn((controller: ReadableStreamDefaultController) => controller.enqueue(spaces(1_000)));
     const request = post(new ReadableStream<Uint8Array>({ pull }));
     expect((await receive(request, { maxBodyBytes: 70_000 })).status).toBe(413);

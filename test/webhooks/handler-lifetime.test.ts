@@ -33,7 +33,7 @@ describe('deadline', () => {
     expect(await response.json()).toEqual({ success: false, outcome: 'deadline' });
   });
 
-  test('the callback finishes after it → the redelivery sees it done, handled once', async () => {
+  test('a callback that finishes after the deadline → 503; the redelivery gets 200, handled once', async () => {
     const work = deferred();
     const onEvent = vi.fn(() => work.promise);
     const handler = makeHandler({ onEvent, deadlineMs: 1_000 });
@@ -46,7 +46,7 @@ describe('deadline', () => {
     expect(onEvent).toHaveBeenCalledOnce();
   });
 
-  test('half of it passed with a slow body, then busy elsewhere → busy, just a second before the deadline', async () => {
+  test('a slow body, then an event that another receiver holds → busy, a second before the deadline', async () => {
     // A process that has run for a while.
     await vi.advanceTimersByTimeAsync(100_000);
     const store = new ScriptedStore();
@@ -69,7 +69,7 @@ describe('deadline', () => {
 });
 
 describe('close', () => {
-  test('after it → 503 with Retry-After, nothing handled; HEAD is 503 and empty, a wrong bearer still 401', async () => {
+  test('requests after close → 503 with Retry-After, nothing handled; HEAD → empty 503, a wrong bearer → 401', async () => {
     const onEvent = vi.fn();
     const handler = makeHandler({ onEvent, onRefused: () => {} });
     await handler.close();
@@ -81,7 +81,7 @@ describe('close', () => {
     expect(onEvent).not.toHaveBeenCalled();
   });
 
-  test('right after a webhook came, whose `secret` function is slow → that one is still handled', async () => {
+  test('close while the `secret` function of a webhook runs → that webhook is still handled', async () => {
     const secret = deferred<string>();
     const handler = makeHandler({ secret: () => secret.promise });
     const responding = handler(webhook('e1'));
@@ -94,7 +94,7 @@ describe('close', () => {
   test.each([
     ['', 12_000, 200],
     [' past its deadline', 100, 503],
-  ])('while a callback runs%s → resolves when that is done', async (_title, deadlineMs, status) => {
+  ])('close while a callback runs%s → resolves after the callback', async (_title, deadlineMs, status) => {
     const work = deferred();
     const handler = makeHandler({ onEvent: () => work.promise, deadlineMs });
     const responding = handler(webhook('e1'));
@@ -108,7 +108,7 @@ describe('close', () => {
     expect((await responding).status).toBe(status);
   });
 
-  test('timeoutMs passes → the running callback is told, the rest is released before it resolves, 503', async () => {
+  test('timeoutMs of close passes → the signal of the callback aborts, the rest is released, 503', async () => {
     const store = new ScriptedStore();
     store.on('release', () => new Promise((resolve) => setTimeout(resolve, 20)));
     let reason: unknown;
@@ -134,7 +134,7 @@ describe('close', () => {
     expect(await store.lease('e2')).toBe('acquired');
   });
 
-  test('everything is done before timeoutMs → resolves at once, no timer is left behind', async () => {
+  test('all webhooks done before timeoutMs → close resolves at once, no timer is left', async () => {
     const handler = makeHandler();
     const responding = handler(webhook('e1'));
     await handler.close({ timeoutMs: 60_000 });
@@ -157,7 +157,7 @@ describe('close', () => {
 describe('in a Worker', () => {
   afterEach(() => vi.unstubAllGlobals());
 
-  test('timers that are numbers → a callback that takes its time is waited for', async () => {
+  test('timers that are numbers → a slow callback is awaited', async () => {
     const { setTimeout: start } = globalThis;
     vi.stubGlobal('setTimeout', (callback: () => void, delayMs: number) => Number(start(callback, delayMs)));
     const work = deferred();
@@ -167,7 +167,7 @@ describe('in a Worker', () => {
     expect((await responding).status).toBe(200);
   });
 
-  test('a handler is made → no AbortController is made outside of a request', () => {
+  test('createWebhookHandler → no AbortController is created outside of a request', () => {
     const made = vi.fn();
     vi.stubGlobal('AbortController', made);
     makeHandler();

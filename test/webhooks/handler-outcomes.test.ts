@@ -31,7 +31,7 @@ describe('responses', () => {
   });
 });
 
-test('each callback and onReport → called', async () => {
+test('a webhook with items for every callback → each callback and onReport are called', async () => {
   const [onEvents, onProofOfDelivery, onOther, onReport] = [vi.fn(), vi.fn(), vi.fn(), vi.fn()];
   const handler = makeHandler({ onEvent: undefined, onEvents, onProofOfDelivery, onOther, onReport });
   await handler(post(payload(tracking('t1', 'e1'), proofOfDelivery('t1'), tracking('t2'))));
@@ -42,8 +42,8 @@ test('each callback and onReport → called', async () => {
 });
 
 test.each([
-  ['an event busy elsewhere → 503 with the end of the lease in Retry-After', () => {}, 503, '42'],
-  ['an event busy elsewhere while another one fails → 500 without Retry-After', failing, 500, null],
+  ['an event held by another receiver → 503 with its lease in Retry-After', () => {}, 503, '42'],
+  ['an event held by another receiver, another fails → 500, no Retry-After', failing, 500, null],
 ])('%s', async (_title, onEvent, status, retryAfter) => {
   const store = new ScriptedStore();
   await store.lease('e1', 42_000);
@@ -69,7 +69,7 @@ test.each([
 });
 
 describe('no onRefused', () => {
-  test('an inbox that throws → 500, with one line on console.error', async () => {
+  test('an inbox that rejects → 500, with one line on console.error', async () => {
     const broken = new TypeError('out of order');
     const handler = makeHandler({ inbox: { process: () => Promise.reject(broken) } });
     expect((await handler(webhook('e1'))).status).toBe(500);
@@ -91,7 +91,7 @@ describe('no onRefused', () => {
     expect(JSON.stringify(calls)).not.toMatch(/a-name|wrong"/);
   });
 
-  test('1,000 refusals in a minute, and one after it → two lines, the second with the number of the others', async () => {
+  test('1,000 refusals in a minute, and one later → two lines, the second with the number of unlogged refusals', async () => {
     const handler = makeHandler();
     for (let count = 0; count < 1_000; count += 1) await handler(post('{'));
     expect(console.warn).toHaveBeenCalledOnce();

@@ -44,7 +44,7 @@ describe('authentication', () => {
     ['a longer secret', `Bearer ${SECRET}2`],
     ['two secrets in one header', `Bearer ${SECRET}, Bearer ${SECRET}`],
     ['no space', `Bearer${SECRET}`],
-  ])('%s → 401, nothing read or handled, told to onRefused', async (_title, authorization) => {
+  ])('%s → 401, nothing read or handled, onRefused is called', async (_title, authorization) => {
     const onEvent = vi.fn();
     const { response, request, error } = await sendBearer({ onEvent }, authorization);
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
@@ -54,7 +54,7 @@ describe('authentication', () => {
     expect(onEvent).not.toHaveBeenCalled();
   });
 
-  test('no header → the message says so', async () => {
+  test('no Authorization header → a message with this reason', async () => {
     expect((await sendBearer({}, undefined)).error).toMatchObject({
       message: 'Expected `Authorization` to be a bearer token, got undefined',
     });
@@ -95,7 +95,7 @@ describe('authentication', () => {
     expect((await sendBearer({ secret }, `Bearer ${SECRET}`)).status).toBe(status);
   });
 
-  test('a `secret` function → asked for each webhook, and not before the first', async () => {
+  test('a `secret` function → called for each webhook, and not before the first', async () => {
     const secret = vi.fn(() => SECRET);
     const handler = makeHandler({ secret });
     expect(secret).not.toHaveBeenCalled();
@@ -111,15 +111,12 @@ describe('authentication', () => {
     ['undefined', undefined, 'undefined'],
     ['an empty list', [], 'none'],
     ['a list with an empty one', ['s3cret', ''], 'an empty string'],
-  ])(
-    'secret that is or has %s → ConfigurationError that says so without showing it',
-    (_title, secret, got) => {
-      // The wrong type on purpose: JavaScript callers have no compiler.
-      const make = () => makeHandler({ secret: secret as string });
-      expect(make).toThrow(ConfigurationError);
-      expect(make).toThrow(new RegExp(`^Expected \`secret\` (?!.*s3cret).*, got ${got}$`));
-    },
-  );
+  ])('secret that is or has %s → ConfigurationError that does not show the secret', (_title, secret, got) => {
+    // The wrong type on purpose: JavaScript callers have no compiler.
+    const make = () => makeHandler({ secret: secret as string });
+    expect(make).toThrow(ConfigurationError);
+    expect(make).toThrow(new RegExp(`^Expected \`secret\` (?!.*s3cret).*, got ${got}$`));
+  });
 });
 
 describe('options', () => {
@@ -162,7 +159,7 @@ describe('options', () => {
 });
 
 describe('store', () => {
-  test('a store and options of an inbox → the handler makes the inbox of them', async () => {
+  test('a store and options of an inbox → the handler creates its inbox with them', async () => {
     const store = new ScriptedStore();
     const onDeadLetter = vi.fn();
     const onEvent = failingOn('e1').handler;
@@ -173,7 +170,7 @@ describe('store', () => {
     expect(store.operations).toEqual(['claim', 'release', 'claim', 'commit']);
   });
 
-  test('neither store nor inbox → events are remembered in memory, and handled once', async () => {
+  test('neither store nor inbox → a memory store is used, and events are handled once', async () => {
     const onEvent = vi.fn();
     const handler = makeHandler({ onEvent });
     await handler(webhook('e1'));

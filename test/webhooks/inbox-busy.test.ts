@@ -4,9 +4,9 @@ import { buildKey, E1, failure, makeInbox, ScriptedStore, TWO, useFakeTimers } f
 
 useFakeTimers();
 
-describe('an event that another webhook works on', () => {
+describe('an event that another webhook holds', () => {
   test.each([
-    ['finishes within the budget → done, handled once', true, { handled: 0, duplicates: 1, busy: [] }, [1]],
+    ['finishes in busyTimeoutMs → done, handled once', true, { handled: 0, duplicates: 1, busy: [] }, [1]],
     ['fails → the duplicate handles it, attempt 2', false, { handled: 1, duplicates: 0, busy: [] }, [1, 2]],
   ])('the owner %s', async (_title, succeeds, report, expectedAttempts) => {
     const inbox = makeInbox();
@@ -27,7 +27,7 @@ describe('an event that another webhook works on', () => {
     expect(attempts).toEqual(expectedAttempts);
   });
 
-  test('the owner crashes → once its lease ends the duplicate handles the event, attempt 2', async () => {
+  test('the owner crashes → the duplicate handles the event after the end of the lease, attempt 2', async () => {
     const store = new ScriptedStore();
     await store.lease('e1', 5_000);
     const onEvent = vi.fn();
@@ -37,7 +37,7 @@ describe('an event that another webhook works on', () => {
     expect(onEvent.mock.lastCall?.[1]).toMatchObject({ attempt: 2 });
   });
 
-  test('one event busy, one new → the new one is handled and committed before the wait', async () => {
+  test('one busy and one new event → the new event is handled and committed before the wait', async () => {
     const store = new ScriptedStore();
     await store.lease('e2');
     const processing = makeInbox({ store }).process(TWO, () => {});
@@ -47,7 +47,7 @@ describe('an event that another webhook works on', () => {
     expect(await processing).toMatchObject({ outcome: 'busy', handled: 1, busy: [buildKey('e2')] });
   });
 
-  test('onEvents with one event busy → called with the new one at once, with that one later', async () => {
+  test('onEvents with one busy and one new event → called with the new event at once, with the busy event later', async () => {
     const store = new ScriptedStore();
     await store.lease('e1', 20);
     const seen: unknown[] = [];
@@ -70,7 +70,7 @@ test.each([
     [0, 50, 150, 350, 750, 1_150, 1_550, 1_950, 2_000],
   ],
   ['no time to wait → one claim', 60_000, 0, [0]],
-  ['a lease that ends → claimed at the next try, and no try after it', 120, 4_000, [0, 50, 150]],
+  ['a lease that ends → acquired at the next claim, the last one', 120, 4_000, [0, 50, 150]],
 ])('%s', async (_title, leaseMs, busyTimeoutMs, times) => {
   const store = new ScriptedStore();
   await store.lease('e1', leaseMs);
@@ -87,7 +87,7 @@ test.each([
   ['the first of two leases', { e1: 10_000, e2: 42_000 }],
   ['the last of two leases', { e1: 42_000, e2: 10_000 }],
   ['the only lease, beside a handled event', { e1: 10_000 }],
-])('%s ends first → retryAfterMs is when that one ends', async (_title, leases) => {
+])('%s ends first → retryAfterMs is the rest of that lease', async (_title, leases) => {
   const store = new ScriptedStore();
   for (const [eventId, leaseMs] of Object.entries(leases)) await store.lease(eventId, leaseMs);
   const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, () => {});
@@ -95,7 +95,7 @@ test.each([
 });
 
 describe('an abort', () => {
-  test('between two events → the first is finished, the second released, outcome interrupted', async () => {
+  test('an abort between two events → the first is finished, the second released, outcome interrupted', async () => {
     const inbox = makeInbox();
     const shutdown = new AbortController();
     const report = await inbox.process(TWO, () => shutdown.abort(), { signal: shutdown.signal });
@@ -103,7 +103,7 @@ describe('an abort', () => {
     expect(await inbox.process(TWO, () => {})).toMatchObject({ handled: 1, duplicates: 1 });
   });
 
-  test('while waiting for another receiver → outcome busy at once', async () => {
+  test('an abort while waiting for another receiver → outcome busy at once', async () => {
     const store = new ScriptedStore();
     await store.lease('e1');
     const shutdown = new AbortController();
@@ -113,7 +113,7 @@ describe('an abort', () => {
     expect((await processing).outcome).toBe('busy');
   });
 
-  test('while a callback runs, and after another ended → only the signal of the first aborts, with the reason', async () => {
+  test('an abort while one callback runs and one has ended → only the signal of the running callback aborts', async () => {
     const shutdown = new AbortController();
     const reason = new Error('shutting down');
     const signals: AbortSignal[] = [];

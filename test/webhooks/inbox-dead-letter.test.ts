@@ -44,12 +44,8 @@ test('the last allowed attempt fails → onDeadLetter is called once, and the ev
 });
 
 test.each([
-  ['no maxAttempts → called at the tenth attempt', true, ['failed', 'done', 'done']],
-  [
-    'no onDeadLetter → an event that failed often is tried again all the same',
-    false,
-    Array(3).fill('failed'),
-  ],
+  ['no maxAttempts → onDeadLetter is called at the tenth attempt', true, ['failed', 'done', 'done']],
+  ['no onDeadLetter → an event is tried again after any number of failures', false, Array(3).fill('failed')],
 ])('%s', async (_title, isGiven, lastOutcomes) => {
   const onDeadLetter = vi.fn();
   const inbox = makeInbox(isGiven ? { onDeadLetter } : {});
@@ -59,7 +55,7 @@ test.each([
   expect(onDeadLetter.mock.calls.map(([, { attempt }]) => attempt)).toEqual(isGiven ? [10] : []);
 });
 
-test('onDeadLetter rejects → told to onError as the callback was, the event is released, the next attempt calls it again', async () => {
+test('onDeadLetter rejects → reported to onError, the event is released, the next attempt calls onDeadLetter again', async () => {
   const noQueue = new Error('no queue');
   const onDeadLetter = vi.fn().mockRejectedValueOnce(noQueue);
   const onError = vi.fn();
@@ -117,7 +113,7 @@ test.each<[string, WebhookCallbacks, object, unknown[]]>([
   },
 );
 
-test('onEvents fails, one event for the last time → that one is dead-lettered, the other released', async () => {
+test('onEvents fails, for one event at its last attempt → that event is dead-lettered, the other released', async () => {
   const onDeadLetter = vi.fn();
   const inbox = makeInbox({ maxAttempts: 2, onDeadLetter });
   const onEvents = () => Promise.reject(failure);
@@ -132,9 +128,9 @@ test('onEvents fails, one event for the last time → that one is dead-lettered,
 });
 
 test.each<[string, (ms: number) => unknown]>([
-  ['while its callback ran, as the timer finds', (ms) => vi.advanceTimersByTimeAsync(ms)],
+  ['while its callback runs', (ms) => vi.advanceTimersByTimeAsync(ms)],
   ['before its dead letter', (ms) => void vi.advanceTimersByTime(ms)],
-])('another receiver took the event over %s → busy, left to that one', async (_title, pass) => {
+])('an event that another receiver takes over %s → busy, not dead-lettered', async (_title, pass) => {
   const store = new ScriptedStore();
   const onDeadLetter = vi.fn();
   const inbox = makeInbox({ store, maxAttempts: 1, onDeadLetter, busyTimeoutMs: 0 });

@@ -18,7 +18,7 @@ import {
 useFakeTimers();
 
 describe('a callback that fails', () => {
-  test('throws → the other events are handled, outcome failed with the error, a redelivery tries it alone', async () => {
+  test('a callback that throws → the other events are handled, outcome failed, a redelivery tries the failed event only', async () => {
     const inbox = makeInbox();
     const { attempts, handler } = failingOn('e2');
     const body = payload(tracking('t1', 'e1', 'e2', 'e3'));
@@ -50,7 +50,7 @@ describe('a callback that fails', () => {
     expect(await inbox.process(body, { onEvents: () => {} })).toMatchObject({ handled: 2, duplicates: 1 });
   });
 
-  test('onEvents rejects, and its event comes again behind a new one → told the highest attempt of both', async () => {
+  test('onEvents rejects, and its event is redelivered with a new event → called with the highest attempt of both', async () => {
     const inbox = makeInbox();
     await inbox.process(payload(tracking('t1', 'b')), { onEvents: () => Promise.reject(failure) });
     const onEvents = vi.fn();
@@ -77,7 +77,7 @@ describe('a callback that fails', () => {
     ],
     ['onOther', { onOther: () => Promise.reject(failure) }, proofOfDelivery('t1'), 'other', []],
   ])(
-    '%s fails → outcome failed, told to onError with operation and keys',
+    '%s fails → outcome failed, onError gets operation and keys',
     async (_title, callbacks, item, operation, keys) => {
       const onError = vi.fn();
       const report = await makeInbox({ onError }).process(payload(item), callbacks);
@@ -86,7 +86,7 @@ describe('a callback that fails', () => {
     },
   );
 
-  test('onError rejects → the other events are handled, and the process lives', async () => {
+  test('onError rejects → the other events are handled, no unhandled rejection', async () => {
     const onError = () => Promise.reject(new Error('the log is full'));
     const report = await makeInbox({ onError }).process(TWO, failingOn('e1').handler);
     expect(report).toMatchObject({ outcome: 'failed', handled: 1 });
@@ -94,7 +94,7 @@ describe('a callback that fails', () => {
 });
 
 describe('a callback beyond callbackTimeoutMs', () => {
-  test('→ failed and released, its signal aborts with the error of the report', async () => {
+  test('a callback beyond its timeout → failed and released, its signal aborts with the error of the report', async () => {
     const inbox = makeInbox({ callbackTimeoutMs: 5_000 });
     let signal: AbortSignal | undefined;
     const processing = inbox.process(TWO, (event, context) => {
@@ -114,7 +114,7 @@ describe('a callback beyond callbackTimeoutMs', () => {
     expect(await inbox.process(E1, () => {})).toMatchObject({ handled: 1 });
   });
 
-  test('a callback that runs → neither its timer nor that of its lease keeps the process alive', async () => {
+  test('a running callback → neither its timer nor the timer of its lease keeps the process alive', async () => {
     await watchTimers(async (started) => {
       const work = deferred();
       const processing = makeInbox({ callbackTimeoutMs: 5_000 }).process(E1, () => work.promise);

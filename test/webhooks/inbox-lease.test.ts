@@ -54,7 +54,7 @@ async function steal(eventId: string, store: ScriptedStore): Promise<void> {
 }
 
 describe('claiming', () => {
-  test('three events, one of them twice, in a process that has run for long → one claim and one commit of distinct keys', async () => {
+  test('three events, one of them twice, in a long-running process → one claim and one commit of distinct keys', async () => {
     const store = new ScriptedStore();
     vi.advanceTimersByTime(LEASE_MS);
     await makeInbox({ store }).process(
@@ -68,7 +68,7 @@ describe('claiming', () => {
     ]);
   });
 
-  test('half a lease later, and another receiver finished an event → claimed again, not handled again', async () => {
+  test('an event that another receiver finished, half a lease later → claimed again, not handled', async () => {
     const store = new ScriptedStore();
     const onEvent = vi.fn(async () => {
       vi.advanceTimersByTime(LEASE_MS / 2);
@@ -79,7 +79,7 @@ describe('claiming', () => {
     expect(report).toMatchObject({ outcome: 'done', handled: 1, duplicates: 1 });
   });
 
-  test('onEvents with one event taken over meanwhile → called with the rest only', async () => {
+  test('onEvents with an event that another receiver finished → called with the rest only', async () => {
     const store = new ScriptedStore();
     const seen: unknown[] = [];
     await makeInbox({ store }).process(payload(tracking('t0', 'e0'), tracking('t1', 'e1', 'e2')), {
@@ -94,7 +94,7 @@ describe('claiming', () => {
 });
 
 describe('every third of a lease', () => {
-  test('a slow second callback → the first event is committed, the second renewed', async () => {
+  test('a slow second callback → the first event is committed, the lease of the second renewed', async () => {
     const { store, processing, end } = await begin(['e1', 'e2']);
     await end('e1');
     await vi.advanceTimersByTimeAsync(LEASE_MS / 3 - 3);
@@ -122,7 +122,7 @@ describe('every third of a lease', () => {
     expect(await store.lease('e1')).toBe('done');
   });
 
-  test('one renewal fails → told to onError, and the next one keeps the lease', async () => {
+  test('one renewal fails → reported to onError, and the next renewal keeps the lease', async () => {
     const onError = vi.fn();
     const { store, processing, end } = await begin(['e1'], new ScriptedStore(), { onError });
     const reset = new Error('connection reset');
@@ -136,7 +136,7 @@ describe('every third of a lease', () => {
     expect((await processing).outcome).toBe('done');
   });
 
-  test('a callback fails while a renewal is under way → one release, which waits for it', async () => {
+  test('a callback fails during a renewal → one release, after the end of the renewal', async () => {
     const { store, processing, end } = await begin(['e1']);
     const slow = deferred();
     store.on('claim', () => slow.promise);
@@ -157,7 +157,7 @@ describe('an event that another receiver took over', () => {
     ['e1, with onEvents for both', 'e1', 'onEvents', true],
     ['e2, with onEvent for e1', 'e2', 'onEvent', false],
   ])(
-    '%s → the callback is told by its signal only if it works on it',
+    '%s → the signal of the callback aborts only if it handles that event',
     async (_title, stolen, callback, isTold) => {
       const options = { busyTimeoutMs: 0 };
       const { store, processing, end, isAborted } = await begin(['e1', 'e2'], undefined, options, callback);

@@ -3,7 +3,7 @@ import { makeInbox, payload, tracking } from './support.ts';
 
 const oddOrder = { eventId: 'e1', order: 'third' };
 
-/** What `onError` is told of bodies that come one after another: the messages, and the reports. */
+/** Processes bodies one after another; returns the messages of `onError`, and the reports. */
 async function tell(...items: unknown[][]) {
   const onError = vi.fn();
   const inbox = makeInbox({ onError });
@@ -14,7 +14,7 @@ async function tell(...items: unknown[][]) {
 }
 
 describe('invalid bodies', () => {
-  test('rejected items → each told to onError, with its first issues', async () => {
+  test('rejected items → onError is called for each, with its first issues', async () => {
     const broken = tracking('t1', 'e1', { eventId: 1 }, { eventId: 2 }, { eventId: 3 }, { eventId: 4 });
     const { messages } = await tell([{}, broken, null]);
     expect(messages).toEqual([
@@ -25,11 +25,11 @@ describe('invalid bodies', () => {
     ]);
   });
 
-  test('rejected items, again and again → told each time, for each may be an event that is lost', async () => {
+  test('rejected items, repeatedly → onError is called each time, because each may be a lost event', async () => {
     expect((await tell([null], [null])).messages).toHaveLength(2);
   });
 
-  test('a field that breaks the schema → handled and done, told to onError', async () => {
+  test('a field that breaks the schema → handled and done, reported to onError', async () => {
     const { messages, reports } = await tell([tracking('t1', oddOrder)]);
     expect(reports).toMatchObject([{ outcome: 'done', handled: 1, rejected: [] }]);
     expect(messages).toEqual([
@@ -37,7 +37,7 @@ describe('invalid bodies', () => {
     ]);
   });
 
-  test('the same field again, elsewhere, then with another field → told once each', async () => {
+  test('the same wrong field in two webhooks, then a second wrong field → reported to onError once each', async () => {
     const { messages } = await tell(
       [tracking('t1', oddOrder)],
       [tracking('t2', 'e2', oddOrder)],

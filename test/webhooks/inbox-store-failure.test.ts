@@ -32,7 +32,7 @@ function makeStoreThatGoesDown(): ScriptedStore {
 useFakeTimers();
 
 describe('a claim that fails', () => {
-  test('the first → nothing is handled, not even onOther, told to onError, outcome unavailable', async () => {
+  test('the first claim fails → no callback is called, not even onOther, reported to onError, outcome unavailable', async () => {
     const store = new ScriptedStore();
     store.before = fail;
     const [onEvent, onOther, onError] = [vi.fn(), vi.fn(), vi.fn()];
@@ -44,7 +44,7 @@ describe('a claim that fails', () => {
     expect(onError).toHaveBeenCalledExactlyOnceWith(down, { operation: 'claim', keys: KEYS });
   });
 
-  test('after half a lease → that event and all after it are left, for each would wait for the store again', async () => {
+  test('a claim after half a lease fails → this and all later events are unavailable, without a further claim', async () => {
     const store = makeStoreThatGoesDown();
     const onEvent = vi.fn(() => void vi.advanceTimersByTime(HALF_LEASE_MS));
     const inbox = makeInbox({ store });
@@ -55,14 +55,14 @@ describe('a claim that fails', () => {
       unavailable: [buildKey('e2'), buildKey('e3')],
     });
     expect(onEvent).toHaveBeenCalledOnce();
-    // The third is the timer's.
+    // The timer of the lease makes the third claim.
     expect(store.operations.filter((operation) => operation === 'claim')).toHaveLength(3);
     store.before = nothing;
     // The leases were released, so that a redelivery handles the rest at once.
     expect(await inbox.process(body, nothing)).toMatchObject({ outcome: 'done', handled: 2, duplicates: 1 });
   });
 
-  test('before onDeadLetter → not called, the event is left, and an event handled before stays so', async () => {
+  test('a claim before onDeadLetter fails → onDeadLetter is not called, the event is unavailable, a handled event stays', async () => {
     const onDeadLetter = vi.fn();
     const inbox = makeInbox({ store: makeStoreThatGoesDown(), maxAttempts: 1, onDeadLetter });
     const report = await inbox.process(TWO, ({ eventId }) => {
@@ -74,7 +74,7 @@ describe('a claim that fails', () => {
     expect(report).toMatchObject({ outcome: 'unavailable', handled: 1, unavailable: [buildKey('e2')] });
   });
 
-  test('while another receiver holds an event → not asked for that event again', async () => {
+  test('a claim fails while another receiver holds an event → no further claim for that event', async () => {
     const store = new ScriptedStore();
     await store.lease('e1');
     store.on('claim', (keys) => {
@@ -89,10 +89,10 @@ describe('a claim that fails', () => {
     });
   });
 
-  test('after it took a part of the keys → these are released, a redelivery handles them at once', async () => {
+  test('a claim fails after it leased a part of the keys → released, a redelivery handles all events at once', async () => {
     const store = new ScriptedStore();
     const { claim } = store;
-    // As a script does that ran on one node of a cluster.
+    // A script that ran on one node of a cluster only leaves this state.
     store.claim = async (keys, options) => {
       store.claim = claim;
       await claim.call(store, keys.slice(0, 1), options);
@@ -106,8 +106,8 @@ describe('a claim that fails', () => {
 
 describe('a commit that fails', () => {
   test.each([
-    ['once → tried again after 50 ms', 0, 50],
-    ['for nine seconds → tried again until it works', 9_000, 1_000],
+    ['a commit that fails once → tried again after 50 ms', 0, 50],
+    ['commits that fail for nine seconds → tried again until one succeeds', 9_000, 1_000],
   ])('%s, and the event is done', async (_title, downMs, restMs) => {
     const store = new ScriptedStore();
     store.on('commit', fail);
@@ -120,7 +120,7 @@ describe('a commit that fails', () => {
     expect(await inbox.process(E1, nothing)).toMatchObject({ duplicates: 1 });
   });
 
-  test('always → tried again for ten seconds with growing pauses, then done: a 503 would make a repeat certain', async () => {
+  test('commits that always fail → tried for ten seconds, then done, because a 503 would repeat the event for certain', async () => {
     const store = new ScriptedStore();
     store.on('commit', fail);
     const startedAt = performance.now();
@@ -136,7 +136,7 @@ describe('a commit that fails', () => {
 });
 
 describe('a release that fails', () => {
-  test('after a failed callback → told to onError, and the lease ends by itself', async () => {
+  test('a release after a failed callback fails → reported to onError, and the lease expires', async () => {
     const store = new ScriptedStore();
     store.on('release', fail);
     const onError = vi.fn();
@@ -149,7 +149,7 @@ describe('a release that fails', () => {
   });
 });
 
-describe('a store that replies with nonsense', () => {
+describe('a store with invalid replies', () => {
   test.each<[string, (first: Claim | undefined) => unknown, string]>([
     ['undefined instead of a list', () => undefined, 'undefined'],
     ['fewer claims than keys', (first) => [first], 'an array of 1'],
@@ -168,7 +168,7 @@ describe('a store that replies with nonsense', () => {
       (first) => [first, claim],
       'an invalid claim at index 1',
     ]),
-  ])('%s → unavailable, told to onError, nothing handled or lost', async (_title, reply, got) => {
+  ])('%s → unavailable, reported to onError, nothing handled or lost', async (_title, reply, got) => {
     const store = new ScriptedStore();
     const { claim } = store;
     // A store of a program without types.
@@ -190,7 +190,7 @@ describe('a store that replies with nonsense', () => {
 });
 
 describe('a store that hangs', () => {
-  test('on the first claim → unavailable after 4.5 s; a claim that succeeds later is released', async () => {
+  test('a hang in the first claim → unavailable after 4.5 s; a claim that succeeds later is released', async () => {
     const store = new ScriptedStore();
     let carryOn = () => {};
     store.on('claim', () => new Promise<void>((resolve) => (carryOn = resolve)));
@@ -204,7 +204,7 @@ describe('a store that hangs', () => {
     expect(await store.lease('e1')).toBe('acquired');
   });
 
-  test('on the claim after half a lease → unavailable 4.5 s later, without waiting for a release', async () => {
+  test('a hang in the claim after half a lease → unavailable 4.5 s later, without waiting for a release', async () => {
     const store = new ScriptedStore();
     const processing = makeInbox({ store }).process(TWO, () => {
       store.before = (operation) => (operation === 'commit' ? undefined : hang());
@@ -214,7 +214,7 @@ describe('a store that hangs', () => {
     expect(await processing).toMatchObject({ outcome: 'unavailable', handled: 1 });
   });
 
-  test('on a commit → each try is given up after 4.5 s, and the outcome is done', async () => {
+  test('a hang in commits → each try is given up after 4.5 s, and the outcome is done', async () => {
     const store = new ScriptedStore();
     store.on('commit', hang);
     const processing = makeInbox({ store }).process(E1, nothing);

@@ -75,7 +75,7 @@ describe('handling once', () => {
     ['onEvent', { onEvent: () => {} }],
     ['onEvents', { onEvents: () => {} }],
   ])(
-    '150,000 events in one message behind another of its tracker, %s → all handled',
+    '150,000 events in the second message of a tracker, %s → all handled',
     {
       timeout: 60_000,
     },
@@ -88,7 +88,7 @@ describe('handling once', () => {
   );
 });
 
-test('onEvent → told the message, the attempt, the key and a live signal', async () => {
+test('onEvent → gets the message, the attempt, the key and a signal that has not aborted', async () => {
   const onEvent = vi.fn();
   await makeInbox().process(E1, onEvent);
   expect(onEvent.mock.lastCall).toMatchObject([
@@ -97,7 +97,7 @@ test('onEvent → told the message, the attempt, the key and a live signal', asy
   ]);
 });
 
-test('onEvents, for new and seen events → called once with the new ones and their keys, oldest first', async () => {
+test('onEvents with new and known events → called once with the new events and their keys, oldest first', async () => {
   const onEvents = vi.fn();
   const inbox = makeInbox();
   await inbox.process(E1, { onEvents });
@@ -147,13 +147,13 @@ describe('onOther', () => {
     expect(report).toMatchObject({ outcome: 'done', handled: 0, others: 1 });
   });
 
-  test('not given → counted, outcome done, even after an abort', async () => {
+  test('no onOther → the item is counted, outcome done, even after an abort', async () => {
     const body = payload(tracking('t1'), proofOfDelivery('t2'));
     const report = await makeInbox().process(body, nothing, { signal: AbortSignal.abort() });
     expect(report).toMatchObject({ outcome: 'done', others: 2 });
   });
 
-  test('a signal that aborts during a call → the next message is left to the redelivery, because 200 would say that somebody saw it', async () => {
+  test('an abort during onOther → the next message is left to the redelivery, because a 200 would lose it', async () => {
     const shutdown = new AbortController();
     const onOther = vi.fn(() => shutdown.abort());
     const body = payload(tracking('t1'), tracking('t2'));

@@ -23,9 +23,9 @@ function makeStore(maxKeys?: number) {
   };
 }
 
-// The contract suite holds what every store does; test/testing/dedupe-store-contract.test.ts runs it against this one.
+// The contract suite tests the rules of every store; test/testing/dedupe-store-contract.test.ts runs it on this store.
 describe('time', () => {
-  test('a retention that ends → done to its last moment, then acquired, attempt 1', async () => {
+  test('a retention that ends → done until its last millisecond, then acquired, attempt 1', async () => {
     const { store, commit, pass, readStatus } = makeStore();
     await commit('a');
     pass(30 * DAY_MS - 1);
@@ -34,7 +34,7 @@ describe('time', () => {
     expect(await store.claim(['a'], lease)).toEqual([{ status: 'acquired', attempt: 1 }]);
   });
 
-  test('committed, retention just over, behind more expired keys than a call forgets → acquired, attempt 1', async () => {
+  test('a key that expired after more keys than one call deletes → acquired, attempt 1', async () => {
     const { store, commit, pass } = makeStore();
     await commit(...Array.from({ length: 100 }, (_, index) => `old-${index}`));
     pass(30 * DAY_MS);
@@ -43,7 +43,7 @@ describe('time', () => {
 });
 
 describe('bounds', () => {
-  test('full of live leases → a further claim rejects and leases nothing', async () => {
+  test('a store full of live leases → a further claim rejects and leases nothing', async () => {
     const { store, readStatus } = makeStore(2);
     await store.claim(['a', 'b'], lease);
     await expect(store.claim(['c'], otherLease)).rejects.toThrow(TrackingError);
@@ -51,7 +51,7 @@ describe('bounds', () => {
     expect(store.size).toBe(2);
   });
 
-  test('too many keys in one claim → none of them is leased, none of the others forgotten', async () => {
+  test('too many keys in one claim → no key is leased, no other key is deleted', async () => {
     const { store, commit, readStatus } = makeStore(2);
     await commit('a');
     await expect(store.claim(['b', 'c', 'd'], lease)).rejects.toThrow('Expected at most 2 keys');
@@ -59,21 +59,21 @@ describe('bounds', () => {
     expect(await readStatus('a')).toBe('done');
   });
 
-  test('keys found done in a claim → not forgotten for the new keys of that claim', async () => {
+  test('keys that are done in a claim → not deleted for the new keys of that claim', async () => {
     const { store, commit } = makeStore(2);
     await commit('a', 'b');
     expect(await store.claim(['a', 'c'], lease)).toMatchObject([{ status: 'done' }, { status: 'acquired' }]);
     expect(await store.claim(['a'], lease)).toMatchObject([{ status: 'done' }]);
   });
 
-  test('room only by forgetting keys found done in the same claim → rejects, they stay done', async () => {
+  test('a store full of keys that are done in the same claim → rejects, the keys stay done', async () => {
     const { store, commit } = makeStore(2);
     await commit('a', 'b');
     await expect(store.claim(['a', 'b', 'c'], lease)).rejects.toThrow(TrackingError);
     expect(await store.claim(['a', 'b'], lease)).toEqual([{ status: 'done' }, { status: 'done' }]);
   });
 
-  test('full of failed keys → one of them gives way', async () => {
+  test('a store full of failed keys → one failed key is deleted', async () => {
     const { store, readStatus } = makeStore(2);
     await store.claim(['a', 'b'], lease);
     await store.release(['a'], lease);
@@ -81,14 +81,14 @@ describe('bounds', () => {
     expect(await readStatus('b', otherLease)).toBe('busy');
   });
 
-  test('full of leases that ran out → one of them gives way', async () => {
+  test('a store full of expired leases → one expired key is deleted', async () => {
     const { store, readStatus, pass } = makeStore(1);
     await store.claim(['a'], lease);
     pass(60_000);
     expect(await readStatus('b')).toBe('acquired');
   });
 
-  test('full of handled and failed keys → only as many give way as there are new ones', async () => {
+  test('a store full of handled and failed keys → as many keys are deleted as there are new keys', async () => {
     const { store, commit } = makeStore(4);
     await store.claim(['failed-1', 'failed-2', 'failed-3'], lease);
     await store.release(['failed-1', 'failed-2', 'failed-3'], lease);
@@ -101,7 +101,7 @@ describe('bounds', () => {
     ]);
   });
 
-  test('full of failed keys, one claimed again beside a new one → the other failed key gives way', async () => {
+  test('a store full of failed keys, one claimed again with a new key → the other failed key is deleted', async () => {
     const { store } = makeStore(2);
     await store.claim(['a', 'b'], lease);
     await store.release(['a', 'b'], lease);
@@ -112,7 +112,7 @@ describe('bounds', () => {
     expect(store.size).toBe(2);
   });
 
-  test('full, and a lease is committed → no key is forgotten for it', async () => {
+  test('a commit in a full store → no key is deleted', async () => {
     const { store, commit, readStatus } = makeStore(2);
     await commit('a');
     await store.claim(['b'], lease);
@@ -121,7 +121,7 @@ describe('bounds', () => {
   });
 
   test.each(['expired keys', 'failures that are a week old'])(
-    '100 %s → forgotten as others come, 64 at once so that no call is slow',
+    '100 %s → deleted by later calls, at most 64 per call so that no call is slow',
     async (title) => {
       const { store, commit, pass, readStatus } = makeStore();
       const keys = Array.from({ length: 100 }, (_, index) => `old-${index}`);
@@ -140,7 +140,7 @@ describe('bounds', () => {
     },
   );
 
-  test('any commits, looks and expiries with room for three → the same keys as a list kept in order of use', async () => {
+  test('any commits, claims and expiries with room for three → the same keys as a list in order of use', async () => {
     const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
     const step = fc.oneof(
       { weight: 9, arbitrary: fc.record({ operation: fc.constantFrom('commit', 'look'), key }) },

@@ -28,7 +28,7 @@ async function receive(incoming: IncomingMessage, handler: (request: Request) =>
 }
 
 describe('the stream of a body', () => {
-  test('a reader that cancels with more to come → the rest flows by, and nothing is put into the closed stream', async () => {
+  test('a reader that cancels early → the rest is discarded, and nothing is added to the closed stream', async () => {
     const incoming = incomingRequest();
     const read: unknown[] = [];
     await receive(incoming, async (request) => {
@@ -45,7 +45,7 @@ describe('the stream of a body', () => {
     expect(read).toEqual(['first', { done: true, value: undefined }]);
   });
 
-  test('nobody reads it → left alone until the response', async () => {
+  test('a body that the handler does not read → not read until the response', async () => {
     const incoming = incomingRequest();
     incoming.push('first');
     let isTouched: boolean | undefined;
@@ -60,7 +60,7 @@ describe('the stream of a body', () => {
   test.each([
     ['before', 0],
     ['while', 1],
-  ])('the connection closes %s the handler reads → the reader is told', async (_title, chunkCount) => {
+  ])('the connection closes %s the handler reads → the read rejects', async (_title, chunkCount) => {
     const incoming = incomingRequest();
     let reading: Promise<unknown> | undefined;
     await receive(incoming, async (request) => {
@@ -78,7 +78,7 @@ describe('the stream of a body', () => {
     await expect(reading).rejects.toThrow('closed before the body was complete');
   });
 
-  test('the handler responds while it waits for more → the reader is told that no more comes', async () => {
+  test('the handler responds during a read → the read rejects', async () => {
     let reading: Promise<unknown> | undefined;
     await receive(incomingRequest(), async (request) => {
       reading = request.text();
@@ -105,7 +105,7 @@ test.each<[string, number, unknown]>([
   expect(response.statusCode).toBe(status);
 });
 
-test('a body that someone read and left nowhere → the error goes to next', async () => {
+test('a body that middleware read and did not keep → the error goes to next', async () => {
   const incoming = await readRequest();
   const next = vi.fn();
   await toNodeHandler(makeHandler())(incoming, new ServerResponse(incoming), next);
@@ -148,7 +148,7 @@ test.each<[string, () => Response]>([
     },
   ],
 ])(
-  'a host that has timed out meanwhile, and a handler that %s → the host is left alone',
+  'a host that has already timed out, and a handler that %s → no write to the response of the host',
   async (_title, end) => {
     const incoming = incomingRequest();
     const response = new ServerResponse(incoming);
@@ -162,7 +162,7 @@ test.each<[string, () => Response]>([
 );
 
 describe('a sender that has hung up', () => {
-  test('the host has read the body → handled all the same', async () => {
+  test('a closed connection whose body the host has read → handled', async () => {
     const incoming = await readRequest();
     const response = new ServerResponse(incoming);
     response.destroy();
@@ -175,7 +175,7 @@ describe('a sender that has hung up', () => {
     expect(bodies).toEqual(['{"trackings":[]}']);
   });
 
-  test('the body is missing → no error goes to next, because that is no mistake of the host', async () => {
+  test('a closed connection without a body → no error goes to next, because the host is not at fault', async () => {
     const incoming = await readRequest();
     const response = new ServerResponse(incoming);
     response.destroy();

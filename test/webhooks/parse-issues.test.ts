@@ -34,7 +34,7 @@ describe('fields that no key depends on', () => {
         '`data.content` to be an object, got an array of 0',
       ],
     ],
-  ])('%s → kept as it came, and reported', (_title, item, kind, rules) => {
+  ])('%s → kept unchanged, and reported', (_title, item, kind, rules) => {
     const { messages, rejected, mismatched } = parseWebhook(payload(item));
     expect(messages).toEqual([{ kind, ...item }]);
     expect(rejected).toEqual([]);
@@ -95,7 +95,7 @@ describe('invalid items', () => {
     });
   });
 
-  test('one broken event among good ones → the good ones are kept, the bad one is named by its path', () => {
+  test('one invalid event among valid events → the valid events are kept, the invalid event is named by its path', () => {
     const { messages, rejected } = parseWebhook(payload(tracking('t1', 'e1', { eventId: 5 }, 'e3')));
     expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }, { eventId: 'e3' }] }]);
     const message = 'Expected `events[1].eventId` to be a string, got a number';
@@ -104,21 +104,21 @@ describe('invalid items', () => {
   });
 });
 
-describe('more issues than worth reporting', () => {
-  test('1,000 broken events → 20 issues, and the good event is kept', () => {
+describe('limits of reported issues', () => {
+  test('1,000 invalid events → 20 issues, and the valid event is kept', () => {
     const events = [...Array(1_000).fill(0), { eventId: 'e1' }];
     const { messages, rejected } = parseWebhook({ trackerId: 't1', events });
     expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }] }]);
     expect(rejected[0]?.issues).toHaveLength(20);
   });
 
-  test('1,000 broken items → 100 of them, and the good item is kept', () => {
+  test('1,000 invalid items → 100 of them are reported, and the valid item is kept', () => {
     const { messages, rejected } = parseWebhook(payload(...Array(1_000).fill(0), good));
     expect(messages).toHaveLength(1);
     expect(rejected).toHaveLength(100);
   });
 
-  test('1,000,000 broken tracking numbers of a shipment → kept as they came, with one issue', () => {
+  test('1,000,000 invalid tracking numbers of a shipment → kept unchanged, with one issue', () => {
     const { messages, mismatched } = parseWebhook(
       payload({ ...good, shipment: { trackingNumbers: Array(1_000_000).fill(0) } }),
     );

@@ -4,7 +4,7 @@ import { payload, proofOfDelivery, tracking } from './support.ts';
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
-/** Ids of all events of all events messages. */
+/** Reads the event ids of all events messages. */
 function readEventIds(body: unknown): unknown[] {
   return parseWebhook(body).messages.flatMap((message) =>
     message.kind === 'events' ? message.events.map(({ eventId }) => eventId) : [],
@@ -53,7 +53,7 @@ describe('payload shapes', () => {
     expect(parsed.messages).toHaveLength(messages.length);
   });
 
-  test('unknown topic → kept as it came, kind `other`', () => {
+  test('unknown topic → kept unchanged, kind `other`', () => {
     const item = { metadata: { topic: 'tracking/weather' }, tracker: 'anything', forecast: { rain: true } };
     expect(parseWebhook(payload(item)).messages).toEqual([{ kind: 'other', ...item }]);
   });
@@ -79,7 +79,7 @@ describe('body encodings', () => {
     ['JSON, but empty', '', 'JSON, got an empty string', SyntaxError],
     ['JSON, but `undefined`', 'undefined', 'JSON, got a string of 9 characters', SyntaxError],
   ])(
-    'a body that is no %s → WebhookParseError without the body, the cause is why',
+    'a body that is no %s → WebhookParseError without the body, with the reason as its cause',
     (_title, body, words, Cause) => {
       const parse = () => parseWebhook(body);
       expect(parse).toThrow(WebhookParseError);
@@ -96,13 +96,13 @@ describe('body encodings', () => {
 });
 
 describe('repeats inside a body', () => {
-  test('a message whose events came earlier → kept without them, for its shipment', () => {
+  test('a message whose events are in an earlier message → kept without events, because of its shipment', () => {
     const { messages, duplicates } = parseWebhook(payload(tracking('t1', 'e1'), tracking('t1', 'e1')));
     expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }] }, { events: [] }]);
     expect(duplicates).toBe(1);
   });
 
-  test('a proof of delivery twice → once', () => {
+  test('a proof of delivery twice → parsed once', () => {
     const body = payload(proofOfDelivery('t1', 'm1'), proofOfDelivery('t1', 'm2'));
     expect(parseWebhook(body)).toMatchObject({ messages: [{ kind: 'proofOfDelivery' }], duplicates: 1 });
   });

@@ -57,7 +57,7 @@ interface TestInboxOptions extends Partial<WebhookInboxOptions> {
   readonly busyTimeoutMs?: number;
 }
 
-/** An inbox on a memory store that keeps its errors to itself. */
+/** An inbox on a memory store that ignores its errors. */
 export function makeInbox({ busyTimeoutMs, ...options }: TestInboxOptions = {}): WebhookProcessor {
   const inbox = new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {}, ...options });
   if (busyTimeoutMs === undefined) return inbox;
@@ -103,7 +103,7 @@ export class ScriptedStore implements DedupeStore {
     return this.calls.map(({ operation }) => operation);
   }
 
-  /** Leases an event of tracker `t1` to another receiver, and returns what that found. */
+  /** Leases an event of tracker `t1` to another receiver, and returns the status that this receiver got. */
   async lease(eventId: string, leaseMs = 60_000, token = 'other'): Promise<Claim['status'] | undefined> {
     return (await this.#store.claim([buildKey(eventId)], { token, leaseMs }))[0]?.status;
   }

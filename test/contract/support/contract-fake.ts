@@ -43,7 +43,7 @@ export function contractFake(options: FakeTrackingServiceOptions = {}) {
     return received;
   }
 
-  /** Creates a tracker whose first results are due, so that it shows at once what happens from now on. */
+  /** Creates a tracker whose first results are due, so that later events show at once. */
   async function createFetched(input: object = {}): Promise<string> {
     const { body } = await call('POST', '/trackers', { trackingNumber: NUMBER, ...input });
     vi.advanceTimersByTime(10_000);

@@ -1,6 +1,6 @@
 /**
  * Reads what lies at a path of JSON, e.g. `at(body, 'data', 'trackings', 0, 'shipment')`; undefined when it is not there.
- * Bodies are unknown on purpose: the client's types must not vouch for what the service says.
+ * Bodies are unknown on purpose: the client's types must not influence what the contract tests check.
  */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let current = value;

@@ -30,7 +30,7 @@ export const EVENT = {
   statusMilestone: 'delivered',
 };
 
-/** An event of which the courier says nothing, at a date without a time. */
+/** An event with a date, without a time, and with null in every other nullable field. */
 export const BARE_EVENT = {
   ...EVENT,
   eventId: 'e-2',
@@ -62,7 +62,7 @@ export const SHIPMENT = {
   },
 };
 
-/** A shipment of which nothing is known: every nullable field is null. */
+/** A shipment with null in every nullable field. */
 export const EMPTY_SHIPMENT = {
   shipmentId: null,
   statusCode: null,

@@ -13,7 +13,7 @@ permit.send();
 if (process.argv[2] === 'paused') permit.report({ status: 429, retryAfterMs: 3_600_000 });
 if (process.argv[2] === 'waiting') {
   permit.report({ status: 200 });
-  // Nobody awaits this: only the limiter can keep the process alive until it is granted.
+  // Not awaited: only the limiter can keep the process alive until the call is granted.
   void limiter.acquire(options).then(() => console.log('granted'));
 }
 console.log('end of program');

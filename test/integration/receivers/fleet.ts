@@ -7,7 +7,7 @@ import { bundled } from '../../../scripts/support/bundled.ts';
 import type { Listening, ReceiverConfig } from './receiver-config.ts';
 import { pickRandom } from './sender.ts';
 
-/** What one receiver process wrote down, in order. */
+/** The journal of one receiver process, in order. */
 export interface Journal {
   readonly wasKilled: boolean;
   readonly lines: readonly { readonly what: 'handled' | 'committed'; readonly key: string }[];
@@ -62,7 +62,7 @@ export class Fleet {
     this.#starting.add(replacement);
   }
 
-  /** Ends all receivers and returns what they wrote down. */
+  /** Ends all receivers and returns their journals. */
   async stop(): Promise<Journal[]> {
     await Promise.all(this.#starting);
     await Promise.all(

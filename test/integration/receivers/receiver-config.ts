@@ -1,7 +1,7 @@
 /** Where the receivers of a fleet remember events. */
 export type InboxKind = 'redis' | 'ioredis' | 'postgres' | 'postgres transactional';
 
-/** What a receiver process is told, as JSON in its first argument. */
+/** The configuration of a receiver process, as JSON in its first argument. */
 export interface ReceiverConfig {
   readonly inbox: InboxKind;
   readonly serviceUrl: string;
@@ -14,7 +14,7 @@ export interface ReceiverConfig {
 /** The secret that sender and receivers share. */
 export const SECRET = 'secret-of-the-fleet';
 
-/** What a receiver tells its fleet once it listens. */
+/** The message of a receiver to its fleet once it listens. */
 export interface Listening {
   readonly port: number;
 }

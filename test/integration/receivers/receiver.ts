@@ -17,7 +17,7 @@ import { type Listening, type ReceiverConfig, SECRET } from './receiver-config.t
 
 /** Outlives a stall of a busy machine, and not by much, because the events of a killed receiver wait until it ends. */
 const LEASE_MS = 4_000;
-/** Shorter than the lease, so that events of a killed receiver are answered with 503 for a while. */
+/** Shorter than the lease, so that webhooks with events of a killed receiver get a 503 for a while. */
 const BUSY_TIMEOUT_MS = 500;
 const MAX_HANDLER_MS = 4;
 
@@ -97,5 +97,5 @@ server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo; // A server that listens on a TCP port has such an address.
   process.send?.({ port } satisfies Listening);
 });
-// A fleet that ends, or dies, leaves nobody behind.
+// The receiver exits when its fleet ends or dies.
 process.on('disconnect', () => process.exit(0));

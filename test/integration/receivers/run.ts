@@ -2,7 +2,7 @@ import { Fleet, type Journal } from './fleet.ts';
 import type { ReceiverConfig } from './receiver-config.ts';
 import { buildKey, type SendReport, sendTraffic, type Traffic } from './sender.ts';
 
-/** What to run. */
+/** Options of a run. */
 export interface FleetRunOptions {
   readonly receivers: Omit<ReceiverConfig, 'journal'>;
   readonly size: number;
@@ -11,7 +11,7 @@ export interface FleetRunOptions {
   readonly kills: number;
 }
 
-/** What became of every event, read off the journals of all receivers. */
+/** The audit of every event, from the journals of all receivers. */
 interface Audit {
   /** Events that nobody handled. */
   readonly lost: readonly string[];
@@ -53,7 +53,7 @@ export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport
 /** Compares what was handled with what should have been. */
 function audit(keys: readonly string[], journals: readonly Journal[]): Audit {
   const handled = new Map<string, number>();
-  /** How often an event was handled by a receiver that committed it, or lived on to do so; nothing may repeat that. */
+  /** How often an event was handled by a receiver that committed it or was not killed; at most once is right. */
   const settled = new Map<string, number>();
   for (const { wasKilled, lines } of journals) {
     const cutOff = new Set<string>();
@@ -61,7 +61,7 @@ function audit(keys: readonly string[], journals: readonly Journal[]): Audit {
     for (const { what, key } of lines) {
       if (what !== 'handled') continue;
       add(handled, key);
-      // One process is cut off in an event once at most.
+      // A process can be killed during one event only.
       if (wasKilled && !committed.has(key) && !cutOff.has(key)) cutOff.add(key);
       else add(settled, key);
     }

@@ -6,7 +6,7 @@ import { SECRET } from './receiver-config.ts';
 const GIVE_UP_AFTER_MS = 60_000;
 const RETRY_PAUSE_MS = 50;
 
-/** What to send. */
+/** Options of the traffic. */
 export interface Traffic {
   /** How many different events. */
   readonly events: number;
@@ -18,7 +18,7 @@ export interface Traffic {
   readonly concurrency: number;
 }
 
-/** How the sending went. */
+/** The result of the traffic. */
 export interface SendReport {
   readonly webhooks: number;
   /** Requests by status; `0` stands for those that a dying receiver did not respond to. */

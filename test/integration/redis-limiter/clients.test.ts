@@ -13,7 +13,7 @@ import { fleetsOn, take } from './fleets.ts';
 await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
   const { admin, keyPrefix, makeFleet } = fleetsOn(url);
 
-  test.each(REDIS_CLIENTS)('%s → shares tokens with the others', async (_title, connect) => {
+  test.each(REDIS_CLIENTS)('%s → shares tokens with the other clients', async (_title, connect) => {
     const { redis, close } = await connect(url);
     onTestFinished(async () => void (await close()));
     const { join, toAcquire, keys } = makeFleet();
@@ -24,14 +24,14 @@ await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
     expect(await admin.zcard(keys.tokens)).toBe(3);
   });
 
-  test('a program that has nothing more to do → ends by itself', async () => {
+  test('a program with no more work → ends by itself', async () => {
     const program = await bundled('test/integration/redis-limiter/program.ts');
     const input = [program, url, keyPrefix];
     const { stdout } = await promisify(execFile)(process.execPath, input, { timeout: 25_000 });
     expect(stdout.trim()).toBe('end of program');
   });
 
-  test('Redis is silent and `onUnavailable` is `reject` → ConnectionError', async () => {
+  test('Redis does not reply and `onUnavailable` is `reject` → ConnectionError', async () => {
     const proxy = await OutageProxy.open(url);
     onTestFinished(() => proxy.close());
     const redis = new Redis(proxy.url);
@@ -43,7 +43,7 @@ await describeWithRedis('RedisLimiter with the clients of Redis', (url) => {
     await expect(limiter.acquire(toAcquire())).rejects.toThrow(ConnectionError);
   });
 
-  test('a client of redis that has lost its server → its calls go on', async () => {
+  test('a client of redis that has lost its server → calls are still granted', async () => {
     const proxy = await OutageProxy.open(url);
     onTestFinished(() => proxy.close());
     const redis = createClient({ url: proxy.url });

@@ -4,10 +4,10 @@ import { describeWithRedis } from '../services.ts';
 import { fleetsOn, take } from './fleets.ts';
 
 // All processes of a fleet use one connection, so Redis hears of a report before it hears of the next call.
-await describeWithRedis('what one process learns of an endpoint', (url) => {
+await describeWithRedis('shared state of an endpoint', (url) => {
   const { admin, makeFleet } = fleetsOn(url);
 
-  test('a 429 in one process → the other waits as long as the service asked', async () => {
+  test('a 429 in one process → the other process waits for the same Retry-After', async () => {
     const { join, toAcquire } = makeFleet();
     const [a, b] = [join(), join()];
     const [permit] = await take(a, toAcquire(), 1);
@@ -17,7 +17,7 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     expect(performance.now() - pausedAt).toBeGreaterThanOrEqual(1_480);
   });
 
-  test('a shorter pause after a longer one → the longer one stands for all', async () => {
+  test('a shorter pause after a longer pause → the longer pause holds for all processes', async () => {
     const { join, toAcquire } = makeFleet();
     const [a, b, c] = [join(), join(), join()];
     const [first] = await take(a, toAcquire(), 1);
@@ -27,7 +27,7 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     await expect(c.acquire(toAcquire({ maxPauseMs: 10_000 }))).rejects.toThrow(LongPauseError);
   });
 
-  test('a limit announced to one process → holds for the other, up to its maxLimit', async () => {
+  test('a limit announced to one process → holds for the other process, up to its maxLimit', async () => {
     const { join, toAcquire, bucket } = makeFleet();
     const [a, b, careful] = [join(), join(), join()];
     const [permit] = await take(a, toAcquire(), 1);
@@ -38,7 +38,7 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     expect(careful.snapshot(bucket)?.limit).toBe(5);
   });
 
-  test('a limit cut to 1 while three tokens are out → the next request waits for the last of them', async () => {
+  test('a limit cut to 1 while three tokens are in use → the next request waits for the last token', async () => {
     const { join, toAcquire } = makeFleet();
     const [a, b] = [join(), join()];
     const [first] = await take(a, toAcquire(), 3);
@@ -60,7 +60,7 @@ await describeWithRedis('what one process learns of an endpoint', (url) => {
     });
   });
 
-  test('a clock of Redis that is set back five minutes → the next call does not wait for them', async () => {
+  test('the clock of Redis is set back five minutes → the next call does not wait five minutes', async () => {
     const { join, toAcquire, keys } = makeFleet();
     await take(join(), toAcquire(), 3);
     // The stored times were written on a clock that was five minutes ahead.

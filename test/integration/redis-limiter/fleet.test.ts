@@ -17,11 +17,11 @@ async function runFour(redisUrl: string, overrides: Partial<FleetCase> = {}): Pr
 }
 
 await describeWithRedis('four processes that share one limit of 10 per second', (url) => {
-  test('requests that take 0 to 80 ms → no 429, no call lost', async () => {
+  test('requests that take 0 to 80 ms → no 429, every call succeeds', async () => {
     expect(await runFour(url)).toMatchObject({ refused: 0, lost: 0, fallbacks: [] });
   });
 
-  test('Redis is silent for 3 s → no call lost, no 429', async () => {
+  test('Redis does not reply for 3 s → every call succeeds, no 429', async () => {
     const outage = { kind: 'silent', afterSeconds: 1, seconds: 3 } as const;
     const result = await runFour(url, { calls: 60, outage });
     expect(result).toMatchObject({ refused: 0, lost: 0 });
@@ -29,7 +29,7 @@ await describeWithRedis('four processes that share one limit of 10 per second', 
   });
 
   test.skipIf(!hasRedisServer())(
-    'Redis is killed and back empty after 3 s → no call lost, no 429',
+    'Redis is killed and restarts empty after 3 s → every call succeeds, no 429',
     async () => {
       const killed = await startOwnRedis();
       const url = `redis://127.0.0.1:${killed.port}`;
@@ -48,7 +48,7 @@ await describeWithRedis('four processes that share one limit of 10 per second', 
     },
   );
 
-  test("Redis loses all keys → at most one window's worth of 429s, no call lost", async () => {
+  test('Redis loses all keys → every call succeeds, no more 429s than one window has requests', async () => {
     const result = await runFour(url, { forgetAfterSeconds: 1 });
     expect(result).toMatchObject({ lost: 0, fallbacks: [] });
     expect(result.refused).toBeLessThanOrEqual(10);

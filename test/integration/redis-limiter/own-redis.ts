@@ -28,7 +28,7 @@ export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'redis-'));
   const base = ['--port', String(port), '--save', '', '--appendonly', 'no', '--dir', directory];
   const server = spawn('redis-server', [...base, ...settings], { stdio: ['ignore', 'pipe', 'ignore'] });
-  // A test run that is broken off leaves nobody behind.
+  // An interrupted test run ends its Redis, too.
   const kill = () => server.kill();
   process.once('exit', kill);
   await ready(server);

@@ -23,9 +23,9 @@ await describeWithRedis('tokens that processes share', (url) => {
   const { admin, makeFleet } = fleetsOn(url);
 
   test.each([
-    ['responses come → the other waits one window', true, 1_000],
-    ['it dies after sending → its tokens come back by themselves', false, 1_500],
-  ])('one process uses the limit up, %s', async (_title, hasResponses, minMs) => {
+    ['and gets its responses → the other process waits one window', true, 1_000],
+    ['and dies after sending → the tokens become free again by themselves', false, 1_500],
+  ])('a process uses up the limit %s', async (_title, hasResponses, minMs) => {
     const { join, toAcquire, keys } = makeFleet();
     const permits = await take(join(), toAcquire(), 3);
     const sentAt = performance.now();
@@ -35,7 +35,7 @@ await describeWithRedis('tokens that processes share', (url) => {
     expect(await admin.pttl(keys.tokens)).toBeGreaterThan(0);
   });
 
-  test('cancelled before sending → no token is out in Redis', async () => {
+  test('a permit that is cancelled before sending → its token is free in Redis', async () => {
     const { join, toAcquire, keys } = makeFleet();
     const permit = await join().acquire(toAcquire());
     permit.cancel();
@@ -45,7 +45,7 @@ await describeWithRedis('tokens that processes share', (url) => {
   test.each([
     ['a limit of half a million', 500_000, 1],
     ['more waiting calls than one command serves', 5_000, 2_500],
-  ])('%s → all granted by Redis, which is not held up', async (_title, limit, calls) => {
+  ])('%s → Redis grants all calls without a timeout', async (_title, limit, calls) => {
     const lines: string[] = [];
     const logger = { ...silent, warn: (line: string) => lines.push(line) };
     const { join, toAcquire } = makeFleet({ logger });
@@ -54,7 +54,7 @@ await describeWithRedis('tokens that processes share', (url) => {
     expect(lines).toEqual([]);
   });
 
-  test('a waiting call aborts → no token and no place is left in Redis', async () => {
+  test('a waiting call aborts → Redis keeps no token and no queue entry for it', async () => {
     const { join, toAcquire, keys } = makeFleet();
     const [a, b] = [join(), join()];
     await take(a, toAcquire(), 3);
@@ -79,7 +79,7 @@ await describeWithRedis('tokens that processes share', (url) => {
     await Promise.all(calls.map(async (call) => (await call).cancel()));
   });
 
-  test('four processes at a limit of 2 → they take turns', async () => {
+  test('four processes at a limit of 2 → the processes take turns', async () => {
     const { join, toAcquire } = makeFleet();
     const order: number[] = [];
     const abort = new AbortController();
@@ -98,7 +98,7 @@ await describeWithRedis('tokens that processes share', (url) => {
     expect(order.slice(2, 10).toSorted()).toEqual([0, 0, 1, 1, 2, 2, 3, 3]);
   });
 
-  test('a waiting process dies → the one behind it gets a token all the same', async () => {
+  test('a waiting process dies → the next process in the queue still gets a token', async () => {
     const { join, toAcquire, keys } = makeFleet();
     const [a, dead, b] = [join(), join({ redis: mortal(admin) }), join()];
     const [permit] = await take(a, toAcquire({ limit: 1 }), 1);

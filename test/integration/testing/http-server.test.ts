@@ -41,7 +41,7 @@ describe('fake.listen', () => {
     await expect(fake.listen({ port: server.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
-  it('the end of `await using` with a connection that waits → ends it, and nobody listens any more', async () => {
+  it('the end of `await using` with a waiting connection → the connection and the server are closed', async () => {
     const { fake, server } = await start();
     fake.fail('*', { kind: 'timeout' });
     const pending = fetch(`${server.url}/couriers`, { headers }).then(
@@ -55,7 +55,7 @@ describe('fake.listen', () => {
     await expect(fetch(`${server.url}/couriers`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
   });
 
-  it('a caller that leaves in the middle of its body → the server goes on', async () => {
+  it('a client that disconnects in mid-body → the server goes on', async () => {
     const { server } = await start();
     const socket = connect(server.port, '127.0.0.1');
     socket.write('POST /public/v1/trackers HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{');

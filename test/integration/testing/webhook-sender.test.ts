@@ -47,7 +47,7 @@ describe('createWebhookSender with a URL', () => {
     expect(got).toEqual([expect.stringMatching(/^POST Bearer hush \{"trackings":\[.*"eventId":"a"/)]);
   });
 
-  it('nobody listens → not accepted, status null', async () => {
+  it('a URL without a server → not accepted, status null', async () => {
     const target = await receive([]);
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
     const fake = await withPush();

@@ -23,7 +23,7 @@ const NUMBERS = ['RR123456785CN', 'LA680658838NL'];
 const A_WHILE_MS = 5 * 60_000;
 const FLYING_SPEED = 3600;
 
-/** What running a program came to. */
+/** The result of running a program. */
 export interface Ran {
   /** What it wrote to the console. */
   readonly output: string;
@@ -39,7 +39,7 @@ export interface Ran {
  * Runs a program of the documents as it stands: its service is a fake one, and its servers listen on free ports. The mark
  * above the block says what else happens.
  * - `time passes`: two journeys of days run their course
- * - `time flies`: so they do, in 77 seconds
+ * - `time flies`: the same two journeys, in 77 seconds
  * - `webhooks`: everything that it serves receives the webhooks of two events, each three times
  */
 export async function runProgram(
@@ -120,7 +120,7 @@ async function importWhileTimePasses(file: string, fake: FakeTrackingService): P
   const run = import(file).finally(() => {
     isOver = true;
   });
-  // To load the program takes real time, and nothing may happen meanwhile.
+  // Loading the program takes real time, so fake time stands still meanwhile.
   await vi.waitUntil(() => fake.requests.length > 0 || isOver, { interval: 1, timeout: 20_000 });
   while (!isOver) await vi.advanceTimersByTimeAsync(A_WHILE_MS);
   return run;
@@ -132,7 +132,7 @@ async function findUrl(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
 }
 
-/** The handlers that a program exports: as they are, or as an app of Hono. Several names of one count once. */
+/** The handlers that a program exports, as functions or Hono apps; a handler with several names counts once. */
 function targetsIn(exported: object): WebhookTarget[] {
   return [...new Set<unknown>(Object.values(exported))].map((value): WebhookTarget => {
     // The compiler checks in another test that the program exports one of these.

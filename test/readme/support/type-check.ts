@@ -6,7 +6,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** A text to check, and where it stands. */
 export interface PlacedText {
   readonly place: string;
-  /** Where others import it from, relative to a folder of its own. Default: nobody does. */
+  /** The path under which other snippets import it, relative to its folder. Default: none. */
   readonly path?: string;
   readonly code: string;
 }
@@ -34,7 +34,7 @@ function settings(): ts.CompilerOptions {
   };
 }
 
-/** Type-checks all snippets at once, each as a module of its own, and gives what the compiler says of them. */
+/** Type-checks all snippets at once, each as a module of its own, and returns the compiler's messages. */
 export function complaintsAbout(snippets: readonly PlacedText[]): string[] {
   const files = new Map(
     snippets.map((snippet, index) => [`${ROOT}readme/${snippet.path ?? `${index}.ts`}`, snippet]),
@@ -44,7 +44,7 @@ export function complaintsAbout(snippets: readonly PlacedText[]): string[] {
   const { fileExists, readFile, getSourceFile } = host;
   host.getCurrentDirectory = () => ROOT;
   host.fileExists = (name) => files.has(name) || fileExists(name);
-  // Folders of files that exist only here would not be looked into.
+  // The compiler would skip folders that exist in memory only.
   host.directoryExists = (name) => name.startsWith(`${ROOT}readme/`) || ts.sys.directoryExists(name);
   host.readFile = (name) => files.get(name)?.code ?? readFile(name);
   host.getSourceFile = (name, version, ...rest) => {

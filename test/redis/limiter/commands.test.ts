@@ -3,8 +3,8 @@ import { bucket, countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
 
-describe('what Redis hears of tokens', () => {
-  test('a response → within 300 ms, as what is left of one window after it', async () => {
+describe('commands about tokens', () => {
+  test('a response → sent to Redis within 300 ms, with the rest of one window', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     await clock.advance(40);
@@ -15,7 +15,7 @@ describe('what Redis hears of tokens', () => {
     expect(redis.commands[1]?.tokens).toEqual([[0, 710]]);
   });
 
-  test('three responses within 300 ms → one command, each under its own number', async () => {
+  test('three responses within 300 ms → one command with the number of each token', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     const calls = [acquire(), acquire(), acquire()];
     await settled();
@@ -30,7 +30,7 @@ describe('what Redis hears of tokens', () => {
   });
 
   test.each([true, false])(
-    'sent and never answered, cancelled: %s → nothing is told, because Redis has the latest return',
+    'no response, cancelled: %s → no command, because Redis already has the latest end of the token',
     async (isCancelled) => {
       const { sent, redis, clock, limiter } = makeRedisLimiter();
       const permit = await sent();
@@ -43,7 +43,7 @@ describe('what Redis hears of tokens', () => {
     },
   );
 
-  test('cancelled before sending → told at once, free at once', async () => {
+  test('a permit that is cancelled before sending → its token is freed in Redis at once', async () => {
     const { acquire, redis } = makeRedisLimiter();
     const call = acquire();
     await settled();
@@ -52,7 +52,7 @@ describe('what Redis hears of tokens', () => {
     expect(redis.commands[1]?.tokens).toEqual([[0, 0]]);
   });
 
-  test('granted and not sent → renewed before its time is over, for a minute', async () => {
+  test('a permit that is not sent → its token is renewed before it expires, for a minute', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     acquire();
     await clock.advance(69);
@@ -65,7 +65,7 @@ describe('what Redis hears of tokens', () => {
     expect(redis.commands).toHaveLength(commands);
   });
 
-  test('sent after it was given up → out from the sending on', async () => {
+  test('a permit that is sent after it expired → its token is in use from the send on', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     const call = acquire();
     await clock.advance(70_000);
@@ -76,8 +76,8 @@ describe('what Redis hears of tokens', () => {
   });
 });
 
-describe('what Redis hears of the endpoint', () => {
-  test('a 429 → its pause, at once and only once', async () => {
+describe('commands about the endpoint', () => {
+  test('a 429 → its pause is sent at once and only once', async () => {
     const { sent, redis, limiter, clock } = makeRedisLimiter();
     const permits = [await sent(), await sent()];
     permits[0]?.report({ status: 429, retryAfterMs: 4_000 });
@@ -88,7 +88,7 @@ describe('what Redis hears of the endpoint', () => {
     expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([4_000, 0]);
   });
 
-  test('a 503 with a delay → no pause', async () => {
+  test('a 503 with a delay → no pause is sent', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
     (await sent()).report({ status: 503, retryAfterMs: 4_000 });
     await clock.advance(300);
@@ -103,7 +103,7 @@ describe('what Redis hears of the endpoint', () => {
     expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
   });
 
-  test('a 429 while a command is under way → told right after', async () => {
+  test('a 429 while a command is under way → its pause is sent right afterwards', async () => {
     const { sent, redis } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
     redis.reply = ({ pauseMs }) => {
@@ -115,7 +115,7 @@ describe('what Redis hears of the endpoint', () => {
     expect(redis.commands.slice(2).map(({ pauseMs }) => pauseMs)).toEqual([4_000, 8_000]);
   });
 
-  test('an announced limit that is new → told at once, and only once', async () => {
+  test('a new announced limit → sent at once, and only once', async () => {
     const { sent, redis, clock, limiter } = makeRedisLimiter();
     const permits = [await sent(), await sent()];
     redis.reply = () => ({ limit: 5 });
@@ -125,7 +125,7 @@ describe('what Redis hears of the endpoint', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
   });
 
-  test('two responses that overtake each other → the limit of the later request', async () => {
+  test('two responses in reverse order → the limit of the later request is sent', async () => {
     const { sent, redis, clock } = makeRedisLimiter();
     const older = await sent();
     await clock.advance(10);
@@ -135,7 +135,7 @@ describe('what Redis hears of the endpoint', () => {
     expect(redis.commands.at(-1)?.announcedLimit).toBe(5);
   });
 
-  test('Redis tells of a new limit → a response to an older request does not bring the old one back', async () => {
+  test('a new limit from Redis → a response to an older request does not restore the old limit', async () => {
     const { sent, acquire, redis, clock, limiter } = makeRedisLimiter();
     const older = await sent();
     await clock.advance(10);
@@ -146,7 +146,7 @@ describe('what Redis hears of the endpoint', () => {
     expect(limiter.snapshot(bucket)?.limit).toBe(5);
   });
 
-  test('maxLimit → told as the highest limit; without it five times the limit', async () => {
+  test('maxLimit → sent as the highest limit; without it five times the limit', async () => {
     const { acquire, redis } = makeRedisLimiter();
     acquire({ maxLimit: 12 });
     acquire({ bucket: { ...bucket, account: 'another' } });
@@ -155,8 +155,8 @@ describe('what Redis hears of the endpoint', () => {
   });
 });
 
-describe('asking for tokens', () => {
-  test('50 calls in one tick → one command that asks for all', async () => {
+describe('requesting tokens', () => {
+  test('50 calls in one tick → one command that requests 50 tokens', async () => {
     const { acquire, redis } = makeRedisLimiter();
     const calls = Array.from({ length: 50 }, () => acquire());
     await settled();
@@ -164,7 +164,7 @@ describe('asking for tokens', () => {
     expect(countGranted(calls)).toBe(50);
   });
 
-  test('told to ask in 700 ms → silent until then', async () => {
+  test('a reply with a wait of 700 ms → no command until then', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => ({ askInMs: 700 });
     acquire();
@@ -176,7 +176,7 @@ describe('asking for tokens', () => {
     expect(redis.commands[1]).toMatchObject({ wanted: 2 });
   });
 
-  test('an interactive call while background calls wait → asked for at once', async () => {
+  test('an interactive call while background calls wait → its token is requested at once', async () => {
     const { acquire, redis } = makeRedisLimiter();
     redis.reply = grantNone;
     acquire({ priority: 'background' });
@@ -189,7 +189,7 @@ describe('asking for tokens', () => {
     ]);
   });
 
-  test('a reply that is no list of numbers → counts as Redis failing, nothing throws', async () => {
+  test('a reply that is no list of numbers → handled like a failed command, nothing throws', async () => {
     const { acquire, redis, lines } = makeRedisLimiter();
     redis.evalSha = async () => 'OK';
     acquire();
@@ -199,7 +199,7 @@ describe('asking for tokens', () => {
 });
 
 describe('tokens that come back soon', () => {
-  test('a token that is back in 120 ms → granted then, without another command', async () => {
+  test('a token that is free in 120 ms → granted then, without another command', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => ({ starts: [120] });
     const call = acquire();
@@ -210,7 +210,7 @@ describe('tokens that come back soon', () => {
     expect(redis.commands).toHaveLength(1);
   });
 
-  test('the call gives up before → the token goes back for the moment it would have been free', async () => {
+  test('an abort before the token is free → the token is returned with the rest of its wait', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = () => ({ starts: [120] });
     const abort = new AbortController();
@@ -222,7 +222,7 @@ describe('tokens that come back soon', () => {
     expect(redis.commands[1]).toMatchObject({ wanted: 0, tokens: [[0, 100]] });
   });
 
-  test('a 429 arrives before → the token goes back', async () => {
+  test('a 429 before the token is free → the token is returned', async () => {
     const { acquire, sent, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = ({ pauseMs, wanted }) =>

@@ -5,11 +5,11 @@ import { bucket, type Call, observe } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { useVirtualTime } from '../../support/virtual-time.ts';
 
-/** What a limiter told and wanted with one command, in the order of the script's arguments. */
+/** The content of one command of a limiter, in the order of the script's arguments. */
 export interface Command {
   readonly limit: number;
   readonly maxLimit: number;
-  /** 0 if it is no news. */
+  /** 0 if Redis already has it. */
   readonly announcedLimit: number;
   readonly pauseMs: number;
   readonly recovers: number;
@@ -18,11 +18,11 @@ export interface Command {
   readonly interactive: number;
   readonly wanted: number;
   readonly firstNumber: number;
-  /** Pairs of a token's number and in how many milliseconds it is back. */
+  /** Pairs of a token's number and the milliseconds until it is free. */
   readonly tokens: readonly (readonly [number: number, backInMs: number])[];
 }
 
-/** What the script is made to reply; everything may be left out. */
+/** The reply of the script; every field is optional. */
 export interface ScriptReply {
   readonly limit?: number;
   readonly free?: number;
@@ -77,7 +77,7 @@ function parseCommand([, ...input]: readonly string[]): Command {
   };
 }
 
-/** Gives every call that asks a token at once. */
+/** Grants a token to every call at once. */
 export function grantAll({ wanted }: Command): ScriptReply {
   return { starts: Array.from({ length: wanted }, () => 0) };
 }
@@ -90,7 +90,7 @@ export function grantNone({ wanted }: Command): ScriptReply {
 export const refuseConnection = () => new Error('connect ECONNREFUSED 127.0.0.1:6379');
 export const neverReply = () => new Promise<never>(() => {});
 
-/** From a failed command until every token that Redis gave out is surely back. */
+/** Time from a failed command until every token from Redis is surely free again. */
 export const QUIET_MS = 200 + 100 + 500 + 1_010;
 
 /** A limiter in virtual time on a scripted Redis, and short ways to use it. The limit is 10 unless a call says otherwise. */
@@ -106,7 +106,7 @@ export function makeRedisLimiter(options: Partial<RedisLimiterOptions> = {}) {
     return observe(limiter.acquire({ bucket, limit: 10, priority: 'interactive', ...overrides }));
   }
 
-  /** A call that is granted and sent at once. */
+  /** Makes a call that is granted and sent at once. */
   async function sent(overrides: Partial<AcquireOptions> = {}): Promise<Permit> {
     const call = acquire(overrides);
     await settled();

@@ -12,7 +12,7 @@ import {
 } from './make-redis-limiter.ts';
 
 describe('the log', () => {
-  test('an outage that several calls and endpoints find → one line when Redis goes, one when it is back', async () => {
+  test('an outage that several calls and endpoints notice → one line at its start and one at its end', async () => {
     const { acquire, redis, clock, lines } = makeRedisLimiter();
     redis.reply = refuseConnection;
     acquire();
@@ -28,7 +28,7 @@ describe('the log', () => {
     expect(lines[1]).toContain('has Redis back');
   });
 
-  test('one shard of a cluster is down, and nobody uses its endpoint any more → no line that Redis is back for a minute', async () => {
+  test('one shard is down, and its endpoint is no longer used → no line that Redis is back for a minute', async () => {
     const { acquire, redis, clock, lines } = makeRedisLimiter({ onUnavailable: 'reject' });
     const isDown = (keys: readonly string[]) => keys[0]?.includes('couriers.list') === true;
     redis.reply = (command, keys) => (isDown(keys) ? refuseConnection() : grantAll(command));
@@ -51,7 +51,7 @@ describe('without Redis, onUnavailable local', () => {
     ['refuses connections', refuseConnection],
     ['never replies', neverReply],
   ])(
-    'Redis %s → calls go on with the share of this process, also of a lower limit',
+    'Redis %s → calls are granted from the share of this process, also of a lower limit',
     async (_title, reply) => {
       const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
       redis.reply = reply;
@@ -70,7 +70,7 @@ describe('without Redis, onUnavailable local', () => {
   );
 
   test.each([1, 20, 21, 200, 2_000])(
-    'Redis is silent, commandTimeoutMs %i → the whole share every second',
+    'Redis does not reply, commandTimeoutMs %i → the whole share is granted every second',
     async (commandTimeoutMs) => {
       const { acquire, redis, clock } = makeRedisLimiter({ commandTimeoutMs });
       redis.reply = neverReply;
@@ -89,8 +89,8 @@ describe('without Redis, onUnavailable local', () => {
 
   test.each([
     ['a limit below the number of processes → still one request at a time', 4, 3, 'interactive', 1],
-    ['a share of ten with background calls only → one token stays free', 1, 10, 'background', 9],
-    ['an odd limit and two processes → half of it, rounded down', 2, 9, 'interactive', 4],
+    ['a share of ten and background calls only → one token stays free', 1, 10, 'background', 9],
+    ['an odd limit and two processes → half of the limit, rounded down', 2, 9, 'interactive', 4],
   ] as const)('%s', async (_title, processes, limit, priority, granted) => {
     const { acquire, redis, clock } = makeRedisLimiter({ processes });
     redis.reply = refuseConnection;
@@ -99,7 +99,7 @@ describe('without Redis, onUnavailable local', () => {
     expect(countGranted(calls)).toBe(granted);
   });
 
-  test('tried every 250 ms as long as a call waits, without telling or asking anything', async () => {
+  test('a waiting call → an empty command every 250 ms, until the call is aborted', async () => {
     const { acquire, redis, clock } = makeRedisLimiter();
     redis.reply = refuseConnection;
     const abort = new AbortController();
@@ -112,7 +112,7 @@ describe('without Redis, onUnavailable local', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  test('tokens of the share are out when Redis is back → Redis hears of them, and what the share has left', async () => {
+  test('tokens of the share in use when Redis is back → Redis gets these tokens and the rest of the share', async () => {
     const { acquire, redis, clock } = makeRedisLimiter({ processes: 4 });
     redis.reply = refuseConnection;
     const calls = Array.from({ length: 3 }, () => acquire());
@@ -143,7 +143,7 @@ describe('without Redis, onUnavailable local', () => {
     expect(call.state).toBe('waiting');
   });
 
-  test('a pause that is known when Redis goes → kept without it', async () => {
+  test('a pause that is known when the outage begins → kept without Redis', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = refuseConnection;
@@ -155,7 +155,7 @@ describe('without Redis, onUnavailable local', () => {
     expect(call.state).toBe('granted');
   });
 
-  test('a pause, a limit and a response that Redis did not hear of → told when it is back', async () => {
+  test('a pause, a limit and a response during the outage → sent when Redis is back', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = refuseConnection;
@@ -170,9 +170,9 @@ describe('without Redis, onUnavailable local', () => {
   });
 
   test.each([
-    ['as late as the next try would have failed', 'the share is used', 770, 0],
-    ['later than that', 'Redis is asked first', 771, 1],
-  ])('Redis was asked in vain, a call %s → %s', async (_when, _outcome, quietMs, recovers) => {
+    ['before the timeout of the next try', 'the share is used', 770, 0],
+    ['after that timeout', 'Redis is tried first', 771, 1],
+  ])('a failed command, then a call %s → %s', async (_when, _outcome, quietMs, recovers) => {
     const { acquire, redis, clock } = makeRedisLimiter();
     let askedAt = 0;
     redis.reply = () => {

@@ -5,8 +5,8 @@ import { bucket } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
 import { grantNone, makeRedisLimiter, neverReply, QUIET_MS, refuseConnection } from './make-redis-limiter.ts';
 
-describe('giving up', () => {
-  test('a signal that has aborted → rejects with its reason, Redis is not asked', async () => {
+describe('aborts', () => {
+  test('a signal that has aborted → rejects with its reason, no command', async () => {
     const { acquire, redis } = makeRedisLimiter();
     const call = acquire({ signal: AbortSignal.abort('enough') });
     await settled();
@@ -14,7 +14,7 @@ describe('giving up', () => {
     expect(redis.commands).toHaveLength(0);
   });
 
-  test('the last waiting call aborts → Redis hears at once that nobody waits', async () => {
+  test('the last waiting call aborts → a command at once that no call waits', async () => {
     const { acquire, redis } = makeRedisLimiter();
     redis.reply = grantNone;
     const abort = new AbortController();
@@ -28,7 +28,7 @@ describe('giving up', () => {
 });
 
 describe('maxQueue', () => {
-  test('more calls than may wait → the latest reject once Redis said that they must wait', async () => {
+  test('more calls than maxQueue → the latest calls reject after the first reply', async () => {
     const { acquire, redis } = makeRedisLimiter({ maxQueue: 2 });
     redis.reply = () => ({ starts: [0], askInMs: 900 });
     const calls = [acquire(), acquire(), acquire(), acquire(), acquire()];
@@ -40,8 +40,8 @@ describe('maxQueue', () => {
 
   test.each([
     ['refuses connections', refuseConnection],
-    ['is silent', neverReply],
-  ])('maxQueue 0, Redis %s and the share is free → granted', async (_title, reply) => {
+    ['does not reply', neverReply],
+  ])('maxQueue 0, Redis %s and the share has tokens → granted', async (_title, reply) => {
     const { acquire, redis, clock } = makeRedisLimiter({ maxQueue: 0 });
     redis.reply = reply;
     acquire();
@@ -67,7 +67,7 @@ describe('maxQueue', () => {
 });
 
 describe('a pause longer than maxPauseMs', () => {
-  test('a 429 in this process → waiting and later calls reject at once, with the rest of it', async () => {
+  test('a 429 in this process → waiting and later calls reject at once, with the rest of the pause', async () => {
     const { sent, acquire, redis, clock } = makeRedisLimiter();
     const permit = await sent();
     redis.reply = grantNone;
@@ -88,7 +88,7 @@ describe('a pause longer than maxPauseMs', () => {
     expect(later.error).toMatchObject({ pausedForMs: 60_500 });
   });
 
-  test('a 429 in another process → a call rejects once Redis tells, and Redis hears that nobody waits', async () => {
+  test('a 429 in another process → a call rejects after the reply, and a command says that no call waits', async () => {
     const { acquire, redis, clock, limiter } = makeRedisLimiter();
     redis.reply = ({ wanted }) => ({ pauseLeftMs: 61_000, askInMs: wanted > 0 ? 60_950 : 0 });
     const call = acquire({ maxPauseMs: 60_000 });
@@ -104,7 +104,7 @@ describe('a pause longer than maxPauseMs', () => {
 });
 
 describe('the end of a pause', () => {
-  test('a shorter pause later → the longer one stands', async () => {
+  test('a shorter pause after a longer pause → the longer pause holds', async () => {
     const { sent, limiter, clock } = makeRedisLimiter();
     const [first, second] = [await sent(), await sent()];
     first.report({ status: 429, retryAfterMs: 10_000 });

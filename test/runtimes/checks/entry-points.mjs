@@ -3,7 +3,7 @@ import { inboxTableSql, PostgresDedupeStore } from 'tracking-client/postgres';
 import { RedisDedupeStore } from 'tracking-client/redis';
 
 export const entryPointChecks = {
-  'the Redis store → hashes its script as Redis does, and reads the reply': async () => {
+  'the Redis store → sends the SHA-1 of its script, and reads the reply': async () => {
     const sent = [];
     const redis = {
       eval: async () => assert.fail('the script is known'),

@@ -25,7 +25,7 @@ export const failureChecks = {
     await assert.rejects(client.trackers.list(), RateLimitError);
   },
 
-  'an error → tells the request, never the key': async ({ server }) => {
+  'an error → names the request, never the key': async ({ server }) => {
     const client = new TrackingClient({ baseUrl: server.url, apiKey: 'never-shown' });
     const error = await client.trackers.get('no-such-tracker').catch((reason) => reason);
     assert.equal(isTrackingError(error, 'tracker_not_found'), true);
@@ -34,7 +34,7 @@ export const failureChecks = {
     assert.doesNotMatch(inspect(error, { depth: 10 }) + JSON.stringify(error) + error.stack, /never-shown/);
   },
 
-  'a connection that breaks, 503 and 429 → sent again': async ({ fake, client }) => {
+  'a connection that breaks, a 503 and a 429 → the request is sent again': async ({ fake, client }) => {
     fake.fail('trackers.list', { kind: 'reset' });
     fake.fail('trackers.list', { status: 503 });
     fake.fail('trackers.list', { status: 429, retryAfter: 1 });
@@ -48,7 +48,7 @@ export const failureChecks = {
     assert.equal(fake.requests.length, 1);
   },
 
-  'a paid call to a closed port → sent again, for nothing was received': async () => {
+  'a paid call to a closed port → sent again, because the service received nothing': async () => {
     const server = await createFakeTrackingService().listen();
     await server.close();
     const retries = [];

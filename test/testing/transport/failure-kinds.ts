@@ -21,7 +21,7 @@ export function itFailsAlike(makeWay: () => Way | Promise<Way>): void {
       body: JSON.stringify({ trackingNumber: NUMBER }),
     });
 
-  it('reset → TypeError with ECONNRESET as the code of its cause, nothing carried out', async () => {
+  it('reset → TypeError whose cause has code ECONNRESET, the request is not carried out', async () => {
     const way = await makeWay();
     way.fake.fail('trackers.create', { kind: 'reset' });
     const error = await create(way).catch((reason: unknown) => reason);
@@ -30,7 +30,7 @@ export function itFailsAlike(makeWay: () => Way | Promise<Way>): void {
     expect(way.fake.trackers).toEqual([]);
   });
 
-  it('commitThenDrop → the same error, but carried out, so that a retry finds the tracker', async () => {
+  it('commitThenDrop → the same error after the request was carried out, so a retry finds the tracker', async () => {
     const way = await makeWay();
     way.fake.fail('trackers.create', { kind: 'commitThenDrop' });
     await expect(create(way)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });

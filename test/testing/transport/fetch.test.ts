@@ -19,7 +19,7 @@ describe('fake.fetch', () => {
     expect((await fake.fetch(request)).status).toBe(201);
   });
 
-  it('a signal that is aborted already → rejects with its reason, nothing recorded', async () => {
+  it('a signal that has aborted → rejects with its reason, nothing recorded', async () => {
     const { fake } = makeFake();
     const reason = new Error('too late');
     const call = fake.fetch(`${fake.baseUrl}/couriers`, { signal: AbortSignal.abort(reason) });
@@ -27,7 +27,7 @@ describe('fake.fetch', () => {
     expect(fake.requests).toEqual([]);
   });
 
-  it('the signal of a Request object → honoured', async () => {
+  it('an abort of the signal of a Request object → rejects', async () => {
     const { fake } = makeFake();
     fake.fail('*', { kind: 'timeout' });
     const controller = new AbortController();

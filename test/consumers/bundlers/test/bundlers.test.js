@@ -9,7 +9,7 @@ import { createServer, build as vite } from 'vite';
 import webpack from 'webpack';
 
 const RESULT = 'LA680658838NL NotFoundError 200 e1 function function';
-/** In this folder, so that what is left external is found. */
+/** Output goes to this folder, so that Node finds external packages. */
 const folder = mkdtempSync(join(process.cwd(), 'bundled-'));
 
 function printedBy(file) {

@@ -16,7 +16,7 @@ async function watch(client, trackerId) {
   }
 }
 
-/** The endpoint for webhooks; it tells of each exception once. */
+/** The endpoint for webhooks; it reports each exception once. */
 function alarmEndpoint(secret, ring) {
   return createWebhookHandler({
     secret,

@@ -3,7 +3,7 @@ const { createFakeTrackingService } = require('tracking-client/testing');
 
 afterEach(() => jest.useRealTimers());
 
-test('a client that was used before jest.useFakeTimers → its next calls go on', async () => {
+test('a client that was used before jest.useFakeTimers → its next calls resolve under fake timers', async () => {
   // Only the limiter of the client is looked at.
   const fake = createFakeTrackingService({ limits: false });
   const limits = { 'couriers.list': 1 };

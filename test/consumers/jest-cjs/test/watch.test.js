@@ -23,7 +23,7 @@ test('a parcel that arrives in three days → the watch ends, and no timer is le
   expect(jest.getTimerCount()).toBe(0);
 });
 
-test('an unknown id → the error of the client is an instance of its class', async () => {
+test('an unknown id → an error that is an instance of its class', async () => {
   const { client } = makeApp();
   const watched = watch(client, 'no-such-tracker');
   await jest.advanceTimersByTimeAsync(3_600_000);

@@ -62,13 +62,13 @@ test('the page of a delivered order → its milestone and its events, oldest fir
   assert.ok(html.indexOf('Shipping label created') < html.indexOf('Delivered'));
 });
 
-test('a number or an order that the shop has not shipped → 404, and no tracker is paid for', async () => {
+test('an id of no shipped order → 404, and no paid tracker is created', async () => {
   const trackers = fake.trackers.length;
   for (const id of ['LA600000001NL', 'order-2', NUMBER]) assert.equal((await fetchPage(id)).status, 404);
   assert.equal(fake.trackers.length, trackers);
 });
 
-test('more pages at once than the limit allows → all are there, no 429', async () => {
+test('more pages at once than the limit allows → every page is served, no 429', async () => {
   const pages = await Promise.all([1, 2, 3, 4, 5].map(() => fetchPage('order-1')));
   assert.deepEqual(
     pages.map(({ status }) => status),
@@ -77,7 +77,7 @@ test('more pages at once than the limit allows → all are there, no 429', async
   assert.equal(fake.requests.filter(({ status }) => status === 429).length, 0);
 });
 
-test('a page, then a route, which is another bundle → one client, one limit', async () => {
+test('a page and a route of another bundle → they share one client and one limit', async () => {
   await fetchPage('order-1');
   const response = await fetch(`${origin}/api/in-use`);
   assert.ok((await response.json()) >= 1);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 
-test('a client that was used before mock.timers → one tick of a second, and its next call goes', async (t) => {
+test('a client that was used before mock.timers → a tick of one second lets its next call start', async (t) => {
   // Only the limiter of the client is looked at.
   const fake = createFakeTrackingService({ limits: false });
   const client = new TrackingClient({

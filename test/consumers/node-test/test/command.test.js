@@ -9,7 +9,7 @@ import { startReceiver } from '../src/receiver.js';
 let command;
 after(() => command?.kill('SIGKILL'));
 
-test('the installed command → serves the client, pushes to the receiver, and stops with 0', async () => {
+test('the installed command → serves the client, pushes to the receiver, and stops with exit code 0', async () => {
   const receiver = await startReceiver('whsec');
   const args = [
     'fake',

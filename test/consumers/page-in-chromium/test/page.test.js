@@ -57,7 +57,7 @@ async function visit(id, options = {}) {
   return { page, status: response.status() };
 }
 
-test('a parcel on its way → its milestone in words, and the newest day first at the times of the places', async () => {
+test('a parcel on its way → its milestone in words, and its events, newest day first, in local times', async () => {
   const { page } = await visit('order-1');
   assert.equal(await page.locator('h1').innerText(), 'Out for delivery');
   assert.equal(await page.locator('[aria-current]').innerText(), 'Out for delivery');
@@ -71,7 +71,7 @@ test('a parcel on its way → its milestone in words, and the newest day first a
   assert.doesNotMatch(await page.locator('body').innerText(), /in_transit|out_for_delivery/);
 });
 
-test('trouble, in words with the characters of HTML → shown as they are', async () => {
+test('an event text with characters of HTML → shown as text', async () => {
   const { page } = await visit('order-4');
   assert.match(await page.locator('main.trouble').innerText(), /Held up[\s\S]*<b>Lost<\/b>\s+"Here" & there/);
   assert.equal(await page.locator('b').count(), 0);
@@ -79,7 +79,7 @@ test('trouble, in words with the characters of HTML → shown as they are', asyn
 
 for (const [name, viewport] of Object.entries({ phone: PHONE, desktop: DESKTOP }))
   for (const colorScheme of ['light', 'dark'])
-    test(`${colorScheme} on a ${name} → fits, and axe finds nothing`, async () => {
+    test(`${colorScheme} on a ${name} → no horizontal scrolling, and no finding of axe`, async () => {
       const { page } = await visit('order-1', { viewport, colorScheme });
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), viewport.width);
       await page.addScriptTag({ path: AXE });
@@ -88,17 +88,17 @@ for (const [name, viewport] of Object.entries({ phone: PHONE, desktop: DESKTOP }
       assert.ok(passes.some(({ id }) => id === 'color-contrast'));
     });
 
-test('an order without news → a page that says so', async () => {
+test('an order without events → a page with a message', async () => {
   const { page } = await visit('order-2');
   assert.match(await page.locator('main').innerText(), /LA680658838NL\s+Waiting for news\s+No news yet/);
 });
 
-test('an order that the shop does not have, or no id → 404, and no tracker is paid for', async () => {
+test('an unknown order or no id → 404, and no paid tracker is created', async () => {
   for (const id of ['order-3', 'RR123456785CN', '..']) assert.equal((await visit(id)).status, 404);
   assert.equal(fake.trackers.length, 3);
 });
 
-test('a service that refuses → 502 without its words', async () => {
+test('a service that refuses the call → 502 without the text of its error', async () => {
   fake.fail('trackers.results', { status: 403, message: 'words for the shop only' });
   const { page, status } = await visit('order-1');
   assert.equal(status, 502);
@@ -106,7 +106,9 @@ test('a service that refuses → 502 without its words', async () => {
 });
 
 const skip = process.env.SCREENSHOT ? false : 'SCREENSHOT names no file';
-test('the picture of the documents → light on a desktop, dark on a phone', { skip }, async () => {
+test('the picture of the documents → the page, light on a desktop and dark on a phone', {
+  skip,
+}, async () => {
   const views = [
     [DESKTOP, 'light'],
     [PHONE, 'dark'],

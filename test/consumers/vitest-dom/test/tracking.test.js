@@ -20,7 +20,7 @@ it('a call through `fake.fetch` → its tracker, rendered into the document', as
   expect(document.querySelector('body')?.textContent).toBe(NUMBER);
 });
 
-it('a call to a fake that listens, with the fetch of this environment → its tracker', async () => {
+it('a call with the fetch of happy-dom to a listening fake → its tracker', async () => {
   const server = await fake.listen();
   const client = makeClient({ baseUrl: server.url });
   await expect(client.trackers.create({ trackingNumber: NUMBER })).resolves.toMatchObject({
@@ -29,7 +29,7 @@ it('a call to a fake that listens, with the fetch of this environment → its tr
   await server.close();
 });
 
-it('a document and no Node, as in a browser → refused', () => {
+it('a document without Node, as in a browser → refused', () => {
   expect(window.document).toBe(document);
   vi.stubGlobal('process', undefined);
   expect(() => makeClient()).toThrow('Expected to run on a server, got a browser');

@@ -17,13 +17,13 @@ it('an order that is shipped twice → one tracker', async () => {
   expect(fake.trackers).toMatchObject([{ clientTrackerId: 'order-1', trackingNumber: 'RR123456785CN' }]);
 });
 
-it('a response that is lost → shipped once', async () => {
+it('a lost response → a second request, one tracker', async () => {
   fake.fail('trackers.create', { kind: 'commitThenDrop' });
   await ship(ORDER);
   expect([fake.requests.length, fake.trackers.length]).toEqual([2, 1]);
 });
 
-it('a page while the courier is silent, and after the delivery → says so', async () => {
+it('an order before and after its first events → the status in words', async () => {
   expect(await statusText(ORDER.id)).toBe('not shipped');
   await ship(ORDER);
   expect(await statusText(ORDER.id)).toBe('waiting for the courier');
@@ -31,7 +31,7 @@ it('a page while the courier is silent, and after the delivery → says so', asy
   expect(await statusText(ORDER.id)).toBe('delivered after 2 events');
 });
 
-it('an order number of another parcel, and a quota that is used up → advice that fits', async () => {
+it('a taken order number, then a used-up quota → the advice for each error', async () => {
   await ship(ORDER);
   expect(await ship({ ...ORDER, country: 'FR' }).catch(advice)).toBe('The order number is taken.');
   await ship({ ...ORDER, id: 'order-2' });

@@ -22,7 +22,7 @@ export async function importParcels(parcels: Iterable<TrackerInput>): Promise<Im
   return { trackerIds, problems };
 }
 
-/** Follows a parcel to its end, and tells what is new. */
+/** Polls a parcel until its end, and reports new events. */
 export async function follow(trackerId: string, tell: (news: string) => void): Promise<void> {
   for await (const { newEvents, stopped } of client.trackers.poll(trackerId, { intervalMs: 3_600_000 })) {
     for (const event of newEvents) tell(event.statusMilestone ?? 'unknown');

@@ -17,14 +17,14 @@ function parcels(count: number) {
   return Array.from({ length: count }, (_, index) => ({ trackingNumber: `LA${600_000_000 + index}NL` }));
 }
 
-it('120 parcels and one nonsense → 120 trackers, one problem', async () => {
+it('120 valid parcels and one invalid parcel → 120 trackers, one problem', async () => {
   const result = await importParcels([...parcels(120), { trackingNumber: 'n/a' }]);
   expect(result.trackerIds.size).toBe(120);
   expect(fake.trackers).toHaveLength(120);
   expect([...result.problems.keys()]).toEqual(['n/a']);
 });
 
-it('a gateway that shows a page instead → retried, then told', async () => {
+it('a gateway that responds with an HTML page → retried, then reported', async () => {
   fake.fail('trackers.createBulk', { kind: 'html', times: Number.POSITIVE_INFINITY });
   expect((await importParcels(parcels(1))).problems.get('LA600000000NL')).toBe('http_502');
 });
