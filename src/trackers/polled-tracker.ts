@@ -181,7 +181,7 @@ export class PolledTracker implements HeapItem {
       const message = `Polling \`${this.id}\` failed ${times}; the last error was: ${reason}`;
       throw new TrackingError(message, { cause: error });
     }
-    const message = 'A poll failed, the next one follows';
+    const message = 'A poll failed; the next poll follows';
     this.#warn('trackers.results', message, requests, { poll: this.polls, errorsInARow, reason });
   }
 
