@@ -1,5 +1,5 @@
-// Imports 2,000 lines of CSV as trackers: reads them only as fast as they are sent, shows a progress bar and a summary by
-// status, and writes the failed rows to a CSV that can be imported again. Without TRACKING_BASE_URL an embedded fake service
+// Imports 2,000 lines of CSV as trackers: reads only as fast as it sends, shows a progress bar and a summary by status, and
+// writes the failed rows to a CSV that can be imported again. Without TRACKING_BASE_URL an embedded fake service
 // allows 3 requests a second, refuses some rows and loses one response; that takes 7 seconds. Copy to-copy/import-csv.ts into
 // your app. Run: npx tsx examples/bulk-import.ts [rows.csv]
 import { createReadStream } from 'node:fs';
@@ -15,7 +15,7 @@ import { COLUMNS, importCsv } from './to-copy/import-csv.ts';
 
 const ROWS = 2000;
 
-/** A client of the service in the environment, or of a fake one with failures to look at. */
+/** Makes a client of the service in the environment, or of a fake service with failures. */
 function makeClient(): TrackingClient {
   if (process.env['TRACKING_BASE_URL'] !== undefined) return new TrackingClient();
   const fake = createFakeTrackingService();
@@ -23,7 +23,7 @@ function makeClient(): TrackingClient {
   return new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
 }
 
-/** Rows as a shop would export them: most are good, some come twice, and some are wrong in several ways. */
+/** Yields rows as a shop would export them: most are valid, some come twice, and some break a rule. */
 function* sampleLines(): Generator<string> {
   yield `${COLUMNS.join(',')}\n`;
   for (let row = 0; row < ROWS; row += 1) {
@@ -51,9 +51,9 @@ const COLOURS: Readonly<Record<BulkOutcome['status'], (text: string) => string>>
 };
 const MEANINGS: Readonly<Record<BulkOutcome['status'], string>> = {
   created: 'new trackers',
-  existing: 'the same payload existed already',
+  existing: 'trackers with the same payload',
   invalid: 'broke a rule, never sent',
-  unknown: 'sent, and the response was lost; safe to feed in again',
+  unknown: 'sent, but the response was lost; safe to import again',
   error: 'refused by the service',
 };
 
@@ -87,11 +87,11 @@ if (isLive) bar.stop();
 const { total, ...counts } = summary;
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`${pc.bold(`${total} lines`)} in ${seconds} s`);
-// Sound: what is left of a summary without its total are the statuses.
+// Sound: without `total`, the keys of a summary are the statuses.
 for (const [status, count] of Object.entries(counts) as [BulkOutcome['status'], number][]) {
   console.log(
     `  ${COLOURS[status](status.padEnd(9))}${String(count).padStart(5)}  ${pc.dim(MEANINGS[status])}`,
   );
 }
 console.log(`Failed rows: ${failedPath}`);
-console.log(pc.dim(`Feed them in again: npx tsx examples/bulk-import.ts ${failedPath}`));
+console.log(pc.dim(`Import them again: npx tsx examples/bulk-import.ts ${failedPath}`));

@@ -12,14 +12,14 @@ const hasService = process.env['TRACKING_BASE_URL'] !== undefined;
 const isLive = process.stdout.isTTY === true;
 const SPEED = 45_000;
 
-/** A client of the service in the environment, or of a fake one that plays the shipment. */
+/** Makes a client of the service in the environment, or of a fake service that plays the shipment. */
 function makeClient(): TrackingClient {
   if (hasService) return new TrackingClient();
   const fake = createFakeTrackingService({ play: 'delivered', speed: SPEED, resultsDelayMs: 1500 });
   return new TrackingClient({ baseUrl: fake.baseUrl, apiKey: fake.apiKey, fetch: fake.fetch });
 }
 
-/** The last line of a terminal, written over and over; nothing where the output is a file or a pipe. */
+/** Rewrites the last line of a terminal; prints nothing into a file or a pipe. */
 function showStatus(text: string): void {
   if (isLive) process.stdout.write(`\r\u001b[2K${text === '' ? '' : `  ${pc.dim(text)}`}`);
 }
@@ -34,7 +34,7 @@ function show({ newEvents, poll, tracking, stopped }: PollUpdate): void {
 console.log(pc.bold(trackingNumber));
 showStatus('… waiting for the first results');
 
-// A real service is asked less often: couriers report a few times a day.
+// A real service is polled less often, because couriers report a few times a day.
 const rhythm = hasService
   ? { initialDelayMs: 5000, intervalMs: 30_000, maxDurationMs: 600_000 }
   : { intervalMs: 1000, maxDurationMs: 60_000 };

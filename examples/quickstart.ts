@@ -1,4 +1,4 @@
-// Shows the whole job on loopback HTTP, without a key or a network: create and track shipments, import a thousand of them,
+// Demonstrates the package on loopback HTTP, without a key or a network: create and track shipments, import a thousand of them,
 // receive duplicated and shuffled webhooks, poll one shipment to its end, and handle the failures of a first integration.
 // Copy from to-copy/ and docs/recipes/. Run: npm run demo
 import pc from 'picocolors';
@@ -21,7 +21,7 @@ const ORDER = {
 const IMPORT_SIZE = 1000;
 const FOLLOWED = 50;
 const SECRET = 'whsec-example';
-/** The play takes 77 hours; this lets it happen in about four seconds. */
+/** Plays the journey of 77 hours in about four seconds. */
 const FOUR_SECONDS = { speed: (77 * 3600) / 4 };
 const AT_ONCE = { speed: Number.POSITIVE_INFINITY };
 
@@ -100,11 +100,11 @@ function showCounts({ received, handled, duplicates }: Readonly<ReceivedCounts>)
     pc.green(`new ${String(handled).padStart(3)}`),
     pc.yellow(`duplicate ${String(duplicates).padStart(4)}`),
   ];
-  // Each play brings six events.
+  // Each journey has six events.
   webhookLine.update(numbers.join('   '), received / (FOLLOWED * 6 * 3));
 }
 await using receiver = await startReceiver(SECRET, showCounts);
-fake.webhooks.take(); // Nobody was there to receive what happened so far.
+fake.webhooks.take(); // Drop the webhooks from before the receiver started.
 for (let row = 0; row < FOLLOWED; row += 1) fake.play(buildTrackingNumber(row), 'delivered', AT_ONCE);
 const report = await createWebhookSender({
   target: receiver.url,
@@ -124,10 +124,10 @@ for await (const { poll, newEvents, stopped } of client.trackers.poll(tracker.tr
 })) {
   const news = sortEvents(newEvents).map((event) => event.status ?? event.statusCode);
   console.log(`  poll ${poll}: ${news.length === 0 ? pc.dim('nothing new') : news.join(', ')}`);
-  if (stopped) console.log(`  ${pc.green('●')} no longer tracked, so the poller has stopped`);
+  if (stopped) console.log(`  ${pc.green('●')} no longer tracked, so the poll has ended`);
 }
 
-heading('What was sent');
+heading('Requests');
 const statusesByEndpoint = new Map<string, number[]>();
 for (const { endpoint = 'none', status } of fake.requests) {
   statusesByEndpoint.set(endpoint, [...(statusesByEndpoint.get(endpoint) ?? []), status ?? 0]);
@@ -139,17 +139,17 @@ const sent = [...statusesByEndpoint].map(([endpoint, statuses]) => {
 });
 table(['Endpoint', 'Requests', 'Succeeded', 'Refused', 'Too many (429)'], sent);
 
-heading('What came of it');
+heading('Results');
 const { created, error, invalid } = run.summary();
 const { received, handled, duplicates } = receiver.counts;
 table(
   ['Result', 'Count'],
   [
     ['Trackers created by the import', created],
-    ['Rows with a mistake, reported', error + invalid],
+    ['Rows with a mistake', error + invalid],
     ['Webhook events received', received],
-    ['Handled, each once', handled],
-    ['Duplicates, dropped', duplicates],
+    ['Events handled once', handled],
+    ['Duplicates dropped', duplicates],
   ],
 );
 console.log(pc.dim(`\n${((performance.now() - startedAt) / 1000).toFixed(1)} seconds.`));

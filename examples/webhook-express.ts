@@ -1,5 +1,5 @@
 // Receives webhooks with Express 5 on loopback HTTP, without a key, and handles every event once: a fake service sends each
-// webhook three times, shuffled, and the database is down for the first few. Copy to-copy/express-webhooks.ts into your app.
+// webhook three times, shuffled, and the database is down for the first two writes. Copy to-copy/express-webhooks.ts into your app.
 // Run: npx tsx examples/webhook-express.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -37,8 +37,8 @@ fake
   .addEvent({ statusMilestone: 'out_for_delivery', location: 'SAN RAFAEL, CA 94901' });
 
 const sender = createWebhookSender({ target, secret, fake, duplicates: 2, shuffle: true, until2xx: true });
-console.log(`\nThe service asks whether we are there: ${(await sender.probe()) ? 'yes' : 'no'}`);
-console.log('It sends each webhook three times, and again until we respond with 2xx:');
+console.log(`\nThe service checks the URL with HEAD: ${(await sender.probe()) ? 'it works' : 'it fails'}`);
+console.log('It sends each webhook three times, and repeats each until a 2xx:');
 const report = await sender.flush();
 
 console.log(`\n${report.sent.length} requests for ${report.items} webhooks, ${report.lost} lost`);

@@ -1,5 +1,5 @@
 // Receives webhooks with Hono on loopback HTTP, without a key: one callback for each message with its new events in order, a
-// proof of delivery, an unknown topic, an event that keeps failing, and the response to each. Copy to-copy/hono-webhooks.ts
+// proof of delivery, an unknown topic, an event that keeps failing. It prints the response to each. Copy to-copy/hono-webhooks.ts
 // into your app. Run: npx tsx examples/webhook-hono.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ const secret = 'whsec-example';
 const { app, close } = createApp([secret, 'whsec-of-last-month'], {
   onNews: ({ events }) => {
     for (const event of events) {
-      if (event.eventId === 'poison') throw new Error('this event can not be stored');
+      if (event.eventId === 'poison') throw new Error('this event cannot be stored');
       console.log(`  ${(event.occurrenceDatetime ?? '').padEnd(25)} ${event.status ?? event.statusCode}`);
     }
   },
@@ -38,20 +38,20 @@ async function send(title: string, body: unknown, bearer = secret): Promise<void
 const delivery = buildWebhookMessage();
 const poison = buildWebhookMessage({ events: [buildEvent({ eventId: 'poison' })] }, { seed: 'poison' });
 
-await send('Three events, newest first: handled oldest first', { trackings: [delivery] });
-await send('The same again: nothing to do', { trackings: [delivery] });
-await send('The flat shape of the same events: nothing to do', {
+await send('Three events, newest first: the callback gets them oldest first', { trackings: [delivery] });
+await send('The same webhook again: no event is handled twice', { trackings: [delivery] });
+await send('The same events in the flat shape: no event is handled twice', {
   trackerId: delivery.tracker.trackerId,
   events: delivery.events,
 });
 await send('A proof of delivery', { trackings: [buildProofOfDelivery()] });
-await send('A topic from the future', { trackings: [{ metadata: { topic: 'tracking/weather' } }] });
-await send('A broken item beside a good one', {
+await send('An unknown topic', { trackings: [{ metadata: { topic: 'tracking/weather' } }] });
+await send('A broken item and a valid one', {
   trackings: [{ events: 'many' }, buildWebhookMessage({}, { seed: 2 })],
 });
 await send('An event that fails', { trackings: [poison] });
 await send('It comes again and fails for the last time', { trackings: [poison] });
-await send('Somebody else', { trackings: [delivery] }, 'guessed');
+await send('A webhook with a wrong secret', { trackings: [delivery] }, 'guessed');
 await close();
 server.close();
 server.closeAllConnections();

@@ -1,6 +1,6 @@
 // Receives webhooks whose events take effect exactly once: the inbox row and the app's own writes share a transaction, so even
-// a counter is right when webhooks arrive four times at once and the callback fails after it has written. Runs on a PostgreSQL
-// inside this process, without a key; with DATABASE_URL on your own, in a schema that is dropped at the end. Copy
+// a counter is right when webhooks arrive four times at once and the callback fails after its write. Runs without a key on a
+// PostgreSQL inside this process, or on that of DATABASE_URL, in a schema that is dropped at the end. Copy
 // to-copy/postgres-webhooks.ts into your app. Run: npx tsx examples/webhook-postgres-inbox.ts
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
@@ -32,7 +32,7 @@ const secret = 'whsec-example';
 const { webhooks, createTable } = parcelWebhooks(pool, secret, {
   schema,
   afterWrites: ({ trackingNumber, status }) => {
-    if (breaksLeft-- > 0) throw new Error(`${trackingNumber}: broke after counting "${status}"`);
+    if (breaksLeft-- > 0) throw new Error(`${trackingNumber}: failed after counting "${status}"`);
     console.log(`  ${pc.green('counted')} ${trackingNumber}: ${status}`);
   },
 });
@@ -51,9 +51,7 @@ for (const trackingNumber of numbers) {
     .deliver();
 }
 
-console.log(
-  'Every webhook is sent four times, shuffled, eight at once, and again until we respond with 2xx:',
-);
+console.log('Every webhook is sent four times, shuffled, eight at once, and repeated until a 2xx:');
 const sender = createWebhookSender({
   target: webhooks,
   secret,

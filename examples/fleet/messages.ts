@@ -1,13 +1,13 @@
-/** What the supervisor tells a worker, as JSON in its first argument. */
+/** The task of a worker, which the supervisor passes as JSON in the first argument. */
 export interface WorkerTask {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly secret: string;
   readonly redisUrl: string;
-  /** Put before every key in Redis. */
+  /** The prefix of every key in Redis. */
   readonly keyPrefix: string;
   readonly workers: number;
-  /** The worker's part of what is to be imported. */
+  /** The trackers that this worker imports. */
   readonly trackingNumbers: readonly string[];
 }
 
@@ -20,10 +20,10 @@ export type WorkerMessage =
       readonly created: number;
       readonly requests: number;
       readonly refused: number;
-      /** Requests that took longer than a token is held without a response. */
+      /** The number of requests that took more than half a second. */
       readonly slow: number;
     }
   | { readonly kind: 'handled'; readonly events: number };
 
-/** What the supervisor tells a worker to do next. */
+/** Messages from the supervisor to a worker. */
 export type SupervisorMessage = 'import' | 'finish';

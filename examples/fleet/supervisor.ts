@@ -1,6 +1,6 @@
 // Shows four processes that share one account through Redis, without a key: together they import 1,200 trackers exactly as
-// fast as the limit allows, and handle every webhook event once, though each is delivered three times, to any of them.
-// worker.ts is what to copy. Needs a Redis. Run: npx tsx examples/fleet/supervisor.ts
+// fast as the limit allows, and handle every webhook event once, although each comes three times, to different processes.
+// Copy worker.ts into your app. Needs a Redis. Run: npx tsx examples/fleet/supervisor.ts
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
@@ -27,14 +27,14 @@ const fake = createFakeTrackingService({ resultsDelayMs: 0, limitWindow: 'slidin
 await using service = await fake.listen();
 console.log(`A fake tracking service listens on ${service.url}; it allows 3 bulk requests per second.`);
 
-/** The next message of one kind. */
+/** Waits for the next message of one kind. */
 function nextMessage<Kind extends WorkerMessage['kind']>(
   worker: ChildProcess,
   kind: Kind,
 ): Promise<Extract<WorkerMessage, { kind: Kind }>> {
   return new Promise((resolve, reject) => {
     worker.on('message', (message: WorkerMessage) => {
-      // The check on the left is what the type on the right says.
+      // Sound: `kind` identifies the type.
       if (message.kind === kind) resolve(message as Extract<WorkerMessage, { kind: Kind }>);
     });
     worker.once('exit', (code) => reject(new Error(`A worker ended with code ${code}`)));
@@ -97,7 +97,7 @@ const rate = pc.green(`${(sum('requests') / seconds).toFixed(2)} requests/s`);
 console.log(
   `  in sum:   ${sum('created')} trackers, ${sum('requests')} requests, ${rate}, ${sum('refused')} times 429`,
 );
-// A busy machine can cause this. Such a request may reach the service after its token is back, and so be one too many.
+// This can happen on a busy machine. The token of such a request may come back too early, and the service may refuse one.
 if (sum('slow') > 0) console.log(`  ${sum('slow')} of the requests took more than half a second`);
 
 await stopSending();

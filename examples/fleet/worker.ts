@@ -1,5 +1,5 @@
-// One of several processes of an account: imports its part of the trackers and receives webhooks, both together with the
-// other workers through Redis. The supervisor starts it.
+// One of several processes of an account. It imports some of the trackers and receives webhooks; Redis shares the limit and
+// the handled events among all workers. The supervisor starts it.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ const task = JSON.parse(process.argv[2] ?? '') as WorkerTask;
 const tell = (message: WorkerMessage) => process.send?.(message);
 const redis = new Redis(task.redisUrl);
 
-// All workers together keep to the account's limit.
+// All workers share the limit of the account.
 const limiter = new RedisLimiter({ redis, keyPrefix: `${task.keyPrefix}limit:`, processes: task.workers });
 let requests = 0;
 let refused = 0;
@@ -36,7 +36,7 @@ const client = new TrackingClient({
   },
 });
 
-// All workers together handle an event once.
+// Only one of the workers handles an event.
 let events = 0;
 const webhooks = createWebhookHandler({
   secret: task.secret,
@@ -63,7 +63,7 @@ process.on('message', (message: SupervisorMessage) => {
   if (message === 'import') void importTrackers();
   else tell({ kind: 'handled', events });
 });
-// A supervisor that ends, or dies, leaves nobody behind.
+// When the supervisor ends or crashes, its workers end, too.
 process.on('disconnect', () => process.exit(0));
 
 server.listen(0, '127.0.0.1');

@@ -1,8 +1,8 @@
-// How the examples print: headings, a line that changes in place, timelines and tables; plain when piped.
+// Prints headings, a line that changes in place, timelines and tables; without colours in a pipe.
 import pc from 'picocolors';
 import type { TrackingEvent } from 'tracking-client';
 
-/** Prints the title of a part. */
+/** Prints a heading. */
 export function heading(text: string): void {
   console.log(`\n${pc.bold(text)}`);
 }
@@ -13,7 +13,7 @@ const MARKS: Readonly<Record<string, string>> = {
   failed_attempt: pc.yellow('●'),
 };
 
-/** One event of a shipment as a line of its timeline. */
+/** Formats one event of a shipment as a line of a timeline. */
 export function timelineLine(event: TrackingEvent): string {
   const mark = MARKS[event.statusMilestone ?? ''] ?? pc.cyan('○');
   const when = pc.dim((event.occurrenceDatetime ?? 'no time').padEnd(25));
@@ -22,14 +22,14 @@ export function timelineLine(event: TrackingEvent): string {
   return `  ${mark} ${when} ${what}${where}`;
 }
 
-/** A line that changes in place on a terminal; a pipe gets a new line at each quarter of the way. */
+/** A progress line that changes in place on a terminal; a pipe gets a new line for each quarter. */
 export class LiveLine {
   readonly #isTerminal = process.stdout.isTTY === true;
   #quarter = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * Shows how far it is.
+   * Shows the progress.
    *
    * @param text - the line without its indent
    * @param share - from 0 to 1; at 1 the line stays
@@ -53,7 +53,7 @@ export class LiveLine {
   }
 }
 
-/** A bar of 20 characters. */
+/** Formats a progress bar of 20 characters. */
 export function bar(share: number): string {
   const full = Math.round(share * 20);
   return pc.green('█'.repeat(full)) + pc.dim('░'.repeat(20 - full));

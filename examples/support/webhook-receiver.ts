@@ -1,16 +1,16 @@
-// A webhook receiver on loopback HTTP: the library's handler on `node:http`, and counts of what it took in.
+// A webhook receiver on loopback HTTP: the webhook handler on `node:http`, and counts of its events.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createWebhookHandler, MemoryDedupeStore, toNodeHandler } from 'tracking-client/webhooks';
 
-/** Events by what became of them. */
+/** Numbers of events. */
 export interface ReceivedCounts {
   received: number;
   handled: number;
   duplicates: number;
 }
 
-/** A receiver that listens. */
+/** A running receiver. */
 export interface WebhookReceiver extends AsyncDisposable {
   readonly url: string;
   readonly counts: Readonly<ReceivedCounts>;
@@ -19,8 +19,8 @@ export interface WebhookReceiver extends AsyncDisposable {
 /**
  * Starts a receiver.
  *
- * @param secret - what senders must show
- * @param onChange - told the counts after each webhook
+ * @param secret - the secret that senders must send
+ * @param onChange - called with the counts after each webhook
  */
 export async function startReceiver(
   secret: string,

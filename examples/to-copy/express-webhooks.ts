@@ -8,7 +8,7 @@ import {
   type WebhookEvent,
 } from 'tracking-client/webhooks';
 
-/** Where your app keeps parcels; both methods may be asynchronous. */
+/** The storage of your app. */
 export interface Parcels {
   lastEvent(trackingNumber: string): Promise<WebhookEvent | undefined>;
   save(trackingNumber: string, event: WebhookEvent): Promise<void>;
@@ -19,7 +19,7 @@ export function createApp(secret: string | undefined, parcels: Parcels) {
     secret,
     // This store serves one process. Several processes share a RedisDedupeStore or a PostgresDedupeStore.
     store: new MemoryDedupeStore(),
-    onError: (error) => console.log('given back:', error instanceof Error ? error.message : error),
+    onError: (error) => console.log('failed, comes again:', error instanceof Error ? error.message : error),
     onEvent: async (event, { message }) => {
       const trackingNumber = message.tracker.trackingNumber ?? '';
       // Webhooks come in any order: an older status must not replace a newer one.
@@ -28,8 +28,8 @@ export function createApp(secret: string | undefined, parcels: Parcels) {
     },
   });
   const app = express();
-  app.use(express.json()); // With or without a body parser before it.
+  app.use(express.json()); // Optional: the handler also reads unparsed bodies.
   app.all('/webhooks', toNodeHandler(webhooks));
-  // On SIGTERM call `close`: it finishes what runs, and responds with 503 to the rest.
+  // On SIGTERM, call `close`: it finishes running work, and responds with 503 to new webhooks.
   return { app, close: () => webhooks.close() };
 }

@@ -1,11 +1,11 @@
-// Follows one shipment: creates its tracker, tells what each poll brings, and ends when the service stops tracking it.
+// Follows one shipment: creates its tracker, reports each poll, and ends when the service stops tracking it.
 import type { PollOptions, PollUpdate, TrackingClient } from 'tracking-client';
 import { sortEvents } from 'tracking-client/webhooks';
 
 /**
- * @param rhythm - how often to ask; couriers report a few times a day
- * @param onUpdate - told of each poll, with its new events oldest first
- * @returns the last update; `stopped` is false when `rhythm.maxDurationMs` was over before
+ * @param rhythm - the intervals of the polls; couriers report a few times a day
+ * @param onUpdate - called after each poll, with the new events oldest first
+ * @returns the last update; `stopped` is false if `rhythm.maxDurationMs` ended the polls
  */
 export async function followShipment(
   client: TrackingClient,

@@ -1,5 +1,5 @@
-// Imports a CSV of any size: its rows become trackers, read only as fast as they are sent, and the rows that failed go into a
-// CSV that can be fed in again.
+// Imports a CSV of any size: creates a tracker for each row, reads rows only as fast as it sends them, and writes failed rows
+// to a CSV that can be imported again.
 import { createReadStream, createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { parse } from 'csv-parse';
@@ -17,7 +17,7 @@ function toInput(row: Row): TrackerInput {
   };
 }
 
-/** Reads the CSV line by line; a file of any size takes up no memory. */
+/** Reads the CSV row by row, so that even a large file needs little memory. */
 async function* readInputs(path: string): AsyncGenerator<TrackerInput> {
   const rows: AsyncIterable<Row> = createReadStream(path).pipe(
     parse({ columns: true, skip_empty_lines: true, trim: true }),
@@ -25,7 +25,7 @@ async function* readInputs(path: string): AsyncGenerator<TrackerInput> {
   for await (const row of rows) yield toInput(row);
 }
 
-/** Failed rows keep their columns, so the file is an input again; two more say what was wrong. */
+/** Failed rows keep their columns, so that the file can be imported again; two more columns have the reason. */
 function toFailedRow({ input, status, errors }: BulkOutcome) {
   return {
     tracking_number: input.trackingNumber,
@@ -36,7 +36,7 @@ function toFailedRow({ input, status, errors }: BulkOutcome) {
   };
 }
 
-/** @param failedPath - where the rows that failed are written */
+/** @param failedPath - the file for the failed rows */
 export async function importCsv(
   client: TrackingClient,
   path: string,

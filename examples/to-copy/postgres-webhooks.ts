@@ -1,16 +1,16 @@
-// Webhooks whose events take effect exactly once: the inbox row and your own writes are one transaction. Each parcel has a
-// count of its events, and its newest status.
+// Webhooks whose events take effect exactly once: the inbox row and your own writes are one transaction. The table has the
+// number of events and the newest status of each parcel.
 import { TransactionalInbox, type TransactionSource } from 'tracking-client/postgres';
 import { createWebhookHandler, isNewerEvent, type WebhookEvent } from 'tracking-client/webhooks';
 
-/** For a migration. */
+/** The SQL of the table, for a migration. */
 export const PARCELS_SQL = (schema: string) => `CREATE TABLE ${schema}.parcels (
   tracking_number text PRIMARY KEY, counted integer NOT NULL, status text, last_event text
 )`;
 
 export interface ParcelWebhooksOptions {
   readonly schema: string;
-  /** What else your app does in the transaction; when it throws, all is undone and the webhook comes again. */
+  /** More work of your app in the transaction. If it throws, the transaction is rolled back and the webhook comes again. */
   afterWrites(news: { trackingNumber: string; status: string | null | undefined }): void;
 }
 
@@ -22,21 +22,21 @@ export function parcelWebhooks(
   const inbox = new TransactionalInbox({
     pool,
     table: `${schema}.inbox`,
-    onError: (error) => console.log('undone:', error instanceof Error ? error.message : error),
+    onError: (error) => console.log('rolled back:', error instanceof Error ? error.message : error),
   });
   const webhooks = createWebhookHandler({
     secret,
     inbox,
     onEvent: async (event, { transaction, message }) => {
       const trackingNumber = message.tracker.trackingNumber ?? '';
-      // Counting up is the write that suffers from every repeat and every half-done try. It also locks the row until the end
-      // of the transaction, so nobody changes `last_event` meanwhile.
+      // Counting shows the danger of repeats: each would add one. The write also locks the row until the end of the transaction,
+      // so that no other transaction changes `last_event` meanwhile.
       const { rows } = await transaction.query(
         `INSERT INTO ${schema}.parcels VALUES ($1, 1)
          ON CONFLICT (tracking_number) DO UPDATE SET counted = parcels.counted + 1 RETURNING last_event`,
         [trackingNumber],
       );
-      // Sound: this is what the statement above returns, and the one below has written.
+      // Sound: the statement above returns `last_event`, which only the statement below writes.
       const [{ last_event } = { last_event: null }] = rows as { last_event: string | null }[];
       const known: WebhookEvent | null = last_event === null ? null : JSON.parse(last_event);
       // Webhooks come in any order: an older status must not replace a newer one.
@@ -49,6 +49,6 @@ export function parcelWebhooks(
       afterWrites({ trackingNumber, status: event.status });
     },
   });
-  // Or put the text of inboxTableSql() into a migration of your own.
+  // Instead of `createTable`, a migration can run the SQL of `inboxTableSql()`.
   return { webhooks, createTable: () => inbox.createTable() };
 }
