@@ -1,7 +1,7 @@
 /** Node fires a timer with a longer delay after 1 ms, so longer waits are chained. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Real timers fire up to a millisecond early. If one fires earlier than this, timers are faked but `performance.now()` is not. */
+/** Real timers fire up to a millisecond early. If one fires earlier still, timers are faked but `performance.now()` is not. */
 const TIMER_TOLERANCE_MS = 5;
 
 /** Offset added to `performance.now()` so that it keeps up with faked timers. */

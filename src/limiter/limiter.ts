@@ -75,7 +75,7 @@ export class LongPauseError extends TrackingError {
   readonly pausedForMs: number;
 
   constructor(pausedForMs: number) {
-    super(`Expected a shorter pause of the rate limit, got one of ${Math.ceil(pausedForMs)} ms`);
+    super(`Expected the rate limit to be paused for a shorter time, got ${Math.ceil(pausedForMs)} ms`);
     this.pausedForMs = pausedForMs;
   }
 }

@@ -33,7 +33,7 @@ const NAME = 'tracking-client';
 export interface TelemetryOptions {
   /** Creates the spans. Default: the provider that is registered with `@opentelemetry/api`. */
   readonly tracerProvider?: TracerProvider | undefined;
-  /** Creates the metrics. Default: the provider that is registered with `@opentelemetry/api` at the first call, poll or webhook. */
+  /** Creates the metrics. Default: the provider registered with `@opentelemetry/api` at the first call, poll or webhook. */
   readonly meterProvider?: MeterProvider | undefined;
   /**
    * Creates spans of attempts and the metric `http.client.request.duration`. Set `false` if an instrumentation of `fetch`, such

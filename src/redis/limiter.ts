@@ -42,7 +42,7 @@ import { createScriptRunner, type RedisClient } from './redis-client.ts';
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** Responses are collected this long before they are reported to Redis; their tokens are out for a second anyway. */
-const NEWS_WITHIN_MS = 300;
+const REPORT_WITHIN_MS = 300;
 /** A token whose request is not sent yet is renewed this long before its end. */
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
@@ -139,7 +139,7 @@ function watchRedis(isLocalAllowed: boolean, logger: Logger | undefined) {
       lastFailures.delete(bucket);
       const oldest = systemClock.now() - FORGET_FAILURE_MS;
       for (const [idle, failedAt] of lastFailures) if (failedAt < oldest) lastFailures.delete(idle);
-      if (lastFailures.size === 0) log.info('The rate limiter has Redis back');
+      if (lastFailures.size === 0) log.info('The rate limiter reached Redis again');
     },
   };
 }
@@ -189,11 +189,11 @@ class SharedBucket {
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
-  /** Changed tokens that are not reported to Redis yet; `#tellBy` is the latest time to report them. */
-  #news = new Set<Token>();
-  #isPauseNews = false;
-  #isLimitNews = false;
-  #tellBy = NEVER;
+  /** Changed tokens that are not reported to Redis yet; `#reportBy` is the latest time to report them. */
+  #unreported = new Set<Token>();
+  #isPauseUnreported = false;
+  #isLimitUnreported = false;
+  #reportBy = NEVER;
   /** The state in which Redis lists this process: waiting or not, and for interactive calls or not. */
   #listed = { isWaiting: false, isInteractive: false };
   #askAt = NEVER;
@@ -262,7 +262,7 @@ class SharedBucket {
     token.freeAt = now + MAX_RETURN_MS;
     // The token is added even if it was given up meanwhile, because the service counts the request.
     this.#tokens.add(token);
-    if (now > token.sendBy) this.#tell(token, now);
+    if (now > token.sendBy) this.#reportLater(token, now);
   }
 
   #report(token: Token, feedback: RateLimitFeedback): void {
@@ -274,26 +274,29 @@ class SharedBucket {
     if (token.sentAt >= this.#limitKnownSince) {
       const limit = computeLimit(feedback, this.#limit, this.#configured);
       if (feedback.announcedLimit !== undefined) this.#limitKnownSince = token.sentAt;
-      if (limit !== this.#limit) this.#isLimitNews = true;
+      if (limit !== this.#limit) this.#isLimitUnreported = true;
       this.#limit = limit;
     }
     if (feedback.status === 429) {
-      this.#isPauseNews = true;
+      this.#isPauseUnreported = true;
       this.#pauseUntil(now + computePauseMs(feedback), now);
     }
-    this.#tell(token, this.#isLimitNews || this.#isPauseNews ? now : now + NEWS_WITHIN_MS);
+    this.#reportLater(
+      token,
+      this.#isLimitUnreported || this.#isPauseUnreported ? now : now + REPORT_WITHIN_MS,
+    );
   }
 
   #cancel(token: Token): void {
     if (token.state !== 'granted') return;
     token.state = 'cancelled';
     token.freeAt = token.startsAt;
-    this.#tell(token, systemClock.now());
+    this.#reportLater(token, systemClock.now());
   }
 
-  #tell(token: Token, tellBy: number): void {
-    this.#news.add(token);
-    this.#tellBy = Math.min(this.#tellBy, tellBy);
+  #reportLater(token: Token, reportBy: number): void {
+    this.#unreported.add(token);
+    this.#reportBy = Math.min(this.#reportBy, reportBy);
     this.#updateSoon();
   }
 
@@ -379,7 +382,7 @@ class SharedBucket {
       if (this.#renewsAt(token) > now) continue;
       token.sendBy = now + RENEW_MS;
       token.freeAt = token.sendBy + MAX_RETURN_MS;
-      this.#tell(token, now);
+      this.#reportLater(token, now);
     }
   }
 
@@ -397,7 +400,7 @@ class SharedBucket {
     // Ask now if Redis must list us as waiting or remove us, or must know of an interactive call (for the reserve).
     const { isWaiting, isInteractive } = this.#listed;
     const isListedWrongly = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
-    return isListedWrongly ? now : Math.min(this.#askAt, this.#tellBy);
+    return isListedWrongly ? now : Math.min(this.#askAt, this.#reportBy);
   }
 
   async #ask(): Promise<void> {
@@ -421,19 +424,19 @@ class SharedBucket {
     const { limit, maxLimit } = this.#configured;
     const isAfterOutage = this.#outage !== undefined;
     const askedAt = systemClock.now();
-    const tokens = [...(isAfterOutage ? this.#tokens : this.#news)];
-    const tellsLimit = isAfterOutage ? this.#limit !== limit : this.#isLimitNews;
-    const tellsPause = isAfterOutage || this.#isPauseNews;
+    const tokens = [...(isAfterOutage ? this.#tokens : this.#unreported)];
+    const reportsLimit = isAfterOutage ? this.#limit !== limit : this.#isLimitUnreported;
+    const reportsPause = isAfterOutage || this.#isPauseUnreported;
     const { interactive, total } = this.#wanted;
     const firstNumber = this.#nextNumber;
     // These numbers must not be used again, even if the reply gets lost.
     this.#nextNumber += total;
-    this.#forgetNews();
+    this.#clearUnreported();
     const { free, pauseLeftMs, askInMs, starts, ...reply } = await this.#run([
       limit,
       Math.min(maxLimit, limit * MAX_RAISE_FACTOR),
-      tellsLimit ? this.#limit : 0,
-      tellsPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
+      reportsLimit ? this.#limit : 0,
+      reportsPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
       isAfterOutage ? 1 : 0,
       Math.max(0, this.#share - this.#tokens.size),
       reservedTokens(this.#limit),
@@ -443,7 +446,7 @@ class SharedBucket {
       ...tokens.flatMap(({ number, freeAt }) => [number, Math.max(0, Math.ceil(freeAt - askedAt))]),
     ]);
     const now = systemClock.now();
-    if (reply.limit !== this.#limit && !this.#isLimitNews) {
+    if (reply.limit !== this.#limit && !this.#isLimitUnreported) {
       this.#limit = reply.limit;
       this.#limitKnownSince = askedAt;
     }
@@ -459,18 +462,18 @@ class SharedBucket {
     this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
   }
 
-  #forgetNews(): void {
-    this.#news.clear();
-    this.#isPauseNews = false;
-    this.#isLimitNews = false;
-    this.#tellBy = NEVER;
+  #clearUnreported(): void {
+    this.#unreported.clear();
+    this.#isPauseUnreported = false;
+    this.#isLimitUnreported = false;
+    this.#reportBy = NEVER;
   }
 
   #noteOutage(error: unknown, askedAt: number): void {
     this.#options.onFailure(this, error);
     const opensAt = this.#outage?.opensAt ?? askedAt + HORIZON_MS + SEND_WITHIN_MS + MAX_RETURN_MS;
     this.#outage = { failedAt: systemClock.now(), opensAt };
-    this.#forgetNews();
+    this.#clearUnreported();
     if (this.#options.isLocalAllowed) return;
     const message = 'The rate limiter cannot reach Redis, so nothing was sent';
     this.#queue.rejectAll(() => new ConnectionError(message, { cause: error, neverSent: true }));

@@ -34,7 +34,7 @@ export interface FakeTrackingServiceOptions {
   readonly seed?: string | number;
   /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so it follows fake timers. */
   readonly now?: () => number;
-  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default: the limits of the endpoint table. */
+  /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default: those of the table. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;
   /** Window in which requests are counted: `fixed`, starting each second, or `sliding`, the last second. Default `fixed`. */
   readonly limitWindow?: LimitWindow;
@@ -60,7 +60,7 @@ export interface FakeTrackingServiceOptions {
   readonly play?: PlayName | readonly PlayName[];
   /** How many times faster than real time scenarios run, at least 1. Default 1; `Infinity` runs them at once. */
   readonly speed?: number;
-  /** How many requests and webhooks the fake remembers, also for a resend. Default `Infinity`; set it for a fake that runs for days. */
+  /** How many requests and webhooks the fake remembers, also for a resend; bound it for long runs. Default `Infinity`. */
   readonly historyLimit?: number;
   /** Called for each request when its response is ready. */
   readonly onRequest?: (request: RecordedRequest) => void;

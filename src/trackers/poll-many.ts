@@ -77,7 +77,7 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
    */
   add(id: string): boolean {
     if (this.hasEnded) {
-      throw new TrackingError('Expected the stream to be open when an id is added, got one that has ended');
+      throw new TrackingError('Expected an open stream for a new id, got one that has ended');
     }
     if (this.#trackers.has(id)) return false;
     const tracker = new PolledTracker(id);

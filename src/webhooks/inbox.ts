@@ -88,7 +88,7 @@ const processOptions = z.strictObject({
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
-/** Processes a webhook for any inbox. `runJobs` sets the outcome of each item; `giveUpAt` is its deadline on the clock of `performance.now`. */
+/** Processes a webhook for any inbox. `runJobs` sets the outcome of each item until `giveUpAt`, a time of `performance.now`. */
 export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
   payload: unknown,
@@ -110,8 +110,8 @@ export async function processWebhook<Extra extends object>(
   );
   // If the store is down, `onOther` is not called, because the sender repeats the whole webhook.
   const { onOther } = isStoreDown(getItems(jobs)) ? {} : checked;
-  const told = await tellOthers(settings, onOther, others, signal);
-  return buildReport(jobs, { ...parsed, ...told, others: others.length });
+  const notified = await callOnOther(settings, onOther, others, signal);
+  return buildReport(jobs, { ...parsed, ...notified, others: others.length });
 }
 
 export function isStoreDown(items: readonly WorkItem[]): boolean {
@@ -127,7 +127,7 @@ function reportIssues({ onError, knownMismatches }: InboxSettings<never>, parsed
   }
 }
 
-async function tellOthers(
+async function callOnOther(
   { callbackTimeoutMs, onError }: InboxSettings<never>,
   onOther: WebhookCallbacks['onOther'],
   others: readonly WebhookMessage[],
@@ -204,7 +204,7 @@ class Round {
     if (this.#signal?.aborted) return setState(job.items.filter(isClaimed), 'interrupted');
     if (!job.items.some(isClaimed)) return;
     await this.#ensureLeases();
-    // Another receiver holds the items left out here, or their lease could not be renewed.
+    // Leave out items that another receiver took over, and those whose lease could not be renewed.
     const items = job.items.filter(isClaimed);
     if (items.length === 0) return;
     try {

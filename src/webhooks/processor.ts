@@ -92,11 +92,11 @@ export interface InboxErrorContext {
 
 /** Options of an inbox on a store; a webhook handler takes them as well. */
 export interface InboxOptions {
-  /** How long one receiver keeps an event before another may take it, in milliseconds; renewed while work goes on. Default: 60,000. */
+  /** Milliseconds for which a receiver keeps an event before another may take it; renewed while work goes on. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
   readonly retainMs?: number | undefined;
-  /** How many attempts, unfinished ones included, an event gets before `onDeadLetter`. Default: 10 with `onDeadLetter`, else no limit. */
+  /** Attempts, unfinished ones included, that an event gets before `onDeadLetter`. Default: 10 with `onDeadLetter`, else no limit. */
   readonly maxAttempts?: number | undefined;
   /**
    * Takes an event that keeps failing; the event is done once the returned promise resolves, and tried again if it rejects.

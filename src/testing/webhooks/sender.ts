@@ -60,7 +60,7 @@ export interface WebhookSenderOptions {
     | { readonly maxAttempts?: number; readonly delayMs?: number; readonly speed?: number };
   /** Items of `trackings[]` in a request. Default 1. */
   readonly itemsPerRequest?: number;
-  /** `flat` sends `{ trackerId, clientTrackerId, events }`, one item a request, and proofs of delivery enveloped. Default `enveloped`. */
+  /** `flat` sends `{ trackerId, clientTrackerId, events }`, one a request; proofs of delivery stay enveloped. Default `enveloped`. */
   readonly shape?: 'enveloped' | 'flat';
   /** Milliseconds until a request without a response counts as failed. Default 15000. */
   readonly timeoutMs?: number;
@@ -109,7 +109,8 @@ export interface WebhookSender {
   /**
    * Sends everything that is queued from now on.
    *
-   * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100; `onReport`: called after each check that sent something; its errors go to the console
+   * @param options - `everyMs`: how often to check the queue, in milliseconds, default 100; `onReport`: called after each check
+   * that sent something; its errors go to the console
    * @returns a function that stops sending, and resolves when the last request and its repeats are over
    */
   start(options?: {
@@ -206,7 +207,7 @@ function buildBody(pushes: readonly QueuedPush[], shape: WebhookSenderOptions['s
 }
 
 /** Calls an observer. Its errors, thrown or rejected, must neither end the process nor stop the sender. */
-function tell(observer: () => unknown): void {
+function callObserver(observer: () => unknown): void {
   (async () => observer())().catch((error) => {
     resolveLogger().error(`A callback of the webhook sender failed: ${formatError(error)}`, { err: error });
   });
@@ -255,7 +256,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     const request = { messageIds, attempt, status: outcome.status, succeeded: outcome.succeeded };
     sent.push(request);
     fake.webhooks.record(pushes, { ...outcome, url, requestBody: body });
-    tell(() => rest.onSent?.(request, pushes));
+    callObserver(() => rest.onSent?.(request, pushes));
     return outcome;
   }
 
@@ -308,7 +309,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const checkQueue = async () => {
         // Do not call `flush` here, because under a steady stream of pushes it would never end.
         const report = await sendWaiting();
-        if (report.items > 0) tell(() => onReport?.(report));
+        if (report.items > 0) callObserver(() => onReport?.(report));
       };
       const timer = globalThis.setInterval(() => {
         const current = checkQueue().finally(() => checks.delete(current));

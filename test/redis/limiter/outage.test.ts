@@ -25,7 +25,7 @@ describe('the log', () => {
     redis.reply = grantAll;
     await clock.advance(500);
     expect(lines).toHaveLength(2);
-    expect(lines[1]).toContain('has Redis back');
+    expect(lines[1]).toContain('reached Redis again');
   });
 
   test('one shard is down, and its endpoint is no longer used → no line that Redis is back for a minute', async () => {
