@@ -119,7 +119,7 @@ test('a logger that throws on the fields → the line is logged without fields',
 });
 
 describe('TRACKING_LOG', () => {
-  function linesAt(level: string, option?: 'error') {
+  function readLinesAt(level: string, option?: 'error') {
     vi.stubEnv('TRACKING_LOG', level);
     const logger = makeLogger();
     const lines = resolveLogger(logger, option);
@@ -133,7 +133,7 @@ describe('TRACKING_LOG', () => {
     ['silent', []],
     ['', ['warn', 'error']],
   ])('%j → lines of %j', (level, methods) => {
-    expect(linesAt(level)).toEqual(methods);
+    expect(readLinesAt(level)).toEqual(methods);
   });
 
   test('an unknown level → one warning that lists the levels, then the default level', () => {
@@ -152,7 +152,7 @@ describe('TRACKING_LOG', () => {
   });
 
   test.each(['debug', 'verbose'])('%s beside a level in the options → that level, no warning', (word) => {
-    expect(linesAt(word, 'error')).toEqual(['error']);
+    expect(readLinesAt(word, 'error')).toEqual(['error']);
   });
 });
 

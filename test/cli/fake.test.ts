@@ -133,16 +133,16 @@ describe('the line of a request', () => {
 describe('the line of a webhook', () => {
   const tracker = buildTracker({ trackingNumber: 'RR123456785CN' });
   const proof = { trackerId: 't', item: buildProofOfDelivery({ tracker }), isReplay: false, attempts: [] };
-  function eventsPush(...statuses: string[]): QueuedPush {
+  function makeEventsPush(...statuses: string[]): QueuedPush {
     const item = buildWebhookMessage({ tracker, events: statuses.map((status) => buildEvent({ status })) });
     return { trackerId: tracker.trackerId, item, isReplay: false, attempts: [] };
   }
-  const delivered = eventsPush('Delivered');
+  const delivered = makeEventsPush('Delivered');
   const REFUSED = { status: null, succeeded: false };
   it.each<[string, Partial<SentWebhook>, QueuedPush, string]>([
     ['an accepted push', {}, delivered, 'Delivered → 200'],
-    ['several events', {}, eventsPush('Delivered', 'In transit'), 'Delivered (2 events) → 200'],
-    ['escape codes', {}, eventsPush('at\u001b[2J home\u009b31m\u202e\r\nnow'), 'at home now → 200'],
+    ['several events', {}, makeEventsPush('Delivered', 'In transit'), 'Delivered (2 events) → 200'],
+    ['escape codes', {}, makeEventsPush('at\u001b[2J home\u009b31m\u202e\r\nnow'), 'at home now → 200'],
     ['a proof of delivery', {}, proof, 'proof of delivery → 200'],
     ['a resent push', {}, { ...delivered, isReplay: true }, 'Delivered (resent) → 200'],
     ['a refusal', { ...REFUSED, status: 500, attempt: 2 }, delivered, 'Delivered → 500, attempt 2 of 20'],

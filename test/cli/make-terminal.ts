@@ -18,7 +18,7 @@ export function makeTerminal({ isLive = false } = {}) {
   const colours = createColours(false, {});
   return {
     terminal: new Terminal(makeStream('stdout'), makeStream('stderr'), colours, controller.signal),
-    /** What is printed so far. */
+    /** The output so far. */
     output: output as Readonly<typeof output>,
     /** The lines on standard output. */
     lines: () => output.stdout.split('\n').slice(0, -1),

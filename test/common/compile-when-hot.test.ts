@@ -12,10 +12,10 @@ import { compileWhenHot, errorMap } from '../../src/common/validation.ts';
 import { ENDPOINT_NAMES, type Endpoint, endpoints } from '../../src/endpoints.ts';
 import { eventsMessageSchema, otherMessageSchema, proofOfDeliverySchema } from '../../src/schemas/webhook.ts';
 
-/** More uses than it takes to compile a schema. */
+/** More uses than a schema needs before it is compiled. */
 const MANY_USES = 200;
 
-function usedOften(schema: z.ZodType): z.ZodType {
+function compileByUse(schema: z.ZodType): z.ZodType {
   for (let use = 0; use < MANY_USES; use += 1) compileWhenHot(schema);
   return compileWhenHot(schema);
 }
@@ -64,13 +64,13 @@ const received = fc
 describe('compileWhenHot', () => {
   it('a schema that is used often → a compiled schema, always the same one', () => {
     const schema = z.object({ a: z.string() });
-    const compiled = usedOften(schema);
+    const compiled = compileByUse(schema);
     expect(compiled).not.toBe(schema);
     expect(compileWhenHot(schema)).toBe(compiled);
   });
 
   it.each(Object.entries(RECEIVED))('%s, any value → same result when compiled', (_, schema) => {
-    const compiled = usedOften(schema);
+    const compiled = compileByUse(schema);
     fc.assert(
       fc.property(fc.oneof(received, fc.jsonValue()), (value) => {
         const options = { error: errorMap('data') };

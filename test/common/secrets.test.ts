@@ -62,7 +62,7 @@ describe('maskHeaders', () => {
 });
 
 /** The message and the first five frames of a stack. */
-const firstFrames = ({ stack }: Error) => stack?.split('\n').slice(0, 6).join('\n');
+const readFirstFrames = ({ stack }: Error) => stack?.split('\n').slice(0, 6).join('\n');
 
 describe('maskCause', () => {
   test('an error → a masked copy with name, code, message and stack', () => {
@@ -73,7 +73,7 @@ describe('maskCause', () => {
       name: 'RangeError',
       message: 'sent [redacted]',
       code: 'ECODE',
-      stack: firstFrames(cause)?.replaceAll(SECRET, '[redacted]'),
+      stack: readFirstFrames(cause)?.replaceAll(SECRET, '[redacted]'),
     });
     expect(Object.keys(Object(copy))).not.toContain('stack');
   });

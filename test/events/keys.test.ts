@@ -85,7 +85,7 @@ describe('buildProofOfDeliveryKey', () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  const linkedTo = (downloadUrl: string) => {
+  const linkTo = (downloadUrl: string) => {
     const proof = proofOfDelivery('t1');
     const data = { ...proof.data, content: { ...proof.data.content, downloadUrl } };
     return buildKeys({ ...proof, data })[0];
@@ -93,13 +93,13 @@ describe('buildProofOfDeliveryKey', () => {
 
   test('a download URL that is signed anew → the same key', () => {
     const keys = ['?signature=1', '?signature=2#page=1', '#x?y', ''].map((end) =>
-      linkedTo(`https://example.com/1.pdf${end}`),
+      linkTo(`https://example.com/1.pdf${end}`),
     );
     expect(new Set(keys).size).toBe(1);
   });
 
   test('a download URL of another path → another key', () => {
-    expect(linkedTo('https://example.com/1.pdf?a')).not.toBe(linkedTo('https://example.com/2.pdf?a'));
+    expect(linkTo('https://example.com/1.pdf?a')).not.toBe(linkTo('https://example.com/2.pdf?a'));
   });
 
   test('two proofs of one tracker with different content → two keys', () => {

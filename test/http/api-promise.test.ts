@@ -25,7 +25,7 @@ function makePromise<T>(data: T) {
 }
 
 /** Returns the reasons of the unhandled rejections during `run`. */
-async function unhandledDuring(run: () => unknown): Promise<unknown[]> {
+async function collectUnhandled(run: () => unknown): Promise<unknown[]> {
   const reasons: unknown[] = [];
   const collect = (reason: unknown) => reasons.push(reason);
   process.on('unhandledRejection', collect);
@@ -68,7 +68,7 @@ describe('a rejection', () => {
     ['map and withResponse', (promise: ApiPromise<number>) => promise.map((value) => value).withResponse()],
     ['then', (promise: ApiPromise<number>) => promise.then(() => {})],
   ])('%s that nobody handles → one unhandled rejection', async (_name, use) => {
-    expect(await unhandledDuring(() => void use(fail()))).toEqual([failure]);
+    expect(await collectUnhandled(() => void use(fail()))).toEqual([failure]);
   });
 
   test.each([
@@ -77,7 +77,7 @@ describe('a rejection', () => {
     ['map', (promise: ApiPromise<number>) => promise.map((value) => value).catch(() => {})],
     ['await', (promise: ApiPromise<number>) => catchRejection(promise)],
   ])('%s that is handled → no unhandled rejection', async (_name, use) => {
-    expect(await unhandledDuring(() => use(fail()))).toEqual([]);
+    expect(await collectUnhandled(() => use(fail()))).toEqual([]);
   });
 });
 

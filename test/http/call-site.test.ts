@@ -32,7 +32,7 @@ const METHODS = {
 const EVERY_METHOD = Object.entries(METHODS);
 
 /** Returns the first stack frame outside the package. */
-function firstForeignFrame(error: unknown): string | undefined {
+function findForeignFrame(error: unknown): string | undefined {
   const frames = Object(error)
     .stack.split('\n')
     .filter((line: string) => /^ {4}at /.test(line));
@@ -52,20 +52,20 @@ describe.each(EVERY_METHOD)('%s', (_method, call) => {
     const { client } = makeClient(step, { retry: false });
     const error = await settleInVirtualTime(() => catchRejection(call(client, { timeoutMs: 50 })));
     expect(error).toMatchObject({ name });
-    expect(firstForeignFrame(error)).toMatch(new RegExp(`\\b${call.name} .*${FILE}:\\d+:\\d+`));
+    expect(findForeignFrame(error)).toMatch(new RegExp(`\\b${call.name} .*${FILE}:\\d+:\\d+`));
   });
 
   test('an error after a second attempt → a stack with the line of the call', async () => {
     const script: Step[] = [{ status: 429, headers: { 'retry-after': '1' } }, { status: 404 }];
     const error = await settleInVirtualTime(() => catchRejection(call(makeClient(script).client)));
     expect(error).toMatchObject({ name: 'NotFoundError', attempts: 2 });
-    expect(firstForeignFrame(error)).toContain(call.name);
+    expect(findForeignFrame(error)).toContain(call.name);
   });
 
   test('an invalid option → a stack with the line of the call', async () => {
     const error = await catchRejection(call(makeClient().client, { timeoutMs: -1 }));
     expect(error).toMatchObject({ name: 'ConfigurationError' });
-    expect(firstForeignFrame(error)).toContain(call.name);
+    expect(findForeignFrame(error)).toContain(call.name);
   });
 });
 
@@ -83,7 +83,7 @@ test('an input that breaks a rule → RequestValidationError whose stack has the
   const callWrongly = (client: TrackingClient) => client.trackers.get('..').withResponse();
   const error = await catchRejection(callWrongly(makeClient().client));
   expect(error).toMatchObject({ name: 'RequestValidationError' });
-  expect(firstForeignFrame(error)).toMatch(new RegExp(`\\bcallWrongly .*${FILE}:\\d+:\\d+`));
+  expect(findForeignFrame(error)).toMatch(new RegExp(`\\bcallWrongly .*${FILE}:\\d+:\\d+`));
 });
 
 test('the stack of an error → begins with its name and message, as Node prints them', async () => {

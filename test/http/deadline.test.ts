@@ -11,7 +11,7 @@ const OK: Step = { body: { data: [] } };
 const input = { trackingNumber: 'LA680658838NL' };
 const TITLE = 'GET https://api.example.test/public/v1/couriers';
 
-/** Responds after a while, whatever its signal says. */
+/** Responds after a delay and ignores its signal. */
 const late =
   (delayMs: number, status = 200): Step =>
   () =>
@@ -28,7 +28,7 @@ afterEach(() => {
 });
 
 /** Returns when a call rejects, in milliseconds from now, and the reason. */
-async function rejectionInVirtualTime(start: () => PromiseLike<unknown>) {
+async function rejectInVirtualTime(start: () => PromiseLike<unknown>) {
   const startedAt = performance.now();
   const error = await settleInVirtualTime(() => catchRejection(start()));
   return { error, endedAt: performance.now() - startedAt };
@@ -44,7 +44,7 @@ describe('the timeout that ends a call', () => {
     'timeoutMs %d, totalTimeoutMs %s → %s, on time',
     async (timeoutMs, totalTimeoutMs, option, ms) => {
       const { client } = makeClient(never, { retry: false });
-      const { error, endedAt } = await rejectionInVirtualTime(() =>
+      const { error, endedAt } = await rejectInVirtualTime(() =>
         client.couriers.list({ timeoutMs, totalTimeoutMs }),
       );
       expect(error).toMatchObject({
@@ -71,7 +71,7 @@ describe('the timeout that ends a call', () => {
     ],
   ] as const)('%s without options → %d ms', async (_name, timeoutMs, call) => {
     const { client } = makeClient(never, { retry: false });
-    const { error, endedAt } = await rejectionInVirtualTime(() => call(client));
+    const { error, endedAt } = await rejectInVirtualTime(() => call(client));
     expect(error).toMatchObject({ name: 'TimeoutError', timeoutMs });
     expect(endedAt).toBe(timeoutMs);
   });
@@ -83,7 +83,7 @@ describe('fields of the error', () => {
     ['body', stalled, 'reading the response'],
   ] as const)('a timeout in phase %s → phase, time and no cause', async (phase, script, activity) => {
     const { client } = makeClient(script, { retry: false });
-    const { error } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 5 }));
+    const { error } = await rejectInVirtualTime(() => client.couriers.list({ timeoutMs: 5 }));
     const message = `${TITLE} ran out of \`timeoutMs\` (5 ms) while ${activity}`;
     expect(error).toMatchObject({ name: 'TimeoutError', phase, timeoutMs: 5, message });
     expect(error).not.toHaveProperty('cause');
@@ -92,9 +92,7 @@ describe('fields of the error', () => {
   test('a timeout in the queue → TimeoutError with phase and time, nothing is sent', async () => {
     const { client, requests } = makeClient(OK, { rateLimit: {} });
     await client.couriers.list();
-    const { error, endedAt } = await rejectionInVirtualTime(() =>
-      client.couriers.list({ totalTimeoutMs: 200 }),
-    );
+    const { error, endedAt } = await rejectInVirtualTime(() => client.couriers.list({ totalTimeoutMs: 200 }));
     const message = `${TITLE} ran out of \`totalTimeoutMs\` (200 ms) while waiting for a rate limit token`;
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'queue', timeoutMs: 200, message });
     expect(endedAt).toBe(200);
@@ -107,7 +105,7 @@ describe('a repeat after a timeout', () => {
   test('a second attempt → gets the whole timeoutMs again', async () => {
     const { client, requests } = makeClient(never, { retry: { retries: 1 } });
     vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { error, endedAt } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
+    const { error, endedAt } = await rejectInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers', timeoutMs: 2_000 });
     expect(requests).toHaveLength(2);
     expect(endedAt).toBe(4_500);
@@ -125,7 +123,7 @@ describe('a repeat after a timeout', () => {
 
   test('a late response to the first attempt → the second attempt still waits for its own headers', async () => {
     const { client } = makeClient([late(4_000), never], { retry: { retries: 1 } });
-    const { error } = await rejectionInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
+    const { error } = await rejectInVirtualTime(() => client.couriers.list({ timeoutMs: 2_000 }));
     expect(error).toMatchObject({ name: 'TimeoutError', phase: 'headers' });
   });
 });

@@ -4,13 +4,13 @@ import { API_KEY, catchRejection, makeClient } from '../support/make-client.ts';
 const TEXT = '{"data":[]}';
 const TOO_LONG = expect.objectContaining({ name: 'ResponseValidationError' });
 
-/** Reads a response with at most `maxResponseBytes`; gives the couriers or the error. */
+/** Reads a response with at most `maxResponseBytes`; returns the couriers or the error. */
 function read(response: Response, maxResponseBytes = TEXT.length): Promise<unknown> {
   const { client } = makeClient(() => response, { maxResponseBytes, retry: false });
   return client.couriers.list().catch((error: unknown) => error);
 }
 
-/** A body that comes in these chunks; tells whether it was given up. */
+/** A body of these chunks, and whether it was cancelled. */
 function makeStream(...chunks: readonly (string | Uint8Array)[]) {
   const cancel = vi.fn();
   const rest = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));

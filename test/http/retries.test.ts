@@ -93,7 +93,7 @@ describe('the wait before a repeat', () => {
   });
 });
 
-describe('what ends the repeats', () => {
+describe('the end of retries', () => {
   test.each([
     ['nothing', undefined, 5],
     ['retries: 2', { retries: 2 }, 3],

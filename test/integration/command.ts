@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A program that was started. */
 export interface StartedCommand {
   readonly child: ChildProcess;
-  /** What it has printed so far. */
+  /** The output so far. */
   readonly output: { stdout: string; stderr: string };
   readonly exitCode: Promise<number | null>;
 }
@@ -19,7 +19,7 @@ export interface StartedCommand {
 /** How a command is started. */
 export interface StartOptions {
   readonly cwd?: string;
-  /** What it reads from standard input; a function keeps the pipe open and gets it. Default: nothing. */
+  /** The text on standard input; a function gets the open pipe instead. Default: empty. */
   readonly stdin?: string | Buffer | ((pipe: Writable) => void);
 }
 

@@ -24,12 +24,12 @@ const packedSchema = z.tuple([
 const RECIPES = readdirSync(join(root, 'docs/recipes')).map((name) => `docs/recipes/${name}`);
 
 /** Runs a program of a user and parses the JSON that it prints. */
-async function printedBy(code: string): Promise<unknown> {
+async function runCode(code: string): Promise<unknown> {
   return JSON.parse(await mustRun(process.execPath, ['--input-type=module', '--eval', code], { cwd: root }));
 }
 
 /** The folders of the libraries whose code is inside the CommonJS files and the programs. */
-async function bundledLibraries(): Promise<string[]> {
+async function listBundledLibraries(): Promise<string[]> {
   const { ky: _ky, 'p-retry': _retry, 'p-throttle': _throttle, ...outside } = manifest.dependencies;
   const external = [...Object.keys(outside), ...Object.keys(manifest.peerDependencies)];
   const settings = {
@@ -162,7 +162,7 @@ describe('the package', () => {
   it('the third-party licenses → the unchanged license of every bundled library', async () => {
     const text = await readFile(join(root, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     const named = [...text.matchAll(/^## (\S+)$/gm)].map(([, name = '']) => name);
-    const folders = await bundledLibraries();
+    const folders = await listBundledLibraries();
     expect(named).toEqual(
       [...new Set(folders.map((folder) => folder.replace(/.*node_modules\//, '')))].sort(),
     );
@@ -256,7 +256,7 @@ describe('the package', () => {
   });
 
   it.each(entries)('%s imported and required → the same exported names', async (entry) => {
-    const names = await printedBy(`
+    const names = await runCode(`
       import { createRequire } from 'node:module';
       import * as imported from '${entry}';
       const required = createRequire(import.meta.url)('${entry}');
@@ -271,7 +271,7 @@ describe('the package', () => {
     ['import', 'await import'],
     ['require', "(await import('node:module')).createRequire(import.meta.url)"],
   ])('%s of two entry points → one class of each error between them', async (_name, load) => {
-    const isSame = await printedBy(`
+    const isSame = await runCode(`
       const load = async (name) => ${load}(name);
       const [root, webhooks] = [await load('tracking-client'), await load('tracking-client/webhooks')];
       console.log(JSON.stringify(Object.getPrototypeOf(webhooks.WebhookParseError) === root.TrackingError));

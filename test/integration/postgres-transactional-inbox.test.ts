@@ -43,7 +43,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   }
 
   /** Starts a receiver that handles event `a` until the test ends its callback. */
-  async function rivalAtWork() {
+  async function startRival() {
     const begun = deferred<void>();
     const end = deferred<void>();
     const report = makeInbox().process(push('a'), async (event, context) => {
@@ -56,7 +56,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   }
 
   /** Resolves once a statement of this test waits for a lock. */
-  async function someoneWaits(): Promise<void> {
+  async function waitForLock(): Promise<void> {
     await vi.waitFor(async () => {
       const { rows } = await pool.query(
         `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'`,
@@ -67,9 +67,9 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   }
 
   test('another receiver commits while we wait → a duplicate, one effect', async () => {
-    const rival = await rivalAtWork();
+    const rival = await startRival();
     const ours = makeInbox().process(push('a'), write);
-    await someoneWaits();
+    await waitForLock();
     rival.commit();
     expect(await ours).toMatchObject({ outcome: 'done', handled: 0, duplicates: 1 });
     expect(await rival.report).toMatchObject({ outcome: 'done', handled: 1 });
@@ -77,9 +77,9 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   });
 
   test('another receiver fails while we wait → we handle the event, one effect', async () => {
-    const rival = await rivalAtWork();
+    const rival = await startRival();
     const ours = makeInbox().process(push('a'), write);
-    await someoneWaits();
+    await waitForLock();
     rival.fail();
     expect(await ours).toMatchObject({ outcome: 'done', handled: 1 });
     expect(await rival.report).toMatchObject({ outcome: 'failed', handled: 0 });
@@ -87,7 +87,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   });
 
   test('another receiver takes longer than busyTimeoutMs → busy, and the other events are handled', async () => {
-    const rival = await rivalAtWork();
+    const rival = await startRival();
     const ours = await makeInbox().process(push('a', 'b'), write, { busyTimeoutMs: 50 });
     expect(ours).toMatchObject({
       outcome: 'busy',
@@ -110,7 +110,7 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
         rivalBegun.resolve();
         await rivalEnd.promise;
       });
-      await someoneWaits();
+      await waitForLock();
       throw new Error('we failed');
     });
     await rivalBegun.promise;
@@ -124,9 +124,9 @@ await describeWithPostgres('TransactionalInbox on a real PostgreSQL', (url) => {
   });
 
   test('another receiver loses its connection → we handle the event, and its process goes on', async () => {
-    const rival = await rivalAtWork();
+    const rival = await startRival();
     const ours = makeInbox().process(push('a'), write);
-    await someoneWaits();
+    await waitForLock();
     await pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE state = 'idle in transaction' AND query LIKE '%' || $1 || '%'`,

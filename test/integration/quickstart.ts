@@ -23,7 +23,7 @@ export async function installPacked(tarball: string, folder: string): Promise<vo
 
 /** A terminal into which lines were pasted. */
 export interface PastedLines extends Disposable {
-  /** What is on the terminal so far. */
+  /** The text on the terminal so far. */
   readonly text: string;
   /** Waits until something was printed, for 20 seconds at most. */
   shows(pattern: RegExp): Promise<void>;

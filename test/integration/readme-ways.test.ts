@@ -6,7 +6,7 @@ import { mustRun } from '../../scripts/support/run.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The files that a section of CONTRIBUTING.md names in its table. */
-async function filesNamedIn(heading: string): Promise<string[]> {
+async function findNamedFiles(heading: string): Promise<string[]> {
   const text = await readFile(`${ROOT}CONTRIBUTING.md`, 'utf8');
   const [, section = ''] = text.split(`\n## ${heading}\n`);
   const rows = (section.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| '));
@@ -21,6 +21,6 @@ it('the tables of a call and of a webhook in CONTRIBUTING.md → name every file
   const listFiles = (part: string) => [...part.matchAll(/^ {2}(\S+\.ts)/gm)].map(([, path]) => path);
   expect(listFiles(call).length).toBeGreaterThan(5);
   expect(listFiles(webhook).length).toBeGreaterThan(5);
-  expect(await filesNamedIn('The walk of one call')).toEqual(expect.arrayContaining(listFiles(call)));
-  expect(await filesNamedIn('The walk of one webhook')).toEqual(expect.arrayContaining(listFiles(webhook)));
+  expect(await findNamedFiles('The walk of one call')).toEqual(expect.arrayContaining(listFiles(call)));
+  expect(await findNamedFiles('The walk of one webhook')).toEqual(expect.arrayContaining(listFiles(webhook)));
 });

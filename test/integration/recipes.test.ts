@@ -98,7 +98,7 @@ describe('every recipe', () => {
     const text = readDocument(`docs/recipes/${page}`);
     expect(recipeFiles(page.replace('.md', ''))).not.toEqual([]);
     expect(text.split('\n').length).toBeLessThanOrEqual(150);
-    expect(text).toContain('## What to watch for');
+    expect(text).toContain('## Notes');
   });
 
   it.each(pages)('%s → shows no error text to visitors, and creates no paid tracker for a URL', (page) => {

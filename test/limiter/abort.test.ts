@@ -21,8 +21,8 @@ describe('abort', () => {
   ])(
     'an abort of the %s of three calls in the queue → rejects with its reason, the other two are granted in order',
     async (_which, index) => {
-      const { acquire, answered } = makeLimiter();
-      await answered(1, {}, { limit: 1 });
+      const { acquire, respond } = makeLimiter();
+      await respond(1, {}, { limit: 1 });
       const controller = new AbortController();
       const calls = [0, 1, 2].map((place) => acquire(place === index ? { signal: controller.signal } : {}));
       controller.abort(reason);
@@ -39,8 +39,8 @@ describe('abort', () => {
   );
 
   test('an abort in a pause → rejects at once, not when the pause ends', async () => {
-    const { acquire, answered, clock, limiter } = makeLimiter();
-    await answered(1, { status: 429, retryAfterMs: 60_000 });
+    const { acquire, respond, clock, limiter } = makeLimiter();
+    await respond(1, { status: 429, retryAfterMs: 60_000 });
     const controller = new AbortController();
     const call = acquire({ signal: controller.signal });
     expect(clock.timerCount).toBe(1);
@@ -56,10 +56,10 @@ describe('listeners', () => {
   const countListeners = ({ signal }: AbortController) => getEventListeners(signal, 'abort').length;
 
   test('10,000 calls on one signal over two buckets → one listener, one timer per bucket, all rejected on abort', async () => {
-    const { acquire, answered, clock } = makeLimiter();
+    const { acquire, respond, clock } = makeLimiter();
     const other = { ...bucket, endpoint: 'couriers.list' };
-    await answered(3);
-    await answered(3, {}, { bucket: other });
+    await respond(3);
+    await respond(3, {}, { bucket: other });
     const controller = new AbortController();
     const calls = Array.from({ length: 10_000 }, (_, index) =>
       acquire({ signal: controller.signal, ...(index % 2 === 0 ? {} : { bucket: other }) }),

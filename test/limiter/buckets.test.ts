@@ -7,15 +7,15 @@ describe('many accounts', () => {
     ['tokens in use', ({ sent }) => sent(3)],
     [
       'a paused endpoint and all tokens free',
-      async ({ answered, clock }) => {
-        await answered(1, { status: 429, retryAfterMs: 60_000 });
+      async ({ respond, clock }) => {
+        await respond(1, { status: 429, retryAfterMs: 60_000 });
         await clock.advance(55_000);
       },
     ],
     [
       'requests of other clients',
-      async ({ answered, clock }) => {
-        await answered(1, { remaining: 1 }, { limit: 10 });
+      async ({ respond, clock }) => {
+        await respond(1, { remaining: 1 }, { limit: 10 });
         await clock.advance(1_500);
       },
     ],

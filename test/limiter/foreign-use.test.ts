@@ -5,15 +5,15 @@ import { settled } from '../support/settled.ts';
 import { settleInVirtualTime, useVirtualTime } from '../support/virtual-time.ts';
 import { bucket, type Call, countGranted, makeLimiter } from './make-limiter.ts';
 
-/** A limiter with a limit of 10 that nobody has used yet. */
+/** A new limiter with a limit of 10. */
 function makeShared() {
-  const { acquire, answered, sent, ...others } = makeLimiter();
+  const { acquire, respond, sent, ...others } = makeLimiter();
   const ask = (count: number) => Array.from({ length: count }, () => acquire({ limit: 10 }));
   return {
     ...others,
     ask,
-    answered: (count: number, feedback: Parameters<typeof answered>[1]) =>
-      answered(count, feedback, { limit: 10 }),
+    respond: (count: number, feedback: Parameters<typeof respond>[1]) =>
+      respond(count, feedback, { limit: 10 }),
     sent: (count: number) => sent(count, { limit: 10 }),
   };
 }
@@ -24,8 +24,8 @@ function sendAll(calls: readonly Call[]): void {
 
 describe('responses that show requests of other clients', () => {
   test('one request of ours and 3 of 10 left → five tokens, spread over the window', async () => {
-    const { answered, ask, clock } = makeShared();
-    await answered(1, { remaining: 3 });
+    const { respond, ask, clock } = makeShared();
+    await respond(1, { remaining: 3 });
     const calls = ask(10);
     await clock.advance(159);
     expect(countGranted(calls)).toBe(0);
@@ -47,10 +47,10 @@ describe('responses that show requests of other clients', () => {
   });
 
   test('a second drop within 2.5 s → still half of the limit', async () => {
-    const { answered, ask, clock } = makeShared();
-    await answered(1, { remaining: 3 });
+    const { respond, ask, clock } = makeShared();
+    await respond(1, { remaining: 3 });
     await clock.advance(1_200);
-    await answered(1, { remaining: 0 });
+    await respond(1, { remaining: 0 });
     await clock.advance(1_200);
     const calls = ask(10);
     await clock.advance(4 * 160 + 1);
@@ -58,12 +58,12 @@ describe('responses that show requests of other clients', () => {
   });
 
   test('a drop in the next period → our share shrinks by half at most', async () => {
-    const { answered, ask, clock } = makeShared();
-    await answered(1, { remaining: 3 });
+    const { respond, ask, clock } = makeShared();
+    await respond(1, { remaining: 3 });
     await clock.advance(2_501);
-    await answered(1, { remaining: 5 });
+    await respond(1, { remaining: 5 });
     await clock.advance(200);
-    await answered(1, { remaining: 0 });
+    await respond(1, { remaining: 0 });
     await clock.advance(1_010);
     const calls = ask(10);
     await clock.advance(1_000);
@@ -71,10 +71,10 @@ describe('responses that show requests of other clients', () => {
   });
 
   test('tokens that nobody used for a period → half of them are added to our share', async () => {
-    const { answered, ask, clock } = makeShared();
-    await answered(1, { remaining: 8 });
+    const { respond, ask, clock } = makeShared();
+    await respond(1, { remaining: 8 });
     await clock.advance(1_100);
-    await answered(1, { remaining: 8 });
+    await respond(1, { remaining: 8 });
     await clock.advance(1_500);
     const calls = ask(20);
     await clock.advance(1_000);
@@ -83,10 +83,10 @@ describe('responses that show requests of other clients', () => {
   });
 
   test('a period without use by other clients → the full limit at once', async () => {
-    const { answered, ask, clock } = makeShared();
-    await answered(1, { remaining: 3 });
+    const { respond, ask, clock } = makeShared();
+    await respond(1, { remaining: 3 });
     await clock.advance(2_501);
-    await answered(1, { remaining: 9 });
+    await respond(1, { remaining: 9 });
     await clock.advance(2_501);
     const calls = ask(20);
     await settled();
@@ -94,9 +94,9 @@ describe('responses that show requests of other clients', () => {
   });
 
   test('a small share that is used up → one more token after a period', async () => {
-    const { answered, ask, clock } = makeShared();
+    const { respond, ask, clock } = makeShared();
     for (const afterMs of [2_600, 2_600, 2_600]) {
-      await answered(1, { remaining: 0 });
+      await respond(1, { remaining: 0 });
       await clock.advance(afterMs);
     }
     const before = ask(1);
@@ -157,15 +157,15 @@ describe('responses that show our own requests only', () => {
   });
 
   test('a 429 without `Remaining` → a pause, and then the full limit', async () => {
-    const { answered, ask, clock } = makeShared();
-    await answered(1, { status: 429, retryAfterMs: 2_000 });
+    const { respond, ask, clock } = makeShared();
+    await respond(1, { status: 429, retryAfterMs: 2_000 });
     const calls = ask(10);
     await clock.advance(2_000);
     expect(countGranted(calls)).toBe(10);
   });
 });
 
-test('20 calls of a fresh limiter → the last token of the second ten goes 250 ms later, the next ten together', async () => {
+test('20 calls of a new limiter → the tenth token becomes free 250 ms after the other nine', async () => {
   const { ask, clock, sent } = makeShared();
   for (const permit of await sent(10)) permit.report({ status: 200 });
   const calls = ask(10);

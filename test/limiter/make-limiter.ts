@@ -50,7 +50,7 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
   }
 
   /** Calls that were granted, sent and got their response at once. */
-  async function answered(
+  async function respond(
     count: number,
     feedback: Partial<RateLimitFeedback> = {},
     overrides: Partial<AcquireOptions> = {},
@@ -65,7 +65,7 @@ export function makeLimiter(options: TokenBucketLimiterOptions = {}) {
     return call.state;
   }
 
-  return { clock, limiter, acquire, tryAcquire, sent, answered };
+  return { clock, limiter, acquire, tryAcquire, sent, respond };
 }
 
 /** Expects that a call waits until so many milliseconds from now, and that it is granted then. */

@@ -12,8 +12,8 @@ describe('a 429', () => {
   ])(
     'a 429 with %s → no call is granted before the end of the pause',
     async (_title, retryAfterMs, pauseMs) => {
-      const { acquire, answered, clock, limiter } = makeLimiter();
-      await answered(1, { status: 429, retryAfterMs });
+      const { acquire, respond, clock, limiter } = makeLimiter();
+      await respond(1, { status: 429, retryAfterMs });
       expect(limiter.snapshot(bucket)?.pausedUntil).toBe(clock.wallNow() + pauseMs);
       await expectGrantAfter(pauseMs, acquire());
       expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
@@ -24,8 +24,8 @@ describe('a 429', () => {
     ['a 429 with a delay of 0', { status: 429, retryAfterMs: 0 }],
     ['a 503 with a delay', { status: 503, retryAfterMs: 60_000 }],
   ])('%s → no pause', async (_title, feedback) => {
-    const { answered, limiter, tryAcquire } = makeLimiter();
-    await answered(1, feedback);
+    const { respond, limiter, tryAcquire } = makeLimiter();
+    await respond(1, feedback);
     expect(limiter.snapshot(bucket)?.pausedUntil).toBeNull();
     expect(await tryAcquire()).toBe('granted');
   });
@@ -68,8 +68,8 @@ describe('a call with maxPauseMs of 2 s', () => {
     [2_000, 'waiting'],
     [2_001, 'rejected'],
   ])('a call in a pause of %d ms → %s', async (retryAfterMs, state) => {
-    const { answered, tryAcquire } = makeLimiter();
-    await answered(1, { status: 429, retryAfterMs });
+    const { respond, tryAcquire } = makeLimiter();
+    await respond(1, { status: 429, retryAfterMs });
     expect(await tryAcquire({ maxPauseMs: 2_000 })).toBe(state);
   });
 
@@ -86,8 +86,8 @@ describe('a call with maxPauseMs of 2 s', () => {
   });
 
   test('a call with 5 s of a pause left → an error with these 5 s', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, { status: 429, retryAfterMs: 6_000 });
+    const { acquire, respond, clock } = makeLimiter();
+    await respond(1, { status: 429, retryAfterMs: 6_000 });
     await clock.advance(1_000);
     const call = acquire({ maxPauseMs: 2_000 });
     await settled();
@@ -96,9 +96,9 @@ describe('a call with maxPauseMs of 2 s', () => {
 });
 
 test('a pause of exactly maxPauseMs, on a clock with fractions of a millisecond → the call waits', async () => {
-  const { answered, clock, tryAcquire } = makeLimiter();
+  const { respond, clock, tryAcquire } = makeLimiter();
   // In floating point, this time plus an hour minus this time is a little more than an hour.
   await clock.advance(1_352_060.274606436 - clock.now());
-  await answered(1, { status: 429, retryAfterMs: 3_600_000 });
+  await respond(1, { status: 429, retryAfterMs: 3_600_000 });
   expect(await tryAcquire({ maxPauseMs: 3_600_000 })).toBe('waiting');
 });

@@ -6,8 +6,8 @@ const background = { priority: 'background' } as const;
 
 describe('priorities', () => {
   test('an interactive call after two background calls → granted first', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, {}, { limit: 1 });
+    const { acquire, respond, clock } = makeLimiter();
+    await respond(1, {}, { limit: 1 });
     const later = [acquire(background), acquire(background)];
     const urgent = acquire();
     await clock.advance(1_010);
@@ -32,8 +32,8 @@ describe('the token that is reserved for interactive calls', () => {
     [10, 9],
     [9, 9],
   ])('limit %d → background calls get %d tokens', async (limit, granted) => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(1, {}, { limit });
+    const { acquire, respond, clock } = makeLimiter();
+    await respond(1, {}, { limit });
     await clock.advance(1_010);
     const calls = Array.from({ length: 20 }, () => acquire({ limit, ...background }));
     await settled();

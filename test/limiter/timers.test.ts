@@ -9,14 +9,14 @@ describe('timers', () => {
     ['tokens are in use', { status: 200 }],
     ['the endpoint is paused', { status: 429, retryAfterMs: 60_000 }],
   ])('no waiting call, though %s → no timer', async (_title, feedback) => {
-    const { answered, clock } = makeLimiter();
-    await answered(3, feedback);
+    const { respond, clock } = makeLimiter();
+    await respond(3, feedback);
     expect(clock.timerCount).toBe(0);
   });
 
   test('a thousand calls join the queue → one timer, and none after the last grant', async () => {
-    const { acquire, answered, clock } = makeLimiter();
-    await answered(3, {}, { limit: 3 });
+    const { acquire, respond, clock } = makeLimiter();
+    await respond(3, {}, { limit: 3 });
     await watchTimers(async (started) => {
       for (let call = 0; call < 1_000; call += 1) acquire();
       expect(started).toHaveLength(1);
@@ -34,8 +34,8 @@ describe('maxQueue', () => {
     ['of 1, two background calls', 1, ['background', 'background']],
     ['of 2, three calls', 2, ['interactive', 'background', 'interactive']],
   ] as const)('maxQueue %s → the last call rejects, the rest wait', async (_title, maxQueue, priorities) => {
-    const { acquire, answered, limiter } = makeLimiter({ maxQueue });
-    await answered(3);
+    const { acquire, respond, limiter } = makeLimiter({ maxQueue });
+    await respond(3);
     const calls = priorities.map((priority) => acquire({ priority }));
     await settled();
     expect(calls.at(-1)?.error).toBeInstanceOf(QueueFullError);

@@ -5,7 +5,7 @@ import { settled } from '../support/settled.ts';
 import { bucket, countGranted, expectGrantAfter, makeLimiter } from './make-limiter.ts';
 
 describe('granting', () => {
-  test('four calls at a limit of 3 → three granted at once, each told how many tokens are left; the fourth waits', async () => {
+  test('four calls at a limit of 3 → three granted at once, each with the number of free tokens; the fourth waits', async () => {
     const { acquire } = makeLimiter();
     const calls = [acquire(), acquire(), acquire(), acquire()];
     await settled();
@@ -19,19 +19,19 @@ describe('when a token becomes free again', () => {
     ['a response', 200, 1_210],
     ['a response', 499, 1_509],
     ['no response', 5_000, 1_510],
-  ])('a send, %s within %d ms → free %d ms after the send', async (_title, answerAfterMs, freeAfterMs) => {
+  ])('a send, %s within %d ms → free %d ms after the send', async (_title, responseAfterMs, freeAfterMs) => {
     const { acquire, sent, clock } = makeLimiter();
     const [permit] = await sent(1, { limit: 1 });
     const waiting = acquire();
-    const passedMs = Math.min(answerAfterMs, freeAfterMs - 1);
+    const passedMs = Math.min(responseAfterMs, freeAfterMs - 1);
     await clock.advance(passedMs);
-    if (answerAfterMs < freeAfterMs) permit?.report({ status: 200 });
+    if (responseAfterMs < freeAfterMs) permit?.report({ status: 200 });
     await expectGrantAfter(freeAfterMs - passedMs, waiting);
   });
 
   test.each([200, 404, 429, 503])('status %d → the token becomes free as usual', async (status) => {
-    const { answered, limiter, clock } = makeLimiter();
-    await answered(1, { status, retryAfterMs: 0 });
+    const { respond, limiter, clock } = makeLimiter();
+    await respond(1, { status, retryAfterMs: 0 });
     await clock.advance(1_009);
     expect(limiter.snapshot(bucket)?.inUse).toBe(1);
     await clock.advance(1);

@@ -58,7 +58,7 @@ function readTrace(): { readonly call: ReadableSpan; readonly attempts: readonly
 const readEvents = ({ events }: ReadableSpan) => events.map(({ name }) => name);
 
 /** Returns all text of the spans that an exporter sends. */
-const exportedText = () =>
+const readExportedText = () =>
   JSON.stringify(
     recorder
       .spans()
@@ -100,7 +100,7 @@ describe('the spans of', () => {
     await catchRejection(makeClient({ retry: false }).trackers.get('secret-id'));
     const { attempts } = readTrace();
     expect(attempts.map(({ name }) => name)).toEqual(['GET /public/v1/trackers/{trackerId}']);
-    expect(exportedText()).not.toContain('secret-id');
+    expect(readExportedText()).not.toContain('secret-id');
   });
 
   test('a path of no endpoint → a span name without the path, because it may contain ids', async () => {
@@ -200,7 +200,7 @@ describe('the spans of', () => {
     expect(attempts).toHaveLength(1);
     for (const span of [call, ...attempts])
       expect(span).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'RangeError' } });
-    expect(exportedText()).not.toContain(KEY);
+    expect(readExportedText()).not.toContain(KEY);
   });
 
   test('an abort in the queue → no attempt span, and an event for the wait', async () => {
@@ -232,7 +232,7 @@ describe('the spans of', () => {
   test('an error that echoes the key → no attribute, event or status contains the key', async () => {
     fake.fail('trackers.create', { status: 400, message: `no such key: ${KEY}`, times: 1 });
     await catchRejection(create(makeClient()));
-    const text = exportedText();
+    const text = readExportedText();
     expect(text).toContain('no such key');
     expect(text).not.toContain(KEY);
     expect(text).not.toContain(NUMBER);

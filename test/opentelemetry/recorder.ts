@@ -21,7 +21,7 @@ export function makeRecorder() {
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
   const meterProvider = new MeterProvider({ readers: [reader] });
   const contextManager = new AsyncLocalStorageContextManager();
-  const metricsNow = async () => {
+  const collectMetrics = async () => {
     await reader.forceFlush();
     return (
       exporter
@@ -38,7 +38,7 @@ export function makeRecorder() {
     spans: (): ReadableSpan[] => spans.getFinishedSpans(),
     /** The points of a metric: attributes, and the value of a counter or the count and sum of a histogram. */
     async points(name: string): Promise<readonly Point[]> {
-      const found = (await metricsNow()).filter(({ descriptor }) => descriptor.name === name);
+      const found = (await collectMetrics()).filter(({ descriptor }) => descriptor.name === name);
       return found.flatMap(({ dataPoints }) =>
         dataPoints.map(({ attributes, value }) => ({
           attributes,
@@ -47,7 +47,7 @@ export function makeRecorder() {
       );
     },
     async metricNames(): Promise<string[]> {
-      const all = await metricsNow();
+      const all = await collectMetrics();
       return all.map(({ descriptor }) => `${descriptor.name} ${descriptor.unit}`).sort();
     },
     close: async () => {

@@ -47,7 +47,7 @@ const readCounts = async (name: string) =>
 const outcome = (name: string) => ({ 'tracking_client.webhook.outcome': name });
 
 /** Returns all text of the spans that an exporter sends, except their names. */
-const exportedText = () =>
+const readExportedText = () =>
   JSON.stringify(recorder.spans().map(({ attributes, events, status }) => [attributes, events, status]));
 
 describe('a webhook that is', () => {
@@ -107,14 +107,14 @@ describe('a webhook that is', () => {
       { status: { code: 0 }, attributes: { ...outcome('unauthorized'), 'http.response.status_code': 401 } },
     ]);
     expect(await readCounts('webhooks')).toEqual([[outcome('unauthorized'), 1]]);
-    expect(exportedText()).not.toMatch(/guessed-secret|whsec/);
+    expect(readExportedText()).not.toMatch(/guessed-secret|whsec/);
   });
 
   test('failed by a callback → a span with the error type, without the message', async () => {
     await post(makeHandler({ onEvent: () => Promise.reject(new Error(`not ${SECRET}`)) }));
     const attributes = { ...outcome('failed'), 'error.type': 'failed' };
     expect(recorder.spans()).toMatchObject([{ status: { code: 2 }, attributes }]);
-    expect(exportedText()).not.toContain(SECRET);
+    expect(readExportedText()).not.toContain(SECRET);
   });
 
   test('not done at the deadline → the span ends as an error, and the later report changes nothing', async () => {

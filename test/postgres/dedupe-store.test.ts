@@ -164,7 +164,7 @@ test.each([undefined, null, 'postgres://localhost', {}])('%j as pool → Configu
 });
 
 describe('calls while a statement is under way', () => {
-  /** A pool on the database, and how many keys each claim asked for; `before` is called ahead of it. */
+  /** A pool on the database, and the number of keys of each claim; `before` runs ahead of each claim. */
   function recording(before: (claimCount: number) => void = () => {}) {
     const claims: number[] = [];
     const pool: Queryable = {

@@ -259,7 +259,7 @@ test.each([{ retainMs: 1_000 }, { commandTimeoutMs: 0 }, { callbackTimeoutMs: 0 
 );
 
 /** A pool of one connection, as `pg` lends it. */
-function lendingPool() {
+function makeLendingPool() {
   const connection = {
     async query(text: string, values?: unknown[]) {
       if (values === undefined) return (await database.exec(text)).at(-1) ?? { rows: [] };
@@ -285,7 +285,7 @@ test('a runner that repeats the work when the commit fails → the writes of the
 });
 
 test('the second of three events fails twice after its own COMMIT → all are handled, the second at attempt 2', async () => {
-  const inbox = new TransactionalInbox({ pool: lendingPool(), onError: silent });
+  const inbox = new TransactionalInbox({ pool: makeLendingPool(), onError: silent });
   const handled = new Map<unknown, number>();
   let failures = 0;
   const onEvent = async (

@@ -21,8 +21,8 @@ function parseCommands(text: string): string[] {
     .filter((command) => /^(npm|npx) /.test(command));
 }
 
-/** Says why a command cannot be run as it stands; undefined when it can. */
-function complaintAbout(command: string): string | undefined {
+/** Returns why a command cannot be run unchanged; undefined if it can. */
+function findComplaint(command: string): string | undefined {
   const [program, name = '', ...rest] = command.split(/\s+/);
   if (program === 'npm') {
     if (['ci', 'install', 'audit'].includes(name)) return undefined;
@@ -43,7 +43,7 @@ function complaintAbout(command: string): string | undefined {
 describe('the commands of', () => {
   it.each(ALL_DOCUMENTS)('%s → can be run unchanged', (path) => {
     const commands = parseCommands(readDocument(path));
-    const complaints = commands.flatMap((command) => complaintAbout(command) ?? []);
+    const complaints = commands.flatMap((command) => findComplaint(command) ?? []);
     expect(complaints, complaints.join('\n')).toEqual([]);
   });
 
@@ -54,6 +54,6 @@ describe('the commands of', () => {
     ['npx something', 'nobody checks'],
   ])('a document with the command `%s` → a complaint that names the reason', (command, complaint) => {
     const [found = ''] = parseCommands(`\`\`\`sh\n${command} # a comment\n\`\`\``);
-    expect(complaintAbout(found)).toContain(complaint);
+    expect(findComplaint(found)).toContain(complaint);
   });
 });

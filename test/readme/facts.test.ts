@@ -14,40 +14,40 @@ const { dependencies, exports } = JSON.parse(readDocument('package.json')) as {
 const WEBHOOK_STATUSES = [200, 400, 401, 405, 413, 415, 422, 500, 503];
 
 /** The cells of one column of the tables in a section, heads and lines left out. */
-function column(text: string, heading: string, index: number): string[] {
+function readColumn(text: string, heading: string, index: number): string[] {
   const [, section = ''] = text.split(`\n## ${heading}\n`);
   const rows = (section.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| '));
   return rows.slice(2).map((row) => row.slice(2, -2).split(' | ')[index] ?? '');
 }
 
-describe('what users read about', () => {
-  it('table of errors → lists every class that callers can get', () => {
-    const told = column(readDocument('docs/troubleshooting.md'), 'Error classes', 0).join();
+describe('facts in the documents', () => {
+  it('the table of errors → lists every class that callers can get', () => {
+    const told = readColumn(readDocument('docs/troubleshooting.md'), 'Error classes', 0).join();
     const names = Object.keys(main).filter((name) => /^[A-Z].*Error$/.test(name));
     const parents = ['TrackingError', 'ApiError'];
     expect(names.filter((name) => !parents.includes(name) && !told.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it('table of retries → lists every retry class', () => {
-    const told = column(readDocument('docs/limits-and-retries.md'), 'What is repeated', 0);
+  it('the table of retries → lists every retry class', () => {
+    const told = readColumn(readDocument('docs/limits-and-retries.md'), 'Retries', 0);
     const classes = new Set(ENDPOINT_NAMES.map((name) => `\`${endpoints[name].retryClass}\``));
     expect(new Set(told)).toEqual(classes);
   });
 
-  it('table of responses to webhooks → lists every status', () => {
-    const told = column(readDocument('docs/webhooks.md'), 'Responses', 1).map((cell) =>
+  it('the table of responses to webhooks → lists every status', () => {
+    const told = readColumn(readDocument('docs/webhooks.md'), 'Responses', 1).map((cell) =>
       Number(cell.slice(0, 3)),
     );
     expect(new Set(told)).toEqual(new Set(WEBHOOK_STATUSES));
   });
 
-  it('table of imports → lists every entry point of the package', () => {
+  it('the table of imports → lists every entry point of the package', () => {
     const paths = Object.keys(exports).filter((path) => path !== './package.json');
     const names = paths.map((path) => `\`${path.replace('.', 'tracking-client')}\``);
-    expect(column(readme, 'Install', 0)).toEqual(names);
+    expect(readColumn(readme, 'Install', 0)).toEqual(names);
   });
 
-  it('dependencies → all are listed', () => {
+  it('the section Install → names every dependency', () => {
     const [, section = ''] = readme.split('\n## Install\n');
     const [install = ''] = section.split('\n## ');
     for (const name of Object.keys(dependencies)) expect(install).toContain(`\`${name}\``);

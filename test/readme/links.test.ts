@@ -16,7 +16,7 @@ function listAnchors(text: string): string[] {
 }
 
 /** Returns the broken links of a document; links to other sites are not checked. */
-function brokenLinks(document: URL, text: string): string[] {
+function findBrokenLinks(document: URL, text: string): string[] {
   const targets = [...parseMarkdown(text).prose.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(
     ([, target]) => target ?? [],
   );
@@ -31,7 +31,7 @@ function brokenLinks(document: URL, text: string): string[] {
 }
 
 /** The files and folders of this repository that a document names, in its text or in a picture, and that are gone. */
-function goneFiles(document: URL, text: string): string[] {
+function findGoneFiles(document: URL, text: string): string[] {
   const { blocks, prose } = parseMarkdown(text);
   const pictures = blocks.filter(({ language }) => language === 'text').map(({ code }) => code);
   const inPictures = pictures.flatMap(
@@ -45,20 +45,20 @@ function goneFiles(document: URL, text: string): string[] {
 
 describe('the files that a document names', () => {
   it.each(ALL_DOCUMENTS.filter((path) => path !== 'CHANGELOG.md'))('%s → exist', (path) => {
-    const gone = goneFiles(new URL(path, ROOT), readDocument(path));
+    const gone = findGoneFiles(new URL(path, ROOT), readDocument(path));
     expect(gone, gone.join('\n')).toEqual([]);
   });
 
   it('a document with files that are gone → they are named', () => {
     const text =
       '`http/execute.ts`, `http/gone.ts`, `src/never-there/`\n```text\nsrc/gone/ and src/limiter/\n```\n';
-    expect(goneFiles(ROOT, text)).toEqual(['src/gone/', 'http/gone.ts', 'src/never-there/']);
+    expect(findGoneFiles(ROOT, text)).toEqual(['src/gone/', 'http/gone.ts', 'src/never-there/']);
   });
 });
 
 describe('the links of', () => {
   it.each(ALL_DOCUMENTS)('%s → have existing targets', (path) => {
-    const broken = brokenLinks(new URL(path, ROOT), readDocument(path));
+    const broken = findBrokenLinks(new URL(path, ROOT), readDocument(path));
     expect(broken, broken.join('\n')).toEqual([]);
   });
 
@@ -81,6 +81,6 @@ describe('the links of', () => {
 
   it('a document with a missing file and a missing heading → both are named', () => {
     const text = '# Here\n[a](#here) [b](#there) [c](LICENSE) [d](MISSING.md) [e](README.md#install)';
-    expect(brokenLinks(new URL('README.md', ROOT), text)).toEqual(['#there', 'MISSING.md']);
+    expect(findBrokenLinks(new URL('README.md', ROOT), text)).toEqual(['#there', 'MISSING.md']);
   });
 });

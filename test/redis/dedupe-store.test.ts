@@ -35,7 +35,7 @@ function makeStore(...replies: unknown[]) {
   return { store: new RedisDedupeStore({ redis, keyPrefix: 'p:' }), redis, sent };
 }
 
-describe('what is sent', () => {
+describe('commands', () => {
   test('claim → one script for all keys, with prefix, token, lease in whole milliseconds and retention', async () => {
     const { store, sent } = makeStore([1, 0]);
     await store.claim(['a', 'b'], { token: 'mine', leaseMs: 33.3 });

@@ -57,7 +57,7 @@ describe('snapshot', () => {
 
 describe('many accounts', () => {
   /** Uses enough other accounts, once each, that the limiter deletes idle buckets. */
-  async function crowd({ acquire, clock }: ReturnType<typeof makeRedisLimiter>): Promise<void> {
+  async function useManyAccounts({ acquire, clock }: ReturnType<typeof makeRedisLimiter>): Promise<void> {
     for (let account = 0; account < 256; account += 1) {
       const call = acquire({ bucket: { ...bucket, account: `account-${account}-of-the-crowd` } });
       await settled();
@@ -88,7 +88,7 @@ describe('many accounts', () => {
   ])('a bucket with %s → kept', async (_title, occupy) => {
     const made = makeRedisLimiter();
     await occupy(made);
-    await crowd(made);
+    await useManyAccounts(made);
     expect(made.limiter.snapshot(bucket)).toBeDefined();
   });
 });

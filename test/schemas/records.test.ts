@@ -123,7 +123,7 @@ function spoil(value: unknown, [key, ...rest]: readonly string[]): unknown {
   return { ...holder, [key]: spoil(holder[key], rest) };
 }
 
-/** Lists the paths at which a value of another kind goes unnoticed. */
+/** Lists the paths at which the schema accepts a value of another type. */
 function listUncheckedPaths(schema: z.ZodType, full: object): string[] {
   return listPaths(full)
     .filter((path) => schema.safeParse(spoil(full, path)).success)

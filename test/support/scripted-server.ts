@@ -14,7 +14,7 @@ export interface WireRequest {
   readonly connection: number;
 }
 
-/** What the server does with one request. */
+/** The behaviour of the server for one request. */
 export type Behaviour = (response: ServerResponse, request: WireRequest) => void;
 
 /** A server that misbehaves on command, on loopback HTTP. */
@@ -96,7 +96,7 @@ export async function startServer(script: Behaviour | readonly Behaviour[]): Pro
   return { origin, baseUrl: origin + BASE_PATH, requests, closedConnections };
 }
 
-/** A base URL where nobody listens: connections are refused. */
+/** A base URL at which connections are refused. */
 export async function refusedBaseUrl(): Promise<string> {
   const server = createTcpServer();
   const origin = await listen(server);

@@ -5,9 +5,9 @@ import { settled } from './settled.ts';
 const { setImmediate } = globalThis;
 
 /**
- * Runs a call under fake timers until it settles, however long it waits, and gives its outcome.
+ * Runs a call under fake timers until it settles, however long it waits, and returns its outcome.
  *
- * Between two timers the work that needs no timer goes on, so no timer overtakes a response.
+ * All work without timers runs between two timers, so no timer overtakes a response.
  */
 export async function settleInVirtualTime<T>(start: () => PromiseLike<T>): Promise<T> {
   const isInstalledHere = !vi.isFakeTimers();

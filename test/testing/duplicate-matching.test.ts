@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { makeFake, OTHER_NUMBER, refusal, type WireResponse } from './make-fake.ts';
 
-/** The status alone tells a tracker that is reused from a new one. */
+/** The status alone shows whether a tracker is reused or new. */
 const TOLD_APART = { existingStatus: 200 } as const;
 const REUSED = [200, undefined];
 const NEW = [201, undefined];

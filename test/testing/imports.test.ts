@@ -8,7 +8,7 @@ const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 const IMPORT = /(?:^|\n)(?:import|export)\s(?!type\s)[^;]*?from\s+'([^']+)'/g;
 
 /** Everything that an entry point loads: paths below `src`, and the names of packages. */
-function loadedBy(entry: string): Set<string> {
+function listLoaded(entry: string): Set<string> {
   const loaded = new Set<string>();
   const visit = (path: string) => {
     const name = relative(SOURCE, path);
@@ -25,22 +25,22 @@ function loadedBy(entry: string): Set<string> {
 
 const isPackage = (name: string) => !name.endsWith('.ts') && !name.startsWith('node:');
 
-describe('what the testing kit loads', () => {
+describe('imports of the testing kit', () => {
   it('tracking-client/testing → zod as its only package, and nothing of the HTTP client', () => {
-    const loaded = [...loadedBy('testing/index.ts')];
+    const loaded = [...listLoaded('testing/index.ts')];
     expect(loaded.filter(isPackage)).toEqual(['zod']);
     expect(loaded.filter((name) => name === 'client.ts' || name.startsWith('http/'))).toEqual([]);
   });
 
   it('tracking-client/testing/msw → msw and zod as its only packages, and nothing of the HTTP client', () => {
-    const loaded = [...loadedBy('testing/msw.ts')];
+    const loaded = [...listLoaded('testing/msw.ts')];
     expect(loaded.filter(isPackage).sort()).toEqual(['msw', 'zod']);
     expect(loaded.filter((name) => name.startsWith('http/'))).toEqual([]);
   });
 });
 
 it('tracking-client/webhooks → zod as its only package, and nothing of the HTTP client', () => {
-  const loaded = [...loadedBy('webhooks/index.ts')];
+  const loaded = [...listLoaded('webhooks/index.ts')];
   expect(loaded.filter(isPackage)).toEqual(['zod']);
   expect(loaded).toContain('webhooks/inbox.ts');
   expect(loaded.filter((name) => /^(?:http|limiter|client\.ts|endpoints\.ts)/.test(name))).toEqual([]);
@@ -50,7 +50,7 @@ describe('libraries of the command', () => {
   const libraries = ['commander', 'cli-table3', 'cli-progress', 'csv-parse', 'csv-stringify', 'picocolors'];
 
   it.each(Object.values(ENTRY_POINTS))('%s → loads none of them', (entry) => {
-    const loaded = loadedBy(entry.replace(/^src\//, ''));
+    const loaded = listLoaded(entry.replace(/^src\//, ''));
     expect(libraries.filter((name) => loaded.has(name))).toEqual([]);
     expect([...loaded].filter((name) => name.startsWith('cli/'))).toEqual([]);
   });
@@ -59,7 +59,7 @@ describe('libraries of the command', () => {
 describe('@opentelemetry/api', () => {
   it('tracking-client/opentelemetry → the only entry point that loads it', () => {
     const loading = Object.values(ENTRY_POINTS).filter((entry) =>
-      loadedBy(entry.replace(/^src\//, '')).has('@opentelemetry/api'),
+      listLoaded(entry.replace(/^src\//, '')).has('@opentelemetry/api'),
     );
     expect(loading).toEqual(['src/opentelemetry/index.ts']);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, makeFake, NUMBER, OTHER_NUMBER, refusal, START_MS } from './make-fake.ts';
 
-const dayBefore = (days: number) => new Date(START_MS - days * DAY_MS).toISOString().slice(0, 10);
+const formatDayBefore = (days: number) => new Date(START_MS - days * DAY_MS).toISOString().slice(0, 10);
 
 describe('POST /trackers', () => {
   it('a new number → 201 and a tracker, its number in upper case and its couriers as a list', async () => {
@@ -54,12 +54,12 @@ describe('POST /trackers', () => {
   });
 
   it.each([
-    ['180 days ago', dayBefore(180), [201, undefined]],
-    ['181 days ago', dayBefore(181), [400, 'shipping_date_outdated']],
-    ['181 days ago in its zone, 180 in UTC', `${dayBefore(181)}T23:00:00-05:00`, [201, undefined]],
+    ['180 days ago', formatDayBefore(180), [201, undefined]],
+    ['181 days ago', formatDayBefore(181), [400, 'shipping_date_outdated']],
+    ['181 days ago in its zone, 180 in UTC', `${formatDayBefore(181)}T23:00:00-05:00`, [201, undefined]],
     [
       '180 days ago in its zone, 181 in UTC',
-      `${dayBefore(180)}T01:30:00+02:00`,
+      `${formatDayBefore(180)}T01:30:00+02:00`,
       [400, 'shipping_date_outdated'],
     ],
   ])('shipped %s on the clock of the fake → %j', async (_, shippingDate, outcome) => {
@@ -212,7 +212,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     ['no field', {}, 'validation_error'],
     ['isSubscribed as text', { isSubscribed: 'no' }, 'validation_error'],
     ['a country that does not exist', { originCountryCode: 'XX' }, 'validation_error'],
-    ['a date older than 180 days', { shippingDate: dayBefore(181) }, 'shipping_date_outdated'],
+    ['a date older than 180 days', { shippingDate: formatDayBefore(181) }, 'shipping_date_outdated'],
   ])('%s → 400 %s', async (_, body, code) => {
     const { patch } = await withTracker();
     expect(refusal(await patch(body))).toEqual([400, code]);

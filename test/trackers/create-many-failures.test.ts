@@ -23,7 +23,7 @@ const notSent = networkFailure('ECONNREFUSED');
 const quota = refused(403, 'quota_limit_reached');
 const bulkLimit = refused(403, 'bulk_create_limit_exceeded');
 const ONE_BY_ONE = { chunkSize: 1, concurrency: 1 };
-const secondFails = (failure: StubResponse | Error) => (inputs: readonly TrackerInput[], request: number) =>
+const failSecond = (failure: StubResponse | Error) => (inputs: readonly TrackerInput[], request: number) =>
   request === 2 ? failure : created(inputs);
 const text = (status: number, body = '') => ({ status, body });
 
@@ -47,7 +47,7 @@ describe('a chunk that fails', () => {
     ['a success without items', text(201, '{"status":"success"}'), 'unknown', 'not_in_response'],
     ['a success that is an error', refused(201, 'processing_error'), 'unknown', 'processing_error'],
   ])('%s → its inputs get the error, and the other chunks go on', async (_, failure, status, code) => {
-    const run = await createAll(secondFails(failure), makeInputs(3), ONE_BY_ONE);
+    const run = await createAll(failSecond(failure), makeInputs(3), ONE_BY_ONE);
     expect(run.error).toBeUndefined();
     expect(run.sent).toHaveLength(3);
     expect(run.statuses).toEqual(['created', status, 'created']);
@@ -124,7 +124,7 @@ describe('failures that stop the run', () => {
     ['422 no_active_subscription', failed(422, 'no_active_subscription'), 'no_active_subscription'],
   ])('%s in mid-run → the rest get outcome error with that code, unsent', async (_, failure, code) => {
     const inputs = [...makeInputs(4), { trackingNumber: 'x' }];
-    const run = await createAll(secondFails(failure), inputs, ONE_BY_ONE);
+    const run = await createAll(failSecond(failure), inputs, ONE_BY_ONE);
     expect(run.error).toBeUndefined();
     expect(run.sent).toHaveLength(2);
     expect(run.statuses).toEqual(['created', 'error', 'error', 'error', 'invalid']);
@@ -167,7 +167,7 @@ describe('a long pause in mid-run', () => {
   /** A service that asks for a pause at the second request, and its client with the built-in limiter. */
   function pausingService(retryAfterSeconds: number, options: TrackingClientOptions = {}) {
     const pause = { status: 429, headers: { 'retry-after': `${retryAfterSeconds}` }, body: '' };
-    return bulkService(secondFails(pause), { rateLimit: undefined, retry: undefined, ...options });
+    return bulkService(failSecond(pause), { rateLimit: undefined, retry: undefined, ...options });
   }
 
   test('a pause of ten minutes → the run waits, and every input is created', async () => {

@@ -8,7 +8,7 @@ const A1 = { ...A, clientTrackerId: 'order-1' };
 const A2 = { ...A, clientTrackerId: 'order-2' };
 
 /** The tracker in the item at a position of the response. */
-function trackerAt(position: number, fields: object) {
+function readTrackerAt(position: number, fields: object) {
   return { trackerId: `item-${position}`, trackingNumber: 'ZZZZ9999X', isTracked: true, ...fields };
 }
 
@@ -16,12 +16,12 @@ function trackerAt(position: number, fields: object) {
 const echo = (inputData: unknown) => (position: number) => ({
   itemStatus: 'created',
   inputData: JSON.parse(JSON.stringify(inputData)),
-  tracker: trackerAt(position, {}),
+  tracker: readTrackerAt(position, {}),
 });
 /** An item without an echo, whose tracker has these fields. */
 const tracker = (fields: object) => (position: number) => ({
   itemStatus: 'existing',
-  tracker: trackerAt(position, fields),
+  tracker: readTrackerAt(position, fields),
 });
 
 /** For each input, the position of its item in the response; -1 without one. */

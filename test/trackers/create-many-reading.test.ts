@@ -8,7 +8,7 @@ const never = () => new Promise<never>(() => {});
 const END = { done: true, value: undefined };
 
 /** Endless inputs, and how many of them were read. */
-function countedInputs() {
+function countInputs() {
   const counted = { taken: 0, inputs };
   function* inputs() {
     for (;;) {
@@ -31,7 +31,7 @@ function makeSource(iterator: {
 describe('reading of inputs', () => {
   test('a run that is not iterated → no input is read, and nothing is sent', async () => {
     const { client, sent } = bulkService();
-    const counted = countedInputs();
+    const counted = countInputs();
     client.trackers.createMany(counted.inputs());
     await settled();
     expect(counted.taken).toBe(0);
@@ -40,7 +40,7 @@ describe('reading of inputs', () => {
 
   test('a consumer that stops reading → only the chunks under way are read and sent', async () => {
     const { client, sent } = bulkService();
-    const counted = countedInputs();
+    const counted = countInputs();
     const run = client.trackers.createMany(counted.inputs(), { chunkSize: 10, concurrency: 3 });
     await run.next();
     await settled();
@@ -174,7 +174,7 @@ describe('an abort', () => {
   test('an abort in mid-run → an outcome for every input read, then the reason; nothing more is read or sent', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
-    const counted = countedInputs();
+    const counted = countInputs();
     const respond = (inputs: readonly TrackerInput[], request: number) =>
       request === 1 ? created(inputs) : never();
     const options = { chunkSize: 2, concurrency: 2, signal: controller.signal };
@@ -223,7 +223,7 @@ describe('an abort', () => {
   });
 
   test('an abort before the start → rejects with the reason, and no input is read', async () => {
-    const counted = countedInputs();
+    const counted = countInputs();
     const signal = AbortSignal.abort('enough');
     const { outcomes, error } = await createAll(created, counted.inputs(), { signal });
     expect(outcomes).toEqual([]);

@@ -120,7 +120,7 @@ export function startPollMany(
   return { ...service, stream, reading: read(stream) };
 }
 
-/** A wait that leaves no timer behind when the request is given up. */
+/** A wait that clears its timer when the request is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms === 0) return Promise.resolve();
   return new Promise((resolve, reject) => {
@@ -135,7 +135,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** The items that a reader in the background has got so far. */
 export interface Reading<T> {
   readonly items: T[];
-  /** The end of the stream; undefined while it goes on. */
+  /** The end of the stream; undefined before the end. */
   end: { readonly error?: unknown } | undefined;
 }
 

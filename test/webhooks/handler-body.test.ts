@@ -7,7 +7,7 @@ import { E1 } from './support.ts';
 const TEXT = JSON.stringify(E1);
 const LIMIT = 10 * 2 ** 20;
 
-/** Receives one request: its status, the events that were handled, and the errors that `onRefused` was told. */
+/** Receives one request: its status, the events that were handled, and the errors that `onRefused` got. */
 async function receive(request: Request, options: Partial<WebhookHandlerOptions> = {}) {
   const handled: unknown[] = [];
   const refusals: unknown[] = [];

@@ -17,7 +17,7 @@ type Options = Parameters<typeof makeInbox>[0];
 
 useFakeTimers();
 
-/** Begins a webhook whose callbacks end when the test says so, and lets it claim its events. */
+/** Starts a webhook whose callbacks the test ends, and lets the inbox claim its events. */
 async function begin(
   eventIds: string[],
   store = new ScriptedStore(),

@@ -6,14 +6,14 @@ import { toNodeHandler } from '../../src/webhooks/index.ts';
 import { settled } from '../support/settled.ts';
 import { makeHandler, SECRET } from './make-handler.ts';
 
-function incomingRequest(method = 'POST', headers = { authorization: `Bearer ${SECRET}` }): IncomingMessage {
+function makeIncoming(method = 'POST', headers = { authorization: `Bearer ${SECRET}` }): IncomingMessage {
   const incoming = new IncomingMessage(new Socket());
   return Object.assign(incoming, { method, url: '/', headers, rawHeaders: Object.entries(headers).flat() });
 }
 
 /** A request whose body the host has read. */
 async function readRequest(): Promise<IncomingMessage> {
-  const incoming = incomingRequest();
+  const incoming = makeIncoming();
   incoming.push(null);
   incoming.resume();
   await once(incoming, 'end');
@@ -29,7 +29,7 @@ async function receive(incoming: IncomingMessage, handler: (request: Request) =>
 
 describe('the stream of a body', () => {
   test('a reader that cancels early → the rest is discarded, and nothing is added to the closed stream', async () => {
-    const incoming = incomingRequest();
+    const incoming = makeIncoming();
     const read: unknown[] = [];
     await receive(incoming, async (request) => {
       const reader = request.body?.getReader();
@@ -46,7 +46,7 @@ describe('the stream of a body', () => {
   });
 
   test('a body that the handler does not read → not read until the response', async () => {
-    const incoming = incomingRequest();
+    const incoming = makeIncoming();
     incoming.push('first');
     let isTouched: boolean | undefined;
     await receive(incoming, async () => {
@@ -61,7 +61,7 @@ describe('the stream of a body', () => {
     ['before', 0],
     ['while', 1],
   ])('the connection closes %s the handler reads → the read rejects', async (_title, chunkCount) => {
-    const incoming = incomingRequest();
+    const incoming = makeIncoming();
     let reading: Promise<unknown> | undefined;
     await receive(incoming, async (request) => {
       const reader = request.body?.getReader();
@@ -80,7 +80,7 @@ describe('the stream of a body', () => {
 
   test('the handler responds during a read → the read rejects', async () => {
     let reading: Promise<unknown> | undefined;
-    await receive(incomingRequest(), async (request) => {
+    await receive(makeIncoming(), async (request) => {
       reading = request.text();
       reading.catch(() => {});
       await settled();
@@ -114,7 +114,7 @@ test('a body that middleware read and did not keep → the error goes to next', 
 
 // No web-standard request can hold TRACE.
 test.each(['GET', 'TRACE'])('%s → 405 with Allow', async (method) => {
-  const response = await receive(incomingRequest(method), makeHandler());
+  const response = await receive(makeIncoming(method), makeHandler());
   expect([response.statusCode, response.getHeader('allow')]).toEqual([405, 'HEAD, POST']);
 });
 
@@ -123,12 +123,12 @@ test('a response with two cookies → sent with both and no other header', async
     ['set-cookie', 'a=1'],
     ['set-cookie', 'b=2'],
   ]);
-  const response = await receive(incomingRequest('GET'), async () => new Response(null, { headers }));
+  const response = await receive(makeIncoming('GET'), async () => new Response(null, { headers }));
   expect(response.getHeaders()).toEqual({ 'set-cookie': ['a=1', 'b=2'] });
 });
 
 test('a request and a reply of Fastify → the reply is hijacked before the response', async () => {
-  const raw = incomingRequest();
+  const raw = makeIncoming();
   const hijack = vi.fn();
   const listener = toNodeHandler(async () => {
     expect(hijack).toHaveBeenCalledOnce();
@@ -150,7 +150,7 @@ test.each<[string, () => Response]>([
 ])(
   'a host that has already timed out, and a handler that %s → no write to the response of the host',
   async (_title, end) => {
-    const incoming = incomingRequest();
+    const incoming = makeIncoming();
     const response = new ServerResponse(incoming);
     const listener = toNodeHandler(async () => {
       response.writeHead(504).end();

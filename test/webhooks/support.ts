@@ -68,7 +68,7 @@ export function makeInbox({ busyTimeoutMs, ...options }: TestInboxOptions = {}):
 
 type Operation = 'claim' | 'commit' | 'release';
 
-/** A store that records its calls, and fails or waits where the test says so. */
+/** A store that records its calls, and fails or waits as scripted. */
 export class ScriptedStore implements DedupeStore {
   readonly calls: { readonly operation: Operation; readonly keys: readonly string[] }[] = [];
   /** Called before each operation; throws or waits to play a broken store. */

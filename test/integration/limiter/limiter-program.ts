@@ -1,4 +1,4 @@
-/** A program that uses a limiter and then has nothing more to do; the argument says how it leaves the limiter behind. */
+/** A program that uses a limiter and then has no more work; its argument names the final state of the limiter. */
 import { TokenBucketLimiter } from '../../../src/limiter/token-bucket.ts';
 
 const limiter = new TokenBucketLimiter();

@@ -35,7 +35,7 @@ async function work(): Promise<void> {
   await sleep((Math.random() * MAX_HANDLER_MS) / 2);
 }
 
-/** Makes an inbox wait for busy events for less time than the handler gives it. */
+/** Makes an inbox wait for busy events for less time than the handler allows. */
 function shortenWaits<Extra extends object>(inbox: WebhookProcessor<Extra>): WebhookProcessor<Extra> {
   return {
     process: (payload, callbacks, options) =>

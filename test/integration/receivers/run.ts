@@ -13,7 +13,7 @@ export interface FleetRunOptions {
 
 /** The audit of every event, from the journals of all receivers. */
 interface Audit {
-  /** Events that nobody handled. */
+  /** Events that no receiver handled. */
   readonly lost: readonly string[];
   /** How many times an event was handled beyond the first. */
   readonly repeats: number;

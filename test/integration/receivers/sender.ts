@@ -21,7 +21,7 @@ export interface Traffic {
 /** The result of the traffic. */
 export interface SendReport {
   readonly webhooks: number;
-  /** Requests by status; `0` stands for those that a dying receiver did not respond to. */
+  /** Requests by status; `0` counts requests without a response, because their receiver was killed. */
   readonly responses: Readonly<Record<number, number>>;
   readonly elapsedMs: number;
 }
@@ -35,7 +35,7 @@ export function buildKey(event: number): string {
  * Delivers every event several times, in random webhooks to random receivers, and sends each webhook until the response is a 2xx.
  *
  * @param listUrls - where receivers listen right now
- * @param onAccepted - told the share of accepted webhooks, 0 to 1
+ * @param onAccepted - called with the share of accepted webhooks, 0 to 1
  */
 export async function sendTraffic(
   traffic: Traffic,

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A Redis of the test's own, which nobody else uses and which may be changed at will. */
+/** A Redis for one test, which the test may stop and reconfigure. */
 export interface OwnRedis {
   readonly port: number;
   stop(): Promise<void>;
@@ -22,9 +22,9 @@ export function hasRedisServer(): boolean {
  * @param settings - more arguments of `redis-server`
  */
 export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
-  let port = await freePort();
+  let port = await findFreePort();
   // A node of a cluster also listens on its port plus 10,000.
-  while (port > 55_000) port = await freePort();
+  while (port > 55_000) port = await findFreePort();
   const directory = await mkdtemp(join(tmpdir(), 'redis-'));
   const base = ['--port', String(port), '--save', '', '--appendonly', 'no', '--dir', directory];
   const server = spawn('redis-server', [...base, ...settings], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -55,8 +55,8 @@ function ready(server: ChildProcess): Promise<void> {
   });
 }
 
-/** A port on which nobody listens. */
-async function freePort(): Promise<number> {
+/** Finds a free port. */
+async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

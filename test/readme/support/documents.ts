@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const ROOT = new URL('../../../', import.meta.url);
 
-/** What users read: the README, and the pages it links to. */
+/** The documents for users: the README, and the pages it links to. */
 export const USER_DOCUMENTS = [
   'README.md',
   ...readdirSync(new URL('docs/', ROOT)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseMarkdown, readDocument } from './documents.ts';
 
-/** A file that a recipe tells to copy. */
+/** A file of a recipe, which readers copy. */
 export interface RecipeFile {
   /** Relative to the reader's project. */
   readonly path: string;

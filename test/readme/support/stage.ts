@@ -25,7 +25,7 @@ const FLYING_SPEED = 3600;
 
 /** The result of running a program. */
 export interface Ran {
-  /** What it wrote to the console. */
+  /** The console output. */
   readonly output: string;
   /** The status of each webhook that was sent to what the program serves. */
   readonly statuses: readonly (number | null)[];
@@ -36,7 +36,7 @@ export interface Ran {
 }
 
 /**
- * Runs a program of the documents as it stands: its service is a fake one, and its servers listen on free ports. The mark
+ * Runs an unchanged program of the documents: its service is a fake one, and its servers listen on free ports. The mark
  * above the block says what else happens.
  * - `time passes`: two journeys of days run their course
  * - `time flies`: the same two journeys, in 77 seconds
@@ -63,7 +63,7 @@ export async function runProgram(
     const statuses: (number | null)[] = [];
     if (staged.includes('webhooks')) {
       const urls = await Promise.all(servers.map(findUrl));
-      for (const target of [...urls, ...targetsIn(exported)])
+      for (const target of [...urls, ...findTargets(exported)])
         statuses.push(...(await sendEvents(fake, target)));
     }
     const onTerminate = process.listeners('SIGTERM').filter((listener) => !before.includes(listener));
@@ -133,7 +133,7 @@ async function findUrl(server: Server): Promise<string> {
 }
 
 /** The handlers that a program exports, as functions or Hono apps; a handler with several names counts once. */
-function targetsIn(exported: object): WebhookTarget[] {
+function findTargets(exported: object): WebhookTarget[] {
   return [...new Set<unknown>(Object.values(exported))].map((value): WebhookTarget => {
     // The compiler checks in another test that the program exports one of these.
     const app = value as WebhookTarget | { fetch(request: Request): Promise<Response> };

@@ -3,7 +3,7 @@ import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** A text to check, and where it stands. */
+/** A text to check, and its place. */
 export interface PlacedText {
   readonly place: string;
   /** The path under which other snippets import it, relative to its folder. Default: none. */

@@ -52,7 +52,7 @@ export class ScriptedRedis implements NodeRedisClient {
     const reply = await this.reply(command, options.keys);
     if (reply instanceof Error) throw reply;
     const { limit = 10, free = 0, pauseLeftMs = 0, askInMs = 0, starts = [] } = reply;
-    // Never more than was asked for, as the script has it.
+    // Never more than requested, like the script.
     return [limit, free, pauseLeftMs, askInMs, ...starts.slice(0, command.wanted)];
   }
 }

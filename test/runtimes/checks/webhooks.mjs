@@ -12,7 +12,7 @@ import {
 const NUMBER = 'LA680658838NL';
 const secret = 'whsec';
 
-/** A webhook receiver behind `node:http`; gives its URL to `work`. */
+/** A webhook receiver behind `node:http`; passes its URL to `work`. */
 async function withReceiver(options, work) {
   const inbox = new WebhookInbox({ store: new MemoryDedupeStore(), onError: () => {} });
   const handler = createWebhookHandler({ secret, inbox, ...options });

@@ -12,7 +12,7 @@ const RESULT = 'LA680658838NL NotFoundError 200 e1 function function';
 /** Output goes to this folder, so that Node finds external packages. */
 const folder = mkdtempSync(join(process.cwd(), 'bundled-'));
 
-function printedBy(file) {
+function runFile(file) {
   return execFileSync(process.execPath, [file], { encoding: 'utf8' }).trim();
 }
 
@@ -43,7 +43,7 @@ test('vite build for a server, everything bundled → runs', async () => {
     ssr: { noExternal: true },
     logLevel: 'error',
   });
-  assert.equal(printedBy(join(outDir, 'main.mjs')), RESULT);
+  assert.equal(runFile(join(outDir, 'main.mjs')), RESULT);
 });
 
 test('rollup → runs', async () => {
@@ -58,7 +58,7 @@ test('rollup → runs', async () => {
   const file = join(folder, 'rollup.mjs');
   await bundle.write({ file, format: 'esm', inlineDynamicImports: true });
   await bundle.close();
-  assert.equal(printedBy(file), RESULT);
+  assert.equal(runFile(file), RESULT);
 });
 
 test('webpack, for CommonJS → runs', async () => {
@@ -66,7 +66,7 @@ test('webpack, for CommonJS → runs', async () => {
     mode: 'production',
     target: 'node20',
     entry: resolve('src/main.js'),
-    // Minified by another tool, which takes nearly a minute and changes nothing here.
+    // Without minification, which takes nearly a minute and changes nothing here.
     optimization: { minimize: false },
     output: { path: folder, filename: 'webpack.cjs' },
   });
@@ -74,5 +74,5 @@ test('webpack, for CommonJS → runs', async () => {
     compiler.run((error, result) => (error ? fail(error) : done(result)));
   });
   assert.equal(stats.hasErrors(), false, stats.toString({ all: false, errors: true }));
-  assert.equal(printedBy(join(folder, 'webpack.cjs')), RESULT);
+  assert.equal(runFile(join(folder, 'webpack.cjs')), RESULT);
 });

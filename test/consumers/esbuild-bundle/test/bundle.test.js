@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 
 const folder = mkdtempSync(join(process.cwd(), 'bundled-'));
 
-/** Bundles one program as many deploy to serverless platforms, runs it, and tells what it printed and what went into it. */
+/** Bundles one program as for a serverless platform, runs it, and returns its output and the bundled files. */
 async function bundle(entry, format) {
   const outfile = join(folder, `${entry}.${format === 'esm' ? 'mjs' : 'cjs'}`);
   const { metafile } = await build({

@@ -1,7 +1,7 @@
 const { isTrackingError, NotFoundError } = require('tracking-client');
 const { createWebhookHandler, MemoryDedupeStore, WebhookInbox } = require('tracking-client/webhooks');
 
-/** Watches a parcel until it has arrived or nobody tracks it any more. */
+/** Watches a parcel until it has arrived or tracking has stopped. */
 async function watch(client, trackerId) {
   try {
     const tracking = await client.trackers.waitUntilStopped(trackerId, {

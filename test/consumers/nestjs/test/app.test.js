@@ -10,7 +10,7 @@ const headers = { authorization: 'Bearer whsec-nest', 'content-type': 'applicati
 let server;
 let program;
 
-async function untilItListens() {
+async function waitUntilListening() {
   for (let tries = 0; tries < 100; tries += 1) {
     const response = await fetch(`http://127.0.0.1:${PORT}/webhooks`, { method: 'HEAD' }).catch(() => {});
     if (response?.status === 200) return;
@@ -36,7 +36,7 @@ before(async () => {
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  await untilItListens();
+  await waitUntilListening();
 });
 
 after(async () => {

@@ -7,7 +7,7 @@ import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 
 const SECRET = 'whsec-workers';
-/** Longer than anything here takes; a hung request must fail its test, not the run. */
+/** Longer than any test here takes; a hung request must fail its test, not the run. */
 const TIMEOUT_MS = 20_000;
 
 const fake = createFakeTrackingService({ resultsDelayMs: 0 });
@@ -71,7 +71,7 @@ async function deliver(...eventIds) {
   return response.status;
 }
 
-async function savedEvents() {
+async function readSavedEvents() {
   const db = await worker.getD1Database('DB');
   const { results } = await db.prepare('SELECT status FROM events ORDER BY status').all();
   return results.map(({ status }) => status);
@@ -106,5 +106,5 @@ test('a receiver of module scope, with webhooks after each other and at once →
   assert.equal(await deliver('e2'), 200);
   const sent = [['e3'], ['e3'], ['e3', 'e4'], ['e5'], ['e6'], ['e6'], ['e7'], ['e1']];
   assert.deepEqual(new Set(await Promise.all(sent.map((ids) => deliver(...ids)))), new Set([200]));
-  assert.deepEqual(await savedEvents(), ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7']);
+  assert.deepEqual(await readSavedEvents(), ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7']);
 });

@@ -1,6 +1,6 @@
 import { ship } from '../../../lib/orders';
 
-/** What the shop does when a parcel leaves it. */
+/** Starts tracking when the shop ships a parcel. */
 export async function POST(request: Request): Promise<Response> {
   const { orderId, trackingNumber } = await request.json();
   await ship(orderId, trackingNumber);
