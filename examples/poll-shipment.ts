@@ -1,5 +1,5 @@
 // Prints a live timeline in the terminal: creates a tracker, polls its results, and prints every new event once, until the
-// service stops tracking. Without TRACKING_BASE_URL an embedded fake service plays three days in a few seconds. Copy
+// service stops tracking. Without TRACKING_BASE_URL, an embedded fake service plays three days in a few seconds. Copy
 // to-copy/follow-shipment.ts into your app. Run: npx tsx examples/poll-shipment.ts [tracking number]
 import pc from 'picocolors';
 import { type PollUpdate, TrackingClient } from 'tracking-client';

@@ -1,6 +1,6 @@
 // Receives webhooks with Hono on loopback HTTP, without a key: one callback for each message with its new events in order, a
-// proof of delivery, an unknown topic, an event that keeps failing. It prints the response to each. Copy to-copy/hono-webhooks.ts
-// into your app. Run: npx tsx examples/webhook-hono.ts
+// proof of delivery, an unknown topic, and an event that keeps failing. Prints the response to each. Copy
+// to-copy/hono-webhooks.ts into your app. Run: npx tsx examples/webhook-hono.ts
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
