@@ -54,12 +54,12 @@ describe('the hooks of a call, in order', () => {
   test.each<[what: string, script: Step | Step[], options: TrackingClientOptions, told: string]>([
     ['a success', GOT, {}, 'request 1, response 1'],
     [
-      'a 429, again',
+      'a 429, then a success',
       [slowDown('0.01'), GOT],
       {},
       'request 1, response 1, rateLimit 1, retry 1, request 2, response 2',
     ],
-    ['no response, again', [RESET, GOT], {}, 'request 1, error 1, retry 1, request 2, response 2'],
+    ['no response, then a success', [RESET, GOT], {}, 'request 1, error 1, retry 1, request 2, response 2'],
     ['a 429 that is not repeated', slowDown('7'), { retry: false }, 'request 1, response 1, rateLimit 1'],
     ['no response, not repeated', RESET, { retry: false }, 'request 1, error 1'],
     ['a 404', { status: 404 }, {}, 'request 1, response 1'],
@@ -70,7 +70,7 @@ describe('the hooks of a call, in order', () => {
       'request 1, response 1, retry 1, request 2, response 2',
     ],
     [
-      'no time for a wait',
+      'a Retry-After longer than totalTimeoutMs',
       { ...slowDown('30'), status: 503 },
       { totalTimeoutMs: 5_000 },
       'request 1, response 1',

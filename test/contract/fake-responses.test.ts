@@ -34,7 +34,7 @@ const STATES: Readonly<Record<string, State>> = {
     },
   },
   'no results yet': {},
-  'no results yet, told as an empty list': { options: { noResults: 'empty' } },
+  'no results yet, returned as an empty list': { options: { noResults: 'empty' } },
   'with results': { happen: ({ fake }) => fake.shipment(NUMBER).addEvent(...EVENTS) },
   'with every field of a shipment': {
     happen: ({ fake }) => {
@@ -46,7 +46,7 @@ const STATES: Readonly<Record<string, State>> = {
     },
   },
   'delivered and stopped': { happen: ({ fake }) => fake.shipment(NUMBER).deliver().stopTracking() },
-  'never found, given up': {
+  'never found, no longer tracked': {
     happen: ({ fake }) => fake.play(NUMBER, 'never-found', { speed: Number.POSITIVE_INFINITY }),
   },
   'archived with results': {

@@ -15,7 +15,7 @@ describe('failures of fetch', () => {
   test.each<[what: string, failure: unknown, neverSent: boolean, words: string]>([
     ['a refused connection', networkFailure('ECONNREFUSED'), true, 'socket: ECONNREFUSED'],
     ['refused on every address of a name', new TypeError('fetch failed', { cause }), true, 'ECONNREFUSED'],
-    ['no words, and a number as code', Object.assign(new TypeError(''), { code: 20 }), false, 'TypeError'],
+    ['no message, and a number as code', Object.assign(new TypeError(''), { code: 20 }), false, 'TypeError'],
     ['a string', 'oops', false, 'unknown failure'],
     ['nothing', undefined, false, 'unknown failure'],
     ['an object', { code: 'ECONNREFUSED' }, false, 'unknown failure'],
@@ -114,12 +114,12 @@ test.each<[what: string, failure: unknown, isProof: boolean]>([
   ['ECONNRESET of read', coded('ECONNRESET', { syscall: 'read' }), false],
   ['a refused connection around a reset', coded('ECONNREFUSED', { cause: coded('ECONNRESET') }), false],
   ['a code that is a number, as of a DOMException', coded(20), false],
-  ['a refused connection in it', Object.assign(networkFailure('ECONNREFUSED'), { code: 20 }), true],
+  ['a refused connection below a number', Object.assign(networkFailure('ECONNREFUSED'), { code: 20 }), true],
   ['a refused connection inside 5 errors', wrap(coded('ECONNREFUSED'), 5), true],
   ['a refused connection inside 6 errors', wrap(coded('ECONNREFUSED'), 6), false],
   ['a cause that is its own cause', round, false],
-  ['words of a gateway', new Error('answered 502: upstream said "connection refused"'), false],
-  ['the words of Deno, elsewhere', denoFailure(DENO_REFUSED), false],
+  ['the message of a gateway', new Error('answered 502: upstream said "connection refused"'), false],
+  ['the message of Deno outside of Deno', denoFailure(DENO_REFUSED), false],
 ])('%s → never sent: %3$j', async (_what, failure, isProof) => {
   expect(await wasNeverSent(failure)).toBe(isProof);
 });
@@ -129,9 +129,9 @@ test.each<[what: string, failure: unknown, isProof: boolean]>([
   ['an unknown host', denoFailure(DENO_UNKNOWN_HOST), true],
   ['a refused connection, one error deeper', wrap(denoFailure(DENO_REFUSED), 1), true],
   ['a reset', denoFailure(DENO_RESET), false],
-  ['its sentence inside another', denoFailure(`upstream said: ${DENO_REFUSED}`), false],
-  ['other words', denoFailure('connection refused'), false],
-  ['what is no error', DENO_REFUSED, false],
+  ['the message of Deno inside a longer text', denoFailure(`upstream said: ${DENO_REFUSED}`), false],
+  ['a different message', denoFailure('connection refused'), false],
+  ['a string', DENO_REFUSED, false],
   ['a reset with a code', networkFailure('ECONNRESET'), false],
   ['a refused connection with a code', networkFailure('ECONNREFUSED'), true],
 ])('Deno, which has no codes: %s → never sent: %3$j', async (_what, failure, isProof) => {
