@@ -121,6 +121,25 @@ describe('the package', () => {
     expect(paths.filter((path) => !named.includes(`./${path}"`) && !isPart(path))).toEqual([]);
   });
 
+  it('each import of a packed file → a packed file, also between declarations', async () => {
+    const paths = packed.files
+      .map(({ path }) => path)
+      .filter((path) => /^dist\/.*\.(?:c?js|d\.c?ts)$/.test(path));
+    const imports = await Promise.all(
+      paths.map(async (path) => {
+        const text = await readFile(join(root, path), 'utf8');
+        const targets = text.matchAll(/\b(?:from|import|require\()\s*["'](\.[^"']+)["']/g);
+        return [...targets].map(([, target = '']) => {
+          const file = normalize(join(dirname(path), target));
+          // A declaration imports another declaration by the name of its script.
+          return /\.d\.c?ts$/.test(path) ? file.replace(/\.(c?)js$/, '.d.$1ts') : file;
+        });
+      }),
+    );
+    expect(imports.flat()).not.toEqual([]);
+    expect(imports.flat().filter((file) => !paths.includes(file))).toEqual([]);
+  });
+
   it('an install → runs no script of the package or of its dependencies', async () => {
     const lockSchema = z.object({
       packages: z.record(
