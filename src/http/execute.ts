@@ -104,14 +104,16 @@ export async function execute<T>(
   let isPerhapsDone = false;
 
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
-    const pauseMs = (retry?.resumeAt ?? 0) - systemClock.now();
-    if (pauseMs > 0) await sleep(pauseMs, deadline.signal);
+    const resumeAt = retry?.resumeAt ?? 0;
+    // A timer can fire up to a millisecond early.
+    while (systemClock.now() < resumeAt)
+      await sleep(Math.ceil(resumeAt - systemClock.now()), deadline.signal);
     retry = undefined;
     deadline.phase = 'queue';
     const queuedAt = systemClock.now();
     const waiting = takePermit(config, request, options, deadline, sentAttempts);
     const permit = await waiting.finally(() =>
-      report.startAttempt(attemptNumber, systemClock.now() - queuedAt),
+      report.leaveQueue(attemptNumber, systemClock.now() - queuedAt),
     );
     let wasSent = false;
     try {
@@ -249,8 +251,7 @@ function isRetryable(
   if (error instanceof ConnectionError && error.neverSent) return true;
   const isSafe = retryClass === 'safe';
   if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
-  // Only bulk calls take the option `retryAmbiguous`.
-  return isAmbiguous(error) && (isSafe || retryAmbiguous);
+  return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
 }
 
 /** True for a 429 that ends with the window of the rate limit; false for a 429 that reports a used-up quota. */
@@ -292,8 +293,8 @@ class CallReport {
     config.hooks.onStart?.(this.#call);
   }
 
-  /** Called when an attempt has its permit, or has given up waiting for it. */
-  startAttempt(attempt: number, queuedMs: number): void {
+  /** Also called when a call gives up waiting for its permit. */
+  leaveQueue(attempt: number, queuedMs: number): void {
     this.#attempt = attempt;
     this.#queuedMs = queuedMs;
     this.#totalQueuedMs += queuedMs;

@@ -73,7 +73,8 @@ function formatQuery(query: Readonly<Record<string, QueryValue>>): string {
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null) search.append(name, String(value));
   }
-  return search.size === 0 ? '' : `?${search}`;
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
 }
 
 export type EndpointResult<Name extends EndpointName> = z.output<

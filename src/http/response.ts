@@ -210,10 +210,11 @@ function createDetails(exchange: Exchange, body: unknown): ApiErrorDetails {
 }
 
 function rebuildResponse({ status, statusText, headers, text }: RawResponse, url: string): Response {
+  const isBodyless = text === '' || status === 204 || status === 205;
   // A reason phrase may hold bytes that `Response` refuses.
   const phrase = /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '';
   const init = { status, statusText: phrase, headers: maskHeaders(headers, '') };
-  return Object.defineProperty(new Response(text === '' ? null : text, init), 'url', { value: url });
+  return Object.defineProperty(new Response(isBodyless ? null : text, init), 'url', { value: url });
 }
 
 function readItem(value: unknown, key: string): ApiErrorItem[] {

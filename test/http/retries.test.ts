@@ -82,6 +82,14 @@ describe('the wait before a repeat', () => {
     expect((await run([step, OK], options)).sentAt).toEqual(sentAt);
   });
 
+  test('timers that fire up to a millisecond early → the retry still waits for the whole Retry-After', async () => {
+    const startedAt = Date.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => 0.9999 * (Date.now() - startedAt));
+    const { sentAt } = await run([failing(503, '5'), OK]);
+    expect(sentAt).toHaveLength(2);
+    expect(sentAt[1]).toBeGreaterThanOrEqual(5_000);
+  });
+
   test('a Retry-After of the first failure → does not delay the retry after the second failure', async () => {
     const { sentAt } = await run([failing(503, '3'), networkFailure('ECONNRESET'), OK]);
     expect(sentAt).toEqual([0, 3_000, 4_000]);

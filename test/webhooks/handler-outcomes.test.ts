@@ -100,4 +100,14 @@ describe('no onRefused', () => {
     expect(console.warn).toHaveBeenCalledTimes(2);
     expect(console.warn).toHaveBeenLastCalledWith(expect.stringContaining('{"refusedSince":999}'));
   });
+
+  test('a refusal after a test has set the clock back → a line all the same', async () => {
+    const handler = makeHandler();
+    await vi.advanceTimersByTimeAsync(600_000);
+    await handler(post('{'));
+    vi.useRealTimers();
+    vi.useFakeTimers();
+    await handler(post('{'));
+    expect(console.warn).toHaveBeenCalledTimes(2);
+  });
 });
