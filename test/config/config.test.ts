@@ -3,7 +3,9 @@ import { resolveConfig } from '../../src/config/config.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import type { TrackingClientOptions } from '../../src/options.ts';
+import { RedisLimiter } from '../../src/redis/index.ts';
 import { VERSION } from '../../src/version.ts';
+import { ScriptedRedis } from '../redis/limiter/make-redis-limiter.ts';
 
 const base = { baseUrl: 'https://host.test/v1', apiKey: 'key' };
 /** Options as a caller without types could give them. */
@@ -139,7 +141,7 @@ describe('limiter', () => {
 });
 
 describe('a limiter that several processes share', () => {
-  const limiter = Object.assign(new TokenBucketLimiter(), { spansProcesses: true });
+  const limiter = new RedisLimiter({ redis: new ScriptedRedis() });
   const apiKey = () => 'key';
 
   test('a function as key without `account` → ConfigurationError that asks for `account`', () => {

@@ -148,6 +148,17 @@ describe('the fetch option', () => {
     expect(fetch).toHaveBeenCalledOnce();
   });
 
+  test('a fetch of the caller → called without a `this`, because the one of a runtime would refuse it', async () => {
+    const seen: unknown[] = [];
+    async function fetch(this: unknown) {
+      seen.push(this);
+      return Response.json({ data: [] });
+    }
+    const { client } = makeClient({}, { fetch });
+    await client.couriers.list();
+    expect(seen).toEqual([undefined]);
+  });
+
   test('a request → fetch gets URL, method, headers, body, signal and `redirect: manual`', async () => {
     const seen: unknown[] = [];
     const fetch = async (outgoing: RequestInfo | URL, init?: RequestInit) => {

@@ -25,6 +25,18 @@ describe('priorities', () => {
     const places = patient.map((call) => order.indexOf(call) + 1);
     expect(places).toEqual([20, 40, 60]);
   });
+
+  test('interactive grants while no background call waits → do not bring its turn nearer', async () => {
+    const { acquire } = makeLimiter();
+    const first = acquire({ limit: 1 });
+    await settled();
+    const earlier = Array.from({ length: 30 }, () => acquire());
+    const order = await grantOneByOne(first, earlier, 30);
+    const patient = acquire(background);
+    const after = Array.from({ length: 30 }, () => acquire());
+    const later = await grantOneByOne(order.at(-1), [...after, patient]);
+    expect(later.indexOf(patient) + 1).toBe(20);
+  });
 });
 
 describe('the token that is reserved for interactive calls', () => {
@@ -41,11 +53,15 @@ describe('the token that is reserved for interactive calls', () => {
   });
 });
 
-/** Frees one token at a time and notes who got it. */
-async function grantOneByOne(first: Call, calls: readonly Call[]): Promise<Call[]> {
+/** Frees one token at a time and notes who got it; the last of `count` keeps it. */
+async function grantOneByOne(
+  first: Call | undefined,
+  calls: readonly Call[],
+  count = Number.POSITIVE_INFINITY,
+): Promise<Call[]> {
   const order: Call[] = [];
-  let holder: Call | undefined = first;
-  while (holder) {
+  let holder = first;
+  while (holder && order.length < count) {
     holder.permit?.cancel();
     await settled();
     holder = calls.find((call) => call.state === 'granted' && !order.includes(call));

@@ -103,6 +103,18 @@ describe('replies', () => {
     expect(claims).toEqual([{ status: 'acquired', attempt: 1 }, { status: 'done' }]);
   });
 
+  test('an error that is not about a cluster → rejects with it, and nothing is sent again', async () => {
+    const { store, sent } = makeStore(new Error('OOM command not allowed'), [1], [1]);
+    await expect(store.claim(['a', 'b'], { token: 'mine', leaseMs: 1 })).rejects.toThrow('OOM');
+    expect(sent).toHaveLength(1);
+  });
+
+  test('a cluster that refuses a single key → rejects with its error, and nothing is sent again', async () => {
+    const { store, sent } = makeStore(new Error('CROSSSLOT'), new Error('CROSSSLOT'), [1]);
+    await expect(store.claim(['a'], { token: 'mine', leaseMs: 1 })).rejects.toThrow('CROSSSLOT');
+    expect(sent).toHaveLength(2);
+  });
+
   test.each([[null], 'OK', [['maybe']]])('%j → rejects', async (reply) => {
     const claim = makeStore(reply).store.claim(['a'], { token: 't', leaseMs: 1 });
     await expect(claim).rejects.toThrow(TypeError);

@@ -156,6 +156,22 @@ describe('failures that stop the run', () => {
     expect(sent).toHaveLength(1);
     expect(codes).toEqual(['quota_limit_reached', 'quota_limit_reached', 'quota_limit_reached']);
   });
+
+  test('two requests under way are refused for different reasons → the rest get the first reason', async () => {
+    const [first, second] = [deferred(), deferred()];
+    const reply = async (_: unknown, request: number) => {
+      await (request === 1 ? first : second).promise;
+      return request === 1 ? bulkLimit : quota;
+    };
+    const run = createAll(reply, makeInputs(3), { chunkSize: 1, concurrency: 2 });
+    await settled();
+    second.resolve();
+    await settled();
+    first.resolve();
+    const { sent, codes } = await run;
+    expect(sent).toHaveLength(2);
+    expect(codes).toEqual(['bulk_create_limit_exceeded', 'quota_limit_reached', 'quota_limit_reached']);
+  });
 });
 
 describe('a long pause in mid-run', () => {

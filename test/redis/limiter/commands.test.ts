@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bucket, countGranted } from '../../limiter/make-limiter.ts';
 import { settled } from '../../support/settled.ts';
+import { watchTimers } from '../../support/watch-timers.ts';
 import { grantNone, makeRedisLimiter } from './make-redis-limiter.ts';
 
 describe('commands about tokens', () => {
@@ -233,5 +234,27 @@ describe('tokens that come back soon', () => {
     await clock.advance(500);
     expect(call.state).toBe('waiting');
     expect(redis.commands.flatMap(({ tokens }) => tokens)).toContainEqual([1, 120]);
+  });
+});
+
+describe('the timer of a bucket', () => {
+  test('a response that is not reported yet → the timer does not keep the process alive', async () => {
+    const { sent } = makeRedisLimiter();
+    await watchTimers(async (started) => {
+      const permit = await sent();
+      permit.report({ status: 200 });
+      await settled();
+      expect(started.at(-1)?.timer.hasRef()).toBe(false);
+    });
+  });
+
+  test('a call that waits for its turn → the timer keeps the process alive', async () => {
+    const { acquire, redis } = makeRedisLimiter();
+    redis.reply = grantNone;
+    await watchTimers(async (started) => {
+      acquire();
+      await settled();
+      expect(started.at(-1)?.timer.hasRef()).toBe(true);
+    });
   });
 });
