@@ -294,13 +294,16 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
 
   return {
     async flush() {
-      const reports: WebhookSenderReport[] = [];
-      const sum = (count: 'items' | 'accepted' | 'lost') =>
-        reports.reduce((total, report) => total + report[count], 0);
-      do reports.push(await sendWaiting());
-      while (reports.at(-1)?.items !== 0);
-      const sent = reports.flatMap((report) => report.sent);
-      return { items: sum('items'), accepted: sum('accepted'), lost: sum('lost'), sent };
+      const total = { items: 0, accepted: 0, lost: 0 };
+      const requests: (readonly SentWebhook[])[] = [];
+      for (;;) {
+        const { items, accepted, lost, sent } = await sendWaiting();
+        if (items === 0) return { ...total, sent: requests.flat() };
+        total.items += items;
+        total.accepted += accepted;
+        total.lost += lost;
+        requests.push(sent);
+      }
     },
     probe: async () => (await sendToReceiver(receiver)).status === 200,
     start({ everyMs = 100, onReport } = {}) {
