@@ -22,7 +22,7 @@ const UNITS = [
 ] as const;
 
 /** These documents are not published, so the reference must not name them. */
-const INTERNAL = /\bservice\.md\b|\bdesign\.md\b|\bpublic contract\b/;
+const INTERNAL = /\bdesign\.md\b|\bpublic contract\b/;
 
 function readText(comment: Comment | undefined): string {
   // Skip `@category`, which only names the group of an export.

@@ -114,10 +114,10 @@ function readComment(node: ts.Node): string {
   return readText(ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc)?.comment);
 }
 
-/** Removes references to sections of docs/service.md, because users do not have that file. */
+/** Removes the rules of docs/service.md in brackets, because a table has no room for them. */
 function readText(comment: ts.JSDoc['comment']): string {
   const text = (ts.getTextOfJSDocComment(comment) ?? '').replace(/\{@link ([^}]+)\}/g, '`$1`');
-  return text.replace(/\s*\((?:service\.md|public contract)[^)]*\)/g, '').trim();
+  return text.replace(/\s*\(docs\/service\.md[^)]*\)/g, '').trim();
 }
 
 /** Shortens a type, because callers need no `readonly` or `undefined`, and an editor shows the parameters of functions. */

@@ -29,7 +29,7 @@ export interface Parcel {
   readonly withoutText: number;
   /** How long to wait. */
   readonly withoutUnitMs: number;
-  /** Named in service.md 2.1. */
+  /** Named in design.md, section 2. */
   readonly withFile: number;
   /** How long to wait, in milliseconds. */
   readonly withUnitMs: number;
