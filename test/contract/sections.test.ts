@@ -8,18 +8,21 @@ function read(path: string): string {
   return readFileSync(new URL(path, ROOT), 'utf8');
 }
 
-/** The numbered rules of the document, e.g. `2.10`. */
+/** The numbered rules and sections of the document, e.g. `2.10` and `6`. */
 const RULES: ReadonlySet<string> = new Set(
-  [...read('docs/service.md').matchAll(/^\| (\d+\.\d+) /gm)].map(([, rule = '']) => rule),
+  [...read('docs/service.md').matchAll(/^(?:\| (\d+\.\d+) |## (\d+)\. )/gm)].flatMap(
+    ([, ...numbers]) => numbers,
+  ),
 );
 
-/** The rules that a text names, e.g. in "docs/service.md 2.1, 8.10". */
+/** The rules and sections that a text names, e.g. in "docs/service.md 2.1, 8.10". */
 function findRules(text: string): string[] {
-  const links = text.matchAll(/docs\/service\.md\s+(\d+\.\d+(?:(?:, | and )\d+\.\d+)*)/g);
+  const words = text.replaceAll(/\s+(?:(?:\*|\/\/) )?/g, ' '); // A comment can continue on the next line.
+  const links = words.matchAll(/docs\/service\.md (\d+(?:\.\d+)?(?:(?:, | and )\d+(?:\.\d+)?)*)/g);
   return [...links].flatMap(([, rules = '']) => rules.split(/, | and /));
 }
 
-const SOURCES = ['src', 'test'].flatMap((folder) =>
+const SOURCES = ['src', 'test', 'bench', 'scripts', 'examples'].flatMap((folder) =>
   readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => `${folder}/${path}`),
@@ -32,7 +35,7 @@ describe('links to rules of docs/service.md', () => {
     expect(findRules($comment).filter((rule) => !RULES.has(rule))).toEqual([]);
   });
 
-  test('every rule that a comment in src or test names → exists', () => {
+  test('every rule and section that a comment names → exists', () => {
     const links = SOURCES.flatMap((path) => findRules(read(path)).map((rule) => `${path}: ${rule}`));
     expect(links).not.toEqual([]);
     expect(links.filter((link) => !RULES.has(link.replace(/^.*: /, '')))).toEqual([]);
