@@ -51,31 +51,31 @@ async function tell(script: Step | Step[], options: TrackingClientOptions): Prom
 }
 
 describe('the hooks of a call, in order', () => {
-  test.each<[what: string, script: Step | Step[], options: TrackingClientOptions, told: string]>([
-    ['a success', GOT, {}, 'request 1, response 1'],
+  test.each<[what: string, told: string, script: Step | Step[], options: TrackingClientOptions]>([
+    ['a success', 'request 1, response 1', GOT, {}],
     [
       'a 429, then a success',
+      'request 1, response 1, rateLimit 1, retry 1, request 2, response 2',
       [slowDown('0.01'), GOT],
       {},
-      'request 1, response 1, rateLimit 1, retry 1, request 2, response 2',
     ],
-    ['no response, then a success', [RESET, GOT], {}, 'request 1, error 1, retry 1, request 2, response 2'],
-    ['a 429 that is not repeated', slowDown('7'), { retry: false }, 'request 1, response 1, rateLimit 1'],
-    ['no response, not repeated', RESET, { retry: false }, 'request 1, error 1'],
-    ['a 404', { status: 404 }, {}, 'request 1, response 1'],
+    ['no response, then a success', 'request 1, error 1, retry 1, request 2, response 2', [RESET, GOT], {}],
+    ['a 429 that is not repeated', 'request 1, response 1, rateLimit 1', slowDown('7'), { retry: false }],
+    ['no response, not repeated', 'request 1, error 1', RESET, { retry: false }],
+    ['a 404', 'request 1, response 1', { status: 404 }, {}],
     [
       'a 503 twice',
+      'request 1, response 1, retry 1, request 2, response 2',
       { status: 503 },
       { retry: { retries: 1 } },
-      'request 1, response 1, retry 1, request 2, response 2',
     ],
     [
       'a Retry-After longer than totalTimeoutMs',
+      'request 1, response 1',
       { ...slowDown('30'), status: 503 },
       { totalTimeoutMs: 5_000 },
-      'request 1, response 1',
     ],
-  ])('%s → start, %3$s, done', async (_what, script, options, told) => {
+  ])('%s → start, %s, done', async (_what, told, script, options) => {
     expect(await tell(script, options)).toBe(`start, ${told}, done`);
   });
 

@@ -50,11 +50,11 @@ describe('plain', () => {
 
 describe('createColours', () => {
   it.each([
-    ['a terminal', true, { TERM: 'xterm', NO_COLOR: '' }, '\u001b[32m200\u001b[39m'],
-    ['no terminal', false, {}, '200'],
-    ['NO_COLOR', true, { NO_COLOR: '1' }, '200'],
-    ['a dumb terminal', true, { TERM: 'dumb' }, '200'],
-  ])('%s → %#', (_, isTerminal, environment, text) => {
+    ['a terminal → green', true, { TERM: 'xterm', NO_COLOR: '' }, '\u001b[32m200\u001b[39m'],
+    ['no terminal → unchanged', false, {}, '200'],
+    ['NO_COLOR → unchanged', true, { NO_COLOR: '1' }, '200'],
+    ['a dumb terminal → unchanged', true, { TERM: 'dumb' }, '200'],
+  ])('%s', (_, isTerminal, environment, text) => {
     expect(createColours(isTerminal, environment).green('200')).toBe(text);
   });
 });

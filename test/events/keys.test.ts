@@ -24,7 +24,7 @@ describe('buildEventKeys', () => {
   test.each([
     [{ trackerId: '', clientTrackerId: 'order-1' }, '%client=order-1'],
     [{ trackerId: '' }, ''],
-  ])('%j → named by the clientTrackerId if there is one', (tracker, name) => {
+  ])('the tracker %j → %j in the key', (tracker, name) => {
     expect(buildKeys({ tracker, events: [{ eventId: 'e1' }] })).toEqual([`tracking/events:${name}:e1`]);
   });
 

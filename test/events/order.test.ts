@@ -224,7 +224,7 @@ describe('isNewerEvent', () => {
     ['a date alone of the same day with a lower order', event('a', '2021-03-04', 4), false],
     ['a date alone of the same day with a higher order', event('a', '2021-03-04', 6), true],
     ['an event without a readable time', event('unreadable', 'soon', 9), false],
-  ])('%s → %o', (_, arrived, expected) => {
+  ])('%s → $2', (_, arrived, expected) => {
     expect(isNewerEvent(arrived, known)).toBe(expected);
   });
 

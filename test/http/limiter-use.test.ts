@@ -54,15 +54,15 @@ describe('the permit of an attempt', () => {
   const broken = () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) }));
 
   test.each([
-    ['a call that succeeds', OK, ['acquire', 'send', 'report']],
+    ['a call that succeeds', ['acquire', 'send', 'report'], OK],
     [
       'a 500 and a success',
-      [{ status: 500 }, OK],
       ['acquire', 'send', 'report', 'acquire', 'send', 'report'],
+      [{ status: 500 }, OK],
     ],
-    ['a body that breaks off, after its headers', broken, ['acquire', 'send', 'report']],
-    ['no response', new TypeError('fetch failed'), ['acquire', 'send']],
-  ] as [string, Step | Step[], string[]][])('%s → %j', async (_what, script, log) => {
+    ['a body that breaks off, after its headers', ['acquire', 'send', 'report'], broken],
+    ['no response', ['acquire', 'send'], new TypeError('fetch failed')],
+  ] as [string, string[], Step | Step[]][])('%s → %j', async (_what, log, script) => {
     const retry = Array.isArray(script) ? undefined : (false as const);
     const { client, limiter } = setUp(script, { retry });
     await settleInVirtualTime(() => client.couriers.list().catch(() => {}));
@@ -161,7 +161,7 @@ describe('account of the bucket', () => {
     ['two keys with one `account`', { apiKey: 'a', account: 'x' }, { apiKey: 'b', account: 'x' }, true],
     ['one key with two accounts', { apiKey: 'a', account: 'x' }, { apiKey: 'a', account: 'y' }, false],
   ] as [string, TrackingClientOptions, TrackingClientOptions, boolean][])(
-    'two clients with %s → one account or two',
+    'two clients with %s → one account for both: $3',
     async (_what, first, second, isSame) => {
       const [a, b] = await listAccounts(first, second);
       expect(a === b).toBe(isSame);
@@ -175,7 +175,7 @@ describe('account of the bucket', () => {
     ['an `account`, another key', { account: 'x' }, { apiKey: 'b' }, 'same'],
     ['an `account`, another one', { account: 'x' }, { account: 'y' }, 'another'],
   ] as [string, TrackingClientOptions, TrackingClientOptions, string][])(
-    'withOptions of a client with %s → the %4$s account',
+    'withOptions of a client with %s → $3 account',
     async (_what, options, changes, expected) => {
       const { client, limiter } = setUp(OK, options);
       await client.couriers.list();
@@ -202,7 +202,7 @@ describe('arguments of report', () => {
     [429, '', 1_000],
     [429, '600', 600_000],
     [503, '2', undefined],
-  ])('%d with Retry-After %j → a pause of %j ms', async (status, retryAfter, retryAfterMs) => {
+  ])('%d with Retry-After %j → a report with retryAfterMs %j', async (status, retryAfter, retryAfterMs) => {
     const { client, limiter } = setUp([{ status, headers: { 'retry-after': retryAfter } }, OK]);
     await settleInVirtualTime(() => client.couriers.list().catch(() => {}));
     expect(limiter.reported[0]?.retryAfterMs).toBe(retryAfterMs);

@@ -51,7 +51,7 @@ describe('the wait before a repeat', () => {
   test.each([
     [0, [0, 500, 1_500, 3_500, 7_500, 15_500, 23_500]],
     [0.5, [0, 750, 2_250, 5_250, 11_250, 19_250, 27_250]],
-  ])('a draw of %d → doubles each time, up to 8 s', async (drawn, moments) => {
+  ])('a random number of %d → waits that double each time, up to 8 s', async (drawn, moments) => {
     draw.mockReturnValue(drawn);
     const { sentAt } = await run({ status: 500 }, { retry: { retries: 6 } });
     expect(sentAt).toEqual(moments);
@@ -61,7 +61,7 @@ describe('the wait before a repeat', () => {
     ['503 with 3 s', failing(503, '3'), {}, [0, 3_000]],
     ['503 with less than the back-off', failing(503, '0.2'), {}, [0, 500]],
     [
-      '503 with reset headers, which ask nothing',
+      '503 with reset headers, which count only with a 429',
       { status: 503, headers: { 'ratelimit-reset': '9' } },
       {},
       [0, 500],
@@ -107,7 +107,7 @@ describe('the end of retries', () => {
     ['retries: 2', { retries: 2 }, 3],
     ['retries: 0', { retries: 0 }, 1],
     ['false', false, 1],
-  ] as const)('retry option %s → the last error after its requests', async (_what, retry, requests) => {
+  ] as const)('retry option %s → the last error; number of requests: $2', async (_what, retry, requests) => {
     const result = await run({ status: 500 }, { retry });
     expect(result.error).toMatchObject({ name: 'ServerError', attempts: requests });
     expect(result.requests).toHaveLength(requests);

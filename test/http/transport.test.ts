@@ -120,7 +120,7 @@ test.each<[what: string, failure: unknown, isProof: boolean]>([
   ['a cause that is its own cause', round, false],
   ['the message of a gateway', new Error('answered 502: upstream said "connection refused"'), false],
   ['the message of Deno outside of Deno', denoFailure(DENO_REFUSED), false],
-])('%s → never sent: %3$j', async (_what, failure, isProof) => {
+])('%s → neverSent $2', async (_what, failure, isProof) => {
   expect(await wasNeverSent(failure)).toBe(isProof);
 });
 
@@ -134,7 +134,7 @@ test.each<[what: string, failure: unknown, isProof: boolean]>([
   ['a string', DENO_REFUSED, false],
   ['a reset with a code', networkFailure('ECONNRESET'), false],
   ['a refused connection with a code', networkFailure('ECONNREFUSED'), true],
-])('Deno, which has no codes: %s → never sent: %3$j', async (_what, failure, isProof) => {
+])('on Deno, which has no codes, %s → neverSent $2', async (_what, failure, isProof) => {
   vi.stubGlobal('Deno', {});
   expect(await wasNeverSent(failure)).toBe(isProof);
 });

@@ -131,7 +131,7 @@ describe('options', () => {
     ['maxQueue', { maxQueue: Number.NaN }],
     // Sound for a test of what callers without types pass.
     ['options', null as unknown as TokenBucketLimiterOptions],
-  ])('%s of %o → ConfigurationError that names it', (name, options) => {
+  ])('options $1 → ConfigurationError that names $0', (name, options) => {
     expect(() => new TokenBucketLimiter(options)).toThrow(ConfigurationError);
     expect(() => new TokenBucketLimiter(options)).toThrow(`Expected \`${name}\` to be a`);
   });

@@ -22,13 +22,13 @@ describe.each([
   ['buildWebhookMessage', buildWebhookMessage, eventsMessageSchema],
   ['buildProofOfDelivery', buildProofOfDelivery, proofOfDeliverySchema],
   ['buildCourier', buildCourier, courierSchema],
-] as const)('%s', (_, build, schema) => {
-  it('no arguments → a record that its own schema accepts unchanged', () => {
+] as const)('the builder %s', (_, build, schema) => {
+  it('no arguments → a record that the schema of such records accepts unchanged', () => {
     const built = build();
     expect(schema.parse(built)).toEqual(built);
   });
 
-  it('the same seed → the same record; ten seeds → more than one record', () => {
+  it('the same seed → the same record; ten seeds → different records', () => {
     expect(build({}, { seed: 'a' })).toEqual(build({}, { seed: 'a' }));
     const texts = Array.from({ length: 10 }, (_, seed) => JSON.stringify(build({}, { seed })));
     expect(new Set(texts).size).toBeGreaterThan(1);

@@ -37,7 +37,7 @@ describe('trackingHandlers', () => {
     ['no base URL', undefined, 'https://tracking.test/public/v1'],
     ['a trailing slash', new URL('https://api.example.test/v1/'), 'https://api.example.test/v1'],
     ['no version segment', 'https://api.example.test/tracking', 'https://api.example.test/tracking'],
-  ])('%s → served below %s', async (_, baseUrl, served) => {
+  ])('%s → served below $2', async (_, baseUrl, served) => {
     server.use(...trackingHandlers(createFakeTrackingService(), baseUrl === undefined ? {} : { baseUrl }));
     expect((await fetch(`${served}/couriers`, { headers })).status).toBe(200);
   });

@@ -62,7 +62,7 @@ describe('POST /trackers', () => {
       `${formatDayBefore(180)}T01:30:00+02:00`,
       [400, 'shipping_date_outdated'],
     ],
-  ])('shipped %s on the clock of the fake → %j', async (_, shippingDate, outcome) => {
+  ])('shipped %s on the clock of the fake → $2', async (_, shippingDate, outcome) => {
     expect(refusal(await makeFake().create({ shippingDate }))).toEqual(outcome);
   });
 
@@ -184,7 +184,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     ['destinationPostCode', { destinationPostCode: '94901' }, true],
     ['isSubscribed', { isSubscribed: false }, true],
     ['a field that no patch has', { trackingNumber: OTHER_NUMBER }, true],
-  ])('%s after data was gathered → changed: %j', async (_, change, isChanged) => {
+  ])('%s after data was gathered → changed: $2', async (_, change, isChanged) => {
     const { fake, patch } = await withTracker();
     fake.shipment(NUMBER).addEvent();
     const outcome = isChanged ? [200, undefined] : [400, 'tracker_not_updatable'];
@@ -213,7 +213,7 @@ describe('PATCH /trackers/{trackerId}', () => {
     ['isSubscribed as text', { isSubscribed: 'no' }, 'validation_error'],
     ['a country that does not exist', { originCountryCode: 'XX' }, 'validation_error'],
     ['a date older than 180 days', { shippingDate: formatDayBefore(181) }, 'shipping_date_outdated'],
-  ])('%s → 400 %s', async (_, body, code) => {
+  ])('%s → 400 $2', async (_, body, code) => {
     const { patch } = await withTracker();
     expect(refusal(await patch(body))).toEqual([400, code]);
   });

@@ -79,7 +79,7 @@ describe('a request that may have been carried out', () => {
 
   test.each([
     ['a reset', [reset], {}, 'unknown', 1],
-    ['the same with retryAmbiguous', [reset], again, 'created', 2],
+    ['retryAmbiguous, a reset', [reset], again, 'created', 2],
     ['refused connections', [notSent, notSent], {}, 'created', 3],
     ['refused connections until the retries are used up', [notSent, notSent, notSent], {}, 'error', 3],
     ['retryAmbiguous, a reset and refused connections', [reset, notSent, notSent], again, 'unknown', 3],
@@ -87,7 +87,7 @@ describe('a request that may have been carried out', () => {
     ['retryAmbiguous, a 429 and a refusal', [text(429), refusal], again, 'error', 2],
     ['retryAmbiguous, a reset and a used-up quota', [reset, quota], again, 'unknown', 2],
   ])(
-    '%s, with two retries → outcome unknown only if the request may have been carried out',
+    '%s, with two retries → outcome $3 after $4 requests',
     async (_, failures, options, status, requests) => {
       const respond = (inputs: readonly TrackerInput[], request: number) =>
         failures[request - 1] ?? created(inputs);

@@ -104,7 +104,7 @@ describe('length of the body', () => {
   test.each([
     ['10 MiB', LIMIT, undefined, 200],
     ['10 MiB + 1 byte, declared as 10 bytes', LIMIT + 1, '10', 413],
-  ])('%s → %i', async (_title, length, declared, status) => {
+  ])('%s → $3', async (_title, length, declared, status) => {
     const request = post(buildStream(TEXT, spaces(length - TEXT.length)), { 'content-length': declared });
     expect(await receive(request)).toMatchObject({ status, handled: status === 200 ? ['e1'] : [] });
   });

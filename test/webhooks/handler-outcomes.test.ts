@@ -24,7 +24,7 @@ describe('responses', () => {
     ['an invalid item beside a valid one', {}, payload({}, tracking('t1', 'e1')), 422, 'rejected'],
     ['a callback that rejects', { onEvent: failing }, E1, 500, 'failed'],
     ['a callback that rejects without a reason', { onEvent: () => Promise.reject() }, E1, 500, 'failed'],
-  ])('%s → %i, without Retry-After', async (_title, options, body, status, outcome) => {
+  ])('%s → $3 $4, without Retry-After', async (_title, options, body, status, outcome) => {
     const response = await makeHandler({ onError: () => {}, ...options })(post(body));
     expect([response.status, await response.json()]).toEqual([status, { success: status === 200, outcome }]);
     expect(response.headers.has('retry-after')).toBe(false);

@@ -111,7 +111,7 @@ describe('authentication', () => {
     ['undefined', undefined, 'undefined'],
     ['an empty list', [], 'none'],
     ['a list with an empty one', ['s3cret', ''], 'an empty string'],
-  ])('secret that is or has %s → ConfigurationError that does not show the secret', (_title, secret, got) => {
+  ])('the option `secret`: %s → ConfigurationError that does not show the secret', (_title, secret, got) => {
     // The wrong type on purpose: JavaScript callers have no compiler.
     const make = () => makeHandler({ secret: secret as string });
     expect(make).toThrow(ConfigurationError);
@@ -181,7 +181,7 @@ describe('store', () => {
   test.each([
     ['production', 1],
     ['development', 0],
-  ])('neither store nor inbox in %s → %d warnings', (environment, count) => {
+  ])('neither store nor inbox in %s → number of warnings: %d', (environment, count) => {
     vi.stubEnv('NODE_ENV', environment);
     onTestFinished(() => void vi.unstubAllEnvs());
     const logger = { debug() {}, info() {}, warn: vi.fn(), error() {} };

@@ -87,7 +87,7 @@ test.each([
   ['the first of two leases', { e1: 10_000, e2: 42_000 }],
   ['the last of two leases', { e1: 42_000, e2: 10_000 }],
   ['the only lease, beside a handled event', { e1: 10_000 }],
-])('%s ends first → retryAfterMs is the rest of that lease', async (_title, leases) => {
+])('%s ends first → outcome busy, and retryAfterMs is the rest of that lease', async (_title, leases) => {
   const store = new ScriptedStore();
   for (const [eventId, leaseMs] of Object.entries(leases)) await store.lease(eventId, leaseMs);
   const report = await makeInbox({ store, busyTimeoutMs: 0 }).process(TWO, () => {});

@@ -153,23 +153,20 @@ describe('every third of a lease', () => {
 
 describe('an event that another receiver took over', () => {
   test.each([
-    ['e1, with onEvent', 'e1', 'onEvent', true],
-    ['e1, with onEvents for both', 'e1', 'onEvents', true],
-    ['e2, with onEvent for e1', 'e2', 'onEvent', false],
-  ])(
-    '%s → the signal of the callback aborts only if it handles that event',
-    async (_title, stolen, callback, isTold) => {
-      const options = { busyTimeoutMs: 0 };
-      const { store, processing, end, isAborted } = await begin(['e1', 'e2'], undefined, options, callback);
-      await steal(stolen, store);
-      expect(isAborted('e1')).toBe(false);
-      await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
-      expect(isAborted('e1')).toBe(isTold);
-      await end('e1');
-      await end('e2');
-      const busy = stolen === 'e2' ? [buildKey('e2')] : [];
-      expect(await processing).toMatchObject({ busy, handled: 2 - busy.length });
-      expect(await store.lease('e1', LEASE_MS, 'third')).toBe('done');
-    },
-  );
+    ['e1 while its callback runs → the signal aborts', 'e1', 'onEvent', true],
+    ['e1 while a callback for both events runs → the signal aborts', 'e1', 'onEvents', true],
+    ['e2 while the callback of e1 runs → the signal does not abort', 'e2', 'onEvent', false],
+  ])('%s', async (_title, stolen, callback, isTold) => {
+    const options = { busyTimeoutMs: 0 };
+    const { store, processing, end, isAborted } = await begin(['e1', 'e2'], undefined, options, callback);
+    await steal(stolen, store);
+    expect(isAborted('e1')).toBe(false);
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(isAborted('e1')).toBe(isTold);
+    await end('e1');
+    await end('e2');
+    const busy = stolen === 'e2' ? [buildKey('e2')] : [];
+    expect(await processing).toMatchObject({ busy, handled: 2 - busy.length });
+    expect(await store.lease('e1', LEASE_MS, 'third')).toBe('done');
+  });
 });

@@ -117,7 +117,7 @@ describe('onProofOfDelivery', () => {
   test.each([
     ['the same proof in another message, as a resend has it', proofOfDelivery('t1', 'm2'), 1, 1],
     ['another proof in the same message', other, 2, 0],
-  ])('%s → called %d times with the key', async (_title, second, count, duplicates) => {
+  ])('a proof, then %s → handled: $2, duplicates: $3', async (_title, second, count, duplicates) => {
     const onProofOfDelivery = vi.fn();
     const inbox = makeInbox();
     await inbox.process(payload(first), { onProofOfDelivery });

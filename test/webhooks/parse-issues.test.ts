@@ -85,7 +85,7 @@ describe('invalid items', () => {
     ['an array', [], '`body` to be an object, got an array of 0'],
     ['text in JSON', '"text"', '`body` to be an object, got a string of 4 characters'],
     ['`trackings` that is no array', { trackings: {} }, '`trackings` to be an array, got an object'],
-  ])('a body that is or has %s → rejected as a whole, not thrown', (_title, body, rule) => {
+  ])('a body: %s → rejected as a whole, nothing is thrown', (_title, body, rule) => {
     const issues = [{ path: [], code: 'invalid_type', message: `Expected ${rule}` }];
     expect(parseWebhook(body)).toEqual({
       messages: [],
