@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ENDPOINT_NAMES, endpoints } from '../src/endpoints.ts';
 
-/** Section 8 of the specification, and the one endpoint of the public contract, by method and path. */
+/** The endpoints of docs/service.md 1.10 with the limits of 6.1, by method and path. */
 const LIMITS = [
   ['POST /trackers', 10],
   ['GET /trackers', 10],
@@ -19,7 +19,7 @@ const LIMITS = [
 
 const rows = ENDPOINT_NAMES.map((name) => endpoints[name]);
 
-test.each(LIMITS)('%s → %d requests a second', (methodAndPath, limit) => {
+test.each(LIMITS)('%s → limit of %d a second', (methodAndPath, limit) => {
   const row = rows.find(({ method, path }) => `${method} ${path}` === methodAndPath);
   expect(row?.limitPerSecond).toBe(limit);
 });

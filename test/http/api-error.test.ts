@@ -14,7 +14,7 @@ function failWithCodes(status: number, ...codes: readonly string[]): Promise<unk
   return failWith({ status, body: { errors, data: null } });
 }
 
-/** Every code of the specification and the public contract, with its status and its class. */
+/** Every known code (docs/service.md 7.6) with a status and its class. */
 const CODES: Record<KnownErrorCode, [status: number, className: string]> = {
   validation_error: [422, 'InvalidRequestError'],
   missing_mandatory_field: [400, 'InvalidRequestError'],
@@ -36,9 +36,12 @@ const CODES: Record<KnownErrorCode, [status: number, className: string]> = {
 };
 
 describe('the class of an error', () => {
-  test.each(Object.entries(CODES))('%s → %j', async (code, [status, name]) => {
-    expect(await failWithCodes(status, code)).toMatchObject({ name, code, status });
-  });
+  test.each(Object.entries(CODES))(
+    '%s → an error with status and class %j',
+    async (code, [status, name]) => {
+      expect(await failWithCodes(status, code)).toMatchObject({ name, code, status });
+    },
+  );
 
   test.each(KNOWN_ERROR_CODES.filter((code) => code !== 'processing_error'))(
     '%s with a status of another class → the code decides',
