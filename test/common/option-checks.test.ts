@@ -23,7 +23,7 @@ describe('options that are numbers', () => {
     ['delay', [0, 1, MAX_TIMER_MS]],
     ['count', [1, 1_000_000]],
     ['endless', [0, Number.POSITIVE_INFINITY]],
-  ] as const)('%s of %j → accepted', (name, values) => {
+  ] as const)('%s, values %j → accepted', (name, values) => {
     for (const value of values) expect(checkOptions(RULES[name][0], value, 'a')).toBe(value);
   });
 
@@ -33,7 +33,7 @@ describe('options that are numbers', () => {
     ['delay', [Number.POSITIVE_INFINITY, MAX_TIMER_MS + 1, ...bad]],
     ['count', [0, 1.5, Number.POSITIVE_INFINITY, 2 ** 53, ...bad]],
     ['endless', [1.5, ...bad]],
-  ] as const)('%s of %s → ConfigurationError with the rule', (name, values) => {
+  ] as const)('%s, values %s → ConfigurationError with the rule', (name, values) => {
     const [schema, rule] = RULES[name];
     for (const value of values) {
       const check = () => checkOptions(schema, value, 'a');

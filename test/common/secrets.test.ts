@@ -21,7 +21,7 @@ describe('maskText', () => {
     ['a short secret as a word', 'the key any is unknown', 'any', 'the key [redacted] is unknown'],
     ['a short secret in parentheses', '(any)', 'any', '([redacted])'],
     ['nothing but a short secret', 'any', 'any', '[redacted]'],
-  ])('%s → long secrets and whole words are masked', (_what, text, secret, masked) => {
+  ])('%s: text %j, secret %j → %j', (_what, text, secret, masked) => {
     expect(maskText(text, secret)).toBe(masked);
   });
 });

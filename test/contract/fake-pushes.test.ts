@@ -11,7 +11,7 @@ test.each<[string, (fake: FakeTrackingService) => unknown, object]>([
   ['the play "customs"', (fake) => fake.play(NUMBER, 'customs', AT_ONCE), {}],
   ['a proof of delivery', (fake) => fake.shipment(NUMBER).deliver().proveDelivery(), {}],
   ['many items a request', (fake) => fake.shipment(NUMBER).addEvent().deliver(), { itemsPerRequest: 10 }],
-])('%s → pushes that keep the contract', async (_what, happen, options) => {
+])('%s → pushes that the schemas allow', async (_what, happen, options) => {
   const { fake, createFetched } = contractFake();
   const { target, bodies } = contractReceiver();
   await createFetched({ clientTrackerId: 'order-1042', shipmentReference: 'basket 7' });

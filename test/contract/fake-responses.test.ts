@@ -128,7 +128,7 @@ describe('errors', () => {
     ['no key', '', 400, 'auth_missing_header'],
     ['a key without Bearer', 'secret', 400, 'auth_invalid_header'],
     ['an unknown key', 'Bearer wrong', 401, 'auth_invalid_api_key'],
-  ])('%s → %s: %i %s', async (_what, authorization, status, code) => {
+  ])('%s → $2 $3', async (_what, authorization, status, code) => {
     const { call } = contractFake({ apiKeys: ['right'] });
     const response = await call('POST', '/trackers', TRACKER, { authorization });
     expect([response.status, at(response.body, 'errors', 0, 'code')]).toEqual([status, code]);
@@ -139,7 +139,7 @@ test.each([
   ['all new', [{ trackingNumber: OTHER_NUMBER }], [201, 200], 'success'],
   ['one refused', [{ trackingNumber: OTHER_NUMBER }, {}], [207], 'partial'],
   ['all refused', [{}, {}], [400], 'error'],
-])('bulk, %s → its status, in both places', async (_what, items, statuses, word) => {
+])('bulk, %s → one of the statuses $2, and the word $3 in the body', async (_what, items, statuses, word) => {
   const { status, body } = await contractFake().call('POST', '/trackers/bulk', items);
   expect(statuses).toContain(status);
   expect(at(body, 'status')).toBe(word);

@@ -34,7 +34,7 @@ const DOCUMENTED: readonly (readonly [schema: string, example: unknown])[] = [
 ];
 
 describe('the schemas against the documented examples', () => {
-  test.each(DOCUMENTED)('%s: its documented example → no breach', (schema, example) => {
+  test.each(DOCUMENTED)('%s.json and its documented example → no breach', (schema, example) => {
     expect(findBreaches(schema, example)).toEqual([]);
   });
 
@@ -49,7 +49,7 @@ describe('the schemas against the documented examples', () => {
     ['event', { ...samples.EVENT, occurrenceDatetime: 'yesterday' }, '/occurrenceDatetime must match'],
     ['webhook-history', { ...samples.HISTORY, webhooks: [{}] }, '/webhooks/0 must have required property'],
     ['bulk-envelope', { ...samples.BULK_PARTIAL, error: {} }, '/error must be null'],
-  ])('%s that breaks the contract → the breach is named', (schema, value, breach) => {
+  ])('%s.json and a value that it forbids → $2', (schema, value, breach) => {
     // JSON drops undefined fields, as on the wire.
     const breaches = findBreaches(schema, JSON.parse(JSON.stringify(value)));
     expect(breaches.some((line) => line.startsWith(breach))).toBe(true);

@@ -41,7 +41,7 @@ describe('the timeout that ends a call', () => {
     [100, 100, 'totalTimeoutMs', 100],
     [100, undefined, 'timeoutMs', 100],
   ] as const)(
-    'timeoutMs %d, totalTimeoutMs %s → %s, on time',
+    'timeoutMs %d, totalTimeoutMs %s → TimeoutError that names %s, after %d ms',
     async (timeoutMs, totalTimeoutMs, option, ms) => {
       const { client } = makeClient(never, { retry: false });
       const { error, endedAt } = await rejectInVirtualTime(() =>
@@ -69,7 +69,7 @@ describe('the timeout that ends a call', () => {
       30_000,
       (client: TrackingClient) => client.request({ method: 'POST', path: '/reports' }),
     ],
-  ] as const)('%s without options → %d ms', async (_name, timeoutMs, call) => {
+  ] as const)('%s without options → TimeoutError after %d ms', async (_name, timeoutMs, call) => {
     const { client } = makeClient(never, { retry: false });
     const { error, endedAt } = await rejectInVirtualTime(() => call(client));
     expect(error).toMatchObject({ name: 'TimeoutError', timeoutMs });
@@ -81,13 +81,16 @@ describe('fields of the error', () => {
   test.each([
     ['headers', never, 'waiting for a response'],
     ['body', stalled, 'reading the response'],
-  ] as const)('a timeout in phase %s → phase, time and no cause', async (phase, script, activity) => {
-    const { client } = makeClient(script, { retry: false });
-    const { error } = await rejectInVirtualTime(() => client.couriers.list({ timeoutMs: 5 }));
-    const message = `${TITLE} ran out of \`timeoutMs\` (5 ms) while ${activity}`;
-    expect(error).toMatchObject({ name: 'TimeoutError', phase, timeoutMs: 5, message });
-    expect(error).not.toHaveProperty('cause');
-  });
+  ] as const)(
+    'a timeout in phase %s → TimeoutError with phase and time, without a cause',
+    async (phase, script, activity) => {
+      const { client } = makeClient(script, { retry: false });
+      const { error } = await rejectInVirtualTime(() => client.couriers.list({ timeoutMs: 5 }));
+      const message = `${TITLE} ran out of \`timeoutMs\` (5 ms) while ${activity}`;
+      expect(error).toMatchObject({ name: 'TimeoutError', phase, timeoutMs: 5, message });
+      expect(error).not.toHaveProperty('cause');
+    },
+  );
 
   test('a timeout in the queue → TimeoutError with phase and time, nothing is sent', async () => {
     const { client, requests } = makeClient(OK, { rateLimit: {} });
@@ -133,12 +136,17 @@ describe('timers and listeners', () => {
     ['a result', OK, {}],
     ['a failure of fetch', new Error('x'), { retry: false }],
     ['a 404', { status: 404 }, {}],
-    ['a second attempt', [{ status: 503, headers: { 'retry-after': '2' } }, OK], {}],
-  ] as [string, Step | Step[], object][])('%s → none is left', async (_what, script, options) => {
-    const { client } = makeClient(script, options);
-    const { signal } = new AbortController();
-    await settleInVirtualTime(() => client.couriers.list({ signal, totalTimeoutMs: 60_000 }).catch(() => {}));
-    expect(vi.getTimerCount()).toBe(0);
-    expect(getEventListeners(signal, 'abort')).toEqual([]);
-  });
+    ['a result of the second attempt', [{ status: 503, headers: { 'retry-after': '2' } }, OK], {}],
+  ] as [string, Step | Step[], object][])(
+    'a call that ends with %s → no timer and no listener is left',
+    async (_what, script, options) => {
+      const { client } = makeClient(script, options);
+      const { signal } = new AbortController();
+      await settleInVirtualTime(() =>
+        client.couriers.list({ signal, totalTimeoutMs: 60_000 }).catch(() => {}),
+      );
+      expect(vi.getTimerCount()).toBe(0);
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+    },
+  );
 });

@@ -91,7 +91,7 @@ test.each<[headers: Record<string, string>, ms: number | undefined]>([
   [{}, undefined],
   [{ 'retry-after': 'soon' }, undefined],
   [{ 'ratelimit-reset': '1', 'x-ratelimit-reset': '1' }, undefined],
-])('503 with %j → %s, because every response has reset headers', (headers, ms) => {
+])('503 with %j → %s: reset headers do not count, because every response has them', (headers, ms) => {
   expect(readDelay(headers, 503)).toBe(ms);
 });
 

@@ -302,7 +302,7 @@ test('a page of 10,000 wrong records → 20 issues, and a message that mentions 
 test.each([
   ['All is well', 'All is well'],
   ['Gr\u{1f600}n', ''],
-])('the reason phrase %j → %j: a response cannot hold every character', async (phrase, shown) => {
+])('the reason phrase %j → %j, empty if a response cannot hold it', async (phrase, shown) => {
   const headers = { 'content-type': 'application/json' };
   const step = () =>
     Object.defineProperty(new Response(COURIERS, { headers }), 'statusText', { value: phrase });

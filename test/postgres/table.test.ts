@@ -40,13 +40,13 @@ function makeStore() {
 }
 
 test.each([
-  ['short plain ASCII', 'tracking/events:t-1:4f2c~ e', /^tracking.events:t-1:4f2c~ e$/],
-  ['255 characters', 'x'.repeat(255), /^x{255}$/],
-  ['256 characters', 'x'.repeat(256), /^sha256:[0-9a-f]{64}$/],
-  ['a NUL', 'tracking/events:t1:a\u0000b', /^sha256:[0-9a-f]{64}$/],
-  ['another script', 'tracking/events:t1:包裹', /^sha256:[0-9a-f]{64}$/],
-  ['the look of a hash', 'sha256:abc', /^sha256:[0-9a-f]{64}$/],
-])('a key of %s → stored as itself, or as its SHA-256', async (_title, key, stored) => {
+  ['short plain ASCII → stored as itself', 'tracking/events:t-1:4f2c~ e', /^tracking.events:t-1:4f2c~ e$/],
+  ['255 characters → stored as itself', 'x'.repeat(255), /^x{255}$/],
+  ['256 characters → stored as its SHA-256', 'x'.repeat(256), /^sha256:[0-9a-f]{64}$/],
+  ['text with a NUL → stored as its SHA-256', 'tracking/events:t1:a\u0000b', /^sha256:[0-9a-f]{64}$/],
+  ['another script → stored as its SHA-256', 'tracking/events:t1:包裹', /^sha256:[0-9a-f]{64}$/],
+  ['text that looks like a hash → stored as its SHA-256', 'sha256:abc', /^sha256:[0-9a-f]{64}$/],
+])('a key of %s', async (_title, key, stored) => {
   expect(await makeStore()(key)).toMatch(stored);
 });
 

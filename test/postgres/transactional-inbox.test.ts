@@ -284,7 +284,7 @@ test('a runner that repeats the work when the commit fails → the writes of the
   expect(await effects()).toEqual(['a', 'b']);
 });
 
-test('the second of three events fails twice after its own COMMIT → all are handled, the second at attempt 2', async () => {
+test('a callback that commits by itself and then fails, twice, for one of three events → all are handled, that event at attempt 2', async () => {
   const inbox = new TransactionalInbox({ pool: makeLendingPool(), onError: silent });
   const handled = new Map<unknown, number>();
   let failures = 0;

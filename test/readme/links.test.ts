@@ -44,7 +44,7 @@ function findGoneFiles(document: URL, text: string): string[] {
 }
 
 describe('the files that a document names', () => {
-  it.each(ALL_DOCUMENTS.filter((path) => path !== 'CHANGELOG.md'))('%s → exist', (path) => {
+  it.each(ALL_DOCUMENTS.filter((path) => path !== 'CHANGELOG.md'))('%s → all exist', (path) => {
     const gone = findGoneFiles(new URL(path, ROOT), readDocument(path));
     expect(gone, gone.join('\n')).toEqual([]);
   });

@@ -9,7 +9,7 @@ const messages = (fields: object) => readMessages(trackerInputSchema, { tracking
 const withField = (path: string, value: unknown) =>
   path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object; // A path has a key.
 const repeat = (count: number) => 'x'.repeat(count);
-const LONGEST_EMAIL = `${repeat(248)}@b.com`;
+const MAX_EMAIL = `${repeat(248)}@b.com`;
 
 describe('a value that keeps the rules', () => {
   const QUOTED = ['"ada lovelace"@example.test', '"a@b"@example.test', '"a\\"b"@example.test'];
@@ -23,7 +23,7 @@ describe('a value that keeps the rules', () => {
     ['originCountryCode', ['FR', 'FRA', 'fr', 'fra']],
     ['courierCode', ['us-post', ['us-post'], ['a', 'b', 'c'], []]],
     ['settings.restrictTrackingToCourierCode', [true, false, 'us-post', ['a', 'b', 'c']]],
-    ['recipient.email', ['a@b', 'a.b+c@mail.example.test', LONGEST_EMAIL, ...QUOTED]],
+    ['recipient.email', ['a@b', 'a.b+c@mail.example.test', MAX_EMAIL, ...QUOTED]],
     // Characters of two code units count once.
     ['recipient.name', ['📦'.repeat(100)]],
   ])('%s → sent unchanged', (path, values) => {
@@ -96,14 +96,10 @@ describe('a value that breaks a rule → one message with field and rule', () =>
     ['courierCode', 'to be a courier code or an array of them, got a number', [5]],
     ['settings.restrictTrackingToCourierCode', 'to have at most 3 codes, got an array of 4', [[...'abcd']]],
     ['recipient', 'to be an object, got a string of 1 character', ['x']],
-    [
-      'recipient.email',
-      'to have at most 254 characters, got a string of 255 characters',
-      [`x${LONGEST_EMAIL}`],
-    ],
+    ['recipient.email', 'to have at most 254 characters, got a string of 255 characters', [`x${MAX_EMAIL}`]],
     ['recipient.email', EMAIL, BROKEN_EMAILS],
     ['recipient.name', 'to have at most 100 characters, got a string of 101 characters', [repeat(101)]],
-  ])('%s %s …', (path, rule, values) => {
+  ])('Expected `%s` %s …', (path, rule, values) => {
     for (const value of values)
       expect(messages(withField(path, value))).toEqual([
         expect.stringContaining(`Expected \`${path}\` ${rule}`),

@@ -130,7 +130,7 @@ function listUncheckedPaths(schema: z.ZodType, full: object): string[] {
     .map((path) => path.join('.'));
 }
 
-describe.each(RECORDS)('%s', (_name, schema, full, required) => {
+describe.each(RECORDS)('the schema of: %s', (_name, schema, full, required) => {
   const optional = Object.keys(full).filter((field) => !required.includes(field));
 
   test('every documented field → parsed unchanged', () => {
@@ -164,7 +164,7 @@ describe.each(RECORDS)('%s', (_name, schema, full, required) => {
   });
 });
 
-describe.each(MESSAGES)('%s', (_name, schema, kind, sent) => {
+describe.each(MESSAGES)('the schema of: %s', (_name, schema, kind, sent) => {
   test('a message from the service → parsed unchanged, with its kind', () => {
     expect(schema.parse(sent)).toEqual({ kind, ...sent });
   });

@@ -49,10 +49,10 @@ describe('age', () => {
   };
 
   test.each([
-    ['a time of exactly 180 days ago', '2026-01-02T12:00:00.000Z', []],
-    ['a time of 180 days and one second ago', '2026-01-02T11:59:59.000Z', [OUTDATED]],
-    ['a date in the future, which only the service can judge', '2027-01-01', []],
-  ])('%s → accepted, or outdated', (_what, value, expected) => {
+    ['a time of exactly 180 days ago → accepted', '2026-01-02T12:00:00.000Z', []],
+    ['a time of 180 days and one second ago → outdated', '2026-01-02T11:59:59.000Z', [OUTDATED]],
+    ['a date in the future → accepted, because only the service can judge it', '2027-01-01', []],
+  ])('%s', (_what, value, expected) => {
     expect(issues(value)).toEqual(expected);
   });
 
