@@ -1,4 +1,4 @@
-// Calls and callbacks fail, and their lines are read where the loggers of programs put them.
+// Reads the lines of failed calls and callbacks from the output of each logger that programs use.
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import { ConsoleLogger, Logger as NestLogger } from '@nestjs/common';

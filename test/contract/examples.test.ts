@@ -8,7 +8,7 @@ const { COURIER, PENDING_TRACKING, PER_CALL_TRACKING, TRACKER, TRACKING } = samp
 const COURIERS = [COURIER, samples.BARE_COURIER];
 
 type Call = (client: TrackingClient) => PromiseLike<unknown>;
-/** Each body of `data`, shown or bare, comes with each status; all of them resolve to the same. */
+/** The call gets each value of `data` with each status, and always resolves to the same result. */
 type Example = readonly [what: string, call: Call, statuses: number[], data: unknown[], resolves: unknown];
 
 const create: Call = (client) => client.trackers.create(INPUT);

@@ -24,7 +24,7 @@ const identity = (value: unknown): unknown => value;
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** A public function: options that are valid together, of which a run replaces some, and a call with them. */
+/** A public function with valid options; a run breaks some of the options and calls the function with them. */
 interface Target {
   readonly options: Options;
   readonly run: (broken: unknown) => unknown;
@@ -83,7 +83,7 @@ async function readSome(items: unknown): Promise<void> {
   }
 }
 
-/** Makes a record of a value, as JSON can bring it. */
+/** Turns a value into the record that a JSON body with this value would be parsed to. */
 function toRecord(value: unknown): object {
   try {
     return Object(JSON.parse(JSON.stringify(value)));
@@ -243,7 +243,7 @@ const invocation = fc
 const CONSOLE = ['debug', 'log', 'info', 'warn', 'error'] as const;
 const SLACK_MS = 10_000;
 
-/** Options and arguments of every public function: a typed error or a result, and never the key. */
+/** Any options and arguments make every public function return a result or throw a typed error that hides the key. */
 export const functions = property('functions', 1_000, invocation, async () => {
   const forgotten = findForgotten();
   must(forgotten.length === 0, () => `no target calls ${forgotten.join(', ')}`);

@@ -119,7 +119,7 @@ const input = fc.nat(CALLS.length - 1).chain((index) => {
   return fc.record({
     index: fc.constant(index),
     response,
-    // A good response every now and then, because a client that rejects everything must fail, too.
+    // Some responses are valid, so that a client that rejects everything fails the run.
     body: fc.oneof(
       { weight: 1, arbitrary: fc.constant(undefined) },
       { weight: 8, arbitrary: brokenBody('responses', fc.oneof(fc.constant(good), failure)) },
@@ -131,7 +131,7 @@ const input = fc.nat(CALLS.length - 1).chain((index) => {
 /** The errors of a call that are caused by a response. */
 const TYPED = [ApiError, ConnectionError, TimeoutError, ResponseValidationError];
 
-/** Bytes as responses of a real server to every method: a typed error or a result, in time, and never the key. */
+/** Any bytes as a response make every method resolve, or reject with a typed error that hides the key, in time. */
 export const responses = property('responses', 200, input, async () => {
   const server = await startRawServer();
   const seen: unknown[] = [];
@@ -142,7 +142,7 @@ export const responses = property('responses', 200, input, async () => {
     timeoutMs: TIMEOUT_MS,
     totalTimeoutMs: TOTAL_TIMEOUT_MS,
     retry: false,
-    // Switched off, because a pause after one response would delay the next run.
+    // The limiter is off, because a pause after one response would delay the next run.
     rateLimit: false,
     logger: { debug: note, info: note, warn: note, error: note },
     logLevel: 'debug',

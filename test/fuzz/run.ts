@@ -1,4 +1,4 @@
-// Feeds broken and hostile input to the package until its time is over: `npm run test:fuzz -- --minutes 10`. Every batch of
+// Feeds broken and hostile input to the package until the time is over: `npm run test:fuzz -- --minutes 10`. Every batch of
 // inputs is decided by one seed; `--seed N --property NAME` runs that batch again.
 import { parseArgs } from 'node:util';
 import { usedHeapBytes } from '../../bench/heap.ts';
@@ -31,7 +31,7 @@ const MAX_GROWTH_BYTES = 8 * 2 ** 20;
 const guard = new ProcessGuard();
 const tallies = chosen.map((property) => ({
   ...{ property, runs: 0, batches: 0, ms: 0, verdict: 'ok' },
-  /** Heap in use after the warm-up, and since then, whichever property added it. */
+  /** Heap in use after the warm-up, and its growth since then, which any property may have caused. */
   ...{ warmBytes: 0, grownBytes: 0 },
 }));
 type Tally = (typeof tallies)[number];

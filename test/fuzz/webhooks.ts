@@ -151,7 +151,7 @@ interface Received {
   readonly text: string;
 }
 
-/** Bytes as webhooks of Express, Fastify, Hono and node:http: 2xx only for what is handled, and handled once. */
+/** Any bytes as a webhook get a 2xx from Express, Fastify, Hono and node:http only if every event was handled once. */
 export const webhooks = property('webhooks', 150, request, async () => {
   let receiver = new Receiver(undefined);
   const current = (received: Request) => receiver.webhooks(received);

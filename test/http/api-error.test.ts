@@ -36,12 +36,9 @@ const CODES: Record<KnownErrorCode, [status: number, className: string]> = {
 };
 
 describe('the class of an error', () => {
-  test.each(Object.entries(CODES))(
-    '%s → an error with status and class %j',
-    async (code, [status, name]) => {
-      expect(await failWithCodes(status, code)).toMatchObject({ name, code, status });
-    },
-  );
+  test.each(Object.entries(CODES))('%s → an error with status and class %j', async (code, [status, name]) => {
+    expect(await failWithCodes(status, code)).toMatchObject({ name, code, status });
+  });
 
   test.each(KNOWN_ERROR_CODES.filter((code) => code !== 'processing_error'))(
     '%s with a status of another class → the code decides',

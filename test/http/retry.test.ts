@@ -40,7 +40,9 @@ const ROWS: [failure: string, step: Step, repeatedBy: string[]][] = [
 ];
 
 describe.each(ROWS)('%s', (_failure, step, repeatedBy) => {
-  const cases = Object.entries(CALLS).map(([name, call]) => [name, repeatedBy.includes(name) ? 2 : 1, call] as const);
+  const cases = Object.entries(CALLS).map(
+    ([name, call]) => [name, repeatedBy.includes(name) ? 2 : 1, call] as const,
+  );
   test.each(cases)('%s → number of requests: %d', async (_name, count, call) => {
     const { client, requests } = makeClient(step, { retry: { retries: 1 } });
     await settleInVirtualTime(() => call(client).catch(() => {}));

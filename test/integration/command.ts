@@ -8,7 +8,7 @@ import { COMMANDS } from '../../scripts/support/entry-points.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A program that was started. */
+/** A process of the command. */
 export interface StartedCommand {
   readonly child: ChildProcess;
   /** The output so far. */
@@ -16,7 +16,7 @@ export interface StartedCommand {
   readonly exitCode: Promise<number | null>;
 }
 
-/** How a command is started. */
+/** Options of a start. */
 export interface StartOptions {
   readonly cwd?: string;
   /** The text on standard input; a function gets the open pipe instead. Default: empty. */
@@ -27,11 +27,11 @@ export interface StartOptions {
 export interface BundledCommand extends AsyncDisposable {
   /** Starts the command without the `TRACKING_*` variables of this process. */
   start(args: readonly string[], environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;
-  /** Runs a line of bash in which `cli` is the command, with a failing part of a pipe failing the whole. */
+  /** Runs a line of bash in which `cli` is the command. A pipe fails if any part of it fails. */
   shell(line: string, environment?: NodeJS.ProcessEnv, options?: StartOptions): StartedCommand;
 }
 
-/** Bundles the command: to compile the sources anew for every process would take most of a test's time. */
+/** Bundles the command once, because compiling the sources for each process would take most of a test's time. */
 export async function bundleCommand(): Promise<BundledCommand> {
   await mkdir(join(ROOT, '.tmp'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, '.tmp', 'commands-'));

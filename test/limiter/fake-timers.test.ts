@@ -1,5 +1,5 @@
-// A limiter that was used before a test runner installs its fake timers, or after it took them away: the machine's clock
-// jumps under it, and timers that were set never fire.
+// A test runner installs or removes fake timers while a limiter is in use: the clock jumps, and timers that were set before
+// never fire.
 import { afterEach, expect, test, vi } from 'vitest';
 import { TokenBucketLimiter } from '../../src/limiter/token-bucket.ts';
 import { bucket, observe } from './make-limiter.ts';

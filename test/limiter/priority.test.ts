@@ -53,7 +53,7 @@ describe('the token that is reserved for interactive calls', () => {
   });
 });
 
-/** Frees one token at a time and notes who got it; the last of `count` keeps it. */
+/** Frees one token at a time and records which call got it; the last of `count` calls keeps its token. */
 async function grantOneByOne(
   first: Call | undefined,
   calls: readonly Call[],

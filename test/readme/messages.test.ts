@@ -1,4 +1,4 @@
-// The headings of docs/troubleshooting.md that quote a message, each provoked here, so that none goes stale.
+// Provokes every message that a heading of docs/troubleshooting.md quotes, so that no heading goes stale.
 import { TrackingClient, type TrackingClientOptions } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import { createWebhookHandler } from 'tracking-client/webhooks';

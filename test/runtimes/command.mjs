@@ -1,4 +1,4 @@
-// Starts `tracking-client fake` with the runtime that the arguments tell, asks it over HTTP, and stops it.
+// Starts `tracking-client fake` with the runtime that the arguments name, sends it requests over HTTP, and stops it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

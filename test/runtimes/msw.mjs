@@ -1,4 +1,4 @@
-// The handlers for MSW, imported and required. A program of its own, for MSW leaves a channel open that Deno waits for.
+// The handlers for MSW, imported and required. This is a program of its own, because MSW leaves a channel open and Deno waits for it.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { getResponse } from 'msw';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 const codeUnit = fc.oneof(
-  // Everyday characters and the ones that mean something in a URL come up often enough to meet each other.
+  // Common characters and those with a meaning in URLs come up often enough to appear side by side.
   fc.constantFrom(...'.%/\\?#&;: 2eEfF'),
   fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
   fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),

@@ -1,2 +1,2 @@
-/** The app stands in a folder of its own; Next.js would look for one above it. */
+/** Names this folder as the root, because Next.js would otherwise take a folder above it. */
 export default { turbopack: { root: import.meta.dirname } };

@@ -1,4 +1,4 @@
 import { defineConfig } from 'vitest/config';
 
-// Vitest loads the files of the package, and not Node, as it does for a package that is linked or partly mocked.
+// Vitest loads the package in place of Node, as it also does for packages that are linked or partly mocked.
 export default defineConfig({ test: { server: { deps: { inline: ['tracking-client'] } } } });

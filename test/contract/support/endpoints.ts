@@ -11,7 +11,7 @@ interface ContractEndpoint {
 
 /**
  * Endpoints with their statuses and envelopes (docs/service.md 1.9, 1.10, 2.10). Not derived from the client's table, so
- * that the table is checked. Where the contract names two statuses for one outcome, both stand here.
+ * that the table is checked. An outcome that may have either of two statuses has both here.
  */
 export const ENDPOINTS: readonly ContractEndpoint[] = [
   { method: 'POST', path: '/trackers', success: [201, 200], schema: 'tracker-envelope' },

@@ -1,5 +1,5 @@
 /**
- * Reads what lies at a path of JSON, e.g. `at(body, 'data', 'trackings', 0, 'shipment')`; undefined when it is not there.
+ * Reads the value at a path of JSON, e.g. `at(body, 'data', 'trackings', 0, 'shipment')`; undefined when it is not there.
  * Bodies are unknown on purpose: the client's types must not influence what the contract tests check.
  */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {

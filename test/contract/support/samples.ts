@@ -1,4 +1,4 @@
-// The records of the contract with every field it names, in the service's own words: its nulls, its ids, its times.
+// Sample records as the service sends them, with every known field (docs/service.md 2) and its forms of ids, times and nulls.
 
 export const TRACKER = {
   trackerId: '26148317-7502-d3ac-44a9-546d240ac0dd',

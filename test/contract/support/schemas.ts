@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 
 const SCHEMA_FOLDER = new URL('../schemas/', import.meta.url);
 
-/** One file for each record and envelope, written by hand from the contract and never generated from our own schemas. */
+/** Each record and envelope has a file that is written by hand, so that it can disagree with the schemas in `src`. */
 export const SCHEMA_FILES: readonly string[] = readdirSync(SCHEMA_FOLDER).filter((file) =>
   file.endsWith('.json'),
 );

@@ -15,7 +15,7 @@ import {
 } from '../../../src/webhooks/index.ts';
 import { type Listening, type ReceiverConfig, SECRET } from './receiver-config.ts';
 
-/** Outlives a stall of a busy machine, and not by much, because the events of a killed receiver wait until it ends. */
+/** Longer than a stall of a busy machine, but short, because the events of a killed receiver wait until their lease ends. */
 const LEASE_MS = 4_000;
 /** Shorter than the lease, so that webhooks with events of a killed receiver get a 503 for a while. */
 const BUSY_TIMEOUT_MS = 500;
@@ -30,7 +30,7 @@ function note(what: 'handled' | 'committed', key: string): void {
   writeSync(journal, `${what} ${key}\n`);
 }
 
-/** Half of a handler's time, before or after its effect. */
+/** Waits up to half of `MAX_HANDLER_MS`; a callback waits once before its effect and once after it. */
 async function work(): Promise<void> {
   await sleep((Math.random() * MAX_HANDLER_MS) / 2);
 }

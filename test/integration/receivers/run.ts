@@ -15,7 +15,7 @@ export interface FleetRunOptions {
 interface Audit {
   /** Events that no receiver handled. */
   readonly lost: readonly string[];
-  /** How many times an event was handled beyond the first. */
+  /** Number of times that an event was handled again. */
   readonly repeats: number;
   /** Events that were handled again although no SIGKILL fell between their handling and their commit. */
   readonly unexcused: readonly string[];
@@ -53,7 +53,7 @@ export async function runFleet(options: FleetRunOptions): Promise<FleetRunReport
 /** Compares what was handled with what should have been. */
 function audit(keys: readonly string[], journals: readonly Journal[]): Audit {
   const handled = new Map<string, number>();
-  /** How often an event was handled by a receiver that committed it or was not killed; at most once is right. */
+  /** Counts the handlings that a kill cannot explain: each event may have one at most. */
   const settled = new Map<string, number>();
   for (const { wasKilled, lines } of journals) {
     const cutOff = new Set<string>();

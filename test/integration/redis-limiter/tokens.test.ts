@@ -74,7 +74,7 @@ await describeWithRedis('tokens that processes share', (url) => {
       a.acquire(toAcquire({ limit: 10, priority: 'background' })),
     );
     await Promise.all(calls.slice(0, 9));
-    // Resolves at once, or after a minute: the tokens of the background calls stay out until they are cancelled.
+    // Resolves at once, or only after a minute, because background calls hold all other tokens until they are cancelled.
     await b.acquire(toAcquire({ limit: 10 }));
     await Promise.all(calls.map(async (call) => (await call).cancel()));
   });
@@ -94,7 +94,7 @@ await describeWithRedis('tokens that processes share', (url) => {
       });
     });
     await Promise.allSettled(calls);
-    // The first two tokens went to the process that was there alone.
+    // The first two tokens went to the process that came first.
     expect(order.slice(2, 10).toSorted()).toEqual([0, 0, 1, 1, 2, 2, 3, 3]);
   });
 
@@ -105,7 +105,7 @@ await describeWithRedis('tokens that processes share', (url) => {
     permit?.report({ status: 200 });
     dead.acquire(toAcquire({ limit: 1 })).catch(() => {});
     await vi.waitFor(async () => expect(await admin.zcard(keys.waiters)).toBe(1));
-    // A background call that comes later stands behind the interactive one.
+    // A background call that comes later waits behind the interactive call.
     await expect(b.acquire(toAcquire({ limit: 1, priority: 'background' }))).resolves.toBeDefined();
   });
 });

@@ -25,13 +25,13 @@ export const ALL_DOCUMENTS = [
 export interface Block {
   readonly language: string;
   readonly code: string;
-  /** The line of the document that its first line is. */
+  /** Number of the block's first line in the document. */
   readonly line: number;
-  /** The text of the mark above it, `<!-- staged: … -->`: a test provides this before it runs the block. */
+  /** The text of the mark above the block, `<!-- staged: … -->`, which names what a test provides before it runs the block. */
   readonly staged: string;
 }
 
-/** Text in the parts that a reader sees apart: headings, fenced blocks, and the lines between. */
+/** The parts of a Markdown text: headings, fenced blocks, and everything between. */
 export interface Markdown {
   readonly blocks: readonly Block[];
   readonly headings: readonly string[];

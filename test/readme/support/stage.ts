@@ -27,11 +27,11 @@ const FLYING_SPEED = 3600;
 export interface Ran {
   /** The console output. */
   readonly output: string;
-  /** The status of each webhook that was sent to what the program serves. */
+  /** The status of each webhook that was sent to a server of the program. */
   readonly statuses: readonly (number | null)[];
-  /** Servers that still listen after SIGTERM, of a program that handles it. */
+  /** Servers that still listen after SIGTERM, if the program handles SIGTERM. */
   readonly leftListening: number;
-  /** Timers that are still set, where time was made to pass. */
+  /** Timers that are still set at the end, if the test moved the time. */
   readonly leftTimers: number;
 }
 
@@ -40,7 +40,7 @@ export interface Ran {
  * above the block says what else happens.
  * - `time passes`: two journeys of days run their course
  * - `time flies`: the same two journeys, in 77 seconds
- * - `webhooks`: everything that it serves receives the webhooks of two events, each three times
+ * - `webhooks`: every server of the program receives the webhooks of two events, each three times
  */
 export async function runProgram(
   { code, staged }: Snippet,

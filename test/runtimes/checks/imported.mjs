@@ -1,2 +1,2 @@
-// Deno takes the CommonJS side for an `import()` that stands in CommonJS; this is the other one on every runtime.
+// Deno loads the CommonJS build for an `import()` in a CommonJS file. This ES module loads the other build on every runtime.
 export * from 'tracking-client';

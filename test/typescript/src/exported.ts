@@ -1,4 +1,4 @@
-// An app that emits declarations exports these without writing their types, so every type needs a name that it can import.
+// An app that emits declarations exports these values without type annotations, so it must be able to import every type.
 import { TokenBucketLimiter, TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 import {

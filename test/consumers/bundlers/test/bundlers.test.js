@@ -51,7 +51,7 @@ test('rollup → runs', async () => {
     input: 'src/main.js',
     plugins: [nodeResolve({ exportConditions: ['node'] })],
     onwarn: (warning) => {
-      // Other packages have some of their own.
+      // Other packages cause warnings, too; only those about this package fail the test.
       if (warning.id?.includes('node_modules/tracking-client/')) throw new Error(warning.message);
     },
   });
@@ -66,7 +66,7 @@ test('webpack, for CommonJS → runs', async () => {
     mode: 'production',
     target: 'node20',
     entry: resolve('src/main.js'),
-    // Without minification, which takes nearly a minute and changes nothing here.
+    // Skip minification, because it takes nearly a minute and does not change what the program does.
     optimization: { minimize: false },
     output: { path: folder, filename: 'webpack.cjs' },
   });

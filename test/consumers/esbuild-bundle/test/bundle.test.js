@@ -24,7 +24,7 @@ async function bundle(entry, format) {
   return { printed, files: Object.keys(metafile.inputs) };
 }
 
-/** The files that a program needs which makes HTTP calls. */
+/** Matches the files that only a program with HTTP calls needs. */
 const clientFile = /^node_modules\/(tracking-client\/dist\/index\.c?js$|ky\/)/;
 
 test('a webhook receiver as an ES module → runs, without the HTTP client', async () => {

@@ -4,7 +4,7 @@ const { createFakeTrackingService } = require('tracking-client/testing');
 afterEach(() => jest.useRealTimers());
 
 test('a client that was used before jest.useFakeTimers → its next calls resolve under fake timers', async () => {
-  // Only the limiter of the client is looked at.
+  // The fake enforces no limits, because this test is about the client's own limiter.
   const fake = createFakeTrackingService({ limits: false });
   const limits = { 'couriers.list': 1 };
   const client = new TrackingClient({

@@ -17,7 +17,7 @@ let origin;
 before(async () => {
   const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
   for (const name of ['TRACKING_BASE_URL', 'TRACKING_API_KEY', 'TRACKING_WEBHOOK_SECRET']) delete env[name];
-  // Without any of the environment that the server needs.
+  // The build must work without the variables that the server needs.
   execFileSync(process.execPath, [NEXT, 'build'], { env, stdio: 'inherit' });
   server = await fake.listen();
   app = spawn(process.execPath, [NEXT, 'start', '--port', '0', '--hostname', '127.0.0.1'], {

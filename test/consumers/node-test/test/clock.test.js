@@ -4,7 +4,7 @@ import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 
 test('a client that was used before mock.timers → a tick of one second lets its next call start', async (t) => {
-  // Only the limiter of the client is looked at.
+  // The fake enforces no limits, because this test is about the client's own limiter.
   const fake = createFakeTrackingService({ limits: false });
   const client = new TrackingClient({
     baseUrl: fake.baseUrl,

@@ -7,7 +7,7 @@ import { TrackingClient } from 'tracking-client';
 import { createFakeTrackingService } from 'tracking-client/testing';
 
 const SECRET = 'whsec-workers';
-/** Longer than any test here takes; a hung request must fail its test, not the run. */
+/** A request that hangs fails its own test after this time, and not the whole run. */
 const TIMEOUT_MS = 20_000;
 
 const fake = createFakeTrackingService({ resultsDelayMs: 0 });

@@ -2,7 +2,7 @@ import { tracking } from '../../../lib/tracking';
 
 export const dynamic = 'force-dynamic';
 
-/** The tokens that are out, as a route sees them: it is another bundle than the pages. */
+/** Reports the tokens in use. Next.js puts routes and pages into different bundles, which must share one limiter. */
 export function GET(): Response {
   return Response.json(tracking().rateLimits()['trackers.results'].inUse);
 }
