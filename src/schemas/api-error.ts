@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
-/** The error codes known today. */
+/** The error codes known today (docs/service.md 7.6). */
 export const KNOWN_ERROR_CODES = [
   'validation_error',
   'missing_mandatory_field',
@@ -30,7 +30,7 @@ const errorCodeSchema = openEnum(KNOWN_ERROR_CODES);
 export type ErrorCode = z.output<typeof errorCodeSchema>;
 
 const apiErrorItemFields = {
-  /** The code is stable; branch on it. */
+  /** The code is stable; branch on it (docs/service.md 7.1). */
   code: errorCodeSchema,
   /** A text for people; it may change. */
   message: nullish(z.string()),

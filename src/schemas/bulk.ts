@@ -55,11 +55,10 @@ const bulkItemFields = {
   itemStatus: nullish(openEnum(ITEM_STATUSES)),
   inputData: nullish(bulkInputDataSchema),
   tracker: nullish(trackerSchema),
-  /** The reasons why there is no tracker. */
   errors: nullish(listOf(apiErrorItemSchema)),
 };
 export const bulkItemSchema: NamedSchema<typeof bulkItemFields, BulkItem> = namedRecord(bulkItemFields);
-/** The outcome of one item of a bulk request. */
+/** The outcome of one item of a bulk request (docs/service.md 7.8). */
 export interface BulkItem extends RecordOf<typeof bulkItemFields> {}
 
 const bulkResultFields = {
@@ -69,7 +68,7 @@ const bulkResultFields = {
     record({
       totalInputs: nullish(z.number()),
       totalCreated: nullish(z.number()),
-      /** Inputs that matched an existing tracker with the same payload. */
+      /** Inputs that matched an existing tracker with the same payload (docs/service.md 4.2). */
       totalExisting: nullish(z.number()),
       totalErrors: nullish(z.number()),
     }),
@@ -82,5 +81,5 @@ const bulkResultFields = {
 /** The schema of `BulkResult`. */
 export const bulkResultSchema: NamedSchema<typeof bulkResultFields, BulkResult> =
   namedRecord(bulkResultFields);
-/** The envelope of the bulk endpoint, also if some or all items failed. */
+/** The envelope of the bulk endpoint, also if some or all items failed (docs/service.md 7.2). */
 export interface BulkResult extends RecordOf<typeof bulkResultFields> {}

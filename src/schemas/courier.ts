@@ -2,8 +2,7 @@ import * as z from 'zod';
 import { formatPath, kindOf } from '../common/validation.ts';
 import { type NamedSchema, namedRecord, nullish, openEnums, type RecordOf } from './record.ts';
 
-/** The fields that a courier may require, as known today. */
-const COURIER_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
+const KNOWN_REQUIRED_FIELDS = ['destinationPostCode', 'destinationCountryCode', 'courierAccount'] as const;
 
 const courierFields = {
   courierCode: z.string(),
@@ -11,19 +10,18 @@ const courierFields = {
   website: nullish(z.string()),
   isPost: nullish(z.boolean()),
   countryCode: nullish(z.string()),
-  /** Fields of a creation request that this courier needs. */
-  requiredFields: nullish(openEnums(COURIER_REQUIRED_FIELDS)),
-  /** True if the courier code should no longer be used. */
+  /** Fields of a creation request that this courier needs (docs/service.md 3.15). */
+  requiredFields: nullish(openEnums(KNOWN_REQUIRED_FIELDS)),
   isDeprecated: nullish(z.boolean()),
 };
 /** The schema of `Courier`. */
 export const courierSchema: NamedSchema<typeof courierFields, Courier> = namedRecord(courierFields);
-/** A courier that the service supports. */
+/** A courier that the service supports (docs/service.md 2.15). */
 export interface Courier extends RecordOf<typeof courierFields> {}
 
 const MAX_COURIER_CODES = 3;
 
-/** One courier code, or up to three of them. */
+/** One courier code, or up to three of them (docs/service.md 3.2). */
 export type CourierCodes = string | readonly string[];
 
 function findBrokenCourierRule(value: unknown): string | undefined {

@@ -100,15 +100,14 @@ export function checkResponse<T>(
   return { data: fillEvents(schema, payload) as T, isUsable: true, ...found };
 }
 
-/** The fields of responses that hold lists of records. */
-const LIST_FIELDS = ['data', 'events', 'webhooks'];
+const RECORD_LIST_FIELDS = ['data', 'events', 'webhooks'];
 
 /** True if a mismatch makes a payload unusable: one in the payload itself, its id, a list of records, or an item of a list. */
 function isEssential(path: readonly PropertyKey[]): boolean {
   const [field, ...deeperFields] = path.filter((key) => typeof key === 'string');
   if (field === undefined) return true;
   if (deeperFields.length > 0) return false;
-  return LIST_FIELDS.includes(field) || (field === 'trackerId' && path.length === 1);
+  return RECORD_LIST_FIELDS.includes(field) || (field === 'trackerId' && path.length === 1);
 }
 
 const RESULT_SCHEMAS: readonly z.ZodType[] = [trackingSchema, trackingListSchema, perCallTrackingListSchema];

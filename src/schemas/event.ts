@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type NamedSchema, namedRecord, nullish, openEnum, type RecordOf } from './record.ts';
 
-/** The values of `statusMilestone` known today, in the order in which a shipment usually reaches them. */
+/** The values of `statusMilestone` known today (docs/service.md 5.4), in the order in which shipments usually reach them. */
 export const STATUS_MILESTONES = [
   'pending',
   'info_received',
@@ -13,10 +13,8 @@ export const STATUS_MILESTONES = [
   'exception',
 ] as const;
 
-/** The values of `statusCategory` known today. */
 const STATUS_CATEGORIES = ['data', 'transit', 'destination', 'customs', 'delivery', 'exception'] as const;
 
-/** The values of `statusCode` known today. */
 const STATUS_CODES = [
   'data_order_created',
   'data_order_cancelled',
@@ -51,28 +49,23 @@ export const statusCodeSchema = openEnum(STATUS_CODES);
 export type StatusCode = z.output<typeof statusCodeSchema>;
 
 const eventFields = {
-  /** Opaque identifier; use it to find duplicates. */
+  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
   eventId: z.string(),
   trackingNumber: nullish(z.string()),
   /** The number under which the courier reported the event. */
   eventTrackingNumber: nullish(z.string()),
   /** The status in the courier's own words. */
   status: nullish(z.string()),
-  /**
-   * Time of the event: local time, local time with offset, UTC, or a date only. It is kept as the string that was sent;
-   * order events with `sortEvents`, never with `new Date`.
-   */
+  /** Local time, with or without offset, UTC or a date, as sent (docs/service.md 2.5); use `sortEvents`, never `new Date`. */
   occurrenceDatetime: nullish(z.string()),
-  /** A lower number is older; it breaks ties between events without a time. */
+  /** A lower number is older; it breaks ties between events without a time (docs/service.md 2.6). */
   order: nullish(z.number()),
   location: nullish(z.string()),
   /** The source from which the service got the event. */
   sourceCode: nullish(z.string()),
-  /** The courier that reported the event. */
   courierCode: nullish(z.string()),
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
-  /** The progress of the shipment at that time. */
   statusMilestone: nullish(statusMilestoneSchema),
   /** @deprecated Use `occurrenceDatetime`. */
   datetime: z.unknown().optional(),

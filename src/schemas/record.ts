@@ -25,8 +25,7 @@ export interface NamedSchema<Shape extends z.ZodRawShape, Named extends RecordOf
  * not compile (docs/service.md 2.9).
  */
 export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<Shape> {
-  // The cast is sound: a loose object's output is the stripped output plus extra keys, and every method that differs
-  // between the two configurations differs only in those extra keys.
+  // The cast is sound: the output and the methods of a loose object differ from those of the type only in extra keys.
   return z.looseObject(shape) as unknown as RecordSchema<Shape>;
 }
 

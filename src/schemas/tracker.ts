@@ -67,19 +67,18 @@ export const searchBySchema = z.enum(
   ['trackerId', 'clientTrackerId'],
   expected('to be "trackerId" or "clientTrackerId"'),
 );
-/** The kind of id that addresses a tracker: the service's (default) or your own. */
+/** The kind of id that addresses a tracker: the service's (default) or your own (docs/service.md 3.12). */
 export type SearchBy = z.output<typeof searchBySchema>;
 
 export const DAY_MS = 86_400_000;
 /** The service refuses a `shippingDate` older than this (docs/service.md 3.6). */
 export const MAX_SHIPPING_AGE_DAYS = 180;
-/** The time zone in which a day ends last. */
 const LAST_ZONE = '-12:00';
 
 const isoDate = z.iso.date();
 const isoDateTime = z.iso.datetime({ offset: true, local: true });
 
-/** The service's time zone is unknown, so a date counts as too old only if it is too old in every zone. */
+/** The service's time zone is unknown, so a date is outdated (docs/service.md 3.6) only if it is too old in every zone. */
 function isSurelyOutdated(value: string): boolean {
   const dateTime = value.includes('T') ? value : `${value}T23:59:59.999`;
   const hasZone = /(?:Z|[+-]\d{2}:\d{2})$/.test(dateTime);
@@ -105,45 +104,42 @@ export const email = text(0, 254).regex(
 );
 
 export const courierHints = {
-  /** Up to three courier codes; they help the service to detect the courier. */
+  /** Up to three courier codes (docs/service.md 3.2); they help the service to detect the courier. */
   courierCode: optionalInput(courierCodes),
-  /** ISO 3166-1 alpha-2 or alpha-3; alpha-2 is returned. */
+  /** ISO 3166-1 alpha-2 or alpha-3; the service returns alpha-2 (docs/service.md 3.4). */
   originCountryCode: optionalInput(countryCode),
-  /** ISO 3166-1 alpha-2 or alpha-3; some couriers require it. */
+  /** ISO 3166-1 alpha-2 or alpha-3; some couriers require it (docs/service.md 3.15). */
   destinationCountryCode: optionalInput(countryCode),
-  /** 1 to 32 characters; some couriers require it. */
+  /** 1 to 32 characters; some couriers require it (docs/service.md 3.15). */
   destinationPostCode: optionalInput(text(1, 32)),
-  /** ISO 8601 date, at most 180 days old. */
+  /** ISO 8601 date, at most 180 days old (docs/service.md 3.6). */
   shippingDate: optionalInput(shippingDate),
 };
 
 const anyText = z.string(expected('to be a string'));
 
 const trackerInputFields = {
-  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
   trackingNumber,
   ...courierHints,
-  /** Your own identifier, at most 100 characters, unique among your active trackers. */
+  /** Your own identifier, at most 100 characters, unique among your active trackers (docs/service.md 3.13). */
   clientTrackerId: optionalInput(text(0, 100)),
   /** Free text, at most 100 characters. */
   shipmentReference: optionalInput(text(0, 100)),
-  /** The service compares it, like `trackingUrl`, when it looks for a tracker with the same payload. */
+  /** The service compares it, like `trackingUrl`, when it looks for a tracker with the same payload (docs/service.md 4.2). */
   courierName: optionalInput(anyText),
   trackingUrl: optionalInput(anyText),
   orderNumber: optionalInput(anyText),
   title: optionalInput(anyText),
-  /** The person who is notified; some couriers report more if they know the name. */
+  /** The person who is notified (docs/service.md 3.16): an e-mail address of up to 254 characters, and a name of up to 100. */
   recipient: optionalInput(
     record({
-      /** E-mail address, at most 254 characters. */
       email: optionalInput(email),
-      /** At most 100 characters. */
       name: optionalInput(text(0, 100)),
     }),
   ),
   settings: optionalInput(
     record({
-      /** The only courier codes to track with, or a boolean; sent as given. */
+      /** The only courier codes to track with, or a boolean; sent as given (docs/service.md 3.8). */
       restrictTrackingToCourierCode: optionalInput(courierRestriction),
     }),
   ),
@@ -157,22 +153,22 @@ export const trackerInputSchema: TrackerInputSchema = record(trackerInputFields)
  */
 export interface TrackerInput extends z.input<TrackerInputSchema> {
   // The field is repeated, because TypeScript's errors name an interface only when it adds a field.
-  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`; the service returns it in upper case. */
+  /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .` (docs/service.md 3.1); the service returns it in upper case. */
   trackingNumber: string;
 }
 export type TrackerRequest = z.output<TrackerInputSchema>;
 
 /** The schema of `TrackerUpdate`. */
 export const trackerUpdateSchema = record({
-  /** `false` archives the tracker and frees its `clientTrackerId`. */
+  /** `false` archives the tracker and frees its `clientTrackerId` (docs/service.md 5.2). */
   isSubscribed: optionalInput(z.boolean(expected('to be a boolean'))),
   ...courierHints,
 }).refine((patch) => Object.values(patch).some((value) => value !== undefined), {
   ...expected('to have at least one field', () => 'none', 'patch'),
 });
-/** The changes of `trackers.update`; at least one field is not null. */
+/** The changes of `trackers.update`; at least one field is not null (docs/service.md 3.11). */
 export interface TrackerUpdate extends z.input<typeof trackerUpdateSchema> {
-  /** `false` archives the tracker and frees its `clientTrackerId`. */
+  /** `false` archives the tracker and frees its `clientTrackerId` (docs/service.md 5.2). */
   isSubscribed?: boolean | null | undefined;
 }
 export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
@@ -180,23 +176,21 @@ export type TrackerUpdateRequest = z.output<typeof trackerUpdateSchema>;
 const trackerFields = {
   /** Allocated by the service: store it. */
   trackerId: z.string(),
-  /** In upper case, even if sent in lower case. */
+  /** In upper case, even if sent in lower case (docs/service.md 4.7). */
   trackingNumber: z.string(),
-  /** `false`: the service has stopped tracking the shipment; stop polling. */
+  /** `false`: the service has stopped tracking the shipment; stop polling (docs/service.md 5.1). */
   isTracked: z.boolean(),
-  /** Your own identifier, if you sent one. */
   clientTrackerId: nullish(z.string()),
   shipmentReference: nullish(z.string()),
-  /** The codes of the couriers that the service asks for results. */
   courierCode: nullish(textOrTexts),
-  /** False once the tracker is archived. */
+  /** False once the tracker is archived (docs/service.md 5.2). */
   isSubscribed: nullish(z.boolean()),
   /** ISO 8601 date-time. */
   createdAt: nullish(z.string()),
 };
 /** The schema of `Tracker`. */
 export const trackerSchema: NamedSchema<typeof trackerFields, Tracker> = namedRecord(trackerFields);
-/** A tracker as the API returns it. */
+/** A tracker as the API returns it (docs/service.md 2.1). */
 export interface Tracker extends RecordOf<typeof trackerFields> {}
 
 export const DEFAULT_PAGE = 1;
@@ -219,10 +213,10 @@ export const trackerListQuerySchema = z.object({
     .max(MAX_PAGE_SIZE, PAGE_SIZE_RULE)
     .nullish()
     .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
-  /** `1` oldest first, `-1` newest first; the service's own order if left out. */
+  /** `1` oldest first, `-1` newest first; the service's own order if left out (docs/service.md 2.17). */
   sort: optionalInput(z.literal([1, -1], expected('to be 1 or -1'))),
 });
-/** Query of `trackers.list`. */
+/** Query of `trackers.list` (docs/service.md 3.10). */
 export interface TrackerListQuery extends z.input<typeof trackerListQuerySchema> {}
 
 /** One page of trackers. */

@@ -31,7 +31,7 @@ const shipmentDeliveryFields = {
   service: nullish(z.string()),
   /** @deprecated Do not rely on it. */
   signedBy: nullish(z.string()),
-  /** A date or a range; absent if the account lacks this add-on or there is no value. */
+  /** A date or a range; absent if the account lacks this add-on or there is no value (docs/service.md 2.8). */
   aiPredictiveDeliveryDate: z.union([z.string(), dateRangeSchema]).optional(),
 };
 export const shipmentDeliverySchema: NamedSchema<typeof shipmentDeliveryFields, ShipmentDelivery> =
@@ -44,22 +44,19 @@ const shipmentFields = {
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
   statusMilestone: nullish(statusMilestoneSchema),
-  /** ISO 3166-1 alpha-2. */
   originCountryCode: nullish(z.string()),
-  /** ISO 3166-1 alpha-2. */
   destinationCountryCode: nullish(z.string()),
-  /** All tracking numbers of the shipment. */
   trackingNumbers: nullish(listOf(record({ tn: nullish(z.string()) }))),
   recipient: nullish(recipientSchema),
   delivery: nullish(shipmentDeliverySchema),
 };
 /** The schema of `Shipment`. */
 export const shipmentSchema: NamedSchema<typeof shipmentFields, Shipment> = namedRecord(shipmentFields);
-/** A shipment as couriers report it; none of its fields is promised. */
+/** A shipment as couriers report it, with alpha-2 country codes; none of its fields is promised (docs/service.md 2.13). */
 export interface Shipment extends RecordOf<typeof shipmentFields> {}
 
 const statisticsFields = {
-  /** A time for each milestone, in the format of `occurrenceDatetime` of events. */
+  /** A time for each milestone, in the format of `occurrenceDatetime` of events (docs/service.md 2.14). */
   timestamps: nullish(
     record({
       infoReceivedDatetime: nullish(z.string()),
@@ -83,7 +80,7 @@ const eventHistory: z.ZodType<TrackingEvent[]> = listOf(eventSchema)
 
 const results = {
   shipment: nullish(shipmentSchema),
-  /** The full history in the service's order, so sort it with `sortEvents`. Empty if the service sent none. */
+  /** The full history in the service's order (docs/service.md 2.3), so sort it with `sortEvents`; empty if none was sent. */
   events: eventHistory,
   statistics: nullish(statisticsSchema),
 };
@@ -99,7 +96,7 @@ export interface Tracking extends RecordOf<typeof trackingFields> {}
 
 /** The schema of `PerCallTracking`. */
 export const perCallTrackingSchema: NamedSchema<typeof results, PerCallTracking> = namedRecord(results);
-/** Tracking results of a per-call search, which creates no tracker. */
+/** Tracking results of a per-call search, which creates no tracker (docs/service.md 2.12). */
 export interface PerCallTracking extends RecordOf<typeof results> {}
 
 function isResult(value: unknown): boolean {
@@ -117,7 +114,7 @@ export const trackingSearchInputSchema = record({
   trackingNumber,
   ...courierHints,
 });
-/** The input of a per-call search. */
+/** The input of a per-call search (docs/service.md 3.17). */
 export interface TrackingSearchInput extends z.input<typeof trackingSearchInputSchema> {
   /** 5 to 50 characters from `A-Z a-z 0-9 - _ / .`. */
   trackingNumber: string;

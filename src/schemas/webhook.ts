@@ -8,7 +8,7 @@ import { shipmentSchema, statisticsSchema } from './tracking.ts';
 export const PROOF_OF_DELIVERY_TOPIC = 'tracking/pod';
 
 export const webhookEventSchema = eventSchema.extend({
-  /** Opaque identifier; use it to find duplicates. */
+  /** Opaque; the same whenever the event is sent again (docs/service.md 2.4), so use it to find duplicates. */
   eventId: nullish(eventSchema.shape.eventId),
 });
 /** An event of a push; unlike an event of results, it may lack its `eventId`. */
@@ -20,15 +20,15 @@ export const webhookTrackerSchema = trackerSchema.omit({ isTracked: true, courie
   trackingNumber: nullish(trackerSchema.shape.trackingNumber),
 });
 /**
- * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present. A
- * flat record (docs/service.md 8.2) may have nothing else, and no push has `isTracked`.
+ * The tracker of a push. Match it to your record by `trackerId` or `clientTrackerId`: at least one of these ids is present
+ * (docs/service.md 8.10). A flat record may have nothing else (docs/service.md 8.2), and no push has `isTracked`.
  */
 export interface WebhookTracker extends z.output<typeof webhookTrackerSchema> {}
 
 const webhookMetadataFields = {
   /** ISO 8601 date-time. */
   generatedAt: nullish(z.string()),
-  /** Identifies the tracked object, and is the same in all of its pushes. */
+  /** Identifies the tracked object, and is the same in all of its pushes (docs/service.md 8.13). */
   messageId: nullish(z.string()),
   topic: nullish(z.string()),
 };
@@ -39,7 +39,6 @@ export interface WebhookMetadata extends RecordOf<typeof webhookMetadataFields> 
 
 const namedTopic = webhookMetadataSchema.extend({ topic: z.string() });
 
-/** Adds the field that tells the members of `WebhookMessage` apart. */
 function kind<const Kind extends string>(value: Kind) {
   return z.literal(value).default(value);
 }
@@ -50,7 +49,7 @@ export const eventsMessageSchema = record({
   metadata: nullish(webhookMetadataSchema),
   tracker: webhookTrackerSchema,
   shipment: nullish(shipmentSchema),
-  /** Only the events since the previous push, in no reliable order. */
+  /** Only the events since the previous push, in no reliable order (docs/service.md 8.2). */
   events: z.array(webhookEventSchema),
   statistics: nullish(statisticsSchema),
 });
@@ -85,7 +84,7 @@ export const otherMessageSchema = record({
   tracker: z.unknown().optional(),
   data: z.unknown().optional(),
 });
-/** A push of a topic that this version does not know, kept as it came. */
+/** A push of a topic that this version does not know (docs/service.md 8.14), kept as it came. */
 export interface OtherMessage extends z.output<typeof otherMessageSchema> {}
 
 /** One message of a webhook; `kind` tells its type. */
@@ -108,19 +107,16 @@ const webhookHistoryMetadataFields = {
   clientTrackerId: nullish(z.string()),
   /** The URL of the receiver; null while none is registered. */
   webhookUrl: nullish(z.string()),
-  /** ISO 8601 date-time of the last push that was accepted. */
   lastSuccessfulPushAt: nullish(z.string()),
-  /** ISO 8601 date-time of the last push that failed. */
   lastFailedPushAt: nullish(z.string()),
 };
 const webhookHistoryMetadataSchema: NamedSchema<typeof webhookHistoryMetadataFields, WebhookHistoryMetadata> =
   namedRecord(webhookHistoryMetadataFields);
-/** The tracker of a webhook history and its last pushes. */
+/** The tracker of a webhook history, and the ISO 8601 times of its last pushes. */
 export interface WebhookHistoryMetadata extends RecordOf<typeof webhookHistoryMetadataFields> {}
 
 const webhookPushFields = {
   status: nullish(openEnum(['success', 'failed'])),
-  /** ISO 8601 date-time. */
   pushTimestamp: nullish(z.string()),
   /** The body of the push; `parseWebhook` of `tracking-client/webhooks` reads it. */
   requestBody: z.unknown().optional(),
@@ -131,16 +127,15 @@ const webhookPushFields = {
   responseStatusCode: nullish(z.string()),
 };
 const webhookPushSchema: NamedSchema<typeof webhookPushFields, WebhookPush> = namedRecord(webhookPushFields);
-/** One push of a webhook history. */
+/** One push of a webhook history, with its ISO 8601 time. */
 export interface WebhookPush extends RecordOf<typeof webhookPushFields> {}
 
 const webhookHistoryFields = {
   metadata: nullish(webhookHistoryMetadataSchema),
-  /** The pushes, newest first. */
   webhooks: listOf(webhookPushSchema),
 };
 /** The schema of `WebhookHistory`. */
 export const webhookHistorySchema: NamedSchema<typeof webhookHistoryFields, WebhookHistory> =
   namedRecord(webhookHistoryFields);
-/** The webhooks that were sent for a tracker, newest first. */
+/** The webhooks that were sent for a tracker, newest first (docs/service.md 8.9). */
 export interface WebhookHistory extends RecordOf<typeof webhookHistoryFields> {}
