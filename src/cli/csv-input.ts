@@ -96,7 +96,6 @@ async function openPrivateFile(): Promise<FileHandle> {
   }
 }
 
-/** Decodes the input and keeps its first chunk in `start`; rejects bytes that are invalid in the encoding. */
 async function* decode(
   source: AsyncIterable<Buffer>,
   { encoding, name, start }: { encoding: string; name: string; start: { text: string } },
@@ -119,7 +118,6 @@ async function* decode(
   yield decodeChunk();
 }
 
-/** Returns the comma, semicolon or tab, whichever occurs most often outside of quotes in the first line. */
 function detectDelimiter(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => candidate.trim() !== '') ?? '';
   const unquoted = line.replace(/"[^"]*"/g, '');

@@ -6,10 +6,8 @@ import type { CsvInput, Row } from './csv-input.ts';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
-/** Only the owner may read the file, because it holds names and addresses. */
-const MODE = 0o600;
+const OWNER_ONLY_MODE = 0o600;
 
-/** These columns follow those of the imported file. */
 const FAILURE_COLUMNS: readonly string[] = ['line', 'status', 'reason'];
 
 /** Removes the columns that an earlier import added. */
@@ -18,10 +16,7 @@ export function removeFailureColumns(columns: readonly string[]): readonly strin
   return hasThem ? columns.slice(0, -FAILURE_COLUMNS.length) : columns;
 }
 
-/**
- * Returns a key that rows with the same mistake share: the service's code, because its messages differ by row, or the
- * part of our own message before ", got", which names the field and the rule.
- */
+/** Rows with the same mistake share a key: the service's code (its messages differ by row), or our message before ", got". */
 function findReasonKey({ status, errors }: BulkOutcome): string {
   const { code = status, message = '' } = errors?.[0] ?? {};
   return status === 'invalid' ? String(message).replace(/, got .*$/s, '') : code;
@@ -51,7 +46,7 @@ export class FailuresFile {
   static async open(path: string, input: CsvInput, overwrite: boolean): Promise<FailuresFile> {
     try {
       // The flag `x` makes `open` fail on a link that somebody else has planted.
-      return new FailuresFile(path, await open(path, 'wx', MODE), input, true);
+      return new FailuresFile(path, await open(path, 'wx', OWNER_ONLY_MODE), input, true);
     } catch (error) {
       const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
       if (!exists) throw new CommandError(`Could not write ${path}: ${formatReason(error)}`);
@@ -66,7 +61,7 @@ export class FailuresFile {
         throw new CommandError('Expected `--failures` to be another file than the one to import');
       if (stats.isFile()) {
         await handle.truncate();
-        await handle.chmod(MODE);
+        await handle.chmod(OWNER_ONLY_MODE);
       }
       return new FailuresFile(path, handle, input, false);
     } catch (error) {

@@ -47,13 +47,11 @@ const PLAYS: readonly Play[] = ['delivered', 'exception', 'customs', 'never-foun
 const KINDS: readonly FailureKind[] = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'];
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
-/** Bounds the memory of a fake that runs for days. */
 const HISTORY_LIMIT = 1000;
-/** At this speed, the service's six days of attempts take half a minute, enough for a receiver to restart. */
+/** At this speed, the service's six days of attempts (docs/service.md 8.5) take half a minute, so a receiver can restart. */
 const RETRY_SPEED = 16_000;
 const MAX_ATTEMPTS = 20;
 const CONCURRENT_PUSHES = 4;
-/** After Ctrl-C, a push under way may take this long to end. */
 const STOP_GRACE_MS = 1000;
 
 export function addFake(program: Command, { terminal }: Context): void {
@@ -117,7 +115,6 @@ function parseLimit(text: string): 'off' | Partial<Record<EndpointName, number>>
   return Object.fromEntries(parseEndpoints('limit', endpoint).map((name) => [name, limit]));
 }
 
-/** Parses `500`, `trackers.create:reset`, or `all:429:3`, which makes three requests fail. */
 function parseFailure(text: string) {
   const parts = text.split(':');
   const [endpoint = '', what = '', count = '1', ...rest] = parts.length === 1 ? ['all', text] : parts;
@@ -202,7 +199,6 @@ function formatLine(atMs: number, what: string, text: string, end: string, colou
   return `${formatClock(atMs, colours)} ${colours.bold(what.padEnd(6))} ${text} ${colours.dim('→')} ${end}`;
 }
 
-/** Describes a body by its number of items or its tracking number; a number with unexpected characters is left out. */
 function describeBody(body: unknown): string | undefined {
   if (Array.isArray(body)) return body.length === 1 ? '1 item' : `${body.length} items`;
   const number: unknown = Object(body).trackingNumber;

@@ -46,7 +46,6 @@ export function createClient(flags: ServiceFlags, logger: Logger): TrackingClien
 export function createLogger(show: (line: string) => void): Logger {
   const log: Logger['warn'] = (message, fields) => {
     const { reason } = fields ?? {};
-    // Leave out a reason that is only the name of an error class.
     const end = typeof reason === 'string' && !/^\w+Error$/.test(reason) ? `: ${reason}` : '';
     show(plain(message.replace(/^\[tracking-client\] /, '') + end));
   };

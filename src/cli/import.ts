@@ -20,7 +20,6 @@ interface ImportFlags extends ServiceFlags {
   readonly encoding?: string;
 }
 
-/** The names of the columns that are sent. A recipient has two columns; settings have no column. */
 const FIELDS: readonly string[] = [
   ...Object.keys(trackerInputSchema.shape).filter((name) => !['recipient', 'settings'].includes(name)),
   'recipientEmail',
@@ -79,7 +78,6 @@ function parseEncoding(text: string): string {
   }
 }
 
-/** Converts `tracking_number`, `Tracking Number` and `trackingNumber` to the same name. */
 function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, '');
 }
@@ -113,10 +111,9 @@ function buildRowInput(cells: readonly string[], fields: readonly (string | unde
   return { ...texts, trackingNumber, courierCode: courierCode?.split(/[\s;|]+/), recipient };
 }
 
-/** Returns a path beside the file, or in the current folder for a pipe. Milliseconds make it unique for each run. */
 function defaultFailuresPath(path: string, { identity }: CsvInput): string {
   const now = new Date();
-  // The Swedish locale formats local time as in ISO 8601.
+  // The Swedish locale formats local time as in ISO 8601. Milliseconds make the path unique for each run.
   const time = now.toLocaleString('sv').replace(/[-:]/g, '').replace(' ', '-');
   const milliseconds = String(now.getMilliseconds()).padStart(3, '0');
   const isNamed = identity.isFile() && !isStandardInput(path);

@@ -13,7 +13,6 @@ interface ListenFlags {
   readonly json?: boolean;
 }
 
-/** When the command stops, a webhook under way may take this long to end. */
 const STOP_GRACE_MS = 2000;
 
 export function addListen(program: Command, { terminal }: Context): void {

@@ -24,7 +24,6 @@ type Action = (
   options: TrackerRequestOptions,
 ) => Promise<{ readonly value: unknown; readonly text: string }>;
 
-/** Makes a command act on the trackers that its arguments name, one after the other, even if one of them fails. */
 function addAction(command: Command, { terminal, logger, end }: Context, act: Action): void {
   command.addOption(new Option('--by <name>', 'how trackers are named').choices(NAMES).default('id'));
   addServiceFlags(command).action(async (names: string[], flags: NamedTrackersFlags) => {
@@ -49,7 +48,7 @@ function addAction(command: Command, { terminal, logger, end }: Context, act: Ac
   });
 }
 
-/** Adds `stop`, which also frees the client ids of the trackers. */
+/** Adds `stop`, which also frees the client ids of the trackers (docs/service.md 5.2). */
 export function addStop(program: Command, context: Context): void {
   const command = program.command('stop <trackers...>').description('stop tracking shipments, for good');
   const { colours } = context.terminal;
@@ -85,7 +84,7 @@ export function isAboutOneTracker(error: unknown): boolean {
   ].some((type) => error instanceof type);
 }
 
-/** Finds the only tracker of a number. Numbers are not unique; if several trackers have it, the error names their ids. */
+/** Numbers are not unique (docs/service.md 4.4), so if several trackers have the number, the error names their ids. */
 async function findByNumber(client: TrackingClient, number: string, signal: AbortSignal): Promise<string> {
   const trackings = await client.trackers.resultsByTrackingNumber(number, { signal });
   const ids = [...new Set(trackings.flatMap(({ tracker }) => tracker?.trackerId ?? []))];

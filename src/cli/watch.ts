@@ -30,7 +30,7 @@ interface WatchFlags extends ShipmentFlags {
 
 const DEFAULT_INTERVAL_MS = 15 * 60_000;
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
-/** A new tracker gets its first results within minutes, so its first polls do not wait for a long interval. */
+/** A new tracker has no results at first (docs/service.md 1.4), so its first polls do not wait for a long interval. */
 const FIRST_RESULTS_INTERVAL_MS = 60_000;
 const FIRST_RESULTS_POLLS = 10;
 const REDRAW_MS = 1000;
@@ -71,8 +71,7 @@ export class Watch {
   readonly #client: TrackingClient;
   readonly #flags: WatchFlags;
   readonly #terminal: Terminal;
-  /** The key is the tracker id, or the tracking number if no tracker could be created. */
-  readonly #rows = new Map<string, Row>();
+  readonly #rowById = new Map<string, Row>();
   readonly #isLive: boolean;
   #drawnLines = 0;
 
@@ -97,8 +96,8 @@ export class Watch {
       clearInterval(redraw);
       this.#redraw();
     }
-    if (this.#rows.size === 0) this.#terminal.warn('The service tracks none of your trackers');
-    return [...this.#rows.values()].some(({ failure }) => failure !== undefined) ? EXIT.failed : EXIT.done;
+    if (this.#rowById.size === 0) this.#terminal.warn('The service tracks none of your trackers');
+    return [...this.#rowById.values()].some(({ failure }) => failure !== undefined) ? EXIT.failed : EXIT.done;
   }
 
   async *#listTracked(): AsyncGenerator<string, void, undefined> {
@@ -109,12 +108,12 @@ export class Watch {
     }
   }
 
-  /** Creates the trackers. A tracker that exists is found again, which uses no quota. */
+  /** A tracker that exists is found again, which uses no quota (docs/service.md 4.2). */
   async *#create(inputs: readonly TrackerInput[]): AsyncGenerator<string, void, undefined> {
     for (const input of inputs) {
       try {
         const { trackerId } = await this.#client.trackers.create(input, { signal: this.#terminal.signal });
-        if (!this.#rows.has(trackerId)) this.#add(trackerId, input.trackingNumber);
+        if (!this.#rowById.has(trackerId)) this.#add(trackerId, input.trackingNumber);
         yield trackerId;
       } catch (error) {
         if (!isAboutOneTracker(error)) throw error;
@@ -125,7 +124,7 @@ export class Watch {
 
   #add(id: string, trackingNumber: string): Row {
     const row: Row = { trackingNumber: plain(trackingNumber), nextPollAtMs: Date.now() };
-    this.#rows.set(id, row);
+    this.#rowById.set(id, row);
     return row;
   }
 
@@ -133,13 +132,13 @@ export class Watch {
     const { interval: intervalMs = DEFAULT_INTERVAL_MS } = this.#flags;
     const isFirst = tracking === undefined && poll <= FIRST_RESULTS_POLLS;
     const waitMs = isFirst ? Math.min(intervalMs, FIRST_RESULTS_INTERVAL_MS) : intervalMs;
-    const row = this.#rows.get(id);
+    const row = this.#rowById.get(id);
     if (row !== undefined) row.nextPollAtMs = Date.now() + waitMs;
     return waitMs;
   }
 
   #show(update: PollManyUpdate): void {
-    const row = this.#rows.get(update.id);
+    const row = this.#rowById.get(update.id);
     if (row === undefined) return;
     if (update.error !== undefined) {
       this.#fail(row, update.error);
@@ -189,7 +188,7 @@ export class Watch {
   }
 
   #redraw(): void {
-    if (!this.#isLive || this.#rows.size === 0) return;
+    if (!this.#isLive || this.#rowById.size === 0) return;
     this.#clear();
     const table = this.#table();
     this.#terminal.print(table);
@@ -199,7 +198,7 @@ export class Watch {
   #table(): string {
     const { stdout, colours } = this.#terminal;
     const room = Math.max(1, (stdout.rows ?? 24) - OTHER_LINES);
-    const rows = [...this.#rows.values()].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
+    const rows = [...this.#rowById.values()].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
     const shown = rows.slice(0, room).map((row) => this.#cells(row));
     const head = ['Number', 'Status', 'Last event', 'Next poll'];
     const measure = (cell = '') => stripVTControlCharacters(cell).length + 2;
