@@ -10,8 +10,8 @@ interface MessageIds {
 }
 
 /**
- * Builds the function that returns the key of each event of a message: `topic:trackerId:eventId`, because two trackers may share
- * an event id (docs/service.md 8.3). The key of an event without id has the SHA-256 of its content instead.
+ * Builds the function that returns the key of each event of a message: `topic:trackerId:eventId`, because trackers may share an
+ * event id (docs/service.md 8.3). The key of an event without id has the SHA-256 of its content instead.
  */
 export function buildEventKeys({ metadata, tracker }: MessageIds): (event: WebhookEvent) => string {
   const prefix = `${escapeKeyPart(metadata?.topic || EVENTS_TOPIC)}:${getTrackerName(tracker)}:`;
@@ -19,8 +19,8 @@ export function buildEventKeys({ metadata, tracker }: MessageIds): (event: Webho
 }
 
 /**
- * Builds the key of a proof of delivery from its tracker and the SHA-256 of its content, because the `messageId` is the same for
- * all pushes of a tracker (docs/service.md 8.13). Query and fragment of the `downloadUrl` are left out: each push signs it anew.
+ * Builds the key of a proof of delivery from its tracker and the SHA-256 of its content, because the `messageId` is the same
+ * for all pushes of a tracker (docs/service.md 8.13). The query of the `downloadUrl` is left out: each push signs it anew.
  */
 export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): string {
   const downloadUrl: unknown = data.content?.downloadUrl;
@@ -62,7 +62,6 @@ export function canonicalJson(root: unknown): string {
   return parts.join('');
 }
 
-/** Puts the parts of an array or object on the stack, last part first, because the stack is read from its end. */
 function pushContainer(steps: Step[], container: object): void {
   const isArray = Array.isArray(container);
   const entries = Object.entries(container).filter(([, value]) => isArray || value !== undefined);

@@ -1,4 +1,4 @@
-/** The parts of an `occurrenceDatetime`; a local time has no known instant, and a date has no time. */
+/** The parts of an `occurrenceDatetime` (docs/service.md 2.5); a local time has no known instant, and a date has no time. */
 export type OccurrenceDatetime =
   | {
       readonly kind: 'utc' | 'offset';
@@ -45,7 +45,6 @@ export function parseOccurrenceDatetime(text: string): OccurrenceDatetime | unde
   return { kind: 'offset', date, timeMs, offsetMinutes, epochMs: startMs + timeMs - offsetMinutes * 60_000 };
 }
 
-/** Computes the start of a day in UTC; undefined for an impossible day. */
 function getStartOfDayMs(date: string): number | undefined {
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
   const start = new Date(0);
@@ -66,7 +65,7 @@ function getTimeOfDayMs(hours: number, minutes: number, seconds: number, fractio
 /** The fields by which events are ordered. */
 export interface OrderableEvent {
   readonly occurrenceDatetime?: string | null | undefined;
-  /** Lower is older; breaks ties. */
+  /** Lower is older; breaks ties (docs/service.md 2.6). */
   readonly order?: number | null | undefined;
   /** Breaks the ties that `order` leaves. */
   readonly eventId?: string | null | undefined;
@@ -75,7 +74,6 @@ export interface OrderableEvent {
 /** The sort key of an event. Webhooks keep fields that break the schema, so a field of another type counts as missing. */
 interface Rank {
   readonly occurrence: OccurrenceDatetime | undefined;
-  /** Milliseconds since the epoch; a local time counts as UTC, a date as the start of its day, no time as Infinity. */
   readonly position: number;
   readonly order: number | undefined;
   readonly eventId: string;
@@ -105,7 +103,6 @@ function compare<Value extends number | string>(a: Value, b: Value): number {
   return a < b ? -1 : 1;
 }
 
-/** Returns 0 for full ties, so that the stable sort keeps their order. */
 function compareRanks(a: Rank, b: Rank): number {
   return (
     compare(a.position, b.position) ||
@@ -139,7 +136,6 @@ export function sortByEvent<Item>(items: readonly Item[], getEvent: (item: Item)
   return ranked.map(({ item }) => item);
 }
 
-/** On a day with date-only events, `order` sorts all events that have it; ties and the other events keep their places. */
 function reorderDaysWithoutTimes(ranked: { readonly rank: Rank }[]): void {
   const placesOfDay = new Map<string, number[]>();
   for (const { rank } of ranked) {
@@ -167,7 +163,7 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
 }
 
 /**
- * Tells whether an event is newer than the one you have. Webhooks come in any order, so an older status can arrive later.
+ * Tells whether an event is newer than the one you have. A webhook with an older status can arrive later (docs/service.md 8.3).
  *
  * @param event - an event that has just arrived
  * @param known - the event of your current status, or its `occurrenceDatetime`, `order` and `eventId`; undefined or null for none
