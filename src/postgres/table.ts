@@ -177,8 +177,7 @@ function quoteTable(table: string): string {
   return parts.map((part) => `"${part}"`).join('.');
 }
 
-// Every statement that locks several rows locks them in the order of their keys. Two receivers that lock the same rows in
-// different orders would wait for each other, and PostgreSQL would fail one. All times are on the server's clock.
+// Statements lock rows in the order of their keys, so that receivers do not deadlock. All times are on the server's clock.
 
 const FORGOTTEN = 'inbox.expires_at <= clock_timestamp()';
 
@@ -191,7 +190,7 @@ const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`
 
 type Statements = ReturnType<typeof buildStatements>;
 
-/** `$1` holds the keys. Only the transactional inbox runs `markDone`, `unmarkDone` and `countFailure`. */
+/** `$1` holds the keys, `$2` of `release` and `unmarkDone` the token. Only `TransactionalInbox` runs the last three. */
 function buildStatements(name: string) {
   const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
   const inOrder = 'ORDER BY wanted.key COLLATE "C"';
@@ -200,7 +199,7 @@ function buildStatements(name: string) {
   SELECT FROM ${name} AS known WHERE known.key = wanted.key AND known.state = 'done' AND known.expires_at > clock_timestamp()
 )`;
   return {
-    // `$2` holds the token of each key and `$3` its lease in ms; after `$4` ms an unfinished key is forgotten.
+    // After `$4` ms an unfinished key is forgotten.
     claim: `INSERT INTO ${name} AS inbox (key, state, token, lease_until, attempts, expires_at)
 SELECT wanted.key, 'leased', wanted.token, ${endAfter('wanted.lease_ms')}, 1, ${endAfter('greatest($4, wanted.lease_ms)')}
 FROM unnest($1::text[], $2::text[], $3::float8[]) AS wanted (key, token, lease_ms) ${unlessDone} ${inOrder}
@@ -215,14 +214,12 @@ RETURNING key, attempts`,
   ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::float8 AS retry_after_ms
 FROM ${name} WHERE key = ANY ($1::text[])`,
 
-    // `$2` holds for each key how many ms it is remembered.
     commit: `INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
 SELECT wanted.key, 'done', 1, ${endAfter('wanted.retain_ms')}
 FROM unnest($1::text[], $2::float8[]) AS wanted (key, retain_ms) ${inOrder}
 ON CONFLICT (key) DO UPDATE SET
   state = 'done', token = NULL, lease_until = NULL, expires_at = excluded.expires_at`,
 
-    // `$2` is the token.
     release: `UPDATE ${name} SET state = 'failed', token = NULL, lease_until = NULL
 WHERE key IN (
   SELECT key FROM ${name} WHERE key = ANY ($1::text[]) AND state = 'leased' AND token = $2::text
@@ -244,7 +241,6 @@ WHERE key IN (
 SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), true)
 FROM (SELECT key, attempts FROM marked ORDER BY key) AS all_marked`,
 
-    // `$2` is the token.
     unmarkDone: `UPDATE ${name} SET state = 'failed', token = NULL, attempts = attempts - 1
 WHERE key = ANY ($1::text[]) AND state = 'done' AND token = $2::text`,
 

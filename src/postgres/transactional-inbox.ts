@@ -109,7 +109,6 @@ interface Failure {
 }
 
 interface Limits {
-  /** When to stop waiting for other receivers, on the clock of `performance.now`. */
   readonly giveUpAt: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -205,12 +204,11 @@ export class TransactionalInbox<Source extends TransactionSource>
       );
       return true;
     } catch (error) {
-      this.#giveUp(items, error);
+      this.#reportUnavailable(items, error);
       return false;
     }
   }
 
-  /** Handles all jobs in one transaction; resolves to false when each job needs a transaction of its own. */
   async #handleTogether(jobs: readonly Job<TransactionContext<Source>>[], limits: Limits): Promise<boolean> {
     const items = getItems(jobs).filter(isOpen);
     const failure = await this.#transact(jobs, limits);
@@ -252,10 +250,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     }
   }
 
-  /**
-   * Marks the open items of jobs as done, calls the callbacks for new items, and commits, all in one transaction. Sets
-   * the states of the items. If a callback fails, rolls back, opens the items again, and returns the error.
-   */
+  /** Handles the open items of jobs in one transaction. If a callback fails, opens the items again and returns the error. */
   async #transact(
     jobs: readonly Job<TransactionContext<Source>>[],
     { giveUpAt, signal }: Limits,
@@ -309,7 +304,7 @@ export class TransactionalInbox<Source extends TransactionSource>
         return undefined;
       }
       if (!hasCallbackFailed && !isOfCallback(error)) {
-        this.#giveUp(items, error);
+        this.#reportUnavailable(items, error);
         return undefined;
       }
       // If a callback sent its own COMMIT, events that were not handled are still marked as done.
@@ -340,8 +335,7 @@ export class TransactionalInbox<Source extends TransactionSource>
     );
   }
 
-  /** Reports items as unavailable, because the database failed and not a callback. */
-  #giveUp(items: readonly WorkItem[], error: unknown): void {
+  #reportUnavailable(items: readonly WorkItem[], error: unknown): void {
     setState(items, 'unavailable');
     this.#settings.onError(error, 'claim', getKeys(items));
   }
@@ -352,10 +346,7 @@ function isOfCallback(error: unknown): boolean {
   return error instanceof TransactionEndedError || /^23/.test(String(getSqlState(error)));
 }
 
-/**
- * Releasing this savepoint fails if the work has ended the transaction, by a `ROLLBACK` or by a failed statement whose error
- * was caught. A `COMMIT` alone would keep nothing then, and report no error.
- */
+/** Releasing it fails if a callback has ended the transaction. A `COMMIT` alone would keep nothing and report no error. */
 const SAVEPOINT = 'tracking_webhook';
 /** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
 const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);
@@ -373,7 +364,6 @@ export async function inTransaction<Result>(
     return source.transaction(async (transaction) => {
       const send = (text: string) => withTimeLimit(() => transaction.query(text), commandTimeoutMs);
       await send(`SAVEPOINT ${SAVEPOINT}`);
-      // A runner lends no connection, so there is nothing to discard.
       const result = await work(transaction, () => {});
       await send(`RELEASE SAVEPOINT ${SAVEPOINT}`).catch(rethrowEnded);
       return result;
@@ -388,7 +378,6 @@ export async function inTransaction<Result>(
   // A broken connection emits `error`, which ends a process that has no listener. The statement under way rejects, too.
   connection.on?.('error', discard);
   try {
-    // Both statements are sent in one round trip, here and before the end.
     await send(`BEGIN; SAVEPOINT ${SAVEPOINT}`);
     const result = await work(connection, discard);
     await send(`RELEASE SAVEPOINT ${SAVEPOINT}; COMMIT`).catch(rethrowEnded);
