@@ -37,7 +37,6 @@ import {
 
 /** Waiting for busy events ends this long before the deadline, so that the response is sent in time. */
 const RESPONSE_MARGIN_MS = 1_000;
-/** A forced shutdown waits this long for the release of undone work. */
 const RELEASE_GRACE_MS = 50;
 /** Refused webhooks are logged at most this often, because anyone can send them. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
@@ -61,7 +60,7 @@ export interface WebhookHandlerOptions<Extra extends object = object>
   readonly deadlineMs?: number | undefined;
   /** Called with the report of each webhook, also after its deadline. Default: none. */
   readonly onReport?: ((report: WebhookReport) => void) | undefined;
-  /** Called for each refused request and when an inbox throws. Default: writes to `logger`, refused requests once a minute. */
+  /** Called for each refused request and when an inbox throws. Default: writes to `logger`, at most one refusal a minute. */
   readonly onRefused?: ((error: unknown, request: Request) => void) | undefined;
 }
 
@@ -78,7 +77,7 @@ export interface WebhookHandler {
 }
 
 /**
- * Builds the function that receives the service's webhooks. It responds with 2xx only once everything is durably handled.
+ * Builds a receiver of the service's webhooks. It responds with 2xx only once all is durably handled (docs/service.md 8.5).
  *
  * @param options - `secret` and a callback are required
  * @returns a handler of web-standard requests; `toNodeHandler` adapts it to `node:http`, Express and Fastify
@@ -296,7 +295,7 @@ const RESPONSES = {
 } satisfies Record<string, ResponseRule> & Record<WebhookOutcome, ResponseRule>;
 type ResponseKind = keyof typeof RESPONSES;
 
-/** The sender reads the status, and `success` in a JSON body. */
+/** The sender reads the status, and `success` in a JSON body (docs/service.md 8.11). */
 function respond(kind: ResponseKind, { method }: Request, retryAfterMs?: number): Response {
   const { retryAfterSeconds, ...init }: ResponseRule = RESPONSES[kind];
   const body = { success: init.status === 200, outcome: kind };

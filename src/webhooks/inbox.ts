@@ -44,7 +44,7 @@ const MAX_COMMIT_PAUSE_MS = 1_600;
 
 /**
  * Handles every event once, however often it is delivered and to however many receivers. If a callback fails or the
- * process crashes, the sender delivers the event again.
+ * process crashes, the sender delivers the event again (docs/service.md 8.5).
  *
  * @example
  * const inbox = new WebhookInbox({ store: new MemoryDedupeStore() });
@@ -88,7 +88,7 @@ const processOptions = z.strictObject({
   signal: z.custom<AbortSignal>().optional(),
 } satisfies OptionShape<ProcessOptions>);
 
-/** Processes a webhook for any inbox. `runJobs` sets the outcome of each item until `giveUpAt`, a time of `performance.now`. */
+/** Processes a webhook for any inbox. `runJobs` waits for busy items until `giveUpAt`, a time of `performance.now`. */
 export async function processWebhook<Extra extends object>(
   settings: InboxSettings<Extra>,
   payload: unknown,
@@ -154,11 +154,8 @@ class Round {
   readonly #jobs: readonly Job<object>[];
   readonly #signal: AbortSignal | undefined;
   readonly #token = randomUUID();
-  /** The items that this round claimed. The jobs also hold items of earlier and later rounds. */
-  #items: readonly WorkItem[] = [];
-  /** When the last successful claim was sent, on the clock of `performance.now`. */
+  #itemsOfRound: readonly WorkItem[] = [];
   #claimedAt = 0;
-  /** Handled items that are not committed to the store yet. */
   readonly #uncommitted = new Set<WorkItem>();
   #callUnderWay: { readonly items: readonly WorkItem[]; readonly controller: AbortController } | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -183,21 +180,21 @@ class Round {
       if (error instanceof StoreTimeoutError) error.onLateSuccess(release);
       return;
     }
-    this.#items = items.filter(isClaimed);
-    if (this.#items.length === 0) return;
+    this.#itemsOfRound = items.filter(isClaimed);
+    if (this.#itemsOfRound.length === 0) return;
     this.#startTimer();
     for (const job of this.#jobs) await this.#handle(job);
     await this.#commitUntilDone();
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const undone = this.#items.filter(({ state }) =>
+    const undone = this.#itemsOfRound.filter(({ state }) =>
       ['failed', 'interrupted', 'unavailable'].includes(state),
     );
     // If a renewal reached the store after the release, it would lease keys that nobody works on.
     const ended = Promise.resolve(this.#renewal).then(() =>
       this.#release(undone, (error) => this.#settings.onError(error, 'release', getKeys(undone))),
     );
-    if (!isStoreDown(this.#items)) await ended;
+    if (!isStoreDown(this.#itemsOfRound)) await ended;
   }
 
   async #handle(job: Job<object>): Promise<void> {
@@ -217,7 +214,6 @@ class Round {
     }
   }
 
-  /** Leaves a failed item to a redelivery, or gives it to `onDeadLetter` after its last attempt. */
   async #fail(item: WorkItem, error: unknown): Promise<void> {
     item.error = error;
     const { maxAttempts, onDeadLetter } = this.#settings;
@@ -270,7 +266,7 @@ class Round {
 
   /** Renews handled items, too, because they stay leased until they are committed. */
   async #renew(): Promise<void> {
-    const items = this.#items.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
+    const items = this.#itemsOfRound.filter((item) => isClaimed(item) || this.#uncommitted.has(item));
     if (items.length > 0) await this.#claim(items, isClaimed);
     if (this.#callUnderWay?.items.every(isClaimed) === false) {
       this.#callUnderWay.controller.abort(new TrackingError('Another receiver took the work over'));
@@ -284,13 +280,12 @@ class Round {
       await this.#renew();
     } catch (error) {
       // Give up all items, because each of them would wait for the store again.
-      const items = this.#items.filter(isClaimed);
+      const items = this.#itemsOfRound.filter(isClaimed);
       this.#settings.onError(error, 'claim', getKeys(items));
       setState(items, 'unavailable');
     }
   }
 
-  /** Commits handled items and renews the others every third of a lease. */
   #startTimer(): void {
     this.#timer = setTimeout(async () => {
       this.#renewal = this.#commitAndRenew();
@@ -304,7 +299,7 @@ class Round {
   async #commitAndRenew(): Promise<void> {
     await this.#commit();
     await this.#renew().catch((error) => {
-      const items = this.#items.filter(isClaimed);
+      const items = this.#itemsOfRound.filter(isClaimed);
       this.#settings.onError(error, 'renew', getKeys(items));
     });
   }
@@ -321,7 +316,6 @@ class Round {
     }
   }
 
-  /** Resolves to false when the store fails. */
   async #commit(): Promise<boolean> {
     const items = [...this.#uncommitted];
     if (items.length === 0) return true;

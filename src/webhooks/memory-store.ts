@@ -8,7 +8,7 @@ const MAX_FORGOTTEN_AT_ONCE = 64;
 
 /** Options of `MemoryDedupeStore`. */
 export interface MemoryDedupeStoreOptions {
-  /** The most keys to remember, at least 1; about 200 bytes each. Default: 1,000,000. */
+  /** Maximum number of keys to remember, at least 1; each takes about 200 bytes. Default: 1,000,000. */
   readonly maxKeys?: number;
   /** A monotonic clock in milliseconds. Default: `performance.now`. */
   readonly now?: () => number;
@@ -78,7 +78,6 @@ export class MemoryDedupeStore implements DedupeStore {
     this.#forgetExpired(now);
     const forgetAt = Math.ceil((now + retainMs) / 1000);
     for (const key of keys) {
-      // A key that is known already needs no further room.
       const isKnown = this.#open.delete(key) || this.#done.get(key) !== undefined;
       if (!isKnown) this.#makeRoom([key], [FIRST_CLAIM], now);
       this.#done.set(key, forgetAt);
@@ -146,10 +145,7 @@ export class MemoryDedupeStore implements DedupeStore {
   }
 }
 
-/**
- * A map that knows which key was used least recently. A single iterator walks the keys and is never restarted, because a
- * new iterator would first skip all keys that were deleted at the front.
- */
+/** Knows the least recently used key. A single iterator is never restarted, because a new one would first skip deleted keys. */
 class RecencyMap<Value> {
   readonly #values = new Map<string, Value>();
   readonly #cursor = this.#values.entries();

@@ -17,7 +17,6 @@ interface FastifyLikeRequest {
 
 interface FastifyLikeReply {
   readonly raw: ServerResponse;
-  /** Leaves the response to the adapter. */
   hijack(): unknown;
 }
 
@@ -138,10 +137,7 @@ async function send(outgoing: ServerResponse, response: Response): Promise<void>
   outgoing.end(body);
 }
 
-/**
- * The body of a Node request as a web stream. Unlike `Readable.toWeb` it does not touch the request until someone reads, and
- * keeps the connection open when the reader stops, because the response must still be sent.
- */
+/** Unlike `Readable.toWeb`, leaves the request alone until someone reads, and keeps the connection open for the response. */
 class IncomingBody {
   readonly #incoming: IncomingMessage;
   #stopListening: (() => void) | undefined;
@@ -150,7 +146,6 @@ class IncomingBody {
     this.#incoming = incoming;
   }
 
-  /** The stream reads from the connection only as fast as it is read itself. */
   stream(): ReadableStream<Uint8Array> {
     return new ReadableStream(
       {

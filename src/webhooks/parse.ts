@@ -43,7 +43,7 @@ export interface ParsedWebhook {
 }
 
 /**
- * Reads a webhook body of the enveloped shape (`trackings[]`) or the flat shape (`trackerId`, `events[]`), and checks each
+ * Reads a webhook body of the enveloped shape (`trackings[]`) or the flat shape (docs/service.md 8.2), and checks each
  * item by itself; unknown fields and topics are kept.
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
@@ -114,10 +114,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
-/**
- * Reads the items of one webhook. An item is rejected only if a field that its key depends on is wrong. Other fields
- * are kept as they came: the service does not promise their form, and would repeat a rejected item for six days.
- */
+/** Rejects an item only if a field of its key is wrong, because rejected items come again for six days (docs/service.md 8.5). */
 class ItemReader {
   readonly #messages: WebhookMessage[] = [];
   readonly #keys = new Set<string>();
@@ -200,7 +197,6 @@ class ItemReader {
     return true;
   }
 
-  /** Returns the output of the schema, or a copy of the input when fields break the schema. */
   #checked<Schema extends z.ZodType>(
     schema: Schema,
     sent: JsonObject,
@@ -235,7 +231,7 @@ function hasTrackerId({ tracker }: JsonObject): boolean {
   return typeof tracker['trackerId'] === 'string' || typeof tracker['clientTrackerId'] === 'string';
 }
 
-/** Also reports a tracker without either id, because the schema cannot express that rule. */
+/** Also reports a tracker without either id, because the schema cannot express that rule (docs/service.md 8.10). */
 function findItemIssues(schema: z.ZodType, item: JsonObject): ValidationIssue[] {
   const issues = findIssues(schema, item);
   const { tracker } = item;
@@ -271,7 +267,6 @@ class IssueList {
     return this.#issuesOfItem.size >= MAX_ITEMS_WITH_ISSUES;
   }
 
-  /** @param describe - called only when there is room */
   add(index: number, describe: () => readonly ValidationIssue[]): void {
     if (this.isFull(index)) return;
     const issues = this.#issuesOfItem.get(index) ?? [];

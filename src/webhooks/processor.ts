@@ -66,7 +66,7 @@ export interface WebhookCallbacks<Extra extends object = object> {
         context: CallbackContext & { readonly keys: readonly string[] } & Extra,
       ) => unknown)
     | undefined;
-  /** Called once for every new proof of delivery. Default: none. */
+  /** Called once for every new proof of delivery (docs/service.md 8.6). Default: none. */
   readonly onProofOfDelivery?:
     | ((proof: ProofOfDelivery, context: CallbackContext & { readonly key: string } & Extra) => unknown)
     | undefined;
@@ -94,7 +94,7 @@ export interface InboxErrorContext {
 export interface InboxOptions {
   /** Milliseconds for which a receiver keeps an event before another may take it; renewed while work goes on. Default: 60,000. */
   readonly leaseMs?: number | undefined;
-  /** How long a handled event is remembered, in milliseconds, at least 7 days. Default: 30 days. */
+  /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
   /** Attempts, unfinished ones included, that an event gets before `onDeadLetter`. Default: 10 with `onDeadLetter`, else no limit. */
   readonly maxAttempts?: number | undefined;
@@ -221,7 +221,7 @@ export function checkCallbacks<Extra extends object>(
 /** Builds the schemas of the options that every kind of inbox has. */
 export function buildCommonOptions<Extra extends object>(defaultCallbackTimeoutMs: number) {
   return {
-    // If a key were forgotten before the sender gives up, a late redelivery would be handled again.
+    // If a key were forgotten before the sender gives up (docs/service.md 8.5), a late redelivery would be handled again.
     retainMs: countOption(OUTLASTS_SENDER_MS).default(DEFAULT_RETAIN_MS),
     maxAttempts: countOption(1).optional(),
     onDeadLetter: functionOption<DeadLetterCallback<Extra>>().optional(),

@@ -13,9 +13,7 @@ import type {
   WebhookReport,
 } from './processor.ts';
 
-/** The progress of an item, which ends with its outcome. */
 type ItemState =
-  // Open and busy items are claimed in the next round.
   | 'open'
   | 'busy'
   // This receiver holds the lease and has not handled the item yet.
@@ -160,7 +158,7 @@ function createEventItems(message: EventsMessage): EventItem[] {
   return message.events.map((event) => ({ key: buildKey(event), message, event, ...UNCLAIMED }));
 }
 
-/** Runs a callback; after `timeoutMs` it rejects and aborts the signal of the callback, which also aborts with `parent`. */
+/** Runs a callback. After `timeoutMs`, rejects and aborts the signal of the callback, which also aborts with `parent`. */
 export async function callWithTimeout(
   items: readonly WorkItem[],
   callback: (context: CallbackContext) => unknown,
@@ -169,9 +167,7 @@ export async function callWithTimeout(
   onStart: (controller: AbortController) => void = () => {},
 ): Promise<void> {
   const { controller, unsubscribe } = linkedController(parent);
-  // This is a loop, because the arguments of `Math.max` overflow the stack at 150,000 items.
-  let attempt = 1;
-  for (const item of items) attempt = Math.max(attempt, item.attempt);
+  const attempt = items.reduce((max, item) => Math.max(max, item.attempt), 1);
   onStart(controller);
   const call = async () => callback({ attempt, signal: controller.signal });
   try {
@@ -239,9 +235,7 @@ export function buildReport(
   const items = getItems(jobs);
   const select = (state: ItemState) => items.filter((item) => item.state === state);
   const busy = select('busy');
-  // This is a loop, because the arguments of `Math.min` overflow the stack at 150,000 items.
-  let retryAfterMs = Number.POSITIVE_INFINITY;
-  for (const item of busy) retryAfterMs = Math.min(retryAfterMs, item.retryAfterMs);
+  const retryAfterMs = busy.reduce((min, item) => Math.min(min, item.retryAfterMs), Number.POSITIVE_INFINITY);
   const report = {
     handled: select('handled').length,
     duplicates: keyless.duplicates + select('duplicate').length,
