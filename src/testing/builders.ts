@@ -42,7 +42,6 @@ const HISTORY: readonly EventInput[] = [
 
 const buildOptions = z.strictObject({ seed: seedOption.default(1) } satisfies OptionShape<BuildOptions>);
 
-/** Creates a tracker with a delivered shipment in a fake of its own; all builders read their records from it. */
 function createDeliveredTracker(options: BuildOptions = {}, trackingNumber?: string | null) {
   const { seed } = checkOptions(buildOptions, options);
   const random = seededRandom(seed);

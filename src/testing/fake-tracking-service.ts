@@ -89,7 +89,7 @@ export interface FakeTrackingService {
  * Creates a tracking service in memory: every endpoint of the table, with its rules, limits and errors.
  * Two fakes share nothing. The fake imports no HTTP client and no test runner.
  *
- * Tracking stops by itself 14 days after a delivery, and after 90 days without an event.
+ * Tracking stops by itself 14 days after a delivery, and after 90 days without an event (docs/service.md 5.1).
  *
  * @param options - see `FakeTrackingServiceOptions`; all are optional
  * @returns the fake

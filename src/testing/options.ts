@@ -38,7 +38,7 @@ export interface FakeTrackingServiceOptions {
   readonly limits?: false | Partial<Record<EndpointName, number>>;
   /** Window in which requests are counted: `fixed`, starting each second, or `sliding`, the last second. Default `fixed`. */
   readonly limitWindow?: LimitWindow;
-  /** The account's keys, 1 to 20. Default: any key is accepted. */
+  /** The account's keys, 1 to 20 (docs/service.md 1.8). Default: any key is accepted. */
   readonly apiKeys?: readonly string[];
   /** The subscriptions of the account. Default: the per-shipment plan without a quota. */
   readonly plans?: FakePlans;

@@ -56,7 +56,6 @@ function perform(outcome: Outcome, signal: AbortSignal | undefined): Response | 
   if (outcome.kind === 'stall') return toStalledResponse(outcome.response, signal);
   if (outcome.kind === 'response') return toResponse(outcome.response);
   if (outcome.kind === 'reset') {
-    // Node's `fetch` throws this error when the other side breaks the connection.
     const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
     throw new TypeError('fetch failed', { cause });
   }
@@ -198,10 +197,7 @@ const ACTIONS: Readonly<Record<string, (fake: Controlled, body: unknown) => obje
   },
 };
 
-/**
- * Rejects requests that a web page in a developer's browser could send. The fake serves no pages, so every `Origin` is
- * that of another site. To send JSON or a key, a page also needs the permission of a preflight, which the fake never gives.
- */
+/** A page of another site always sends `Origin`, and may send JSON or a key only after a preflight, which the fake refuses. */
 function checkAccess(headers: Headers, apiKeys: readonly string[] | undefined): void {
   if (headers.has('origin'))
     throw rejection(403, 'origin_not_allowed', 'Web pages may not control the fake.');

@@ -30,9 +30,7 @@ const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitTh
  */
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
-/** A response with a status of the test's choice. */
 interface StatusFailure {
-  /** HTTP status of the response. */
   readonly status: number;
   /** Error code. Default: a code that fits the status. */
   readonly code?: OpenEnum<KnownErrorCode>;
@@ -48,9 +46,7 @@ interface StatusFailure {
   readonly times?: number;
 }
 
-/** A failure of one of the other kinds. */
 interface KindFailure {
-  /** The way to fail. */
   readonly kind: FailureKind;
   /** HTTP status for the kinds `html` and `badJson`. Default: 502 and 200. */
   readonly status?: number;

@@ -5,10 +5,8 @@ import type { ApiErrorItem } from '../../schemas/api-error.ts';
 import { DAY_MS, MAX_SHIPPING_AGE_DAYS, type TrackerRequest } from '../../schemas/tracker.ts';
 import { rejection, ServiceError } from './http.ts';
 
-/**
- * ISO 3166-1 alpha-3 codes, and `XKX`, which couriers use for Kosovo. If an alpha-3 code does not begin with its
- * alpha-2 code, the alpha-2 code stands before it. The table is needed because `Intl` knows no alpha-3 codes.
- */
+// The table of ISO 3166-1 and `XKX` (Kosovo) is needed because `Intl` knows no alpha-3 codes. If an alpha-3 code does not
+// begin with its alpha-2 code, the alpha-2 code stands before it.
 const COUNTRIES = `
   ADAND AEARE AFG AGATG AIA ALB AMARM AOAGO AQATA ARG ASM ATAUT AUS AWABW AXALA AZE BABIH BBBRB
   BDBGD BEL BFA BGR BHR BIBDI BJBEN BLM BMU BNBRN BOL BQBES BRA BSBHS BTN BVT BWA BYBLR BZBLZ

@@ -66,7 +66,7 @@ function createItem(inputData: unknown, state: FakeState) {
   }
 }
 
-/** The service finds the shipment by these fields, so they cannot change once there is data. */
+/** The service finds the shipment by these fields, so they cannot change once there is data (docs/service.md 3.11). */
 const FIXED_FIELDS = ['courierCode', 'originCountryCode', 'destinationCountryCode', 'shippingDate'] as const;
 
 function showResults(trackers: readonly TrackerState[], state: FakeState): HandlerResult {
@@ -77,7 +77,6 @@ function showResults(trackers: readonly TrackerState[], state: FakeState): Handl
   return succeed(200, { trackings: withResults.map((tracker) => buildTrackingRecord(tracker, state.now())) });
 }
 
-/** One handler for each row of the endpoint table; a row without a handler does not compile. */
 const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => HandlerResult>> = {
   'trackers.create': ({ bodyText }, state) => {
     const input = validateTrackerInput(state.now(), parseJson(bodyText));
@@ -89,7 +88,6 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
     for (const field of ['page', 'limit'])
       if (query[field] === undefined)
         throw rejection(400, 'missing_mandatory_field', `\`${field}\` is missing.`);
-    // A text that is no whole number stays a text, which the schema rejects.
     const toNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
     const numbers = Object.fromEntries(Object.entries(query).map(([field, text]) => [field, toNumber(text)]));
     const { page, limit, sort } = validate(endpoints['trackers.list'].request.query, numbers);
@@ -206,7 +204,6 @@ function checkPlan({ plans }: FakeState['options'], endpoint: EndpointName): voi
   throw rejection(422, 'no_active_subscription', message);
 }
 
-/** Carries out a request that no injected failure stops: checks key, limit, plan, content type. */
 function carryOut(state: FakeState, endpoint: EndpointName, call: Call): FakeResponse {
   let limitHeaders: FakeResponse['headers'] = {};
   try {

@@ -32,17 +32,14 @@ import {
   toPayload,
 } from './trackers.ts';
 
-/** The number of days is our choice, because the service only says "a long time without events". */
+/** The number of days is our choice, because the service only says "a long time without events" (docs/service.md 5.1). */
 const TRACKED_AFTER_EVENT_MS = 90 * DAY_MS;
 /** Tracking goes on after a delivery, so that a proof of delivery can still come. */
 const TRACKED_AFTER_DELIVERY_MS = 14 * DAY_MS;
 
 type PushContent = Pick<EventsMessage, 'shipment' | 'events' | 'statistics'> | Pick<ProofOfDelivery, 'data'>;
 
-/**
- * Planned actions in order of time. They run when the fake reads its clock, not by a timer, so that the fake follows any
- * clock and never keeps a process alive.
- */
+/** Planned actions. They run when the fake reads its clock, so that it follows any clock and never keeps a process alive. */
 class Timeline {
   readonly #actions: { readonly atMs: number; readonly run: (atMs: number) => void }[] = [];
 

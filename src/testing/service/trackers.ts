@@ -25,7 +25,7 @@ export type Hints = ReturnType<typeof toHints>;
 
 /** A courier of the fake. */
 export interface FakeCourier extends Courier {
-  /** False for a courier that has no results yet while a synchronous call waits. Default true. */
+  /** False for a courier that has no results yet while a synchronous call waits (docs/service.md 1.12). Default true. */
   readonly supportsSynchronousFetch?: boolean;
 }
 
@@ -140,7 +140,7 @@ function matches(a: TrackerPayload, b: TrackerPayload, fields = MATCHED_FIELDS):
   return JSON.stringify(a, fields) === JSON.stringify(b, fields);
 }
 
-/** True when couriers overlap without matching, and neither date nor destination tells the two shipments apart. */
+/** True when couriers overlap without matching (docs/service.md 4.3), and date and destination are the same. */
 function collides(a: TrackerPayload, b: TrackerPayload): boolean {
   const overlaps = a.courierCodes.some((code) => b.courierCodes.includes(code));
   const isSamePlace = matches(a, b, ['shippingDay', 'destinationCountryCode']);
@@ -149,7 +149,7 @@ function collides(a: TrackerPayload, b: TrackerPayload): boolean {
 
 export class TrackerStore {
   readonly #byId = new Map<unknown, TrackerState>();
-  /** Archiving a tracker frees its id, but the id finds the archived tracker until another tracker takes it. */
+  /** An archived tracker frees its id (docs/service.md 5.2), but the id finds it until another tracker takes the id. */
   readonly #byClientTrackerId = new Map<unknown, TrackerState>();
   readonly #byTrackingNumber = new Map<string, TrackerState[]>();
 
@@ -176,7 +176,7 @@ export class TrackerStore {
     return (searchBy === 'trackerId' ? this.#byId : this.#byClientTrackerId).get(id);
   }
 
-  /** Finds the tracker to reuse. The synchronous endpoint also rejects overlapping couriers. */
+  /** Finds the tracker to reuse (docs/service.md 4.2). The synchronous endpoint also rejects overlapping couriers. */
   findReusable(payload: TrackerPayload, isSynchronous = false): TrackerState | undefined {
     const { clientTrackerId, trackingNumber } = payload;
     const holder = clientTrackerId === null ? undefined : this.#byClientTrackerId.get(clientTrackerId);

@@ -174,11 +174,10 @@ export function buildProof({ trackingNumber, events }: ShipmentState): ProofOfDe
 
 const HOUR_MS = 3_600_000;
 
-/** The format of a step's time; real couriers use all of these formats. A positive offset is east of UTC. */
+/** The format of a step's time; real couriers use all of them (docs/service.md 2.5). A positive offset is east of UTC. */
 type TimeStyle = { readonly offsetHours: number } | 'utc' | 'local' | 'date';
 
 interface ScenarioStep {
-  /** Milliseconds since the start, at normal speed. */
   readonly afterMs: number;
   readonly event: EventInput | 'stop';
   readonly timeStyle?: TimeStyle;

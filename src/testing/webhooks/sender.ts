@@ -19,15 +19,13 @@ import { jsonOrText } from '../service/http.ts';
 import { seededRandom } from '../shipments/shipment.ts';
 import type { PushAttempt, QueuedPush } from './queue.ts';
 
-/** The service gives up after this many attempts (docs/service.md 8.5). */
+/** The service stops after this many attempts. Waits double up to a maximum, and take 5.9 days in all (docs/service.md 8.5). */
 const MAX_ATTEMPTS = 20;
-/** At this speed, the six days of attempts take about two seconds. */
-const DEFAULT_SPEED = 250_000;
-/** The service waits about this long for a response (docs/service.md 8.5). */
-const TIMEOUT_MS = 15_000;
 const FIRST_WAIT_MS = 15_000;
-/** Waits double up to this maximum, so that the 19 waits take 5.9 days (docs/service.md 8.5). */
 const MAX_WAIT_MS = 18 * 3_600_000;
+const TIMEOUT_MS = 15_000;
+/** At this speed, the 5.9 days take about two seconds. */
+const DEFAULT_SPEED = 250_000;
 const FUNCTION_URL = 'http://webhook.test/';
 
 /** The receiver of webhooks: a URL, or a function with the shape of a Fetch API handler. */
@@ -76,7 +74,7 @@ export interface SentWebhook {
   readonly attempt: number;
   /** The receiver's status; `null` when the receiver threw, could not be reached or took too long. */
   readonly status: number | null;
-  /** True for any 2xx whose JSON does not say `success: false`. */
+  /** True for any 2xx whose JSON does not say `success: false` (docs/service.md 8.11). */
   readonly succeeded: boolean;
 }
 
@@ -101,7 +99,7 @@ export interface WebhookSender {
    */
   flush(): Promise<WebhookSenderReport>;
   /**
-   * Checks the receiver with a `HEAD` request, as older documentation of the service describes.
+   * Checks the receiver with a `HEAD` request, as the service may do (docs/service.md 8.7).
    *
    * @returns true when it responds with 200
    */
@@ -190,11 +188,10 @@ async function sendToReceiver(receiver: Receiver, body?: string): Promise<Outcom
   }
 }
 
-/** One request to send; requests are sent in ascending order of `place`. */
 interface Job {
   readonly pushes: readonly QueuedPush[];
   readonly body: object;
-  readonly place: number;
+  readonly order: number;
 }
 
 /** Builds the body of some pushes. A proof of delivery stays enveloped, because the flat shape has no place for it. */
@@ -235,17 +232,16 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
   const maxAttempts = until2xx.isOn ? until2xx.maxAttempts : 1;
   const itemsPerRequest = shape === 'flat' ? 1 : rest.itemsPerRequest;
   const random = seededRandom(rest.seed);
-  let freeLanes = rest.concurrency;
+  let freePlaces = rest.concurrency;
   const waiting: (() => void)[] = [];
 
-  /** Runs a request when fewer than `concurrency` are under way, in the order of calls. */
-  async function inLane<Result>(run: () => Promise<Result>): Promise<Result> {
-    if (freeLanes > 0) freeLanes -= 1;
+  async function withinConcurrency<Result>(run: () => Promise<Result>): Promise<Result> {
+    if (freePlaces > 0) freePlaces -= 1;
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await run();
     } finally {
-      const next = waiting.shift() ?? (() => (freeLanes += 1));
+      const next = waiting.shift() ?? (() => (freePlaces += 1));
       next();
     }
   }
@@ -260,10 +256,9 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     return outcome;
   }
 
-  /** Sends a request until it is accepted or given up; other requests go on between its attempts. */
-  async function isAccepted(job: Job, sent: SentWebhook[]): Promise<boolean> {
+  async function sendUntilAccepted(job: Job, sent: SentWebhook[]): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
-      const { succeeded, responseHeaders } = await inLane(() => attemptJob(job, attempt, sent));
+      const { succeeded, responseHeaders } = await withinConcurrency(() => attemptJob(job, attempt, sent));
       if (succeeded || attempt === maxAttempts) return succeeded;
       const serviceWaitMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
       const scheduledMs = until2xx.delayMs ?? serviceWaitMs / until2xx.speed;
@@ -272,8 +267,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
     }
   }
 
-  /** Sends the pushes that wait now, once. */
-  async function sendWaiting(): Promise<WebhookSenderReport> {
+  async function sendQueued(): Promise<WebhookSenderReport> {
     // `fake.webhooks` is read each time, because a reset of the fake makes a new queue.
     const pushes = fake.webhooks.take();
     const sent: SentWebhook[] = [];
@@ -282,13 +276,13 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const group = pushes.slice(start, start + itemsPerRequest);
       const body = buildBody(group, shape);
       for (let copy = 0; copy <= duplicates; copy += 1)
-        jobs.push({ pushes: group, body, place: rest.shuffle ? random() : 0 });
+        jobs.push({ pushes: group, body, order: rest.shuffle ? random() : 0 });
     }
     const accepted = new Set<QueuedPush>();
     const sendJob = async (job: Job) => {
-      if (await isAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
+      if (await sendUntilAccepted(job, sent)) for (const push of job.pushes) accepted.add(push);
     };
-    await Promise.all(jobs.sort((a, b) => a.place - b.place).map(sendJob));
+    await Promise.all(jobs.sort((a, b) => a.order - b.order).map(sendJob));
     return { items: pushes.length, accepted: accepted.size, lost: pushes.length - accepted.size, sent };
   }
 
@@ -297,7 +291,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const total = { items: 0, accepted: 0, lost: 0 };
       const requests: (readonly SentWebhook[])[] = [];
       for (;;) {
-        const { items, accepted, lost, sent } = await sendWaiting();
+        const { items, accepted, lost, sent } = await sendQueued();
         if (items === 0) return { ...total, sent: requests.flat() };
         total.items += items;
         total.accepted += accepted;
@@ -311,7 +305,7 @@ export function createWebhookSender(options: WebhookSenderOptions): WebhookSende
       const checks = new Set<Promise<void>>();
       const checkQueue = async () => {
         // Do not call `flush` here, because under a steady stream of pushes it would never end.
-        const report = await sendWaiting();
+        const report = await sendQueued();
         if (report.items > 0) callObserver(() => onReport?.(report));
       };
       const timer = globalThis.setInterval(() => {
