@@ -22,7 +22,7 @@ import { CouriersResource, TrackersResource, TrackingResource } from './trackers
 export class TrackingClient {
   /** Trackers: create, list, get, update, results, webhooks. */
   readonly trackers: TrackersResource;
-  /** The method of the per-call plan. */
+  /** The method of the per-call plan (docs/service.md 1.2). */
   readonly tracking: TrackingResource;
   /** The couriers that the service supports. */
   readonly couriers: CouriersResource;
@@ -78,7 +78,7 @@ export class TrackingClient {
   /**
    * Creates a client with other options. Both clients share one limiter, unless these options change that.
    *
-   * @param options - the options that differ; all others are inherited
+   * @param options - the options that differ; those that are missing or undefined are inherited
    * @returns another client
    * @throws ConfigurationError naming the option that makes no sense
    * @example
@@ -86,7 +86,6 @@ export class TrackingClient {
    */
   withOptions(options: TrackingClientOptions): TrackingClient {
     checkIsObject('options', options);
-    // An option that is undefined is inherited.
     const changes = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     const { rateLimit = {}, ...inherited } = this.#options;
     const isUnlimited =

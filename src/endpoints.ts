@@ -30,20 +30,20 @@ import { resendResultSchema, webhookHistorySchema } from './schemas/webhook.ts';
 
 /**
  * Tells which failed requests may be sent again:
- * - `safe`: repeating changes nothing, or the service reuses what exists
- * - `bulk`: the service may have carried out some items, so an ambiguous failure is repeated only with `retryAmbiguous`
- * - `unsafe`: each request is paid for or pushes webhooks again, so it is repeated only if it was refused or never sent
+ * - `safe`: repeating changes nothing, or the service reuses what exists (docs/service.md 4.1, 4.2)
+ * - `bulk`: some items may have been created, so an ambiguous failure needs `retryAmbiguous` (docs/service.md 4.5)
+ * - `unsafe`: each request is paid for or pushes webhooks; only a refused or unsent one is repeated (docs/service.md 1.2, 8.8)
  */
 export type RetryClass = 'safe' | 'bulk' | 'unsafe';
 
-/** The time limit of one attempt; it is longer for `synchronous` endpoints, which ask couriers while the caller waits. */
+/** The time limit of one attempt; `synchronous` endpoints ask couriers meanwhile, so it is longer (docs/service.md 6.4). */
 export type TimeoutClass = 'standard' | 'synchronous';
 
 export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** Path below the base URL; `{name}` stands for an entry of `params`. */
   readonly path: `/${string}`;
-  /** Requests the service allows in a window of one second. */
+  /** Requests that the service allows in a window of one second (docs/service.md 6.1). */
   readonly limitPerSecond: number;
   readonly timeoutClass: TimeoutClass;
   readonly retryClass: RetryClass;
@@ -61,7 +61,7 @@ export interface Endpoint {
     readonly schema: z.ZodType;
     /** Statuses outside 2xx whose body is a result if it has the endpoint's own envelope (docs/service.md 7.2). */
     readonly resultStatuses?: readonly number[];
-    /** True if any 2xx is a success, whatever its body. */
+    /** True if any 2xx is a success, whatever its body (docs/service.md 8.12). */
     readonly isStatusEnough?: boolean;
   };
   /** One line for the documentation. */

@@ -54,7 +54,6 @@ export class TrackingError extends Error {
   }
 }
 
-/** Maximum number of issues in a message, because those of a bulk request would fill a screen. */
 const MAX_ISSUES_SHOWN = 3;
 
 /** The input broke a rule; nothing was sent. */
@@ -62,7 +61,7 @@ export class RequestValidationError extends TrackingError {
   static override readonly kind: string = 'RequestValidationError';
   /** One issue for each broken rule. */
   readonly issues: readonly ValidationIssue[];
-  /** `shipping_date_outdated` if that is the only broken rule, like the service's own code; else `validation_error`. */
+  /** `shipping_date_outdated` if that is the only broken rule (docs/service.md 3.6); else `validation_error`. */
   readonly code: ErrorCode;
 
   /** @param issues - the broken rules, at least one */
@@ -190,7 +189,7 @@ export interface ApiErrorDetails {
   readonly retryAfterMs: number | undefined;
 }
 
-/** The service responded with an error. Its code decides the class of the error, or its status if the code does not. */
+/** The service responded with an error. Its code decides the class, or its status if no code is known (docs/service.md 7.1). */
 export class ApiError extends TrackingError implements ApiErrorDetails {
   static override readonly kind: string = 'ApiError';
   readonly status: number;
@@ -232,11 +231,11 @@ export function decidingCode(errors: readonly ApiErrorItem[]): ErrorCode | undef
   return (known ?? errors[0])?.code;
 }
 
-/** The key is missing, malformed or unknown (401, `auth_*`). */
+/** The key is missing, malformed or unknown (401, `auth_*`; docs/service.md 7.7). */
 export class AuthenticationError extends ApiError {
   static override readonly kind: string = 'AuthenticationError';
 }
-/** The key lacks the rights for the request (403). */
+/** The key lacks the rights for the request (403; docs/service.md 7.7). */
 export class PermissionDeniedError extends ApiError {
   static override readonly kind: string = 'PermissionDeniedError';
 }
@@ -244,7 +243,7 @@ export class PermissionDeniedError extends ApiError {
 export class NotFoundError extends ApiError {
   static override readonly kind: string = 'NotFoundError';
 }
-/** The request conflicts with another tracker or request (`tracker_conflict`, `request_conflict`, 409). */
+/** The request conflicts with another tracker or request (`tracker_conflict`, `request_conflict`, 409; docs/service.md 4.3). */
 export class ConflictError extends ApiError {
   static override readonly kind: string = 'ConflictError';
 }
@@ -252,15 +251,15 @@ export class ConflictError extends ApiError {
 export class InvalidRequestError extends ApiError {
   static override readonly kind: string = 'InvalidRequestError';
 }
-/** The service rejected a `shippingDate` that is older than 180 days (`shipping_date_outdated`). */
+/** The service rejected a `shippingDate` that is older than 180 days (`shipping_date_outdated`; docs/service.md 3.6). */
 export class ShippingDateOutdatedError extends InvalidRequestError {
   static override readonly kind: string = 'ShippingDateOutdatedError';
 }
-/** The account lacks the plan that the request needs (`no_active_subscription`). */
+/** The account lacks the plan that the request needs (`no_active_subscription`; docs/service.md 1.3). */
 export class NoActiveSubscriptionError extends ApiError {
   static override readonly kind: string = 'NoActiveSubscriptionError';
 }
-/** The plan's quota or creation limit is used up (`quota_limit_reached`, `bulk_create_limit_exceeded`). */
+/** The plan's quota or creation limit is used up (`quota_limit_reached`, `bulk_create_limit_exceeded`; docs/service.md 7.9). */
 export class QuotaExceededError extends ApiError {
   static override readonly kind: string = 'QuotaExceededError';
 }
@@ -272,7 +271,7 @@ export class RateLimitError extends ApiError {
 export class ServerError extends ApiError {
   static override readonly kind: string = 'ServerError';
 }
-/** The tracker exists and has no results yet (`parcel_not_found`, or an empty list of results). */
+/** The tracker exists and has no results yet (`parcel_not_found`, or an empty list; docs/service.md 2.11, 5.3). */
 export class ResultsNotReadyError extends ApiError {
   static override readonly kind: string = 'ResultsNotReadyError';
   /** The record of a tracker that the service has stopped tracking; only `trackers.waitUntilStopped` sets it. */
@@ -295,7 +294,6 @@ export class ResultsNotReadyError extends ApiError {
 
 type ApiErrorClass = new (message: string, details: ApiErrorDetails, options?: ErrorOptions) => ApiError;
 
-/** The class of every known code (docs/service.md 7.6); undefined if the status decides the class. */
 const CLASS_BY_CODE: Record<KnownErrorCode, ApiErrorClass | undefined> = {
   validation_error: InvalidRequestError,
   missing_mandatory_field: InvalidRequestError,

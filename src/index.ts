@@ -1,7 +1,5 @@
 /**
- * The client, which creates trackers, reads and polls their results, and lists couriers. It comes with the schemas and types of
- * all records, the errors, and the limiter that keeps to the service's rate limits.
- *
+ * The client of the service, with the schemas and types of its records, its errors, and the limiter that keeps its rate limits.
  * @module tracking-client
  */
 

@@ -6,7 +6,7 @@ import type { SearchBy } from './schemas/tracker.ts';
 
 /** The retries of a failed request; the endpoint decides which failures are retried. */
 export interface RetryOptions {
-  /** Maximum number of retries, those after a 429 included. Default 4; 20 for `createMany` and polls. */
+  /** Maximum number of retries of one call, also after a 429. Default 4; 20 for `createMany` and polls. */
   readonly retries?: number | undefined;
   /** Longest wait that the service may ask for, in milliseconds. Default 60,000; 3,600,000 for `createMany` and polls. */
   readonly maxRetryAfterMs?: number | undefined;
@@ -23,16 +23,16 @@ export interface RateLimitOptions {
 /** Options of `new TrackingClient`. */
 export interface TrackingClientOptions {
   /**
-   * URL of the service, with its version segment. Default: the environment variable `TRACKING_BASE_URL`.
+   * URL of the service, with its version (docs/service.md 1.6). Default: the environment variable `TRACKING_BASE_URL`.
    * @example 'https://api.example.com/public/v1'
    */
   readonly baseUrl?: string | URL | undefined;
   /**
    * The API key, or a function that returns it before every attempt. The function should read it from memory, because the
-   * attempt holds a token of the limiter meanwhile. Default: the environment variable `TRACKING_API_KEY`.
+   * attempt holds a token of the limiter while it runs. Default: the environment variable `TRACKING_API_KEY`.
    */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
-  /** Time for one attempt, headers and body, in milliseconds. Default 30,000; 90,000 for `track` and `search`. */
+  /** Milliseconds for one attempt, headers and body. Default 30,000; 90,000 for `track` and `search` (docs/service.md 6.4). */
   readonly timeoutMs?: number | undefined;
   /** Time for the whole call with queueing, attempts and waits, in milliseconds. Default: none. */
   readonly totalTimeoutMs?: number | undefined;
@@ -43,8 +43,8 @@ export interface TrackingClientOptions {
   /** A `TokenBucketLimiter` that clients share, or a `RedisLimiter` that processes share. Default: one of its own. */
   readonly limiter?: Limiter | undefined;
   /**
-   * Name of the account, so that clients with different keys of one account share its rate limits. Default: a hash of the key.
-   * A client whose key is a function counts as an account of its own, and needs this option with a `RedisLimiter`.
+   * Name of the account, so that clients with different keys of one account share its limits (docs/service.md 1.8). Default: a
+   * hash of the key. A client whose key is a function is an account of its own, and needs this option with a `RedisLimiter`.
    */
   readonly account?: string | undefined;
   /** The `fetch` to use, e.g. `fake.fetch` in tests. Default: the global one. */
@@ -65,7 +65,7 @@ export interface TrackingClientOptions {
   readonly invalidResponse?: 'keep' | 'throw' | undefined;
   /** Maximum length of a response, in bytes after decompression; a longer response rejects. Default 67,108,864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined;
-  /** Allows `http:` for other than loopback addresses; everybody on the network path can then read the key. Default false. */
+  /** Allows `http:` beyond loopback addresses; the key is then sent unencrypted (docs/service.md 1.7). Default false. */
   readonly allowInsecureHttp?: boolean | undefined;
 }
 
@@ -87,14 +87,15 @@ export interface RequestOptions {
 
 /** Options of calls that address one tracker. */
 export interface TrackerRequestOptions extends RequestOptions {
-  /** The kind of the id: the service's `trackerId`, or your own `clientTrackerId`. Default `trackerId`. */
+  /** The kind of the id: `trackerId`, or your own `clientTrackerId` (docs/service.md 3.12). Default `trackerId`. */
   readonly searchBy?: SearchBy | undefined;
 }
 
 /** Options of `trackers.createBulk`. */
 export interface BulkRequestOptions extends RequestOptions {
   /**
-   * Also repeats a request that may have been carried out; items that it created then come back as `existing`. Default false.
+   * Also repeats a request that may have been carried out; items that it created become `existing` (docs/service.md 4.5).
+   * Default false.
    */
   readonly retryAmbiguous?: boolean | undefined;
 }

@@ -9,7 +9,6 @@ let clockOffsetMs = 0;
 let latestReadingMs = 0;
 let latestMs = 0;
 
-/** Moves the clock forward to a moment, or to `performance.now()` with its offset if that is later. */
 function advanceTo(momentMs: number): void {
   const readingMs = globalThis.performance.now();
   const behindMs = Math.max(momentMs, latestMs) - (readingMs + clockOffsetMs);
@@ -51,7 +50,6 @@ interface ActiveTimer {
   readonly handle: ReturnType<typeof setTimeout>;
   readonly wakeAt: number;
   readonly keepsAlive: boolean;
-  /** The `setTimeout` that made the timer; fake timers replace the global function. */
   readonly setTimeout: typeof globalThis.setTimeout;
 }
 

@@ -6,7 +6,7 @@ import { kindOf } from './validation.ts';
 /** A schema for every option of an interface, so that an option without one does not compile. */
 export type OptionShape<Options> = { readonly [Name in keyof Required<Options>]: z.ZodType };
 
-/** @param name - stands before the names of the options in messages, as in `retry.retries`, unless it is `options` */
+/** @param name - precedes the names of options in messages, as in `rateLimit.maxQueue`; `options` is left out */
 export function checkOptions<Schema extends z.ZodType>(
   schema: Schema,
   options: unknown,
@@ -32,12 +32,11 @@ function buildMessage(issue: z.core.$ZodRawIssue, root: string): string {
   return ruleMessage(name, issue.code === 'invalid_type' ? 'an object' : 'valid', issue.input);
 }
 
-/** Writes a path as code would: `rateLimit.limits["couriers.list"]`. */
+/** Writes a path as code would: `rateLimit.limits["couriers.list"]`; a field of `options` itself stands alone: `timeoutMs`. */
 function formatName(path: readonly PropertyKey[], root: string): string {
   const steps = path.map((key) =>
     /^\w+$/.test(String(key)) ? `.${String(key)}` : `[${JSON.stringify(key)}]`,
   );
-  // Inside of `options` a name stands alone: `timeoutMs`, not `options.timeoutMs`.
   const isNamed = root !== 'options' || path.length === 0;
   return `${isNamed ? root : ''}${steps.join('')}`.replace(/^\./, '');
 }

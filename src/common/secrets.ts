@@ -1,6 +1,6 @@
 const MASK = '[redacted]';
 
-/** Honest responses are nested less deep. Deeper values are masked whole, so that a hostile response cannot exhaust the stack. */
+/** Real responses are nested less deeply. Deeper values are masked whole, or a hostile response could exhaust the stack. */
 const MAX_DEPTH = 100;
 
 /** `fetch` wraps a failure two or three times; causes further down help no reader. */
@@ -57,7 +57,6 @@ export function maskCause(cause: unknown, secret: string, remaining = MAX_CAUSES
   return copy;
 }
 
-/** Keeps the first frames of a foreign error's stack, because our own frames below them would fill a screen. */
 function shortenStack(stack = ''): string {
   const lines = stack.split('\n');
   const firstFrame = lines.findIndex((line) => /^\s+at /.test(line));

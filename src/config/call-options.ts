@@ -63,17 +63,17 @@ export const BULK_SHAPE = { retryAmbiguous: switchOption.optional() } satisfies 
 type CallSchema = z.ZodType<z.output<z.ZodObject<typeof CALL_SHAPE>> & { readonly retryAmbiguous?: unknown }>;
 
 function createSchema({ request, retryClass }: Endpoint): CallSchema {
-  // Methods take query parameters as options; the query schema of the endpoint checks their values.
+  // Methods take query parameters as options, whose values `prepareRequest` checks with the schema of the endpoint.
   const names = request.query ? Object.keys(Object(request.query).shape) : [];
   const query = Object.fromEntries(names.map((name) => [name, z.unknown().optional()]));
   const bulk = retryClass === 'bulk' ? BULK_SHAPE : {};
   return z.strictObject({ ...query, ...CALL_SHAPE, ...bulk });
 }
 
-const SCHEMAS: ReadonlyMap<string, CallSchema> = new Map([
-  ...ENDPOINT_NAMES.map((name) => [name, createSchema(endpoints[name])] as const),
-  ['request', z.strictObject(CALL_SHAPE)],
-]);
+const REQUEST_SCHEMA: CallSchema = z.strictObject(CALL_SHAPE);
+const ENDPOINT_SCHEMAS: ReadonlyMap<string, CallSchema> = new Map(
+  ENDPOINT_NAMES.map((name) => [name, createSchema(endpoints[name])]),
+);
 
 /** The options of one call, checked and completed. Without `timeoutMs` the timeout class of the endpoint applies. */
 export interface CallOptions extends Omit<RequestOptions, 'retry'> {
@@ -87,9 +87,7 @@ export function resolveCallOptions(
   method: EndpointName | 'request',
   options: RequestOptions,
 ): CallOptions {
-  // Sound: the map holds every endpoint and `request`.
-  const schema = SCHEMAS.get(method) as CallSchema;
-  const checked = checkOptions(schema, options);
+  const checked = checkOptions(ENDPOINT_SCHEMAS.get(method) ?? REQUEST_SCHEMA, options);
   return {
     ...checked,
     totalTimeoutMs: checked.totalTimeoutMs ?? client.totalTimeoutMs,

@@ -31,7 +31,7 @@ export interface Config {
   readonly apiKey: string | (() => Promise<string>);
   readonly timeoutMs: Readonly<Record<TimeoutClass, number>>;
   readonly totalTimeoutMs: number | undefined;
-  /** Each call adds the defaults, which depend on its method. */
+  /** The options of the client only; each call adds the defaults, which depend on its method. */
   readonly retry: PartialRetryPolicy;
   /** Undefined when rate limiting is off. */
   readonly limiter: Limiter | undefined;
@@ -45,7 +45,6 @@ export interface Config {
   readonly maxResponseBytes: number;
 }
 
-/** True in a Cloudflare Worker, where a timer ends with the request that made it. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 const DEFAULT_TIMEOUT_MS: Record<TimeoutClass, number> = { standard: 30_000, synchronous: 90_000 };
@@ -57,7 +56,6 @@ const limitsObject = z.strictObject(
 
 const rateLimitObject = z.strictObject({
   limits: limitsObject.optional(),
-  // `TokenBucketLimiter` checks this value.
   maxQueue: z.custom<RateLimitOptions['maxQueue']>().optional(),
 } satisfies OptionShape<RateLimitOptions>);
 
@@ -124,7 +122,7 @@ function resolveLimiter(
   limiter: Limiter | undefined,
   rateLimit: TrackingClientOptions['rateLimit'],
 ): Limiter | undefined {
-  // In workerd a queued call might wait forever, because the queue's timer ends with the request that set it.
+  // In a Cloudflare Worker a queued call might wait forever, because a timer ends with the request that set it.
   const isOff = rateLimit === false || (rateLimit === undefined && limiter === undefined && isWorkerd);
   if (limiter === undefined)
     return isOff ? undefined : new TokenBucketLimiter({ maxQueue: rateLimit?.maxQueue });
@@ -134,7 +132,7 @@ function resolveLimiter(
   return limiter;
 }
 
-/** Refuses to run in a browser, but not in a test environment such as jsdom, which runs in Node. */
+/** Refuses to run in a browser (docs/service.md 1.7), but not in a test environment such as jsdom, which runs in Node. */
 function rejectBrowser(): void {
   if (!('document' in globalThis) || findRuntime() !== undefined) return;
   throw new ConfigurationError(
@@ -142,7 +140,6 @@ function rejectBrowser(): void {
   );
 }
 
-/** Names the server runtime with its version, as in `node/20.19.0`. */
 function findRuntime(): string | undefined {
   const versions: Readonly<Record<string, string | undefined>> = globalThis.process?.versions ?? {};
   // Bun and Deno report a version of Node, too, so their own versions are looked for first.
@@ -153,7 +150,6 @@ function findRuntime(): string | undefined {
 function checkKey(value: unknown): string {
   const key = typeof value === 'string' ? value.trim() : '';
   if (key === '') refuseOption('apiKey', 'a non-empty string (pass it, or set TRACKING_API_KEY)', value);
-  // The message names only the kind, because it must never show the key.
   if (!/^[\x20-\x7e]+$/.test(key) || /["'`\\]/.test(key))
     refuseOption('apiKey', 'visible ASCII characters without quotes and backslashes', value);
   return key;
@@ -193,7 +189,7 @@ function resolveAccount(
 
 const LOOPBACK_HOST = /^(localhost|.*\.localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/;
 
-/** Refuses a URL that would send the key unencrypted, and removes trailing slashes; the path is kept. */
+/** Refuses a URL that would send the key unencrypted (docs/service.md 1.7), and keeps the path but no trailing slash (1.6). */
 function resolveBaseUrl(value: unknown, allowInsecureHttp: boolean): string {
   const text = value instanceof URL ? value.href : value;
   if (typeof text !== 'string' || !URL.canParse(text.trim())) {

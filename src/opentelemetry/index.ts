@@ -1,6 +1,5 @@
 /**
  * Spans and metrics of calls, polls and webhooks, through `@opentelemetry/api`.
- *
  * @module tracking-client/opentelemetry
  */
 
