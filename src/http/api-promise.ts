@@ -1,7 +1,7 @@
 import type { ValidationIssue } from '../common/validation.ts';
 import { isTrackingError } from '../errors.ts';
 
-/** The rate limit that the headers of one response announce. */
+/** The rate limit that the headers of one response announce (docs/service.md 6.2). */
 export interface RateLimitInfo {
   /** Requests allowed in a window of one second, if announced as a positive integer. */
   readonly limit: number | undefined;
@@ -17,7 +17,7 @@ export interface WithResponse<T> {
   readonly data: T;
   /** The response; its body can still be read. */
   readonly response: Response;
-  /** The request's id (`x-request-id`), by which the service's support can find the request. */
+  /** The request's id (`x-request-id`), by which the service's support can find the request (docs/service.md 7.5). */
   readonly requestId: string | undefined;
   /** The rate limit that the headers announce. */
   readonly rateLimit: RateLimitInfo;

@@ -32,7 +32,6 @@ import {
 } from './response.ts';
 import { createKy, Deadline, sendRequest } from './send.ts';
 
-/** p-retry waits 0.5 to 1 s before the first repeat, and twice as long before each later one. */
 const MIN_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8_000;
 
@@ -98,7 +97,7 @@ export async function execute<T>(
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
   const report = new CallReport(config, request);
-  /** Set when an attempt fails and is to be repeated; p-retry's callbacks and the next attempt read it. */
+  /** The plan of the next attempt; undefined if none is to follow. */
   let retry: Retry | undefined;
   let sentAttempts = 0;
   let isPerhapsDone = false;
@@ -141,13 +140,13 @@ export async function execute<T>(
         // An attempt that ended before its body was read is reported as a failure only, not also as a response.
         signal.throwIfAborted();
         report.noteResponse(response);
-        // The time limit covers this as well, because a caller's asynchronous schema may never settle.
+        // The time limit covers reading, too, because a caller's asynchronous schema may never settle.
         const read = await readOutcome(config, request, response, attemptNumber);
         if (read.mismatched.length > 0) report.noteMismatch(read.mismatched);
         return read;
       });
       const mayHaveBeenCarriedOutBefore = isPerhapsDone;
-      // If the caller aborts before p-retry returns, the call rejects although the service has carried it out.
+      // The caller can still abort before p-retry returns; the call then rejects although it was carried out.
       isPerhapsDone = true;
       return { ...outcome, mayHaveBeenCarriedOutBefore };
     } catch (error) {
@@ -184,11 +183,7 @@ export async function execute<T>(
   }
 }
 
-/**
- * Plans the attempt that follows a failure.
- *
- * @throws TimeoutError at once if the call would run out of time before that attempt
- */
+/** Plans the attempt that follows a failure, or throws a TimeoutError at once if the call would run out of time before it. */
 function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError): Retry {
   const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined;
   deadline.phase = 'backoff';
@@ -247,14 +242,13 @@ function isRetryable(
   if (error instanceof ApiError && (error.retryAfterMs ?? 0) > maxRetryAfterMs) return false;
   // A request that the service refuses with 429 was not carried out, so even a paid call may be repeated.
   if (isRateLimited(error)) return true;
-  // No byte of the request was sent.
   if (error instanceof ConnectionError && error.neverSent) return true;
   const isSafe = retryClass === 'safe';
   if (error instanceof ApiError && error.status === 409) return isSafe && error.code === 'request_conflict';
   return isAmbiguous(error) && (isSafe || (retryClass === 'bulk' && retryAmbiguous));
 }
 
-/** True for a 429 that ends with the window of the rate limit; false for a 429 that reports a used-up quota. */
+/** True for a 429 that ends with the window of the rate limit (docs/service.md 6.3); false for a used-up quota. */
 function isRateLimited(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 429 && !(error instanceof QuotaExceededError);
 }
@@ -270,7 +264,6 @@ export function mayHaveBeenCarriedOut(error: unknown): boolean {
   return !(error instanceof ConnectionError && error.neverSent);
 }
 
-/** Reports one call to the hooks and the log; it decides nothing. */
 class CallReport {
   readonly #config: Config;
   readonly #title: string;
@@ -280,10 +273,8 @@ class CallReport {
   #queuedMs = 0;
   #totalQueuedMs = 0;
   #tokensLeft: number | undefined;
-  /** When the request was announced to `onRequest`; undefined once `onResponse` or `onError` was called. */
-  #openSince: number | undefined;
-  /** How the request of this attempt ended. */
-  #result: Partial<Pick<ResponseInfo, 'durationMs' | 'status' | 'requestId'>> = {};
+  #openRequestSince: number | undefined;
+  #requestResult: Partial<Pick<ResponseInfo, 'durationMs' | 'status' | 'requestId'>> = {};
   #wasRetried = false;
 
   constructor(config: Config, { title, endpoint, method, path }: PreparedRequest<unknown>) {
@@ -293,17 +284,16 @@ class CallReport {
     config.hooks.onStart?.(this.#call);
   }
 
-  /** Also called when a call gives up waiting for its permit. */
   leaveQueue(attempt: number, queuedMs: number): void {
     this.#attempt = attempt;
     this.#queuedMs = queuedMs;
     this.#totalQueuedMs += queuedMs;
-    this.#result = {};
+    this.#requestResult = {};
   }
 
   noteRequest(tokensLeft: number | undefined): void {
     this.#tokensLeft = tokensLeft;
-    this.#openSince = systemClock.now();
+    this.#openRequestSince = systemClock.now();
     this.#config.hooks.onRequest?.(this.#describeRequest());
     this.#log('debug', `${this.#title}: attempt ${this.#attempt} is sent`);
   }
@@ -313,7 +303,7 @@ class CallReport {
     const { status } = response;
     const durationMs = this.#endRequest();
     const result = { durationMs, status, requestId: readRequestId(response) };
-    this.#result = result;
+    this.#requestResult = result;
     hooks.onResponse?.({ ...this.#describeRequest(), ...result });
     if (status === 429)
       hooks.onRateLimit?.({ ...this.#describeAttempt(), delayMs: readRetryAfterMs(response) ?? 0 });
@@ -322,7 +312,7 @@ class CallReport {
 
   noteMismatch(mismatched: readonly ValidationIssue[]): void {
     const { hooks, logger } = this.#config;
-    const { requestId } = this.#result;
+    const { requestId } = this.#requestResult;
     hooks.onMismatch?.({ ...this.#describeAttempt(), requestId, mismatched });
     for (const { path, message } of mismatched) {
       // Warn once for each field, because a service that sends an odd field sends it with every response.
@@ -333,9 +323,9 @@ class CallReport {
   }
 
   noteFailure(error: unknown): void {
-    if (this.#openSince === undefined) return;
+    if (this.#openRequestSince === undefined) return;
     const durationMs = this.#endRequest();
-    this.#result = { durationMs };
+    this.#requestResult = { durationMs };
     this.#config.hooks.onError?.({ ...this.#describeRequest(), error, durationMs });
   }
 
@@ -352,7 +342,7 @@ class CallReport {
     const queuedMs = this.#totalQueuedMs;
     this.#config.hooks.onDone?.({ ...this.#call, error, attempts, queuedMs, durationMs });
     if (error !== undefined) {
-      // Warn only after a retry. Otherwise the rejection tells the same, and a caller knows of its own abort.
+      // Warn only after a retry. Without one, the rejection alone tells the caller, and an abort is no surprise.
       const level = this.#wasRetried && isTrackingError(error) ? 'warn' : 'debug';
       const reason = isTrackingError(error) ? error.message : `${this.#title} was ended`;
       const text = `${reason}; gave up after attempt ${this.#attempt}`;
@@ -363,8 +353,8 @@ class CallReport {
   }
 
   #endRequest(): number {
-    const durationMs = systemClock.now() - (this.#openSince ?? 0);
-    this.#openSince = undefined;
+    const durationMs = systemClock.now() - (this.#openRequestSince ?? 0);
+    this.#openRequestSince = undefined;
     return durationMs;
   }
 
@@ -378,14 +368,21 @@ class CallReport {
 
   #log(level: 'debug' | 'info' | 'warn', text: string, more?: LogFields): void {
     const { logger } = this.#config;
-    // Every call has two debug lines, so their fields are built only if they are logged.
     if (level === 'debug' && logger.level !== 'debug') return;
     logger[level](text, this.#buildFields(more));
   }
 
   #buildFields(more?: LogFields): LogFields {
     const { callId, endpoint, method, path } = this.#call;
-    const fields = { callId, endpoint, method, path, attempt: this.#attempt, ...this.#result, ...more };
+    const fields = {
+      callId,
+      endpoint,
+      method,
+      path,
+      attempt: this.#attempt,
+      ...this.#requestResult,
+      ...more,
+    };
     return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   }
 }

@@ -52,18 +52,19 @@ type QueryValue = string | number | boolean | undefined | null;
 export function checkInput<T>(schema: z.ZodType<T>, value: unknown, rootName: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  // Parses again with messages, because building them takes time that a valid input should not cost.
+  // Parse again with messages, because building them takes time that a valid input should not cost.
   const { error } = schema.safeParse(value, { error: errorMap(rootName) });
   throw new RequestValidationError(toValidationIssues(error ?? result.error));
 }
 
 function toJson(value: unknown, name: string): string {
+  let text: string | undefined;
   try {
-    const text: string | undefined = JSON.stringify(value);
-    if (text !== undefined) return text;
+    text = JSON.stringify(value);
   } catch {
-    // The error below covers values that `JSON.stringify` refuses, too.
+    text = undefined;
   }
+  if (text !== undefined) return text;
   const message = expected('to be a JSON value').error({ path: [name], input: value });
   throw new RequestValidationError([{ path: [name], code: 'invalid_value', message }]);
 }
@@ -113,7 +114,7 @@ export function prepareRequest<Name extends EndpointName>(
 export interface RawRequest<Schema extends StandardSchema = StandardSchema> {
   /** The HTTP method. */
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Path below the base URL, starting with `/`; encode variable parts with `encodeURIComponent`. */
+  /** Path below the base URL (docs/service.md 1.6), starting with `/`; encode variable parts with `encodeURIComponent`. */
   readonly path: string;
   /** Query parameters; those that are undefined or null are left out. Default: none. */
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
@@ -169,7 +170,6 @@ export function prepareRawRequest<Schema extends StandardSchema>(
 ): PreparedRequest<StandardSchemaOutput<Schema>> {
   checkInput(rawRequestSchema, request, 'request');
   checkOptions(schemaOption, request.schema, 'schema');
-  // A path of the endpoint table shares the bucket of its endpoint.
   const name = ROUTES.find(
     ({ method, pattern }) => method === request.method && pattern.test(request.path),
   )?.endpoint;

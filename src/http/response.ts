@@ -91,7 +91,7 @@ function readPayload(exchange: Exchange): unknown {
     throw createBodyError(exchange, text, parsed.problem);
   }
   if (isOwn) return parsed.json;
-  // The result of a bulk request can report errors that echo the key.
+  // The result of a bulk request can hold errors (docs/service.md 7.2), which can echo the key.
   const unwrapped = rules.unwrap(rules.resultStatuses ? maskBody(response, parsed.json) : parsed.json);
   if ('mismatch' in unwrapped) {
     const problem = `${kindOf(parsed.json)} instead of ${unwrapped.mismatch}`;
@@ -230,7 +230,7 @@ function readItem(value: unknown, key: string): ApiErrorItem[] {
   ];
 }
 
-/** Reads the errors of both envelopes: `{ errors: [...] }`, and `{ error }` of the bulk endpoint. */
+/** Reads the errors of both envelopes: `{ errors: [...] }`, and `{ error }` of the bulk endpoint (docs/service.md 7.1, 7.2). */
 export function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
   if (!isJsonObject(body)) return [];
   const { errors, error } = body;
@@ -239,7 +239,6 @@ export function readErrorItems(body: unknown, key: string): ApiErrorItem[] {
 
 const MAX_EXCERPT_LENGTH = 500;
 
-/** Quotes a masked body as one short line. An HTML page of a gateway is described by its size only. */
 function excerpt(body: unknown): string {
   try {
     const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
@@ -260,7 +259,7 @@ function describe({ status, errors, body, requestId }: ApiErrorDetails, title: s
     deciding === undefined
       ? excerpt(body)
       : toPrintableLine([deciding.code, deciding.message].filter(Boolean).join(': '), MAX_EXCERPT_LENGTH);
-  // Every 404 of the service has a code, so a 404 without one comes from another server.
+  // Every 404 of the service has a code, so a 404 without one comes from another server (docs/service.md 7.1).
   const hint = status === 404 && errors.length === 0 ? '; is the base URL right?' : '';
   const request = requestId === undefined ? '' : ` (request ${requestId})`;
   return `${title} responded with ${status}${quote === '' ? '' : `: ${quote}`}${request}${hint}`;
@@ -271,7 +270,7 @@ export function createApiError(details: ApiErrorDetails, title: string): ApiErro
   return new ErrorClass(describe(details, title), details);
 }
 
-/** From this value on `X-RateLimit-Reset` is a Unix timestamp, because no delay lasts three years. */
+/** From this value on `X-RateLimit-Reset` is a Unix time (docs/service.md 6.2), because no delay lasts three years. */
 const MIN_TIMESTAMP_SECONDS = 100_000_000;
 
 type ResponseHead = Pick<Response, 'status' | 'headers'>;
@@ -293,7 +292,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
   };
 }
 
-/** Reads how long the service asks to wait, in milliseconds. After a 429 without such a header, the wait is one window. */
+/** Reads how long the service asks to wait (docs/service.md 6.5), in milliseconds; one window after a 429 without a header. */
 export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
   const retryAfter = headers.get('retry-after');
   const delay = parseSeconds(retryAfter);

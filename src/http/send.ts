@@ -103,7 +103,7 @@ export function createKy({ baseUrl, headers }: Config): KyInstance {
   return ky.create({
     prefixUrl: baseUrl,
     headers,
-    // No redirect is followed, because the key would travel with it.
+    // No redirect is followed, because the key would travel with it (docs/service.md 1.7).
     redirect: 'manual',
     // p-retry repeats instead of ky, because endpoints differ in what may be repeated and each attempt takes a permit.
     retry: 0,
@@ -114,10 +114,8 @@ export function createKy({ baseUrl, headers }: Config): KyInstance {
 }
 
 interface AttemptOptions {
-  /** The headers of the call, which win over those of the client. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly signal: AbortSignal;
-  /** Called right before the request leaves; if it throws, nothing is sent. */
   readonly onSend: () => void;
   readonly onHeaders: (response: Response) => void;
 }
@@ -138,8 +136,7 @@ export async function sendRequest(
       method,
       body,
       headers: { ...attempt.headers, ...(body !== null && { 'content-type': 'application/json' }) },
-      // `fetch` is looked up for each request, so that mocks installed later work. It gets the signal directly, because ky
-      // would derive three more signals, and a `fetch` that reads only its second argument would see no signal.
+      // Find `fetch` late for later mocks. Pass the signal, because ky derives three more and stubs read only this argument.
       fetch: (outgoing) => {
         // Sound: ky calls its `fetch` with the request that it has built.
         (outgoing as Request).headers.set('authorization', `Bearer ${key}`);
@@ -175,15 +172,14 @@ async function readText(
   maxBytes: number,
 ): Promise<string | undefined> {
   const text = readBody(response, maxBytes);
-  // The status is enough: ignore a body that is cut off or too long.
+  // The status is enough (docs/service.md 8.12): ignore a body that is cut off or too long.
   const isStatusEnough = 'isStatusEnough' in request.response && request.response.isStatusEnough;
   if (isStatusEnough && response.ok) return (await text.catch(() => '')) ?? '';
   return await text;
 }
 
-/** Reads a body as text; undefined when it is longer than `maxBytes`. ky has no such limit. */
 async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
-  // The body that a stub of `fetch` returns may be no stream.
+  // A stub of `fetch` may return a body that is no stream.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > maxBytes ? undefined : text;
@@ -210,11 +206,9 @@ const NEVER_CONNECTED_CODES = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
-  // undici
-  'UND_ERR_CONNECT_TIMEOUT',
-  // Bun
-  'ConnectionRefused',
-  'FailedToOpenSocket',
+  'UND_ERR_CONNECT_TIMEOUT', // undici
+  'ConnectionRefused', // Bun
+  'FailedToOpenSocket', // Bun
 ]);
 
 const SYSTEM_CALLS_BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
@@ -224,7 +218,6 @@ const DENO_NEVER_CONNECTED = /^error sending request for url \(\S+\): client err
 
 const MAX_REASON_LENGTH = 200;
 
-/** Lists an error and the causes below it; the root cause comes last. */
 function listCauses(error: unknown, maxCauses = MAX_CAUSES): Error[] {
   if (!(error instanceof Error)) return [];
   return [error, ...(maxCauses > 0 ? listCauses(error.cause, maxCauses - 1) : [])];
@@ -240,15 +233,13 @@ function formatRootCause(error: unknown): string {
   return root.message || (hasCode(root) ? root.code : root.name);
 }
 
-/**
- * True when a failure of `fetch` proves that no byte was sent. Outside Deno only codes prove it, because a proxy's error text
- * can mention a refused connection, too. All codes must prove it, because a wrapper may have sent the request and retried.
- */
+// Outside Deno only codes prove that nothing was sent, because a proxy's error text can mention a refused connection, too.
 function wasNeverSent(error: unknown): boolean {
   const causes = listCauses(error);
   const coded = causes.filter(hasCode);
   const isBeforeSending = ({ code, syscall = '' }: (typeof coded)[number]) =>
     NEVER_CONNECTED_CODES.has(code) || SYSTEM_CALLS_BEFORE_SENDING.has(syscall);
+  // All codes must prove it, because a wrapper of `fetch` may have sent the request and retried.
   if (coded.length > 0) return coded.every(isBeforeSending);
   const root = causes.at(-1);
   return 'Deno' in globalThis && root !== undefined && DENO_NEVER_CONNECTED.test(root.message);
