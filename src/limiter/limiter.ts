@@ -34,7 +34,7 @@ export interface RateLimitFeedback {
   readonly resetMs?: number | undefined;
 }
 
-/** Permission for one request. A request that fails after `send` without a response is not reported: it may have been counted. */
+/** Permission for one request. If it is sent and gets no response, it is not reported, because it may have been counted. */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
@@ -61,7 +61,7 @@ export interface Limiter {
   /** True if processes share the limits; the account then needs a name that is the same in all processes. */
   readonly spansProcesses: boolean;
   /**
-   * @throws QueueFullError if the queue is full; LongPauseError if more than `maxPauseMs` of a pause is left; the signal's reason
+   * @throws QueueFullError if the queue is full; LongPauseError if a pause lasts longer than `maxPauseMs`; the signal's reason
    * @internal
    */
   acquire(options: AcquireOptions): Promise<Permit>;
@@ -80,7 +80,7 @@ export class LongPauseError extends TrackingError {
   }
 }
 
-/** The window in which the service counts, in milliseconds. */
+/** The window in which the service counts, in milliseconds (docs/service.md 6.1). */
 export const WINDOW_MS = 1_000;
 
 /** Time from a response to the return of its token: one window, and a margin because clocks differ in speed. */
@@ -101,14 +101,13 @@ const MAX_PAUSE_MS = 60 * 60 * 1_000;
 /** An announced limit raises the table's value at most by this factor, because a larger number may be an hourly quota. */
 export const MAX_RAISE_FACTOR = 5;
 
-/** From this limit on, background calls leave one token free for interactive ones. */
-const RESERVE_FROM_LIMIT = 10;
+const MIN_LIMIT_WITH_RESERVE = 10;
 
 export function reservedTokens(limit: number): number {
-  return limit >= RESERVE_FROM_LIMIT ? 1 : 0;
+  return limit >= MIN_LIMIT_WITH_RESERVE ? 1 : 0;
 }
 
-/** Computes the pause after a 429, in milliseconds: the requested delay, else one window. */
+/** Computes the pause after a 429, in milliseconds: the requested delay, else one window (docs/service.md 6.3). */
 export function computePauseMs({ retryAfterMs = WINDOW_MS }: RateLimitFeedback): number {
   const isDelay = Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
   return isDelay ? Math.min(retryAfterMs, MAX_PAUSE_MS) : WINDOW_MS;
@@ -130,14 +129,12 @@ export function computeLimit(
   return Math.min(announcedLimit, base * MAX_RAISE_FACTOR, configured.maxLimit);
 }
 
-/** While a background call waits, at most this many interactive calls go before it. */
-const MAX_INTERACTIVE_RUN = 19;
+const MAX_INTERACTIVE_BEFORE_BACKGROUND = 19;
 
 /** From this many buckets on, idle ones are forgotten, so that keys which change daily leak no memory. */
 const CLEAN_FROM_BUCKETS = 256;
 
 interface Bucket {
-  /** True if the bucket can be forgotten. */
   isIdle(): boolean;
   snapshot(): BucketSnapshot;
 }
@@ -166,7 +163,7 @@ export class Buckets<B extends Bucket> {
     return this.#buckets.get(formatBucketKey(id))?.snapshot();
   }
 
-  /** Forgets idle buckets. The threshold doubles with the number of buckets, so that searches cost constant time per bucket. */
+  /** The threshold doubles with the number of buckets, so that each new bucket costs constant time on average. */
   #forgetIdle(): void {
     if (this.#buckets.size < this.#cleanFrom) return;
     for (const [key, bucket] of this.#buckets) if (bucket.isIdle()) this.#buckets.delete(key);
@@ -192,7 +189,6 @@ interface WaitingCall {
   next?: WaitingCall | undefined;
 }
 
-/** A first-in, first-out queue with removal from the middle in constant time. */
 class FifoQueue {
   first: WaitingCall | undefined;
   last: WaitingCall | undefined;
@@ -218,7 +214,6 @@ class FifoQueue {
 interface QueueOptions {
   readonly endpoint: string;
   readonly maxQueue: number;
-  /** Called after an aborted call has left the queue. */
   readonly onAbort: () => void;
 }
 
@@ -261,7 +256,7 @@ export class CallQueue {
   next(free: number, reserved: number): WaitingCall | undefined {
     if (free <= 0) return undefined;
     const background = this.#lanes.background.first;
-    if (background && this.#interactiveRun >= MAX_INTERACTIVE_RUN) return background;
+    if (background && this.#interactiveRun >= MAX_INTERACTIVE_BEFORE_BACKGROUND) return background;
     return this.#lanes.interactive.first ?? (free > reserved ? background : undefined);
   }
 

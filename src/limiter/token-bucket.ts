@@ -66,99 +66,87 @@ export class TokenBucketLimiter implements Limiter {
   }
 }
 
-/** An estimate stays this long before it may grow, so that a pause after a 429 and more than one window fit in. */
+/** An estimate may grow after this time, in which a pause after a 429 and more than one window fit. */
 const PERIOD_MS = 2_500;
 
-/** A new bucket leaves one token unused for this long when its first tokens come back (rule 8). */
+/** Length of the gap of rule 8 below. */
 const GAP_MS = 250;
 
-/** The part of a window over which grants are spread while others use the account. */
 const SPREAD_OVER = 0.8;
 
 /**
  * Estimates how many tokens other users of the same account leave to this bucket.
- *
- * 1. A response says how many requests are left in the window. Those, and the requests of ours that the service can have
- *    counted in it, are available to us. If that is less than the limit, others use the account.
+ * 1. A response says how many requests are left in the window (docs/service.md 6.2). Those, and the requests of ours that the
+ *    service can have counted in it, are available to us. If that is less than the limit, others use the account.
  * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
- * 3. From then on we keep to what is available, but give up at most half of our tokens in one period.
- *    If others left nothing, we send nothing until the reset, a second at most.
+ * 3. From then on we keep to what is available, but give up at most half of our tokens in one period. If none is left, we wait.
  * 4. After a period without a change we take half of the tokens that nobody used in it.
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
  * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
  * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. A process does not see the 429s of others. So a new bucket with waiting calls leaves one token unused for a moment when
- *    its first tokens come back. Others that started at the same time and got 429s retry in this gap and are noticed.
+ * 8. Others that started at the same time may get 429s, which we do not see. So a new bucket with waiting calls leaves one
+ *    token unused when its first tokens come back: the others retry in this gap and are noticed.
  */
 class ForeignUse {
-  /** Number of our requests that left and were not refused, and of their tokens that have come back. */
+  /** `#sent` counts our requests without those that were refused; `#returned` counts their tokens that have come back. */
   #sent = 0;
   #returned = 0;
-  /** Number of tokens that may be out at the same time; Infinity while no other user is noticed. */
-  #tokens = Number.POSITIVE_INFINITY;
-  /** Lower bound of `#tokens` in this period (rule 3). */
-  #floor = 0;
-  /** The fewest available tokens that a response of this period showed. */
-  #least = Number.POSITIVE_INFINITY;
-  /** End of the gap of rule 8; Infinity until the first token comes back. */
+  #maxOut = Number.POSITIVE_INFINITY;
+  #minOut = 0;
+  #leastAvailable = Number.POSITIVE_INFINITY;
   #gapEndsAt = Number.POSITIVE_INFINITY;
-  /** Time from which requests may leave again, after others left no tokens. */
   opensAt = Number.NEGATIVE_INFINITY;
-  /** Time at which the number of tokens changes without a response. */
   changesAt = Number.POSITIVE_INFINITY;
 
-  /** Returns the number of tokens that were back when the request left, for `noteResponse`. */
+  /** Returns how many tokens of counted requests have come back; `noteResponse` takes this number as `returnedBefore`. */
   noteSent(): number {
     this.#sent += 1;
     return this.#returned;
   }
 
-  /** Notes that the token of a request has come back; the tokens of refused requests are not noted. */
   noteReturn(now: number): void {
     this.#returned += 1;
     if (this.#gapEndsAt !== Number.POSITIVE_INFINITY) return;
     this.#gapEndsAt = now + GAP_MS;
-    if (this.#tokens === Number.POSITIVE_INFINITY) this.changesAt = this.#gapEndsAt;
+    if (this.#maxOut === Number.POSITIVE_INFINITY) this.changesAt = this.#gapEndsAt;
   }
 
   noteResponse(feedback: RateLimitFeedback, returnedBefore: number, limit: number, now: number): void {
     const { status, remaining, resetMs = WINDOW_MS } = feedback;
-    // The service does not count requests that it refuses.
+    // The service does not count a request that it refuses, so `Bucket` marks its token as not counted, too.
     if (status === 429) this.#sent -= 1;
     if (remaining === undefined) return;
     const available = remaining + this.#sent - returnedBefore;
-    this.#least = Math.min(this.#least, available);
-    if (available >= Math.min(limit, this.#tokens)) return;
+    this.#leastAvailable = Math.min(this.#leastAvailable, available);
+    if (available >= Math.min(limit, this.#maxOut)) return;
     if (remaining === 0) this.opensAt = now + Math.min(resetMs, WINDOW_MS);
-    const isAlone = this.#tokens === Number.POSITIVE_INFINITY;
-    if (isAlone) this.#floor = Math.ceil(limit / 2);
-    const tokens = isAlone ? this.#floor : Math.max(available, this.#floor);
-    if (tokens === this.#tokens) return;
-    this.#tokens = tokens;
+    const isAlone = this.#maxOut === Number.POSITIVE_INFINITY;
+    if (isAlone) this.#minOut = Math.ceil(limit / 2);
+    const tokens = isAlone ? this.#minOut : Math.max(available, this.#minOut);
+    if (tokens === this.#maxOut) return;
+    this.#maxOut = tokens;
     this.changesAt = now + PERIOD_MS;
   }
 
-  /** Computes how many tokens may be out at the same time. */
-  countTokens(limit: number, now: number, isWaiting: boolean): number {
+  computeMaxOut(limit: number, now: number, isWaiting: boolean): number {
     if (now < this.changesAt) {
       const isGap = isWaiting && this.#returned > 0 && now < this.#gapEndsAt;
-      return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#tokens);
+      return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#maxOut);
     }
-    if (this.#least >= limit) {
-      this.#tokens = Number.POSITIVE_INFINITY;
+    if (this.#leastAvailable >= limit) {
+      this.#maxOut = Number.POSITIVE_INFINITY;
     } else {
-      const idle = Math.max(0, Math.floor((this.#least - this.#tokens) / 2));
-      this.#tokens += this.#tokens < limit / 4 ? Math.max(1, idle) : idle;
+      const idle = Math.max(0, Math.floor((this.#leastAvailable - this.#maxOut) / 2));
+      this.#maxOut += this.#maxOut < limit / 4 ? Math.max(1, idle) : idle;
     }
-    this.#floor = Math.ceil(this.#tokens / 2);
-    this.#least = Number.POSITIVE_INFINITY;
-    this.changesAt = Number.isFinite(this.#tokens) ? now + PERIOD_MS : Number.POSITIVE_INFINITY;
-    return Math.min(limit, this.#tokens);
+    this.#minOut = Math.ceil(this.#maxOut / 2);
+    this.#leastAvailable = Number.POSITIVE_INFINITY;
+    this.changesAt = Number.isFinite(this.#maxOut) ? now + PERIOD_MS : Number.POSITIVE_INFINITY;
+    return Math.min(limit, this.#maxOut);
   }
 
-  /** Shortest time between two grants, in milliseconds. */
-  get spacingMs(): number {
-    return (WINDOW_MS * SPREAD_OVER) / this.#tokens;
+  get minSpacingMs(): number {
+    return (WINDOW_MS * SPREAD_OVER) / this.#maxOut;
   }
 }
 
@@ -166,9 +154,7 @@ interface Token {
   state: 'granted' | 'sent' | 'reported' | 'cancelled';
   sentAt: number;
   freeAt: number;
-  /** False until the request is sent, and after a 429, because the service does not count requests that it refuses. */
   isCounted: boolean;
-  /** Number of counted tokens that had come back when this request was sent. */
   returnedBefore: number;
 }
 
@@ -182,7 +168,6 @@ class Bucket {
   readonly #timer = new ReschedulableTimer(() => this.#grantWaiting());
   readonly #foreignUse = new ForeignUse();
   #limit: number;
-  /** Send time of the latest request whose response announced a limit. */
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #lastGrantAt = Number.NEGATIVE_INFINITY;
@@ -222,7 +207,7 @@ class Bucket {
   /** True if the bucket can be forgotten: only the limit that the service announced gets lost. */
   isIdle(): boolean {
     const { limit, inUse, queued, pausedUntil } = this.snapshot();
-    const isAlone = this.#foreignUse.countTokens(limit, systemClock.now(), false) === limit;
+    const isAlone = this.#foreignUse.computeMaxOut(limit, systemClock.now(), false) === limit;
     return inUse === 0 && queued === 0 && pausedUntil === null && isAlone;
   }
 
@@ -288,14 +273,13 @@ class Bucket {
     }
   }
 
-  /** Earliest time of the next grant: after the pause and, if others use the account, long enough after the last grant. */
   get #opensAt(): number {
-    const { opensAt, spacingMs } = this.#foreignUse;
-    return Math.max(this.#pausedUntil, opensAt, this.#lastGrantAt + spacingMs);
+    const { opensAt, minSpacingMs } = this.#foreignUse;
+    return Math.max(this.#pausedUntil, opensAt, this.#lastGrantAt + minSpacingMs);
   }
 
   #countFree(now: number): { readonly free: number; readonly reserved: number } {
-    const allowed = this.#foreignUse.countTokens(this.#limit, now, this.#queue.size > 0);
+    const allowed = this.#foreignUse.computeMaxOut(this.#limit, now, this.#queue.size > 0);
     return { free: allowed - this.#inUse, reserved: reservedTokens(this.#limit) };
   }
 
@@ -341,7 +325,7 @@ class Bucket {
     this.#timer.set(Math.max(hasToken ? now : this.#nextFreeAt, this.#opensAt));
   }
 
-  /** Time at which the next token comes back, or others may leave more tokens. */
+  /** Time at which the next token comes back, or the estimate of the tokens that others leave may change. */
   get #nextFreeAt(): number {
     const firstFreeAt = (tokens: Set<Token>) =>
       tokens.values().next().value?.freeAt ?? Number.POSITIVE_INFINITY;
