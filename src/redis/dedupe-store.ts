@@ -15,48 +15,46 @@ import {
   type RedisClient,
   type RedisScript,
   type RunScript,
+  toNumber,
 } from './redis-client.ts';
 
-// A key's value is `D` once its event is handled, `F <attempts>` after a release, and `L <attempts> <end of the lease> <token>`
-// during a lease. The end is in milliseconds on the clock of Redis, so the clocks of the receivers do not matter.
+// Values: `D` once handled, `F <attempts>` after a release, `L <attempts> <end of the lease, on the clock of Redis> <token>`.
 
-/**
- * KEYS: keys. ARGV: token; lease in ms; ms after which an unfinished key is forgotten.
- * Reply for each key: the attempt if we hold the lease now, 0 if the event is handled, or minus the ms left of another lease.
- */
+/** Replies for each key: the attempt if we hold the lease, 0 if the event is handled, or minus the ms left of another lease. */
 const CLAIM_SCRIPT = createScript(`
+local my_token, lease_ms, forget_ms = unpack(ARGV)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local lease = string.format(' %d ', now + ARGV[2]) .. ARGV[1]
+local lease = string.format(' %d ', now + lease_ms) .. my_token
 local claims = {}
 for index, key in ipairs(KEYS) do
   local attempts = 1
-  if not redis.call('SET', key, 'L 1' .. lease, 'PX', ARGV[3], 'NX') then
+  if not redis.call('SET', key, 'L 1' .. lease, 'PX', forget_ms, 'NX') then
     local found = redis.call('GET', key)
     local count, leased_until, token = string.match(found, '^L (%d+) (%d+) (.*)$')
     if found == 'D' then attempts = 0
     elseif not count then attempts = string.match(found, '^F (%d+)$') + 1
-    elseif token == ARGV[1] then attempts = tonumber(count)
+    elseif token == my_token then attempts = tonumber(count)
     elseif tonumber(leased_until) > now then attempts = now - leased_until
     else attempts = count + 1 end
-    if attempts > 0 then redis.call('SET', key, string.format('L %d', attempts) .. lease, 'PX', ARGV[3]) end
+    if attempts > 0 then redis.call('SET', key, string.format('L %d', attempts) .. lease, 'PX', forget_ms) end
   end
   claims[index] = attempts
 end
 return claims
 `);
 
-/** KEYS: keys. ARGV: ms to remember them. */
 const COMMIT_SCRIPT = createScript(`
-for _, key in ipairs(KEYS) do redis.call('SET', key, 'D', 'PX', ARGV[1]) end
+local retain_ms = ARGV[1]
+for _, key in ipairs(KEYS) do redis.call('SET', key, 'D', 'PX', retain_ms) end
 return {}
 `);
 
-/** KEYS: keys. ARGV: token, ms after which an unfinished key is forgotten. */
 const RELEASE_SCRIPT = createScript(`
+local my_token, forget_ms = unpack(ARGV)
 for _, key in ipairs(KEYS) do
   local count, token = string.match(redis.call('GET', key) or '', '^L (%d+) %d+ (.*)$')
-  if token == ARGV[1] then redis.call('SET', key, 'F ' .. count, 'PX', ARGV[2]) end
+  if token == my_token then redis.call('SET', key, 'F ' .. count, 'PX', forget_ms) end
 end
 return {}
 `);
@@ -83,8 +81,8 @@ const storeOptions = z.strictObject({
 /**
  * Remembers handled webhook events in Redis 5 or newer, for any number of processes. Tested on version 7.
  *
- * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover that loses the
- * last writes costs duplicates, never events. Methods reject with the client's errors, and when `commandTimeoutMs` is over.
+ * Configure Redis with `maxmemory-policy noeviction`: the event of an evicted key would be handled again. A failover that loses
+ * the last writes costs duplicates, never events. Methods reject with the client's errors, and when `commandTimeoutMs` is over.
  *
  * @example
  * const redis = await createClient({ url: process.env.REDIS_URL }).connect();
@@ -94,8 +92,7 @@ export class RedisDedupeStore implements DedupeStore {
   readonly #runScript: RunScript;
   readonly #keyPrefix: string;
   readonly #commandTimeoutMs: number;
-  /** True once a cluster refused keys of several slots; from then on each key is sent alone. */
-  #isSpread = false;
+  #sendsKeysOneByOne = false;
 
   /**
    * @param options - see `RedisDedupeStoreOptions`
@@ -132,7 +129,7 @@ export class RedisDedupeStore implements DedupeStore {
   }
 
   async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {
-    const size = this.#isSpread ? 1 : MAX_KEYS;
+    const size = this.#sendsKeysOneByOne ? 1 : MAX_KEYS;
     const runs: Promise<unknown>[] = [];
     for (let start = 0; start < keys.length; start += size) {
       runs.push(this.#runScript(script, keys.slice(start, start + size), values));
@@ -142,7 +139,7 @@ export class RedisDedupeStore implements DedupeStore {
     const error = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
     // Redis refused the keys before the script ran, so a repeat is safe. No client tells whether it belongs to a cluster.
     if (size > 1 && error instanceof Error && error.message.startsWith('CROSSSLOT')) {
-      this.#isSpread = true;
+      this.#sendsKeysOneByOne = true;
       return this.#send(script, keys, values);
     }
     return (await Promise.all(runs)).flat();
@@ -156,8 +153,7 @@ const MAX_KEYS = 1_000;
 const STORABLE = /^\P{Surrogate}*$/u;
 
 function toClaim(reply: unknown): Claim {
-  // A client may be set to return numbers as text or as buffers.
-  const attempt = Number.parseInt(String(reply), 10);
+  const attempt = toNumber(reply);
   if (attempt > 0) return { status: 'acquired', attempt };
   if (attempt < 0) return { status: 'busy', retryAfterMs: -attempt };
   if (attempt === 0) return { status: 'done' };

@@ -1,6 +1,5 @@
 /**
  * A limiter and a store of handled webhook events that processes share through Redis.
- *
  * @module tracking-client/redis
  */
 

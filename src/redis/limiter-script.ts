@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type BucketId, formatBucketKey, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
-import { createScript } from './redis-client.ts';
+import { createScript, toNumber } from './redis-client.ts';
 
 /** Redis grants a token up to this long before it may be used, so that the round trip delays no request. */
 export const HORIZON_MS = 200;
 /** Time from the start of a token in which its request must be sent; a process that needs longer renews the token. */
 export const SEND_WITHIN_MS = 100;
 export const RENEW_MS = 1_000;
-/** A process asks for a token this long before the token comes back. */
-const LEAD_MS = 100;
+const ASK_AHEAD_MS = 100;
 /** A process that still waits asks again after this time at the earliest, so that others get their turn. */
 const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
@@ -16,8 +15,7 @@ const MIN_ASK_AFTER_OUTAGE_MS = 100;
 const MAX_LATE_MS = 500;
 /** After one process lost Redis, all keep to their shares for this long, so that the slowest can reconnect. */
 const AFTER_OUTAGE_MS = 3_000;
-/** Redis forgets an announced limit after this time; the next response announces it again. */
-const LIMIT_MS = 60 * 60 * 1_000;
+const KEEP_LIMIT_MS = 60 * 60 * 1_000;
 const KEEP_MS = 60_000;
 /** Maximum number of tokens of one command, because Redis serves no other client while a script runs. */
 const MAX_TOKENS = 1_000;
@@ -57,7 +55,7 @@ for _, token in ipairs(redis.call('ZRANGEBYSCORE', TOKENS, '(' .. latest, '+inf'
 end
 
 -- Store the limit, the pause and the outage, which hold for all processes.
-if announced > 0 then redis.call('SET', LIMIT, announced, 'PX', ${LIMIT_MS}) end
+if announced > 0 then redis.call('SET', LIMIT, announced, 'PX', ${KEEP_LIMIT_MS}) end
 if pause > math.max(0, redis.call('PTTL', PAUSE)) then redis.call('SET', PAUSE, '', 'PX', pause) end
 if recovers == 1 then redis.call('SET', OUTAGE, '', 'PX', ${AFTER_OUTAGE_MS}) end
 limit = math.min(tonumber(redis.call('GET', LIMIT) or limit), max_limit)
@@ -99,7 +97,7 @@ local ask_in = 0
 if #starts < wanted then
   redis.call('ZINCRBY', WAITERS, #starts, me)
   local soonest = is_after_outage and ${MIN_ASK_AFTER_OUTAGE_MS} or ${MIN_ASK_MS}
-  ask_in = math.max(soonest, slot_after(#starts) - ${LEAD_MS} - now)
+  ask_in = math.max(soonest, slot_after(#starts) - ${ASK_AHEAD_MS} - now)
   redis.call('ZADD', DEADLINES, now + ask_in + ${MAX_LATE_MS}, me)
 else
   redis.call('ZREM', WAITERS, me)
@@ -121,8 +119,7 @@ export function formatKeys(keyPrefix: string, bucket: BucketId): string[] {
 }
 
 export function parseReply(reply: unknown) {
-  // A client may be set to return numbers as text or as buffers.
-  const numbers = Array.isArray(reply) ? reply.map((value) => Number(String(value))) : [];
+  const numbers = Array.isArray(reply) ? reply.map(toNumber) : [];
   const [limit = Number.NaN, free = 0, pauseLeftMs = 0, askInMs = 0, ...starts] = numbers;
   if (numbers.length < 4 || numbers.some(Number.isNaN)) {
     throw new TypeError('Expected the reply of Redis to be a list of numbers');

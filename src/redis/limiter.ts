@@ -41,9 +41,8 @@ import { createScriptRunner, type RedisClient } from './redis-client.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Responses are collected this long before they are reported to Redis; their tokens are out for a second anyway. */
+/** Responses are collected for this long before they are reported, because their tokens are out for a second anyway. */
 const REPORT_WITHIN_MS = 300;
-/** A token whose request is not sent yet is renewed this long before its end. */
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
 /** In a busy program a timer may fire before a reply that has arrived is read, so commands wait this much longer. */
@@ -73,7 +72,6 @@ export interface RedisLimiterOptions {
 }
 
 const limiterOptions = z.strictObject({
-  // Checked by `createScriptRunner`.
   redis: z.custom<RedisClient>(),
   // In a cluster the first pair of braces decides the slot of a key, and that pair must be the one of `formatKeys`.
   keyPrefix: option<string>(
@@ -161,7 +159,6 @@ function resolveSharedOptions(options: RedisLimiterOptions) {
 interface Token {
   readonly number: number;
   readonly startsAt: number;
-  /** If the request leaves later, the token must be reported to Redis. */
   sendBy: number;
   readonly tokensLeft: number;
   state: 'granted' | 'sent' | 'reported' | 'cancelled';
@@ -169,33 +166,26 @@ interface Token {
   freeAt: number;
 }
 
-/**
- * One process's side of a bucket in Redis. One command at a time reports our tokens to Redis and asks for one token for each
- * waiting call. Without Redis the process counts its own tokens against its share of the limit.
- */
+/** One process's side of a bucket. One command at a time reports our tokens to Redis and asks for one for each waiting call. */
 class SharedBucket {
   readonly #options: SharedBucketOptions;
   readonly #configured: { readonly limit: number; readonly maxLimit: number };
   readonly #keys: readonly string[];
   readonly #queue: CallQueue;
   readonly #timer = new ReschedulableTimer(() => this.#update());
-  /** Our tokens that are not back yet. */
-  readonly #tokens = new Set<Token>();
-  /** Our tokens that may not be used yet, ordered by their start. */
-  #held: Token[] = [];
+  readonly #tokensOut = new Set<Token>();
+  #upcoming: Token[] = [];
   #nextNumber = 0;
 
   #limit: number;
   #limitKnownSince = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
-  /** Changed tokens that are not reported to Redis yet; `#reportBy` is the latest time to report them. */
   #unreported = new Set<Token>();
   #isPauseUnreported = false;
   #isLimitUnreported = false;
   #reportBy = NEVER;
-  /** The state in which Redis lists this process: waiting or not, and for interactive calls or not. */
-  #listed = { isWaiting: false, isInteractive: false };
+  #listedAs = { isWaiting: false, isInteractive: false };
   #askAt = NEVER;
   #isAsking = false;
   #isUpdateDue = false;
@@ -228,7 +218,7 @@ class SharedBucket {
     const pauseLeftMs = this.#pausedUntil - now;
     return {
       limit: this.#limit,
-      inUse: this.#tokens.size,
+      inUse: this.#tokensOut.size,
       queued: this.#queue.size,
       pausedUntil: pauseLeftMs > 0 ? Math.round(systemClock.wallNow() + pauseLeftMs) : null,
     };
@@ -241,7 +231,7 @@ class SharedBucket {
 
   #createToken(fields: Pick<Token, 'number' | 'startsAt' | 'sendBy' | 'tokensLeft'>): Token {
     const token: Token = { ...fields, state: 'granted', sentAt: 0, freeAt: fields.sendBy + MAX_RETURN_MS };
-    this.#tokens.add(token);
+    this.#tokensOut.add(token);
     return token;
   }
 
@@ -261,7 +251,7 @@ class SharedBucket {
     token.sentAt = now;
     token.freeAt = now + MAX_RETURN_MS;
     // The token is added even if it was given up meanwhile, because the service counts the request.
-    this.#tokens.add(token);
+    this.#tokensOut.add(token);
     if (now > token.sendBy) this.#reportLater(token, now);
   }
 
@@ -310,10 +300,9 @@ class SharedBucket {
     return Math.max(1, Math.floor(this.#limit / this.#options.processes));
   }
 
-  /** Number of waiting calls for which no token is held. */
   get #wanted(): { readonly interactive: number; readonly total: number } {
     const { interactiveSize, size } = this.#queue;
-    const held = this.#held.length;
+    const held = this.#upcoming.length;
     return { interactive: Math.max(0, interactiveSize - held), total: Math.max(0, size - held) };
   }
 
@@ -330,7 +319,7 @@ class SharedBucket {
   #update(): void {
     const now = systemClock.now();
     this.#collect(now);
-    this.#grantHeld(now);
+    this.#grantStarted(now);
     this.#grantShare(now);
     this.#renewUnsent(now);
     if (!this.#isAsking && this.#nextAskAt(now) <= now) void this.#ask();
@@ -340,24 +329,23 @@ class SharedBucket {
   }
 
   #collect(now: number): void {
-    for (const token of this.#tokens) if (token.freeAt <= now) this.#tokens.delete(token);
+    for (const token of this.#tokensOut) if (token.freeAt <= now) this.#tokensOut.delete(token);
   }
 
-  /** Grants tokens that have started, and cancels those that nobody wants or that start within a pause. */
-  #grantHeld(now: number): void {
-    const held = this.#held;
-    this.#held = [];
-    for (const token of held) {
-      const isUsable = this.#queue.size > this.#held.length && token.startsAt >= this.#pausedUntil;
+  #grantStarted(now: number): void {
+    const upcoming = this.#upcoming;
+    this.#upcoming = [];
+    for (const token of upcoming) {
+      const isUsable = this.#queue.size > this.#upcoming.length && token.startsAt >= this.#pausedUntil;
       if (!isUsable) this.#cancel(token);
-      else if (token.startsAt > now) this.#held.push(token);
+      else if (token.startsAt > now) this.#upcoming.push(token);
       else this.#queue.take(1, 0)?.resolve(this.#createPermit(token));
     }
   }
 
   #grantShare(now: number): void {
     while (this.#nextShareAt(now) <= now) {
-      const free = this.#share - this.#tokens.size;
+      const free = this.#share - this.#tokensOut.size;
       const call = this.#queue.take(free, reservedTokens(this.#share));
       const number = this.#nextNumber;
       this.#nextNumber += 1;
@@ -372,13 +360,13 @@ class SharedBucket {
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
     // If the next try has not failed in time, Redis may be back: the others then use the full limit, so grant no share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
-    const next = this.#queue.next(this.#share - this.#tokens.size, reservedTokens(this.#share));
-    const tokenAt = next ? now : Math.min(...Array.from(this.#tokens, ({ freeAt }) => freeAt));
+    const next = this.#queue.next(this.#share - this.#tokensOut.size, reservedTokens(this.#share));
+    const tokenAt = next ? now : Math.min(...Array.from(this.#tokensOut, ({ freeAt }) => freeAt));
     return Math.max(this.#outage.opensAt, this.#pausedUntil, tokenAt);
   }
 
   #renewUnsent(now: number): void {
-    for (const token of this.#tokens) {
+    for (const token of this.#tokensOut) {
       if (this.#renewsAt(token) > now) continue;
       token.sendBy = now + RENEW_MS;
       token.freeAt = token.sendBy + MAX_RETURN_MS;
@@ -398,7 +386,7 @@ class SharedBucket {
     }
     const { interactive, total } = this.#wanted;
     // Ask now if Redis must list us as waiting or remove us, or must know of an interactive call (for the reserve).
-    const { isWaiting, isInteractive } = this.#listed;
+    const { isWaiting, isInteractive } = this.#listedAs;
     const isListedWrongly = total > 0 !== isWaiting || (interactive > 0 && !isInteractive);
     return isListedWrongly ? now : Math.min(this.#askAt, this.#reportBy);
   }
@@ -419,12 +407,12 @@ class SharedBucket {
     this.#update();
   }
 
-  /** Reports changes to Redis and takes the tokens that it grants. After an outage all is reported: Redis may have lost it. */
+  /** Reports changes and takes the tokens that Redis grants. After an outage it reports all, because Redis may have lost it. */
   async #exchange(): Promise<void> {
     const { limit, maxLimit } = this.#configured;
     const isAfterOutage = this.#outage !== undefined;
     const askedAt = systemClock.now();
-    const tokens = [...(isAfterOutage ? this.#tokens : this.#unreported)];
+    const tokens = [...(isAfterOutage ? this.#tokensOut : this.#unreported)];
     const reportsLimit = isAfterOutage ? this.#limit !== limit : this.#isLimitUnreported;
     const reportsPause = isAfterOutage || this.#isPauseUnreported;
     const { interactive, total } = this.#wanted;
@@ -438,7 +426,7 @@ class SharedBucket {
       reportsLimit ? this.#limit : 0,
       reportsPause ? Math.max(0, Math.ceil(this.#pausedUntil - askedAt)) : 0,
       isAfterOutage ? 1 : 0,
-      Math.max(0, this.#share - this.#tokens.size),
+      Math.max(0, this.#share - this.#tokensOut.size),
       reservedTokens(this.#limit),
       interactive,
       total,
@@ -455,10 +443,12 @@ class SharedBucket {
     for (const [index, startInMs] of starts.entries()) {
       // The reply took time: count the start from now, so that it is never early, and `sendBy` from the time of the command.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
-      this.#held.push(this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }));
+      this.#upcoming.push(
+        this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }),
+      );
     }
-    this.#held.sort((a, b) => a.startsAt - b.startsAt);
-    this.#listed = { isWaiting: total > starts.length, isInteractive: interactive > starts.length };
+    this.#upcoming.sort((a, b) => a.startsAt - b.startsAt);
+    this.#listedAs = { isWaiting: total > starts.length, isInteractive: interactive > starts.length };
     this.#askAt = askInMs > 0 ? now + askInMs : NEVER;
   }
 
@@ -495,10 +485,10 @@ class SharedBucket {
 
   #setTimer(now: number): void {
     const wakeAt = Math.min(
-      this.#held[0]?.startsAt ?? NEVER,
+      this.#upcoming[0]?.startsAt ?? NEVER,
       this.#isAsking ? NEVER : this.#nextAskAt(now),
       this.#nextShareAt(now),
-      ...Array.from(this.#tokens, (token) => this.#renewsAt(token)),
+      ...Array.from(this.#tokensOut, (token) => this.#renewsAt(token)),
     );
     // An open report alone does not keep a program alive: without it, a token only comes back later.
     this.#timer.set(wakeAt, this.#queue.size > 0);

@@ -35,6 +35,11 @@ export function createScript(source: string): RedisScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex') };
 }
 
+/** Reads a number of a reply; a client may be set to return numbers as text or as buffers. */
+export function toNumber(reply: unknown): number {
+  return Number.parseFloat(String(reply));
+}
+
 /** Builds the function that runs scripts on either client. */
 export function createScriptRunner(redis: RedisClient): RunScript {
   const send = createSend(redis);
