@@ -97,7 +97,7 @@ describe('list', () => {
   it.each([
     [2, 'Only the newest 2 are shown; --limit shows more\n'],
     [3, ''],
-  ])('three trackers and --limit %i → as many lines, and %j on stderr', async (limit, stderr) => {
+  ])('three trackers and --limit %i → that number of lines, and %j on stderr', async (limit, stderr) => {
     await connectWithTrackers();
     const { lines, ...output } = await runLine(`list --limit ${limit}`);
     expect(lines()).toHaveLength(limit + 1);
@@ -175,7 +175,7 @@ describe('resend', () => {
 });
 
 describe('couriers', () => {
-  it.each(['POSTE', 'fr-', 'fr'])('%s → the couriers with it in code, name or country', async (text) => {
+  it.each(['POSTE', 'fr-', 'fr'])('%s → couriers with it in code, name or country', async (text) => {
     connect();
     const { exitCode, lines } = await runLine(`couriers ${text}`);
     expect(exitCode).toBe(0);

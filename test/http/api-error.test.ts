@@ -106,7 +106,7 @@ describe('the message of an error', () => {
     ['a word behind 2,000 spaces', 500, `${' '.repeat(2_000)}x`, ''],
     ['JSON nested deeper than the stack', 500, deep, ''],
     ['line breaks and terminal codes', 400, { errors: [forged] }, ': c: a [ERROR] forged line [2J b'],
-  ])('%s → a message of one short line', async (_what, status, body, words) => {
+  ])('%s → a message of one short line, with $3 at its end', async (_what, status, body, words) => {
     expect(await failWith({ status, body })).toHaveProperty(
       'message',
       `${TITLE} responded with ${status}${words}`,

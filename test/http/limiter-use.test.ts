@@ -175,7 +175,7 @@ describe('account of the bucket', () => {
     ['an `account`, another key', { account: 'x' }, { apiKey: 'b' }, 'same'],
     ['an `account`, another one', { account: 'x' }, { account: 'y' }, 'another'],
   ] as [string, TrackingClientOptions, TrackingClientOptions, string][])(
-    'withOptions of a client with %s → $3 account',
+    'withOptions of a client with %s → a bucket of $3 account',
     async (_what, options, changes, expected) => {
       const { client, limiter } = setUp(OK, options);
       await client.couriers.list();

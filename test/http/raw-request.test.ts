@@ -265,7 +265,7 @@ describe('the bucket', () => {
 
   test.each(
     EVERY_CALL.map(([name, { method, target }]) => [method, target.replace(/\?.*/, ''), name] as const),
-  )('%s %s → %s', async (method, path, endpoint) => {
+  )('%s %s → the bucket of %s', async (method, path, endpoint) => {
     // Sound: no endpoint has another method than those of a raw request.
     expect(await findBucket(method as RawRequest['method'], path)).toBe(endpoint);
   });
@@ -275,7 +275,7 @@ describe('the bucket', () => {
     ['GET', '/couriers/us-post', 'request'],
     ['POST', '/couriers', 'request'],
     ['GET', '/trackers/abc/results/more', 'request'],
-  ] as const)('%s %s → %s', async (method, path, endpoint) => {
+  ] as const)('%s %s → the bucket of %s', async (method, path, endpoint) => {
     expect(await findBucket(method, path)).toBe(endpoint);
   });
 });

@@ -38,7 +38,7 @@ describe('an announced limit', () => {
     ['7, then no headers', 7, { announcedLimit: 7, resetMs: 1_000 }, { status: 503 }],
     ['2, then 600 with a longer reset', 3, { announcedLimit: 2 }, { announcedLimit: 600, resetMs: 60_000 }],
     ['2 by a 429', 2, { status: 429, retryAfterMs: 1_000, announcedLimit: 2 }],
-  ])('an announced limit of %s, with 3 configured → %d', async (_title, limit, ...responses) => {
+  ])('an announced limit of %s, with 3 configured → a limit of %d', async (_title, limit, ...responses) => {
     const { respond, limiter } = makeLimiter();
     for (const response of responses) await respond(1, response);
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);
@@ -57,7 +57,7 @@ describe('an announced limit', () => {
   test.each([
     [5, 5],
     [Number.POSITIVE_INFINITY, 10],
-  ])('an announced limit of 10 with a maxLimit of %d → %d', async (maxLimit, limit) => {
+  ])('an announced limit of 10 with a maxLimit of %d → a limit of %d', async (maxLimit, limit) => {
     const { respond, limiter } = makeLimiter();
     await respond(1, { announcedLimit: 10, resetMs: 1_000 }, { maxLimit });
     expect(limiter.snapshot(bucket)?.limit).toBe(limit);

@@ -19,7 +19,7 @@ describe('when a token becomes free again', () => {
     ['a response', 200, 1_210],
     ['a response', 499, 1_509],
     ['no response', 5_000, 1_510],
-  ])('a send, %s within %d ms → free %d ms after the send', async (_title, responseAfterMs, freeAfterMs) => {
+  ])('a send, %s within %d ms → free after %d ms', async (_title, responseAfterMs, freeAfterMs) => {
     const { acquire, sent, clock } = makeLimiter();
     const [permit] = await sent(1, { limit: 1 });
     const waiting = acquire();

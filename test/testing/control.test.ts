@@ -49,9 +49,9 @@ describe('the control path', () => {
   });
 
   it.each([
-    ['an endpoint', { endpoint: 'couriers.list', status: 503, times: 2 }, 2, 503],
-    ['no endpoint', { kind: 'html' }, 1, 502],
-  ])('a failure of %s → the next request fails', async (_, failure, remaining, status) => {
+    ['one endpoint', { endpoint: 'couriers.list', status: 503, times: 2 }, 2, 503],
+    ['any endpoint', { kind: 'html' }, 1, 502],
+  ])('a failure planned for %s → the next request fails', async (_, failure, remaining, status) => {
     expect(await post('failures', failure)).toEqual({ status: 200, body: { data: { remaining } } });
     await expect(newClient().couriers.list()).rejects.toMatchObject({ status });
   });

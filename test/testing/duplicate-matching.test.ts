@@ -62,7 +62,7 @@ describe.each([['create'], ['track']] as const)('%s', (verb) => {
     ['the couriers in another order', REUSED, { courierCode: ['a', 'b'] }, { courierCode: ['b', 'a'] }],
     ['one courier as a string', REUSED, { courierCode: 'a' }, { courierCode: ['a'] }],
     ['an empty list of couriers for none', REUSED, { courierCode: [] }, {}],
-  ])('%s → %j', async (_, outcome, first, second) => {
+  ])('%s → status and error code %j', async (_, outcome, first, second) => {
     const fake = makeFake(TOLD_APART);
     await fake.create(first);
     expect(refusal(await fake[verb](second))).toEqual(outcome);
@@ -89,7 +89,7 @@ describe('couriers that overlap without matching', () => {
     ['track with another destination', NEW, 'track', { ...overlapping, destinationCountryCode: 'US' }],
     ['track of another number', NEW, 'track', { ...overlapping, trackingNumber: OTHER_NUMBER }],
     ['track with nothing in common', NEW, 'track', { courierCode: 'cn-post' }],
-  ])('%s → %j', async (_, outcome, verb, input) => {
+  ])('%s → status and error code %j', async (_, outcome, verb, input) => {
     const fake = makeFake();
     await fake.create({ courierCode: ['us-post', 'fr-post'] });
     expect(refusal(await fake[verb](input))).toEqual(outcome);

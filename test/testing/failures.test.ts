@@ -13,7 +13,7 @@ describe('fake.fail with a status', () => {
     ['no times', [503, 200, 200], {}],
     ['times 2', [503, 503, 200], { times: 2 }],
     ['times Infinity', [503, 503, 503], { times: Number.POSITIVE_INFINITY }],
-  ])('%s → %j', async (_, statuses, times) => {
+  ])('%s → statuses %j', async (_, statuses, times) => {
     const made = makeFake();
     made.fake.fail('couriers.list', { status: 503, ...times });
     expect(await readStatuses(made, 3)).toEqual(statuses);
@@ -58,7 +58,7 @@ describe('fake.fail with a status', () => {
     [409, 'request_conflict'],
     [422, 'validation_error'],
     [500, 'processing_error'],
-  ])('%i without a code → %s', async (status, code) => {
+  ])('%i without a code → the code %s', async (status, code) => {
     const { fake, call } = makeFake();
     fake.fail('*', { status });
     expect(readCode(await call('GET', '/couriers'))).toBe(code);

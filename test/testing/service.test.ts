@@ -13,7 +13,7 @@ describe('authentication', () => {
     ['Bearer first', { apiKeys: ['first', 'second'] }, [200, undefined]],
     ['bearer second', { apiKeys: ['first', 'second'] }, [200, undefined]],
     ['Bearer third', { apiKeys: ['first', 'second'] }, [401, 'auth_invalid_api_key']],
-  ])('the header %j with %j → %j', async (authorization, options, outcome) => {
+  ])('the header %j with %j → status and error code %j', async (authorization, options, outcome) => {
     const response = await makeFake(options).call('GET', '/couriers', undefined, { authorization });
     expect(refusal(response)).toEqual(outcome);
   });
@@ -40,7 +40,7 @@ describe('the path', () => {
     ['GET', '/public/v1/couriers/', undefined],
     ['GET', '/public/v1/trackers//results', undefined],
     ['GET', '/public/v1', undefined],
-  ])('%s %s → %s', async (method, path, endpoint) => {
+  ])('%s %s → endpoint %s', async (method, path, endpoint) => {
     const { fake } = makeFake();
     const response = await fake.fetch(`https://elsewhere.test${path}`, { method });
     expect(fake.requests[0]?.endpoint).toBe(endpoint);
@@ -85,7 +85,7 @@ describe('every response', () => {
     ['', [400, 'parsing_error']],
     ['text/plain', [400, 'parsing_error']],
     ['application/json; charset=utf-8', [201, undefined]],
-  ])('a body declared as %j → %j', async (type, outcome) => {
+  ])('a body declared as %j → status and error code %j', async (type, outcome) => {
     const body = { trackingNumber: NUMBER };
     const response = await makeFake().call('POST', '/trackers', body, { 'content-type': type });
     expect(refusal(response)).toEqual(outcome);
@@ -137,7 +137,7 @@ describe('limits', () => {
     ['a limit of 0 refuses all', [429, 429], [0, 1000], { limits: { 'couriers.list': 0 } }],
     ['a clock that steps back locks nobody out', [200, 200], [3_600_000, 0], { limitWindow: 'sliding' }],
     ['limits false counts nothing', [200, 200, 200], [0, 0, 0], { limits: false }],
-  ])('%s → %j', async (_, expected, timesMs, options) => {
+  ])('%s → statuses %j', async (_, expected, timesMs, options) => {
     expect((await send(options, timesMs)).statuses).toEqual(expected);
   });
 

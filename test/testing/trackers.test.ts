@@ -62,7 +62,7 @@ describe('POST /trackers', () => {
       `${formatDayBefore(180)}T01:30:00+02:00`,
       [400, 'shipping_date_outdated'],
     ],
-  ])('shipped %s on the clock of the fake → $2', async (_, shippingDate, outcome) => {
+  ])('shipped %s on the clock of the fake → status and error code $2', async (_, shippingDate, outcome) => {
     expect(refusal(await makeFake().create({ shippingDate }))).toEqual(outcome);
   });
 

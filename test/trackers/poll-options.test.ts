@@ -26,7 +26,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     ['signal', 'stop', 'to be'],
     ['timeoutMs', -5, 'to be'],
     ['headers', { authorization: 'Bearer other' }, 'to leave'],
-  ])('%s %s → ConfigurationError that names it', (name, value, rule) => {
+  ])('%s: %s → ConfigurationError that names the option', (name, value, rule) => {
     expect(() => METHODS[method]({ [name]: value })).toThrow(ConfigurationError);
     expect(() => METHODS[method]({ [name]: value })).toThrow(`Expected \`${name}\` ${rule}`);
   });
@@ -39,7 +39,7 @@ describe.each(['poll', 'pollMany'] as const)('options of %s', (method) => {
     ['intervalMs', 1000],
     ['intervalMs', 2 ** 31 - 1],
     ['maxConsecutiveErrors', Number.POSITIVE_INFINITY],
-  ])('%s %d → accepted', (name, value) => {
+  ])('%s: %d → accepted', (name, value) => {
     expect(() => METHODS[method]({ [name]: value })).not.toThrow();
   });
 });
@@ -49,7 +49,7 @@ test.each([
   ['maxPerSecond', Number.POSITIVE_INFINITY],
   ['maxPerSecond', 1e-9],
   ['concurrency', 0],
-])('pollMany, %s %s → ConfigurationError that names it', (name, value) => {
+])('pollMany, %s: %s → ConfigurationError that names the option', (name, value) => {
   expect(() => METHODS.pollMany({ [name]: value })).toThrow(`Expected \`${name}\` to be`);
 });
 

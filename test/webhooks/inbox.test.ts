@@ -65,7 +65,7 @@ describe('handling once', () => {
       ['t1/early', 't1/late'],
       {},
     ],
-  ])('%s → each event once, oldest first, trackers in one order', async (_title, bodies, events, report) => {
+  ])('%s → each event once, oldest first, tracker by tracker', async (_title, bodies, events, report) => {
     const result = await processAll(...bodies);
     expect(result.handled).toEqual(events);
     expect(result.report).toMatchObject({ outcome: 'done', ...report });
