@@ -175,7 +175,7 @@ describe('resend', () => {
 });
 
 describe('couriers', () => {
-  it.each(['POSTE', 'fr-', 'fr'])('%s → couriers with it in code, name or country', async (text) => {
+  it.each(['POSTE', 'fr-', 'fr'])('%s → couriers that have this text in code, name or country', async (text) => {
     connect();
     const { exitCode, lines } = await runLine(`couriers ${text}`);
     expect(exitCode).toBe(0);
