@@ -94,7 +94,7 @@ export interface TransactionalInboxOptions<Source extends TransactionSource>
   readonly callbackTimeoutMs?: number | undefined;
   /** How long each statement of the inbox may take, in milliseconds; those of callbacks are exempt. Default: 2,000. */
   readonly commandTimeoutMs?: number | undefined;
-  /** Takes an event that keeps failing, in the transaction that marks it done. A redelivery repeats a failed call. Default: none. */
+  /** Takes an event that keeps failing, in the transaction that marks it done; called again if it fails. Default: none. */
   readonly onDeadLetter?: DeadLetterCallback<TransactionContext<Source>> | undefined;
 }
 

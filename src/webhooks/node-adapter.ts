@@ -30,8 +30,8 @@ export interface NodeHandler {
 const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK']);
 
 /**
- * Adapts a handler of web-standard requests to `node:http`, Express and Fastify. If the body is parsed already (`express.json()`,
- * Fastify's own parser), the parser's length limit and its responses to broken bodies apply first.
+ * Adapts a handler of web-standard requests to `node:http`, Express and Fastify. If the body is parsed already
+ * (`express.json()`, Fastify's own parser), the parser's length limit and its responses to broken bodies apply first.
  *
  * @param handler - usually from `createWebhookHandler`
  * @returns a listener or route handler; an error of `handler` goes to `next`, or becomes a 500

@@ -114,7 +114,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
-/** Rejects an item only if a field of its key is wrong, because rejected items come again for six days (docs/service.md 8.5). */
+/** Rejects an item only if a field of its key is wrong, because the service resends it for six days (docs/service.md 8.5). */
 class ItemReader {
   readonly #messages: WebhookMessage[] = [];
   readonly #keys = new Set<string>();
@@ -257,7 +257,7 @@ function findIssues(schema: z.ZodType, sent: unknown, position?: number): Valida
 
 const MAX_ITEMS_WITH_ISSUES = 100;
 
-/** Keeps the first issues of the first items: every byte of a body can break a rule, and all issues would not fit into memory. */
+/** Keeps the first issues of the first items, because all issues of a body could fill the memory. */
 class IssueList {
   readonly #issuesOfItem = new Map<number, ValidationIssue[]>();
 

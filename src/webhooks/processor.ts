@@ -59,7 +59,7 @@ export type DeadLetterCallback<Extra extends object = object> = (
 export interface WebhookCallbacks<Extra extends object = object> {
   /** Called once for every new event, oldest first. Default: none. */
   readonly onEvent?: EventCallback<Extra> | undefined;
-  /** Called once per message with new events; its `events` are the new events, oldest first, `keys` their keys. Default: none. */
+  /** Called for each message with new events: `events` holds only these, oldest first, and `keys` their keys. Default: none. */
   readonly onEvents?:
     | ((
         message: EventsMessage,
@@ -92,11 +92,11 @@ export interface InboxErrorContext {
 
 /** Options of an inbox on a store; a webhook handler takes them as well. */
 export interface InboxOptions {
-  /** Milliseconds for which a receiver keeps an event before another may take it; renewed while work goes on. Default: 60,000. */
+  /** How long a receiver keeps an event from others, in milliseconds; renewed while its work goes on. Default: 60,000. */
   readonly leaseMs?: number | undefined;
   /** How long a handled event is remembered, in milliseconds, at least 7 days (docs/service.md 8.5). Default: 30 days. */
   readonly retainMs?: number | undefined;
-  /** Attempts, unfinished ones included, that an event gets before `onDeadLetter`. Default: 10 with `onDeadLetter`, else no limit. */
+  /** Attempts of an event before `onDeadLetter`, unfinished ones included. Default: 10 with `onDeadLetter`, else no limit. */
   readonly maxAttempts?: number | undefined;
   /**
    * Takes an event that keeps failing; the event is done once the returned promise resolves, and tried again if it rejects.
@@ -179,7 +179,7 @@ export interface WebhookProcessor<Extra extends object = object> {
    * @param callbacks - a function for every new event, or `WebhookCallbacks`
    * @param options - see `ProcessOptions`
    * @returns the report; only `done` and `rejected` leave nothing to redeliver
-   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when the callbacks or the options make no sense
+   * @throws WebhookParseError when the body is not UTF-8 JSON; ConfigurationError when callbacks or options make no sense
    */
   process(
     payload: unknown,
