@@ -166,7 +166,7 @@ export function latestEvent<Event extends OrderableEvent>(events: readonly Event
  * Tells whether an event is newer than the one you have. A webhook with an older status can arrive later (docs/service.md 8.3).
  *
  * @param event - an event that has just arrived
- * @param known - the event of your current status, or its `occurrenceDatetime`, `order` and `eventId`; undefined or null for none
+ * @param known - the event of your current status, if any; its `occurrenceDatetime`, `order` and `eventId` are enough
  * @returns false for an older event, for the same event, and for one without a readable time if the time of `known` is readable
  * @example
  * if (isNewerEvent(event, order.lastEvent)) save({ ...order, status: event.status, lastEvent: event });

@@ -32,7 +32,7 @@ export interface FakePlans {
 export interface FakeTrackingServiceOptions {
   /** Decides all ids that the fake generates. Default 1. */
   readonly seed?: string | number;
-  /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so it follows fake timers. */
+  /** The fake's clock in milliseconds since the epoch. Default `Date.now`, looked up at each call, so that fake timers work. */
   readonly now?: () => number;
   /** Requests per second by endpoint; `false` counts nothing and sends no limit headers. Default: those of the table. */
   readonly limits?: false | Partial<Record<EndpointName, number>>;

@@ -125,7 +125,7 @@ interface FailedRequest {
   readonly nowMs: number;
 }
 
-/** Builds the response of a failure with a status. A 429 is plain text unless it has a code, and has the usual limit headers. */
+/** A 429 has the usual limit headers (docs/service.md 6.2), and is plain text (docs/service.md 7.4) unless it has a code. */
 function buildFailure(failure: StatusFailure, { endpoint, limit, nowMs }: FailedRequest): FakeResponse {
   const { status, message = `Injected failure ${status}.`, retryAfter, body } = failure;
   const waitMs = Number(retryAfter) * 1000;

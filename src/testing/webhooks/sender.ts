@@ -58,7 +58,7 @@ export interface WebhookSenderOptions {
     | { readonly maxAttempts?: number; readonly delayMs?: number; readonly speed?: number };
   /** Items of `trackings[]` in a request. Default 1. */
   readonly itemsPerRequest?: number;
-  /** `flat` sends `{ trackerId, clientTrackerId, events }`, one a request; proofs of delivery stay enveloped. Default `enveloped`. */
+  /** `flat`: a request is `{ trackerId, clientTrackerId, events }`; proofs of delivery stay enveloped. Default `enveloped`. */
   readonly shape?: 'enveloped' | 'flat';
   /** Milliseconds until a request without a response counts as failed. Default 15000. */
   readonly timeoutMs?: number;
