@@ -22,10 +22,10 @@ import type { Tracker, TrackerInput } from '../schemas/tracker.ts';
 /**
  * The outcome of one input:
  * - `created`: a new tracker
- * - `existing`: the tracker that matches the same payload
+ * - `existing`: the tracker that matches the same payload (docs/service.md 4.2)
  * - `error`: rejected, or never sent because the run ended first
  * - `invalid`: never sent, because it breaks a rule for creation requests
- * - `unknown`: sent, but perhaps not carried out; sending it again is safe, because the service reuses existing trackers
+ * - `unknown`: sent, but perhaps not carried out; sending it again is safe (docs/service.md 4.2)
  */
 export type BulkStatus = 'created' | 'existing' | 'error' | 'invalid' | 'unknown';
 
@@ -105,7 +105,6 @@ function toResult({ itemStatus, tracker, errors }: BulkItem): InputResult {
   };
 }
 
-/** The fields that identify an item; null and empty fields count as left out. */
 interface Identity {
   readonly trackingNumber: string | undefined;
   readonly clientTrackerId: string | undefined;
@@ -138,12 +137,12 @@ function isCompatible(a: Identity, b: Identity): boolean {
   return shared.length > 0 && shared.every((field) => a[field] === b[field]);
 }
 
-/** An honest response has at most 100 items. Comparing a million with every input would block the event loop. */
+/** A response has at most 100 items (docs/service.md 3.9). Comparing a million with every input would block the event loop. */
 const MAX_ITEMS_READ = 1_000;
 
 /**
  * Reads the result of each input from a bulk response. Items may come in another order or be missing, so each is matched by
- * the number and `clientTrackerId` that it repeats. Inputs that look the same get their items in order.
+ * the number and `clientTrackerId` that it repeats. Inputs that look the same get their items in order (docs/service.md 4.4).
  */
 export function readResults(inputs: readonly TrackerInput[], { data }: BulkResult): InputResult[] {
   const open = new Map(inputs.map((input, index) => [index, readIdentity(input)]));

@@ -43,9 +43,9 @@ export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>
 
 /** Options of `trackers.createMany`; request options apply to each chunk. */
 export interface CreateManyOptions extends BulkRequestOptions {
-  /** Number of inputs in one request, 1 to 100. Default 100. */
+  /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Maximum number of chunks in flight or not read yet, at least 1. Default 3: the service accepts three in a second. */
+  /** Maximum number of chunks in flight or not read yet. Default 3, the limit of one second (docs/service.md 6.1). */
   readonly concurrency?: number | undefined;
   /** Called after every chunk with the counts so far; if it throws, a warning is logged and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;
@@ -85,7 +85,6 @@ export class BulkCreation extends PullStream<BulkOutcome> {
   #inputsRead = 0;
   #readingFailure: { readonly error: unknown } | undefined;
   readonly #unsent = new Set<AbortController>();
-  /** The errors that stopped the run; once they are set, nothing more is sent. */
   #stopErrors: readonly ApiErrorItem[] | undefined;
   #summary: BulkSummary = { total: 0, created: 0, existing: 0, error: 0, invalid: 0, unknown: 0 };
 
@@ -127,7 +126,6 @@ export class BulkCreation extends PullStream<BulkOutcome> {
     }
   }
 
-  /** Reads chunks one after the other and sends each, until `concurrency` chunks are in flight or not read yet. */
   #startNextChunk(source: SourceReader<TrackerInput>, signal: AbortSignal): void {
     if (this.#isReading || this.#chunks.length >= this.#settings.concurrency) return;
     this.#isReading = true;
@@ -218,7 +216,6 @@ export class BulkCreation extends PullStream<BulkOutcome> {
 function checkItem(index: number, input: TrackerInput): CheckedInput {
   try {
     const body = checkInput(trackerInputSchema, input, 'input');
-    // `JSON.stringify` throws for a bigint and for a circular structure.
     JSON.stringify(body);
     return { index, input, body, errors: [] };
   } catch (error) {

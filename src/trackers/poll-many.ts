@@ -30,7 +30,7 @@ interface PollOutcome {
   readonly isLast: boolean;
 }
 
-/** Ids are read in batches, because reading a long list at once would block the event loop. Late polls delay the next batch. */
+/** Ids are read in batches, because reading a long list at once would block the event loop. */
 const ID_BATCH_SIZE = 500;
 
 /**
@@ -235,9 +235,8 @@ export class TrackerPolls extends PullStream<PollManyUpdate> {
       if (outcome !== undefined) this.#unread.push({ id, isLast, ...outcome });
       if (isLast) this.#remove(tracker);
       else {
-        // If the poll took longer than an interval, skip the intervals that have passed.
-        const intervals = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
-        this.#waiting.push(tracker, startedAt + intervals * intervalMs);
+        const intervalsPassed = Math.max(1, Math.ceil((systemClock.now() - startedAt) / intervalMs));
+        this.#waiting.push(tracker, startedAt + intervalsPassed * intervalMs);
       }
     } catch (error) {
       if (!this.#isPolled(tracker)) return;
@@ -294,7 +293,7 @@ export class TrackerPoll extends PullStream<PollUpdate> {
   readonly #polls: TrackerPolls;
 
   constructor(context: CallContext, id: string, options: PollOptions, callSite: CallSite) {
-    // The constructor throws for an impossible id at once, and not only at the first read.
+    // This throws for an impossible id at once; without it, the error would come with the first read.
     new PolledTracker(id);
     const settings = { ...checkOptions(pollOptions, options), concurrency: 1 };
     super(options.signal);

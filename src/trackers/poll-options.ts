@@ -14,12 +14,10 @@ import { searchBySchema } from '../schemas/tracker.ts';
 import type { Tracking } from '../schemas/tracking.ts';
 import type { PollContext } from './polled-tracker.ts';
 
-/** Shorter intervals only add load, because the service gets news from couriers every few minutes. */
 const MIN_INTERVAL_MS = 1000;
 const DEFAULT_INTERVAL_MS = 15 * 60_000;
 const DEFAULT_MAX_CONSECUTIVE_ERRORS = 5;
 const DEFAULT_CONCURRENCY = 10;
-/** At a lower rate the time between two polls would exceed the longest timer. */
 const MIN_PER_SECOND = 1000 / MAX_TIMER_MS;
 
 /** Options of `trackers.poll` and `trackers.waitUntilStopped`; request options apply to each poll. */
@@ -30,7 +28,7 @@ export interface PollOptions extends Omit<TrackerRequestOptions, 'priority'> {
    * @example ({ tracking }) => (tracking?.shipment?.statusMilestone === 'out_for_delivery' ? 300_000 : 3_600_000)
    */
   readonly intervalMs?: number | ((context: PollContext) => number) | undefined;
-  /** Time until the first poll, in milliseconds. Default: the interval, because a new tracker has no results yet. */
+  /** Milliseconds until the first poll. Default: the interval, because a new tracker has no results (docs/service.md 1.4). */
   readonly initialDelayMs?: number | undefined;
   /** Milliseconds after which the stream ends; a request in flight is then aborted. Default: no bound. */
   readonly maxDurationMs?: number | undefined;

@@ -42,10 +42,10 @@ export interface PollUpdate {
   readonly newEvents: TrackingEvent[];
   /** Number of the poll, from 1; failed ones count. */
   readonly poll: number;
-  /** True when the service has stopped tracking (`isTracked: false`): this update is the last. */
+  /** True when the service has stopped tracking (`isTracked: false`; docs/service.md 5.1): this update is the last. */
   readonly stopped: boolean;
   /**
-   * The tracker's record in the results. If they lack `isTracked`, every second poll reads the record from the service.
+   * The tracker's record in the results. If they lack `isTracked`, every second poll reads it separately (docs/service.md 5.3).
    * Undefined if a poll gets no record.
    */
   readonly tracker: Tracker | undefined;
@@ -62,7 +62,7 @@ export interface PollRequests {
 }
 
 /** Without results nothing carries `isTracked`, so every second empty poll reads the tracker itself (docs/service.md 5.3). */
-const EMPTY_POLLS_PER_RECORD = 2;
+const MAX_POLLS_WITHOUT_IS_TRACKED = 2;
 
 /** A tracker and the state of its polling. Between two polls it holds no promise, timer or listener. */
 export class PolledTracker implements HeapItem {
@@ -72,8 +72,7 @@ export class PolledTracker implements HeapItem {
   sequence = 0;
   polls = 0;
   #errorsInARow = 0;
-  /** Polls in a row without `isTracked`. */
-  #emptyInARow = 0;
+  #pollsWithoutIsTracked = 0;
   /** Created with the first results, because most trackers of a long list have no results. */
   #seenEvents: Set<string> | undefined;
   #controller: AbortController | undefined;
@@ -114,9 +113,10 @@ export class PolledTracker implements HeapItem {
         return undefined;
       });
       let tracker = tracking?.tracker ?? undefined;
-      this.#emptyInARow = typeof tracker?.isTracked === 'boolean' ? 0 : this.#emptyInARow + 1;
-      if (this.#emptyInARow === EMPTY_POLLS_PER_RECORD) {
-        this.#emptyInARow = 0;
+      this.#pollsWithoutIsTracked =
+        typeof tracker?.isTracked === 'boolean' ? 0 : this.#pollsWithoutIsTracked + 1;
+      if (this.#pollsWithoutIsTracked === MAX_POLLS_WITHOUT_IS_TRACKED) {
+        this.#pollsWithoutIsTracked = 0;
         tracker = (await this.#readRecord(requests, controller.signal)) ?? tracker;
       }
       this.#errorsInARow = 0;
@@ -140,7 +140,6 @@ export class PolledTracker implements HeapItem {
     return callEndpoint(context, name, input, { ...options, signal }, callSite);
   }
 
-  /** Reads the tracker's record. Returns undefined if that fails, but throws if every later read would fail, too. */
   async #readRecord(requests: PollRequests, signal: AbortSignal): Promise<Tracker | undefined> {
     try {
       await requests.takeTurn();
@@ -153,7 +152,6 @@ export class PolledTracker implements HeapItem {
     }
   }
 
-  /** Returns the events that no earlier poll returned; an event that vanishes and comes back is not new. */
   #takeNewEvents(events: readonly TrackingEvent[] | undefined): TrackingEvent[] {
     // With `invalidResponse: 'keep'` the field may hold anything.
     if (!Array.isArray(events)) return [];

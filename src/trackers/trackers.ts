@@ -41,7 +41,7 @@ export class TrackersResource {
   }
 
   /**
-   * Creates a tracker, or finds the one that matches the same payload without using up quota.
+   * Creates a tracker, or finds the one that matches the same payload without using up quota (docs/service.md 4.2).
    *
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
@@ -55,7 +55,7 @@ export class TrackersResource {
   }
 
   /**
-   * Lists one page of your trackers.
+   * Lists one page of your trackers (docs/service.md 3.10).
    *
    * @param query - `page` from 1 (default 1), `limit` 1 to 500 (default 100), `sort`; and the options of this call
    * @returns the page; `hasMore` tells whether there may be another one
@@ -89,14 +89,14 @@ export class TrackersResource {
     query: Omit<TrackerListQuery, 'page'> & RequestOptions,
     callSite: CallSite,
   ): AsyncGenerator<Tracker, void, undefined> {
-    // Copy the query, because destructuring null would throw before the options are checked.
+    // Spread the query, because destructuring null itself would throw before the options are checked.
     const { limit = MAX_PAGE_SIZE, sort = 1 } = { ...query };
     let lastPage: ReadonlySet<string> = new Set();
     for (let page = DEFAULT_PAGE; ; page += 1) {
       const input = { query: { page, limit, sort } };
       const trackers = await callEndpoint(this.#context, 'trackers.list', input, query, callSite);
       const ids = trackers.map(identify);
-      // True for an empty page, and for the same page again, which a service without paging would send for ever.
+      // True for an empty page, and for a page that comes again, as from a service without paging.
       if (ids.every((id) => lastPage.has(id))) return;
       yield* trackers;
       lastPage = new Set(ids);
@@ -104,7 +104,7 @@ export class TrackersResource {
   }
 
   /**
-   * Creates 1 to 100 trackers in one request; `createMany` takes any number. It also resolves if some or all items failed.
+   * Creates 1 to 100 trackers in one request, and resolves even if items failed (docs/service.md 7.2). `createMany` takes more.
    *
    * @param items - 1 to 100 creation requests
    * @param options - `retryAmbiguous`, and signal, timeouts, retries, headers and priority of this call
@@ -131,7 +131,7 @@ export class TrackersResource {
   }
 
   /**
-   * Creates a tracker and fetches its results in the same call, which can take a minute.
+   * Creates a tracker and fetches its results in the same call, which can take a minute (docs/service.md 1.5).
    *
    * @param input - the tracking number and hints
    * @param options - signal, timeouts, retries, headers and priority of this call
@@ -157,7 +157,7 @@ export class TrackersResource {
   }
 
   /**
-   * Changes a tracker; most fields cannot change once the service has data.
+   * Changes a tracker; most fields cannot change once the service has data (docs/service.md 3.11).
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param patch - at least one field; `isSubscribed: false` archives the tracker
@@ -171,7 +171,7 @@ export class TrackersResource {
   }
 
   /**
-   * Gets the results of every tracker with a tracking number; numbers are not unique.
+   * Gets the results of every tracker with a tracking number; numbers are not unique (docs/service.md 4.4).
    *
    * @param trackingNumber - 5 to 50 characters from `A-Z a-z 0-9 - _ / .`
    * @param options - signal, timeouts, retries, headers and priority of this call
@@ -255,7 +255,7 @@ export class TrackersResource {
    *
    * @param id - its `trackerId`, or your `clientTrackerId` with `searchBy`
    * @param options - `searchBy`, and the options of this call
-   * @returns the pushes, newest first, each with the receiver's response
+   * @returns the pushes, newest first, each with the receiver's response (docs/service.md 8.9)
    * @throws NotFoundError; else like `get`
    */
   webhookHistory(id: string, options?: TrackerRequestOptions): ApiPromise<WebhookHistory> {
@@ -284,7 +284,7 @@ export class CouriersResource {
   }
 }
 
-/** The method of the per-call plan, a paid look-up that creates no tracker. */
+/** The method of the per-call plan, a paid look-up that creates no tracker (docs/service.md 1.2). */
 export class TrackingResource {
   readonly #context: CallContext;
 
@@ -294,8 +294,8 @@ export class TrackingResource {
   }
 
   /**
-   * Looks a tracking number up once. Every call is paid for, so only a 429 or a request that was never sent is
-   * repeated. A call can take a minute.
+   * Looks a tracking number up once, which can take a minute (docs/service.md 6.4). Every call is paid for (1.2), so only a 429
+   * or a request that was never sent is repeated.
    *
    * @param input - the tracking number and hints about courier and destination
    * @param options - signal, timeouts, retries, headers and priority of this call
