@@ -20,7 +20,7 @@ export interface CallInfo {
 }
 
 export interface AttemptInfo extends CallInfo {
-  /** Counts from 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   /** Time that this attempt waited in the limiter's queue, in milliseconds. */
   readonly queuedMs: number;
@@ -88,7 +88,7 @@ export interface PollInfo {
  * Callbacks around every call and every attempt. A hook that throws or rejects never breaks a call.
  *
  * A call runs its hooks in this order: `onStart`; for each attempt `onRequest`, then exactly one of `onResponse` and `onError`;
- * between two attempts `onRetry`; `onDone`. An input that breaks a rule starts no call.
+ * between two attempts `onRetry`; at the end `onDone`. A call whose input is refused runs no hook.
  */
 export interface Hooks {
   /** A call was made; next it waits for a token of the limiter. */
@@ -101,7 +101,7 @@ export interface Hooks {
   onError?: ((info: ErrorInfo) => void) | undefined;
   /** A failed attempt will be followed by another one. */
   onRetry?: ((info: RetryInfo) => void) | undefined;
-  /** The service responded with 429, and the endpoint pauses. */
+  /** The service responded with 429, and the endpoint pauses (docs/service.md 6.3). */
   onRateLimit?: ((info: RateLimitedInfo) => void) | undefined;
   /** A response breaks its schema and is used all the same (`invalidResponse`). */
   onMismatch?: ((info: MismatchInfo) => void) | undefined;

@@ -49,7 +49,6 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
   const createMethod = (method: Method): LogLine => {
     const isLogged = LOG_LEVELS.indexOf(method) >= LOG_LEVELS.indexOf(lowest);
     if (!isLogged) return () => {};
-    // A logger that fails must not break the call.
     return (message, fields) => {
       const line = `[tracking-client] ${message}`;
       const printPlainLine = () => callGuarded(() => print(method, line, undefined));
@@ -75,7 +74,6 @@ export function resolveLogger(logger: Logger = console, level?: LogLevel): LogAd
 }
 
 function createPrinter(logger: Logger) {
-  // `Object` also makes an object of null, which callers without types may pass.
   const methods: Record<string, unknown> = Object(logger);
   const hasInfo = typeof methods['info'] === 'function';
   const nameMethod = (method: Method) => (method === 'info' && !hasInfo && 'log' in methods ? 'log' : method);
@@ -84,13 +82,11 @@ function createPrinter(logger: Logger) {
   const call = (method: Method, ...args: unknown[]) =>
     // The logger is `this`, because it may be an instance of a class. The cast is sound: the loop above checked the method.
     Reflect.apply(methods[nameMethod(method)] as () => unknown, logger, args);
-  // pino publishes this symbol: `pino.symbols.serializersSym`.
   const isPino = Symbol.for('pino.serializers') in methods;
   const isBunyan = typeof methods['addStream'] === 'function' && Array.isArray(methods['streams']);
   const isWinston = Array.isArray(methods['transports']) && typeof methods['isLevelEnabled'] === 'function';
   return (method: Method, line: string, fields: LogFields | undefined): unknown => {
     if (fields === undefined) return call(method, line);
-    // pino describes errors by itself.
     if (isPino) return call(method, fields, line);
     if (logger === console) return printToConsole(method, line, fields);
     const plainFields = Object.fromEntries(

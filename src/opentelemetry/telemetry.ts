@@ -70,14 +70,15 @@ function resolveTelemetry<Metrics>(options: TelemetryOptions, createMetrics: (me
 /** The boundaries go up to 15 minutes, because calls and polls can wait. A provider's defaults suit milliseconds. */
 const BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
 const SECONDS = { unit: 's', advice: { explicitBucketBoundaries: BOUNDARIES_S } };
-/** The boundaries in OpenTelemetry's conventions for HTTP. */
-const HTTP_BOUNDARIES_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const HTTP_CONVENTION_BOUNDARIES_S = [
+  0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
 
 function createCallMetrics(meter: Meter) {
   return {
     requestDuration: meter.createHistogram('http.client.request.duration', {
       unit: 's',
-      advice: { explicitBucketBoundaries: HTTP_BOUNDARIES_S },
+      advice: { explicitBucketBoundaries: HTTP_CONVENTION_BOUNDARIES_S },
       description: 'Duration of HTTP client requests',
     }),
     callDuration: meter.createHistogram('tracking_client.call.duration', {
@@ -109,7 +110,6 @@ interface OpenCall {
   readonly server: Attributes;
   readonly basePath: string;
   attempt: Span | undefined;
-  /** Milliseconds in the queue that events of the span have reported so far. */
   reportedQueuedMs: number;
 }
 
@@ -279,18 +279,16 @@ export function tracedWebhookHandler<Extra extends object = object>(
       const { handled, duplicates } = report;
       if (duplicates > 0) getMetrics().duplicates.add(duplicates);
       const span = trace.getActiveSpan();
-      // After the deadline the span has ended and no longer records.
       if (span?.isRecording())
         span.setAttributes({
           'tracking_client.webhook.handled': handled,
           'tracking_client.webhook.duplicates': duplicates,
         });
-      // The receiver catches the errors of this callback.
       return onReport?.(report);
     },
   });
   const receive = async (request: Request): Promise<Response> => {
-    // Only POST requests are webhooks: HEAD checks whether the receiver is up, and other methods are refused.
+    // Only POST requests are webhooks: HEAD checks the URL (docs/service.md 8.7), and other methods are refused.
     if (request.method !== 'POST') return handler(request);
     // Below the server span of an HTTP instrumentation, a second server span would count the request twice.
     const kind = trace.getActiveSpan() === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
