@@ -171,7 +171,6 @@ function resolveKey(apiKey: unknown): Config['apiKey'] {
   };
 }
 
-/** Names the account for the limiter. A key function may return any key, so a client that has one is an account of its own. */
 function resolveAccount(
   account: string | undefined,
   apiKey: Config['apiKey'],

@@ -97,14 +97,12 @@ export async function execute<T>(
   const timeoutMs = options.timeoutMs ?? config.timeoutMs[request.timeoutClass];
   const deadline = new Deadline(request.title, options);
   const report = new CallReport(config, request);
-  /** The plan of the next attempt; undefined if none is to follow. */
   let retry: Retry | undefined;
   let sentAttempts = 0;
   let isPerhapsDone = false;
 
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
     const resumeAt = retry?.resumeAt ?? 0;
-    // A timer can fire up to a millisecond early.
     while (systemClock.now() < resumeAt)
       await sleep(Math.ceil(resumeAt - systemClock.now()), deadline.signal);
     retry = undefined;
@@ -189,7 +187,6 @@ function planRetry({ limiter }: Config, deadline: Deadline, error: TrackingError
   deadline.phase = 'backoff';
   deadline.lastFailure = error;
   if ((retryAfterMs ?? 0) >= deadline.remainingMs) throw deadline.expire();
-  // After a 429 the paused bucket makes the next attempt wait.
   const isBucketPaused = limiter !== undefined && isRateLimited(error);
   const resumeAt = isBucketPaused ? 0 : systemClock.now() + (retryAfterMs ?? 0);
   return { error, retryAfterMs, resumeAt };

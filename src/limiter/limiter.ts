@@ -131,7 +131,7 @@ export function computeLimit(
 
 const MAX_INTERACTIVE_BEFORE_BACKGROUND = 19;
 
-/** From this many buckets on, idle ones are forgotten, so that keys which change daily leak no memory. */
+/** From this number of buckets on, idle ones are forgotten, so that keys which change daily leak no memory. */
 const CLEAN_FROM_BUCKETS = 256;
 
 interface Bucket {

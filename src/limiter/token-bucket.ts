@@ -31,11 +31,11 @@ const limiterOptions = z.strictObject({
 } satisfies OptionShape<TokenBucketLimiterOptions>);
 
 /**
- * Lets requests leave as fast as the service allows and never faster. Clients of one account in one process share the rate limits
- * by sharing the limiter. If responses show that other processes use the account, too, the limiter leaves a part to them.
+ * Lets requests leave as fast as the service allows (docs/service.md 6.1), never faster. Clients of one account in one process
+ * share the rate limits by sharing the limiter. If responses show that others use the account, too, they get a part.
  *
- * A used token comes back one second after the *response* arrived, because the service may have counted the request at any moment
- * until then. A 429 pauses only its own endpoint, for an hour at most.
+ * A used token comes back one second after the *response* arrived, because the service may have counted the request at any
+ * moment until then. A 429 pauses only its own endpoint (6.3), for an hour at most.
  *
  * @example
  * const limiter = new TokenBucketLimiter({ maxQueue: 1_000 });
@@ -69,7 +69,6 @@ export class TokenBucketLimiter implements Limiter {
 /** An estimate may grow after this time, in which a pause after a 429 and more than one window fit. */
 const PERIOD_MS = 2_500;
 
-/** Length of the gap of rule 8 below. */
 const GAP_MS = 250;
 
 const SPREAD_OVER = 0.8;
@@ -85,12 +84,11 @@ const SPREAD_OVER = 0.8;
  * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
  * 7. After a period in which others used nothing, the full limit is ours again.
  * 8. Others that started at the same time may get 429s, which we do not see. So a new bucket with waiting calls leaves one
- *    token unused when its first tokens come back: the others retry in this gap and are noticed.
+ *    token unused for `GAP_MS` when its first tokens come back: the others retry in this gap and are noticed.
  */
 class ForeignUse {
-  /** `#sent` counts our requests without those that were refused; `#returned` counts their tokens that have come back. */
-  #sent = 0;
-  #returned = 0;
+  #countedSent = 0;
+  #countedReturned = 0;
   #maxOut = Number.POSITIVE_INFINITY;
   #minOut = 0;
   #leastAvailable = Number.POSITIVE_INFINITY;
@@ -100,12 +98,12 @@ class ForeignUse {
 
   /** Returns how many tokens of counted requests have come back; `noteResponse` takes this number as `returnedBefore`. */
   noteSent(): number {
-    this.#sent += 1;
-    return this.#returned;
+    this.#countedSent += 1;
+    return this.#countedReturned;
   }
 
   noteReturn(now: number): void {
-    this.#returned += 1;
+    this.#countedReturned += 1;
     if (this.#gapEndsAt !== Number.POSITIVE_INFINITY) return;
     this.#gapEndsAt = now + GAP_MS;
     if (this.#maxOut === Number.POSITIVE_INFINITY) this.changesAt = this.#gapEndsAt;
@@ -114,9 +112,9 @@ class ForeignUse {
   noteResponse(feedback: RateLimitFeedback, returnedBefore: number, limit: number, now: number): void {
     const { status, remaining, resetMs = WINDOW_MS } = feedback;
     // The service does not count a request that it refuses, so `Bucket` marks its token as not counted, too.
-    if (status === 429) this.#sent -= 1;
+    if (status === 429) this.#countedSent -= 1;
     if (remaining === undefined) return;
-    const available = remaining + this.#sent - returnedBefore;
+    const available = remaining + this.#countedSent - returnedBefore;
     this.#leastAvailable = Math.min(this.#leastAvailable, available);
     if (available >= Math.min(limit, this.#maxOut)) return;
     if (remaining === 0) this.opensAt = now + Math.min(resetMs, WINDOW_MS);
@@ -130,7 +128,7 @@ class ForeignUse {
 
   computeMaxOut(limit: number, now: number, isWaiting: boolean): number {
     if (now < this.changesAt) {
-      const isGap = isWaiting && this.#returned > 0 && now < this.#gapEndsAt;
+      const isGap = isWaiting && this.#countedReturned > 0 && now < this.#gapEndsAt;
       return Math.min(limit - (isGap ? reservedTokens(limit) : 0), this.#maxOut);
     }
     if (this.#leastAvailable >= limit) {
@@ -322,11 +320,10 @@ class Bucket {
     }
     const { free, reserved } = this.#countFree(now);
     const hasToken = this.#queue.next(free, reserved) !== undefined;
-    this.#timer.set(Math.max(hasToken ? now : this.#nextFreeAt, this.#opensAt));
+    this.#timer.set(Math.max(hasToken ? now : this.#nextChangeAt, this.#opensAt));
   }
 
-  /** Time at which the next token comes back, or the estimate of the tokens that others leave may change. */
-  get #nextFreeAt(): number {
+  get #nextChangeAt(): number {
     const firstFreeAt = (tokens: Set<Token>) =>
       tokens.values().next().value?.freeAt ?? Number.POSITIVE_INFINITY;
     const returns = [this.#granted, this.#sent, this.#reported].map(firstFreeAt);
