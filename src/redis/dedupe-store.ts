@@ -12,6 +12,7 @@ import { withTimeLimit } from '../webhooks/work.ts';
 import {
   createScript,
   createScriptRunner,
+  MAX_PER_RUN,
   type RedisClient,
   type RedisScript,
   type RunScript,
@@ -129,7 +130,7 @@ export class RedisDedupeStore implements DedupeStore {
   }
 
   async #send(script: RedisScript, keys: readonly string[], values: readonly string[]): Promise<unknown[]> {
-    const size = this.#sendsKeysOneByOne ? 1 : MAX_KEYS;
+    const size = this.#sendsKeysOneByOne ? 1 : MAX_PER_RUN;
     const runs: Promise<unknown>[] = [];
     for (let start = 0; start < keys.length; start += size) {
       runs.push(this.#runScript(script, keys.slice(start, start + size), values));
@@ -145,9 +146,6 @@ export class RedisDedupeStore implements DedupeStore {
     return (await Promise.all(runs)).flat();
   }
 }
-
-/** Maximum number of keys of one run, because Redis serves no other client while a script runs. */
-const MAX_KEYS = 1_000;
 
 /** Redis stores any text, but drivers change half a surrogate pair, which JSON allows. */
 const STORABLE = /^\P{Surrogate}*$/u;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type BucketId, formatBucketKey, MAX_RETURN_MS, RETURN_MS } from '../limiter/limiter.ts';
-import { createScript, toNumber } from './redis-client.ts';
+import { createScript, MAX_PER_RUN, toNumber } from './redis-client.ts';
 
 /** Redis grants a token up to this long before it may be used, so that the round trip delays no request. */
 export const HORIZON_MS = 200;
@@ -17,14 +17,12 @@ const MAX_LATE_MS = 500;
 const AFTER_OUTAGE_MS = 3_000;
 const KEEP_LIMIT_MS = 60 * 60 * 1_000;
 const KEEP_MS = 60_000;
-/** Maximum number of tokens of one command, because Redis serves no other client while a script runs. */
-const MAX_TOKENS = 1_000;
 
 /**
  * Reports the tokens of one process to Redis, and asks for more. All times are in milliseconds on the clock of Redis.
  *
  * Keys, see `formatKeys`: `TOKENS` has a member per token that is out, scored by the time of its return. `WAITERS` has the
- * processes that wait, scored by the number of tokens they got; `DEADLINES` has the latest time at which each of them asks again.
+ * processes that wait, scored by the number of tokens they got; `DEADLINES` has the latest time at which each asks again.
  * `PAUSE`, `LIMIT` and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
  *
  * Arguments: the process; configured limit, highest limit, announced limit or 0, pause or 0, 1 after an outage, how many
@@ -68,7 +66,7 @@ redis.call('ZREMRANGEBYSCORE', DEADLINES, '-inf', now)
 redis.call('ZINTERSTORE', WAITERS, 2, WAITERS, DEADLINES, 'WEIGHTS', 1, 0)
 local fewest = redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES')[2] or 0
 redis.call('ZADD', WAITERS, 'NX', math.floor(fewest) + (interactive > 0 and 0 or 0.5), me)
-local part = math.min(wanted, math.ceil(limit / redis.call('ZCARD', WAITERS)), ${MAX_TOKENS})
+local part = math.min(wanted, math.ceil(limit / redis.call('ZCARD', WAITERS)), ${MAX_PER_RUN})
 if is_after_outage then part = math.min(part, share_left) end
 
 -- Slots are the free tokens and then those that come back first. A waiter leaves one slot to each waiter before it.

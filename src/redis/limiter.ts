@@ -89,8 +89,8 @@ const limiterOptions = z.strictObject({
  * Shares the rate limits among all processes that use one Redis (6 or newer, or a compatible server), with the
  * guarantee of `TokenBucketLimiter`: at most `limit` requests fall into any window of one second.
  *
- * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. Without Redis the first
- * local request leaves when every token is surely back, about two seconds after the last reply. Configure Redis with
+ * Processes that wait take turns. A pause after a 429 and a limit that the service announces hold for all. Without Redis the
+ * first local request leaves when every token is surely back, about two seconds after the last reply. Configure Redis with
  * `maxmemory-policy noeviction`: if it loses its keys, the service may refuse requests for up to one second.
  *
  * @example
