@@ -197,7 +197,7 @@ export const endpoints = {
 } as const satisfies Record<string, Endpoint>;
 
 function readNames<Name extends string>(table: Readonly<Record<Name, Endpoint>>): readonly Name[] {
-  // The cast is sound: the keys of a `const` object literal are exactly its `keyof`.
+  // Sound: the keys of a `const` object literal are exactly its `keyof`.
   return Object.keys(table) as Name[];
 }
 
