@@ -5,6 +5,8 @@ import ts from 'typescript';
 /** Tells whether users may see a declaration, and thus its comment. */
 function isPublic(node: ts.Node): boolean {
   if (ts.isSourceFile(node)) return false;
+  // An editor shows the fields of a schema at the type that is inferred from it.
+  if (ts.isVariableDeclaration(node) && node.name.getText().endsWith('Fields')) return true;
   if (ts.isClassElement(node) && node.name !== undefined && ts.isPrivateIdentifier(node.name)) return false;
   const isExported =
     ts.canHaveModifiers(node) &&

@@ -6,6 +6,7 @@ import type { CsvInput, Row } from './csv-input.ts';
 import { CommandError, formatReason } from './terminal.ts';
 import { plain } from './text.ts';
 
+/** The file holds names and addresses. */
 const OWNER_ONLY_MODE = 0o600;
 
 const FAILURE_COLUMNS: readonly string[] = ['line', 'status', 'reason'];

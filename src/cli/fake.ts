@@ -47,6 +47,7 @@ const PLAYS: readonly Play[] = ['delivered', 'exception', 'customs', 'never-foun
 const KINDS: readonly FailureKind[] = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitThenDrop'];
 const MAX_LATENCY_MS = 600_000;
 const MAX_COUNT = 1_000_000;
+/** Bounds the memory of a fake that runs for days. */
 const HISTORY_LIMIT = 1000;
 /** At this speed, the service's six days of attempts (docs/service.md 8.5) take half a minute, so a receiver can restart. */
 const RETRY_SPEED = 16_000;

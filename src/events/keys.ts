@@ -20,7 +20,8 @@ export function buildEventKeys({ metadata, tracker }: MessageIds): (event: Webho
 
 /**
  * Builds the key of a proof of delivery from its tracker and the SHA-256 of its content, because the `messageId` is the same
- * for all pushes of a tracker (docs/service.md 8.13). The query of the `downloadUrl` is left out: each push signs it anew.
+ * for all pushes of a tracker (docs/service.md 8.13). Query and fragment of the
+ * `downloadUrl` are left out, because each push signs it anew.
  */
 export function buildProofOfDeliveryKey({ tracker, data }: ProofOfDelivery): string {
   const downloadUrl: unknown = data.content?.downloadUrl;

@@ -347,6 +347,7 @@ function isOfCallback(error: unknown): boolean {
 }
 
 /** Releasing it fails if a callback has ended the transaction. A `COMMIT` alone would keep nothing and report no error. */
+/** Its release fails if the work ended the transaction, or caught the error of a failed statement; a `COMMIT` reports neither. */
 const SAVEPOINT = 'tracking_webhook';
 /** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
 const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);

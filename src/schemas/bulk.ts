@@ -55,6 +55,7 @@ const bulkItemFields = {
   itemStatus: nullish(openEnum(ITEM_STATUSES)),
   inputData: nullish(bulkInputDataSchema),
   tracker: nullish(trackerSchema),
+  /** The reasons why there is no tracker. */
   errors: nullish(listOf(apiErrorItemSchema)),
 };
 export const bulkItemSchema: NamedSchema<typeof bulkItemFields, BulkItem> = namedRecord(bulkItemFields);

@@ -12,6 +12,7 @@ const courierFields = {
   countryCode: nullish(z.string()),
   /** Fields of a creation request that this courier needs (docs/service.md 3.15). */
   requiredFields: nullish(openEnums(KNOWN_REQUIRED_FIELDS)),
+  /** True if the courier code should no longer be used. */
   isDeprecated: nullish(z.boolean()),
 };
 /** The schema of `Courier`. */

@@ -63,9 +63,11 @@ const eventFields = {
   location: nullish(z.string()),
   /** The source from which the service got the event. */
   sourceCode: nullish(z.string()),
+  /** The courier that reported the event. */
   courierCode: nullish(z.string()),
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
+  /** The progress of the shipment at that time. */
   statusMilestone: nullish(statusMilestoneSchema),
   /** @deprecated Use `occurrenceDatetime`. */
   datetime: z.unknown().optional(),

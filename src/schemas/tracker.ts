@@ -130,10 +130,12 @@ const trackerInputFields = {
   trackingUrl: optionalInput(anyText),
   orderNumber: optionalInput(anyText),
   title: optionalInput(anyText),
-  /** The person who is notified (docs/service.md 3.16): an e-mail address of up to 254 characters, and a name of up to 100. */
+  /** The person who is notified; some couriers report more if they know the name (docs/service.md 3.16). */
   recipient: optionalInput(
     record({
+      /** E-mail address, at most 254 characters (docs/service.md 3.7). */
       email: optionalInput(email),
+      /** At most 100 characters (docs/service.md 3.7). */
       name: optionalInput(text(0, 100)),
     }),
   ),
@@ -180,8 +182,10 @@ const trackerFields = {
   trackingNumber: z.string(),
   /** `false`: the service has stopped tracking the shipment; stop polling (docs/service.md 5.1). */
   isTracked: z.boolean(),
+  /** Your own identifier, if you sent one. */
   clientTrackerId: nullish(z.string()),
   shipmentReference: nullish(z.string()),
+  /** The codes of the couriers that the service asks for results. */
   courierCode: nullish(textOrTexts),
   /** False once the tracker is archived (docs/service.md 5.2). */
   isSubscribed: nullish(z.boolean()),

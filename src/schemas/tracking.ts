@@ -44,15 +44,18 @@ const shipmentFields = {
   statusCode: nullish(statusCodeSchema),
   statusCategory: nullish(statusCategorySchema),
   statusMilestone: nullish(statusMilestoneSchema),
+  /** ISO 3166-1 alpha-2. */
   originCountryCode: nullish(z.string()),
+  /** ISO 3166-1 alpha-2. */
   destinationCountryCode: nullish(z.string()),
+  /** All tracking numbers of the shipment. */
   trackingNumbers: nullish(listOf(record({ tn: nullish(z.string()) }))),
   recipient: nullish(recipientSchema),
   delivery: nullish(shipmentDeliverySchema),
 };
 /** The schema of `Shipment`. */
 export const shipmentSchema: NamedSchema<typeof shipmentFields, Shipment> = namedRecord(shipmentFields);
-/** A shipment as couriers report it, with alpha-2 country codes; none of its fields is promised (docs/service.md 2.13). */
+/** A shipment as couriers report it; none of its fields is promised (docs/service.md 2.13). */
 export interface Shipment extends RecordOf<typeof shipmentFields> {}
 
 const statisticsFields = {

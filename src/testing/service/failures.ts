@@ -31,6 +31,7 @@ const FAILURE_KINDS = ['reset', 'timeout', 'stall', 'badJson', 'html', 'commitTh
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
 interface StatusFailure {
+  /** HTTP status of the response. */
   readonly status: number;
   /** Error code. Default: a code that fits the status. */
   readonly code?: OpenEnum<KnownErrorCode>;
@@ -47,6 +48,7 @@ interface StatusFailure {
 }
 
 interface KindFailure {
+  /** How the request fails. */
   readonly kind: FailureKind;
   /** HTTP status for the kinds `html` and `badJson`. Default: 502 and 200. */
   readonly status?: number;

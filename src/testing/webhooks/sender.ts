@@ -23,6 +23,7 @@ import type { PushAttempt, QueuedPush } from './queue.ts';
 const MAX_ATTEMPTS = 20;
 const FIRST_WAIT_MS = 15_000;
 const MAX_WAIT_MS = 18 * 3_600_000;
+/** The service waits about this long for a response (docs/service.md 8.5). */
 const TIMEOUT_MS = 15_000;
 /** At this speed, the 5.9 days take about two seconds. */
 const DEFAULT_SPEED = 250_000;
