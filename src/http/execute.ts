@@ -103,6 +103,7 @@ export async function execute<T>(
 
   async function attempt(attemptNumber: number): Promise<CallOutcome<T>> {
     const resumeAt = retry?.resumeAt ?? 0;
+    // A timer can fire up to a millisecond early.
     while (systemClock.now() < resumeAt)
       await sleep(Math.ceil(resumeAt - systemClock.now()), deadline.signal);
     retry = undefined;
