@@ -1,7 +1,7 @@
 /** Node fires a timer with a longer delay after 1 ms, so longer waits are chained. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Real timers fire up to a millisecond early. If one fires earlier still, timers are faked but `performance.now()` is not. */
+/** Real timers fire up to 1 ms early. If one fires more than 5 ms early, timers are faked but `performance.now()` is not. */
 const TIMER_TOLERANCE_MS = 5;
 
 /** Offset added to `performance.now()` so that it keeps up with faked timers. */
@@ -13,7 +13,7 @@ function advanceTo(momentMs: number): void {
   const readingMs = globalThis.performance.now();
   const behindMs = Math.max(momentMs, latestMs) - (readingMs + clockOffsetMs);
   const wasSetBack = readingMs < latestReadingMs;
-  // Add whole milliseconds, because fake timers fire at whole ones and the sum must stay exact.
+  // Round up, because fake clocks read whole milliseconds, and adding a fraction to them would cause rounding errors.
   if (behindMs > (wasSetBack ? 0 : TIMER_TOLERANCE_MS)) clockOffsetMs += Math.ceil(behindMs);
   latestReadingMs = readingMs;
   latestMs = Math.max(momentMs, latestMs, readingMs + clockOffsetMs);
@@ -64,7 +64,7 @@ export class ReschedulableTimer {
 
   /** @param wakeAt - latest time of the callback, on `systemClock`; Infinity for never */
   set(wakeAt: number, keepsAlive = true): void {
-    // If fake timers were installed or removed since, the old timer never fires.
+    // If fake timers were installed or removed since, the old timer may never fire.
     if (this.#active?.setTimeout !== globalThis.setTimeout) this.clear();
     if (wakeAt === Number.POSITIVE_INFINITY) {
       this.clear();
@@ -86,7 +86,7 @@ export class ReschedulableTimer {
     if (this.#active === undefined) return;
     const { handle, setTimeout } = this.#active;
     this.#active = undefined;
-    // Only the clock that made a timer can clear it. If such a timer fires later, waking early does no harm.
+    // If fake timers were installed or removed since, the timer cannot be cleared. It may fire: waking early does no harm.
     if (setTimeout === globalThis.setTimeout) systemClock.clearTimeout(handle);
     else unref(handle);
   }

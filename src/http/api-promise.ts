@@ -82,7 +82,7 @@ export function pointToCallSite(error: unknown, { stack = '' }: CallSite): void 
  * const { data, requestId, attempts } = await client.trackers.get(id).withResponse();
  */
 export class ApiPromise<T> extends Promise<T> {
-  /** `then`, `catch` and `finally` return plain promises, because a value that they change belongs to no response. */
+  /** `then`, `catch` and `finally` return promises without `withResponse`, because a callback's value has no response. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }

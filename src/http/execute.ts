@@ -136,7 +136,7 @@ export async function execute<T>(
             if (!signal.aborted) deadline.phase = 'body';
           },
         });
-        // An attempt that ended before its body was read is reported as a failure only, not also as a response.
+        // If the attempt has ended meanwhile, `noteFailure` reports it; hooks must not get a response for it, too.
         signal.throwIfAborted();
         report.noteResponse(response);
         // The time limit covers reading, too, because a caller's asynchronous schema may never settle.
@@ -145,7 +145,7 @@ export async function execute<T>(
         return read;
       });
       const mayHaveBeenCarriedOutBefore = isPerhapsDone;
-      // The caller can still abort before p-retry returns; the call then rejects although it was carried out.
+      // If the caller aborts before p-retry returns, the call rejects although the service carried it out.
       isPerhapsDone = true;
       return { ...outcome, mayHaveBeenCarriedOutBefore };
     } catch (error) {

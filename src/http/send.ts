@@ -68,7 +68,7 @@ export class Deadline {
     let unsubscribe = () => {};
     try {
       return await new Promise((resolve, reject) => {
-        // A listener on the attempt's own signal would keep the response alive until a major garbage collection.
+        // Reject here: a listener on `controller.signal` would keep the response in memory until a major garbage collection.
         const abort = (reason: unknown) => {
           controller.abort(reason);
           reject(reason);
@@ -136,7 +136,7 @@ export async function sendRequest(
       method,
       body,
       headers: { ...attempt.headers, ...(body !== null && { 'content-type': 'application/json' }) },
-      // Find `fetch` late for later mocks. Pass the signal, because ky derives three more and stubs read only this argument.
+      // Read `fetch` at each request, because a test may mock it later. Pass `signal` here, the only place where mocks read it.
       fetch: (outgoing) => {
         // Sound: ky calls its `fetch` with the request that it has built.
         (outgoing as Request).headers.set('authorization', `Bearer ${key}`);

@@ -119,7 +119,7 @@ export function computeLimit(
   configured: { readonly limit: number; readonly maxLimit: number },
 ): number {
   const base = Math.min(configured.limit, configured.maxLimit);
-  // If the reset is later than one window, the numbers belong to an hour or a day and never justified a higher limit.
+  // A reset later than one window announces an hourly or daily quota. It allows no raise, so undo one that was made before.
   const isLongWindow = resetMs !== undefined && resetMs > WINDOW_MS;
   const unraised = isLongWindow ? Math.min(current, base) : current;
   if (announcedLimit === undefined || !Number.isSafeInteger(announcedLimit) || announcedLimit < 1)

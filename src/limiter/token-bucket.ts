@@ -75,16 +75,16 @@ const SPREAD_OVER = 0.8;
 
 /**
  * Estimates how many tokens other users of the same account leave to this bucket.
- * 1. A response says how many requests are left in the window (docs/service.md 6.2). Those, and the requests of ours that the
- *    service can have counted in it, are available to us. If that is less than the limit, others use the account.
+ * 1. A response says how many requests are left in the window (docs/service.md 6.2). To these we add our own: all requests
+ *    whose tokens were out when this one was sent or later. If the sum is below the limit, others use the account.
  * 2. When others are first noticed, we take half of the limit. They do the same, so the limit is shared at once.
  * 3. From then on we keep to what is available, but give up at most half of our tokens in one period. If none is left, we wait.
  * 4. After a period without a change we take half of the tokens that nobody used in it.
  * 5. If we have less than a quarter of the limit, we take one more even if all are used, so that nobody starves.
  * 6. Grants are spread over the window, because a burst sees only one moment of what others use.
  * 7. After a period in which others used nothing, the full limit is ours again.
- * 8. Others that started at the same time may get 429s, which we do not see. So a new bucket with waiting calls leaves one
- *    token unused for `GAP_MS` when its first tokens come back: the others retry in this gap and are noticed.
+ * 8. If we fill the first window, others get only 429s, and no response of ours shows them. So a new bucket with waiting calls
+ *    keeps its reserved token unused for `GAP_MS` after its first tokens come back. A retry of the others then gets through.
  */
 class ForeignUse {
   #countedSent = 0;

@@ -138,7 +138,7 @@ export class RedisDedupeStore implements DedupeStore {
     // Wait for all runs even if one fails, so that a release cannot overtake a claim.
     const outcomes = await Promise.allSettled(runs);
     const error = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
-    // Redis refused the keys before the script ran, so a repeat is safe. No client tells whether it belongs to a cluster.
+    // A cluster stores these keys in different slots, so send each alone. The script has not run, so a repeat is safe.
     if (size > 1 && error instanceof Error && error.message.startsWith('CROSSSLOT')) {
       this.#sendsKeysOneByOne = true;
       return this.#send(script, keys, values);

@@ -21,13 +21,13 @@ const KEEP_MS = 60_000;
 /**
  * Reports the tokens of one process to Redis, and asks for more. All times are in milliseconds on the clock of Redis.
  *
- * Keys, see `formatKeys`: `TOKENS` has a member per token that is out, scored by the time of its return. `WAITERS` has the
- * processes that wait, scored by the number of tokens they got; `DEADLINES` has the latest time at which each asks again.
+ * Keys: `TOKENS` lists the tokens that are out, scored by the time when they come back. `WAITERS` lists the processes that
+ * wait, scored by the number of tokens they got, and `DEADLINES` the same processes, scored by when they must ask again.
  * `PAUSE`, `LIMIT` and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
  *
- * Arguments: the process; configured limit, highest limit, announced limit or 0, pause or 0, 1 after an outage, how many
- * more tokens the share allows, tokens reserved for interactive calls, interactive calls that wait, all calls that wait,
- * number of the first new token; then for each changed token its number and the milliseconds until its return.
+ * Arguments: `me` is this process, `announced` and `pause` are 0 if there are none, and `recovers` is 1 after an outage. Its
+ * share allows `share_left` more tokens. `interactive` of its `wanted` waiting calls are interactive; `reserve` tokens are kept
+ * for such calls. New tokens are numbered from `first`. For each changed token follow its number and the ms until its return.
  *
  * Reply, see `parseReply`: limit, free tokens, rest of the pause, milliseconds until the process asks again (0: never);
  * then for each new token the milliseconds until it may be used.
@@ -60,8 +60,8 @@ limit = math.min(tonumber(redis.call('GET', LIMIT) or limit), max_limit)
 local pause_left = math.max(0, redis.call('PTTL', PAUSE))
 local is_after_outage = redis.call('EXISTS', OUTAGE) == 1
 
--- The process that got the fewest tokens comes first. A new process starts with the count of the first; with half a token
--- more if only background calls wait in it, so that they leave the reserve to interactive calls.
+-- The process that got the fewest tokens comes first, and a new process starts with the lowest count. If it has only
+-- background calls, half a token is added, so that it ranks behind a process whose interactive calls need the reserve.
 redis.call('ZREMRANGEBYSCORE', DEADLINES, '-inf', now)
 redis.call('ZINTERSTORE', WAITERS, 2, WAITERS, DEADLINES, 'WEIGHTS', 1, 0)
 local fewest = redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES')[2] or 0
@@ -77,7 +77,7 @@ local function slot_after(given)
   local number = redis.call('ZRANK', WAITERS, me) + given + (given < interactive and 0 or reserve)
   local index = 2 * (number % limit + 1 - free)
   local back_at = index > 0 and tonumber(out[index]) or now
-  -- Until its response is reported, a token has its latest possible return. Assume an earlier one: a response at once.
+  -- Without a reported response, a token has its latest possible return. To ask again in time, assume a response at once.
   if back_at - now > ${RETURN_MS} then back_at = back_at - ${SEND_WITHIN_MS + MAX_RETURN_MS - RETURN_MS} end
   return math.max(back_at + math.floor(number / limit) * ${RETURN_MS}, now + pause_left), out[index - 1]
 end

@@ -45,7 +45,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 const REPORT_WITHIN_MS = 300;
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
-/** In a busy program a timer may fire before a reply that has arrived is read, so commands wait this much longer. */
+/** After a blocked event loop, timers fire before replies that have arrived are read, so commands wait this much longer. */
 const LAST_LOOK_MS = 20;
 /** An unused bucket does not try Redis again, so its failure stops counting after this time. */
 const FORGET_FAILURE_MS = 60_000;
@@ -65,7 +65,7 @@ export interface RedisLimiterOptions {
   readonly commandTimeoutMs?: number | undefined;
   /** Without Redis, `local` keeps to the share of this process; `reject` rejects with `ConnectionError`. Default: `local`. */
   readonly onUnavailable?: 'local' | 'reject' | undefined;
-  /** Maximum number of this process's calls that wait for one endpoint; more reject with `QueueFullError`. Default: no bound. */
+  /** Maximum number of waiting calls of one endpoint in this process; more reject with `QueueFullError`. Default: no bound. */
   readonly maxQueue?: number | undefined;
   /** Logs one line when Redis becomes unavailable, and one when it is back. Default: `console`. */
   readonly logger?: Logger | undefined;
@@ -358,7 +358,7 @@ class SharedBucket {
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
-    // If the next try has not failed in time, Redis may be back: the others then use the full limit, so grant no share.
+    // A try that should have failed by now may have reached Redis. Other processes then use the full limit: grant no share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
     const next = this.#queue.next(this.#share - this.#tokensOut.size, reservedTokens(this.#share));
     const tokenAt = next ? now : Math.min(...Array.from(this.#tokensOut, ({ freeAt }) => freeAt));
@@ -441,7 +441,7 @@ class SharedBucket {
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
-      // The reply took time: count the start from now, so that it is never early, and `sendBy` from the time of the command.
+      // Redis counted from a time between `askedAt` and `now`. With these bounds no token starts early or is sent too late.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
       this.#upcoming.push(
         this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }),
@@ -490,7 +490,7 @@ class SharedBucket {
       this.#nextShareAt(now),
       ...Array.from(this.#tokensOut, (token) => this.#renewsAt(token)),
     );
-    // An open report alone does not keep a program alive: without it, a token only comes back later.
+    // If no call waits, the program may exit before it reports its tokens: they only come back later.
     this.#timer.set(wakeAt, this.#queue.size > 0);
   }
 }
