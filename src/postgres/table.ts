@@ -190,7 +190,7 @@ const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`
 
 type Statements = ReturnType<typeof buildStatements>;
 
-/** `$1` holds the keys, `$2` of `release` and `unmarkDone` the token. Only `TransactionalInbox` runs the last three. */
+/** `$1` of each statement is a list of keys. Only `TransactionalInbox` runs `markDone`, `unmarkDone` and `countFailure`. */
 function buildStatements(name: string) {
   const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
   const inOrder = 'ORDER BY wanted.key COLLATE "C"';

@@ -83,8 +83,8 @@ export type CheckedResponse<T> = {
  *
  * @param schema - the response schema of an endpoint
  * @param payload - parsed JSON; not changed
- * @param mode - `throw` makes a payload with any mismatch unusable. In both modes a payload of a wrong type, a single record
- * without its id, and a list of records with an item that is no object are unusable
+ * @param mode - `throw`: any mismatch makes the payload unusable. `keep`: it is unusable only if it or a list of records in it
+ * has the wrong type or is too long, if an item of such a list is no object, or if a single tracker has no valid id
  */
 export function checkResponse<T>(
   schema: z.ZodType<T>,
@@ -95,15 +95,15 @@ export function checkResponse<T>(
   if (result.success) return { data: result.data, isUsable: true, mismatched: [], total: 0 };
   const { issues } = result.error;
   const found = { mismatched: toValidationIssues(result.error), total: issues.length };
-  if (mode === 'throw' || issues.some(({ path }) => isEssential(path))) return { isUsable: false, ...found };
+  if (mode === 'throw' || issues.some(({ path }) => preventsUse(path))) return { isUsable: false, ...found };
   // The cast covers fields that break the type. The client depends on none of them, and `mismatched` names them.
   return { data: fillEvents(schema, payload) as T, isUsable: true, ...found };
 }
 
 const RECORD_LIST_FIELDS = ['data', 'events', 'webhooks'];
 
-/** True if a mismatch makes a payload unusable: one in the payload itself, its id, a list of records, or an item of a list. */
-function isEssential(path: readonly PropertyKey[]): boolean {
+/** True for the path of the payload, of the id of a single tracker, of a list of records, or of an item of such a list. */
+function preventsUse(path: readonly PropertyKey[]): boolean {
   const [field, ...deeperFields] = path.filter((key) => typeof key === 'string');
   if (field === undefined) return true;
   if (deeperFields.length > 0) return false;

@@ -25,7 +25,7 @@ export interface NamedSchema<Shape extends z.ZodRawShape, Named extends RecordOf
  * not compile (docs/service.md 2.9).
  */
 export function record<Shape extends z.ZodRawShape>(shape: Shape): RecordSchema<Shape> {
-  // The cast is sound: the output and the methods of a loose object differ from those of the type only in extra keys.
+  // The cast is sound: both types have the same named fields, and the loose one only allows other fields, too.
   return z.looseObject(shape) as unknown as RecordSchema<Shape>;
 }
 
@@ -58,8 +58,8 @@ export function nullish<Schema extends z.ZodType>(schema: Schema): z.ZodOptional
 const MAX_RECORDS = 250_000;
 
 /**
- * A list of records. Unlike `z.array`, it stops after 20 issues, because a million wrong items would fill the memory. An item
- * of another kind makes the list unusable, so only that item is reported.
+ * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million items would fill the memory.
+ * The first item of another kind is reported alone, because the issues of 20 other items could hide it.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */

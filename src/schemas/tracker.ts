@@ -217,7 +217,7 @@ export const trackerListQuerySchema = z.object({
     .max(MAX_PAGE_SIZE, PAGE_SIZE_RULE)
     .nullish()
     .transform((limit) => limit ?? DEFAULT_PAGE_SIZE),
-  /** `1` oldest first, `-1` newest first; the service's own order if left out (docs/service.md 2.17). */
+  /** `1`: oldest first; `-1`: newest first. Default: oldest first, as observed (docs/service.md 2.17). */
   sort: optionalInput(z.literal([1, -1], expected('to be 1 or -1'))),
 });
 /** Query of `trackers.list` (docs/service.md 3.10). */

@@ -48,7 +48,7 @@ export const DEFAULT_COMMAND_TIMEOUT_MS = 2_000;
 
 const HASHED = 'sha256:';
 
-/** Hashes a key that the store cannot hold: in UTF-16, because in UTF-8 all halves of surrogate pairs are one character. */
+/** Hashes a key that the store cannot hold. It hashes UTF-16, because UTF-8 turns all lone surrogates into one character. */
 export function storableKey(key: string, storable: RegExp): string {
   // A key that looks hashed is hashed too, because it could be mistaken for the hash of another key.
   if (storable.test(key) && !key.startsWith(HASHED)) return key;

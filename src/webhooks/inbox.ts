@@ -248,8 +248,8 @@ class Round {
     for (const item of items) this.#uncommitted.add(item);
   }
 
-  /** Applies claims only to items that still pass `takesClaim`, because other items got their outcome while the call ran. */
-  async #claim(items: readonly WorkItem[], takesClaim: (item: WorkItem) => boolean): Promise<void> {
+  /** Leases all items, but then updates only those that pass `canUpdate`, because the others already have their outcome. */
+  async #claim(items: readonly WorkItem[], canUpdate: (item: WorkItem) => boolean): Promise<void> {
     const { store, leaseMs } = this.#settings;
     const keys = getKeys(items);
     const claimedAt = performance.now();
@@ -260,7 +260,7 @@ class Round {
     this.#claimedAt = claimedAt;
     for (const [index, item] of items.entries()) {
       const claim = claims[index];
-      if (claim !== undefined && takesClaim(item)) applyClaim(item, claim);
+      if (claim !== undefined && canUpdate(item)) applyClaim(item, claim);
     }
   }
 

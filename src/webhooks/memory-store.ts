@@ -110,15 +110,15 @@ export class MemoryDedupeStore implements DedupeStore {
     return { status: 'acquired', attempt: open.attempts + 1 };
   }
 
-  /** Forgets old keys, but none of `keys`, until the new keys fit. If they cannot fit, forgets nothing and throws. */
+  /** Forgets other keys that nobody leases, done ones first, until `keys` fit. Throws and forgets none if these are too few. */
   #makeRoom(keys: readonly string[], claims: readonly Claim[], now: number): void {
     const fresh = keys.filter(
       (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
     );
     const surplus = this.size + fresh.length - this.#maxKeys;
-    // A claim that finds a done key makes it the most recently used one, so these keys stand last and are kept.
-    const found = claims.filter(({ status }) => status === 'done').length;
-    const fromDone = Math.min(surplus, this.#done.size - found);
+    // The done keys among `keys` are kept: `#find` moved them to the end, and the loop below stops before it reaches them.
+    const keptCount = claims.filter(({ status }) => status === 'done').length;
+    const fromDone = Math.min(surplus, this.#done.size - keptCount);
     const idle = this.#findIdleKeys(surplus - fromDone, new Set(keys), now);
     if (fromDone + idle.length < surplus) {
       throw new TrackingError(
@@ -172,7 +172,7 @@ class RecencyMap<Value> {
   }
 
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    // All keys that the cursor passed were deleted or moved to the end, so it finds a key unless the map is empty.
+    // The cursor of an empty map would end for good. Otherwise a key follows, because all keys before the cursor were deleted.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
   }

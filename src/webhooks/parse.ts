@@ -114,7 +114,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Each event is checked alone: one bad event must not reject the others. */
 const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown()) });
 
-/** Rejects an item only if a field of its key is wrong, because the service resends it for six days (docs/service.md 8.5). */
+/** Rejects only items without a valid key, because the service repeats a rejected push for six days (docs/service.md 8.5). */
 class ItemReader {
   readonly #messages: WebhookMessage[] = [];
   readonly #keys = new Set<string>();
@@ -208,7 +208,7 @@ class ItemReader {
       if (result.success) return result.data;
       this.#mismatched.add(index, () => findIssues(schema, sent, position));
     }
-    // Sound for fields that the key depends on, which were checked before. `mismatched` lists other fields that break the type.
+    // Sound for the checked fields of the key. Other fields stay as they came, because the service does not promise their form.
     return { ...sent } as z.output<Schema>;
   }
 }

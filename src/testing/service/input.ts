@@ -5,8 +5,8 @@ import type { ApiErrorItem } from '../../schemas/api-error.ts';
 import { DAY_MS, MAX_SHIPPING_AGE_DAYS, type TrackerRequest } from '../../schemas/tracker.ts';
 import { rejection, ServiceError } from './http.ts';
 
-// The table of ISO 3166-1 and `XKX` (Kosovo) is needed because `Intl` knows no alpha-3 codes. If an alpha-3 code does not
-// begin with its alpha-2 code, the alpha-2 code stands before it.
+// All countries of ISO 3166-1, and `XKX` (Kosovo), because `Intl` knows no alpha-3 codes. The first two letters of an entry are
+// the alpha-2 code, the last three the alpha-3 code: `AFG` means AF and AFG, and `ADAND` means AD and AND.
 const COUNTRIES = `
   ADAND AEARE AFG AGATG AIA ALB AMARM AOAGO AQATA ARG ASM ATAUT AUS AWABW AXALA AZE BABIH BBBRB
   BDBGD BEL BFA BGR BHR BIBDI BJBEN BLM BMU BNBRN BOL BQBES BRA BSBHS BTN BVT BWA BYBLR BZBLZ

@@ -49,10 +49,10 @@ export interface WebhookSenderOptions {
   /** Requests under way at the same time. Default 1. */
   readonly concurrency?: number;
   /**
-   * True to repeat requests that were not accepted, as the service does: 20 attempts over about six days, with waits of
-   * 15 s to 18 hours, never before a `Retry-After` of the receiver. Default false. `speed` is how many times faster it runs,
-   * at least 1; default 250000, so that all attempts take two seconds; with 1, use fake timers. `maxAttempts` is the
-   * number of attempts. `delayMs` replaces all waits by one of that length, in milliseconds.
+   * True, or options (which imply true), to repeat requests that the receiver does not accept, as the service does: up to 20
+   * attempts in six days, with waits that double from 15 s to 18 hours. A longer `Retry-After` replaces a wait. Default false.
+   * `speed` divides these waits; at least 1, default 250000, so that all take two seconds; with 1, use fake timers.
+   * `delayMs` is used instead of the doubling waits and is not divided. `maxAttempts` is the number of attempts, default 20.
    */
   readonly until2xx?:
     | boolean
