@@ -39,7 +39,7 @@ describe('classes', () => {
   });
 
   test.each([null, undefined, 5, 'text', {}, new Error('x'), new TypeError('x')])(
-    '%s → no TrackingError',
+    '%s → neither `instanceof` nor `isTrackingError` takes it for a TrackingError',
     (value) => {
       expect(value instanceof TrackingError).toBe(false);
       expect(isTrackingError(value)).toBe(false);

@@ -274,9 +274,9 @@ describe('hooks that fail', () => {
   const reject = () => Promise.reject(new Error('boom'));
 
   test.each([
-    ['throw', boom],
-    ['reject', reject],
-  ])('every hook %ss → the call succeeds, and a warning names each hook', async (_how, hook) => {
+    ['throws', boom],
+    ['rejects', reject],
+  ])('every hook %s → the call succeeds, and a warning names each hook', async (_how, hook) => {
     const warn = vi.fn();
     const logger = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
     const hooks = { onRequest: hook, onResponse: hook, onDone: hook };

@@ -25,14 +25,14 @@ describe('parseOccurrenceDatetime', () => {
     ['2021-03-04', { kind: 'date', date: '2021-03-04' }],
     ['2021-03-04T12:00:00', { kind: 'local', date: '2021-03-04', timeMs: 43_200_000 }],
     [' 2021-03-04 12:00:00 ', { kind: 'local', date: '2021-03-04', timeMs: 43_200_000 }],
-  ])('%j → no instant', (text, parsed) => {
+  ])('%j has no time zone → its parts, without an instant', (text, parsed) => {
     expect(parseOccurrenceDatetime(text)).toEqual(parsed);
   });
 
   test.each([
     ['2021-03-04T12:00:00Z', NOON],
     ['0021-03-04T12:00:00Z', Date.parse('0021-03-04T12:00:00Z')],
-  ])('%s → the instant', (text, epochMs) => {
+  ])('%s → the instant in milliseconds since the epoch', (text, epochMs) => {
     expect(parseOccurrenceDatetime(text)).toMatchObject({ kind: 'utc', offsetMinutes: 0, epochMs });
   });
 
@@ -56,14 +56,14 @@ describe('parseOccurrenceDatetime', () => {
     ['12:59', 46_740_000],
     ['12:00:60', 43_260_000],
     ['24:00:00', 86_400_000],
-  ])('time %s → milliseconds since midnight', (time, timeMs) => {
+  ])('time %s → the time of day in milliseconds since midnight', (time, timeMs) => {
     expect(parseOccurrenceDatetime(`2021-03-04T${time}`)).toMatchObject({ timeMs });
   });
 
   test.each([
     ...['yesterday', '2021-02-30', '2021-13-01', '2021-00-10'],
     ...['2021-03-04T24:00:01', '2021-03-04T12:60', '2021-03-04T12:00:61'],
-  ])('%j → undefined', (text) => {
+  ])('%j is no date or an impossible one → undefined', (text) => {
     expect(parseOccurrenceDatetime(text)).toBeUndefined();
   });
 });

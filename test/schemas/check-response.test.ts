@@ -96,7 +96,7 @@ describe.each(MODES)('payloads of another kind in mode %s', (mode) => {
       [...Array(50).fill({ tracker: 7 }), { events: [EVENT, 0] }],
     ],
     ['more than 250,000 records', listOf(trackerSchema), Array(250_001).fill(TRACKER)],
-  ])('%s → unusable', (_what, schema, payload) => {
+  ])('%s → the payload cannot be used, and its mismatches are counted', (_what, schema, payload) => {
     const checked = checkResponse<unknown>(schema, payload, mode);
     expect(checked.isUsable).toBe(false);
     expect(checked.total).toBeGreaterThan(0);

@@ -126,7 +126,7 @@ describe('POST /trackers/track', () => {
     ['no courier, and the one that carries it cannot be asked synchronously', 0, {}],
     ['two couriers, one of which can be asked synchronously', 1, { courierCode: ['cn-post', 'us-post'] }],
     ['a courier of the test that is slow', 0, { courierCode: 'slow-post' }],
-  ])('%s → %i events at once, all later', async (_, count, input) => {
+  ])('%s → events in the first response: %i, ten seconds later: 1', async (_, count, input) => {
     const { fake, shipment, track, advance } = makeWithResults();
     fake.couriers.push({ courierCode: 'slow-post', supportsSynchronousFetch: false });
     shipment.deliver({ courierCode: 'cn-post' });

@@ -89,7 +89,7 @@ describe('items of a response are matched to inputs', () => {
       [echo(A), echo(A)],
       [0, 1],
     ],
-  ])('%s → each input gets its own item or none', async (_, inputs, items, positions) => {
+  ])('%s → each input gets the item that matches it, or no item', async (_, inputs, items, positions) => {
     expect(await findPositions(inputs, items)).toEqual(positions);
   });
 });

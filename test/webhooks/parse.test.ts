@@ -46,7 +46,7 @@ describe('payload shapes', () => {
     ['a topic that is null', { ...full, metadata: { topic: null } }, [{ kind: 'events' }]],
     ['an empty topic', { ...full, metadata: { topic: '' } }, [{ kind: 'events' }]],
     ['a `kind` that the service sends', { ...full, kind: 'other' }, [{ kind: 'events' }]],
-  ])('%s → its messages, nothing rejected', (_title, body, messages) => {
+  ])('%s → read as messages, without rejected items', (_title, body, messages) => {
     const parsed = parseWebhook(body);
     expect(parsed.messages).toMatchObject(messages);
     expect(parsed).toMatchObject({ duplicates: 0, rejected: [], mismatched: [] });
