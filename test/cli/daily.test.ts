@@ -175,15 +175,18 @@ describe('resend', () => {
 });
 
 describe('couriers', () => {
-  it.each(['POSTE', 'fr-', 'fr'])('%s → couriers that have this text in code, name or country', async (text) => {
-    connect();
-    const { exitCode, lines } = await runLine(`couriers ${text}`);
-    expect(exitCode).toBe(0);
-    expect(lines()).toEqual([
-      expect.stringMatching(/^Code +Name +Country +Needs$/),
-      expect.stringMatching(/^fr-post +La Poste/),
-    ]);
-  });
+  it.each(['POSTE', 'fr-', 'fr'])(
+    '%s → couriers that have this text in code, name or country',
+    async (text) => {
+      connect();
+      const { exitCode, lines } = await runLine(`couriers ${text}`);
+      expect(exitCode).toBe(0);
+      expect(lines()).toEqual([
+        expect.stringMatching(/^Code +Name +Country +Needs$/),
+        expect.stringMatching(/^fr-post +La Poste/),
+      ]);
+    },
+  );
 
   it('no text → all couriers with their required fields, also as JSON', async () => {
     connect(createFakeTrackingService({ limits: false }));
