@@ -23,16 +23,22 @@ interface Part {
 }
 
 function listSources(...folders: readonly string[]): string[] {
-  return folders.flatMap((folder) => readdirSync(`src/${folder}`).map((file) => `src/${folder}/${file}`));
+  return folders.flatMap((folder) =>
+    readdirSync(`src/${folder}`, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => `src/${folder}/${file}`),
+  );
 }
 
 const PARTS = new Map<string, Part>([
   ['errors', { sources: ['src/errors.ts'], tests: 'test/*.test.ts' }],
   ['http', { sources: listSources('http', 'config'), tests: 'test/{http,config}/**/*.test.ts' }],
-  ...['limiter', 'webhooks', 'trackers', 'events', 'redis', 'postgres'].map(
+  ...['limiter', 'webhooks', 'trackers', 'events', 'redis', 'postgres', 'common'].map(
     (folder) => [folder, { sources: listSources(folder), tests: `test/${folder}/**/*.test.ts` }] as const,
   ),
+  ['observability', { sources: listSources('observability'), tests: 'test/{hooks,logger,loggers}.test.ts' }],
   ['schemas', { sources: listSources('schemas'), tests: 'test/{contract,schemas}/**/*.test.ts' }],
+  ['testing', { sources: listSources('testing'), tests: 'test/{contract,testing}/**/*.test.ts' }],
 ]);
 
 /** Leaves out the tests of documents, scripts and the command, because those tests notice no more changes. */
