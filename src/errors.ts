@@ -83,7 +83,7 @@ export class ResponseValidationError extends TrackingError {
   readonly issues: readonly ValidationIssue[];
   /** The parsed JSON, or the text if it is not JSON; undefined if the body was too long. */
   declare readonly body: unknown;
-  /** HTTP status; that of a success, unless the body was too long. */
+  /** HTTP status of the response: a success, or any status if the body was too long. */
   readonly status: number;
   /** Identifies the request when you ask the service's support about it (`x-request-id`). */
   readonly requestId: string | undefined;

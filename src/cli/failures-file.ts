@@ -17,7 +17,7 @@ export function removeFailureColumns(columns: readonly string[]): readonly strin
   return hasThem ? columns.slice(0, -FAILURE_COLUMNS.length) : columns;
 }
 
-/** Rows with the same mistake share a key: the service's code (its messages differ by row), or our message before ", got". */
+/** Rows with the same mistake share a key: the service's code (its messages differ by row), or our message up to ", got". */
 function findReasonKey({ status, errors }: BulkOutcome): string {
   const { code = status, message = '' } = errors?.[0] ?? {};
   return status === 'invalid' ? String(message).replace(/, got .*$/s, '') : code;

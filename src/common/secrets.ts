@@ -1,6 +1,6 @@
 const MASK = '[redacted]';
 
-/** Real responses are nested less deeply. Deeper values are masked whole, or a hostile response could exhaust the stack. */
+/** Real responses are nested less deeply. Deeper values are masked whole, so that no hostile response exhausts the stack. */
 const MAX_DEPTH = 100;
 
 /** `fetch` wraps a failure two or three times; causes further down help no reader. */

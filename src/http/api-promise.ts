@@ -135,7 +135,7 @@ export class ApiPromise<T> extends Promise<T> {
     return createApiPromise(outcome);
   }
 
-  /** Derives from this promise, so that handling a failure of the derived promise also handles that of this promise. */
+  /** Derives from this promise, so that who handles the derived one gets no unhandled rejection from this one. */
   #settled(): Promise<CallOutcome<T>> {
     return this.then(() => this.#outcome);
   }

@@ -292,7 +292,7 @@ export function readRateLimit(headers: Headers): RateLimitInfo {
   };
 }
 
-/** Reads how long the service asks to wait (docs/service.md 6.5), in milliseconds; one window after a 429 without a header. */
+/** Reads how many milliseconds the service asks to wait (docs/service.md 6.5); a 429 that names no time asks for one window. */
 export function readRetryAfterMs({ status, headers }: ResponseHead): number | undefined {
   const retryAfter = headers.get('retry-after');
   const delay = parseSeconds(retryAfter);

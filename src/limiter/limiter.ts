@@ -34,7 +34,7 @@ export interface RateLimitFeedback {
   readonly resetMs?: number | undefined;
 }
 
-/** Permission for one request. If it is sent and gets no response, it is not reported, because it may have been counted. */
+/** Permission for one request. Do not report a request without a response, because the service may have counted it. */
 export interface Permit {
   /** Tokens left in the bucket right after this one was granted. */
   readonly tokensLeft: number;
@@ -86,7 +86,7 @@ export const WINDOW_MS = 1_000;
 /** Time from a response to the return of its token: one window, and a margin because clocks differ in speed. */
 export const RETURN_MS = WINDOW_MS + 10;
 
-/** Longest time in milliseconds from sending a request to the service counting it, with DNS, TCP and TLS. */
+/** Longest time until the service counts a request that was sent, in milliseconds, with DNS, TCP and TLS. */
 export const MAX_UPLINK_MS = 500;
 
 /** Longest time from sending a request to the return of its token, however late the response comes. */
@@ -119,7 +119,7 @@ export function computeLimit(
   configured: { readonly limit: number; readonly maxLimit: number },
 ): number {
   const base = Math.min(configured.limit, configured.maxLimit);
-  // A reset later than one window announces an hourly or daily quota. It allows no raise, so undo one that was made before.
+  // A reset later than one window belongs to an hourly or daily quota, which justifies no raise: undo an earlier raise.
   const isLongWindow = resetMs !== undefined && resetMs > WINDOW_MS;
   const unraised = isLongWindow ? Math.min(current, base) : current;
   if (announcedLimit === undefined || !Number.isSafeInteger(announcedLimit) || announcedLimit < 1)

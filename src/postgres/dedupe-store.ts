@@ -98,7 +98,7 @@ export class PostgresDedupeStore implements DedupeStore {
     return withTimeLimit(send, this.#commandTimeoutMs);
   }
 
-  /** A statement can claim each key only once, so only the first request for a key is sent; other tokens find it busy. */
+  /** A statement can claim each key only once, so only the first request for a key is sent; other tokens get `BUSY`. */
   async #sendClaims(requests: readonly ClaimRequest[]): Promise<readonly Claim[]> {
     const sent = new Map<string, ClaimRequest>();
     for (const request of requests) if (!sent.has(request.key)) sent.set(request.key, request);

@@ -4,14 +4,14 @@ import { createScript, MAX_PER_RUN, toNumber } from './redis-client.ts';
 
 /** Redis grants a token up to this long before it may be used, so that the round trip delays no request. */
 export const HORIZON_MS = 200;
-/** Time from the start of a token in which its request must be sent; a process that needs longer renews the token. */
+/** A request must be sent within this time after the start of its token; a process that needs longer renews the token. */
 export const SEND_WITHIN_MS = 100;
 export const RENEW_MS = 1_000;
 const ASK_AHEAD_MS = 100;
 /** A process that still waits asks again after this time at the earliest, so that others get their turn. */
 const MIN_ASK_MS = 50;
 const MIN_ASK_AFTER_OUTAGE_MS = 100;
-/** A process that asks again later than agreed by this much loses its place among the waiters, because it may be dead. */
+/** A waiting process whose next command is late by more than this loses its place, because the process may be dead. */
 const MAX_LATE_MS = 500;
 /** After one process lost Redis, all keep to their shares for this long, so that the slowest can reconnect. */
 const AFTER_OUTAGE_MS = 3_000;
@@ -25,9 +25,10 @@ const KEEP_MS = 60_000;
  * wait, scored by the number of tokens they got, and `DEADLINES` the same processes, scored by when they must ask again.
  * `PAUSE`, `LIMIT` and `OUTAGE` expire when the pause, the announced limit and the time after an outage are over.
  *
- * Arguments: `me` is this process, `announced` and `pause` are 0 if there are none, and `recovers` is 1 after an outage. Its
- * share allows `share_left` more tokens. `interactive` of its `wanted` waiting calls are interactive; `reserve` tokens are kept
- * for such calls. New tokens are numbered from `first`. For each changed token follow its number and the ms until its return.
+ * Arguments: `me` is this process; `announced` and `pause` are 0 if there are none, and `recovers` is 1 after an outage. The
+ * process may take `share_left` more tokens by its share. `wanted` of its calls need a token; `interactive` of these go first,
+ * and `reserve` tokens are kept for such calls. New tokens are numbered from `first`. The last arguments are, for each changed
+ * token, its number and the milliseconds until its return.
  *
  * Reply, see `parseReply`: limit, free tokens, rest of the pause, milliseconds until the process asks again (0: never);
  * then for each new token the milliseconds until it may be used.
@@ -104,7 +105,7 @@ for _, key in ipairs({ TOKENS, WAITERS, DEADLINES }) do redis.call('PEXPIRE', ke
 return { limit, math.max(0, limit - redis.call('ZCARD', TOKENS)), pause_left, ask_in, unpack(starts) }
 `);
 
-/** The arguments, after the process, of a command that reports nothing and asks for no token; both limits are 1. */
+/** The numbers of a command that reports nothing and asks for no token: `limit` and `max_limit` are 1, the others 0. */
 export const PROBE = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /** Names the keys of one bucket. A cluster places a key by the text in braces, so all these keys share a slot. */

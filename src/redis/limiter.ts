@@ -45,9 +45,9 @@ const NEVER = Number.POSITIVE_INFINITY;
 const REPORT_WITHIN_MS = 300;
 const RENEW_AHEAD_MS = 30;
 const PROBE_EVERY_MS = 250;
-/** After a blocked event loop, timers fire before replies that have arrived are read, so commands wait this much longer. */
+/** After a blocked event loop, timers fire before the runtime reads waiting replies, so commands wait this much longer. */
 const LAST_LOOK_MS = 20;
-/** An unused bucket does not try Redis again, so its failure stops counting after this time. */
+/** After this time a failed bucket no longer delays the line that Redis is back: an unused bucket never tries Redis again. */
 const FORGET_FAILURE_MS = 60_000;
 
 /** Options of {@link RedisLimiter}. */
@@ -358,7 +358,7 @@ class SharedBucket {
   #nextShareAt(now: number): number {
     const { isLocalAllowed, commandTimeoutMs } = this.#options;
     if (!this.#outage || !isLocalAllowed || this.#queue.size === 0) return NEVER;
-    // A try that should have failed by now may have reached Redis. Other processes then use the full limit: grant no share.
+    // If the try is overdue, Redis may be back and other processes may use the full limit, so grant no share.
     if (now - this.#outage.failedAt > PROBE_EVERY_MS + commandTimeoutMs + LAST_LOOK_MS) return NEVER;
     const next = this.#queue.next(this.#share - this.#tokensOut.size, reservedTokens(this.#share));
     const tokenAt = next ? now : Math.min(...Array.from(this.#tokensOut, ({ freeAt }) => freeAt));
@@ -441,7 +441,7 @@ class SharedBucket {
     // Count the pause from the time of the command, so that it ends here no later than in Redis.
     if (pauseLeftMs > 0) this.#pauseUntil(askedAt + pauseLeftMs, now);
     for (const [index, startInMs] of starts.entries()) {
-      // Redis counted from a time between `askedAt` and `now`. With these bounds no token starts early or is sent too late.
+      // Redis counted from a time between these two, so take the later one for the start and the earlier one for `sendBy`.
       const [startsAt, sendBy] = [now + startInMs, askedAt + startInMs + SEND_WITHIN_MS];
       this.#upcoming.push(
         this.#createToken({ number: firstNumber + index, startsAt, sendBy, tokensLeft: free }),

@@ -83,8 +83,8 @@ export type CheckedResponse<T> = {
  *
  * @param schema - the response schema of an endpoint
  * @param payload - parsed JSON; not changed
- * @param mode - `throw`: any mismatch makes the payload unusable. `keep`: it is unusable only if it or a list of records in it
- * has the wrong type or is too long, if an item of such a list is no object, or if a single tracker has no valid id
+ * @param mode - `throw`: any mismatch makes the payload unusable. `keep`: only these do: a payload or
+ * list of records of a wrong type or too long, an item of such a list that is no object, and a single tracker without valid id
  */
 export function checkResponse<T>(
   schema: z.ZodType<T>,

@@ -59,7 +59,7 @@ const MAX_RECORDS = 250_000;
 
 /**
  * A list of records. Unlike `z.array`, it stops after 20 issues, because the issues of a million items would fill the memory.
- * The first item of another kind is reported alone, because the issues of 20 other items could hide it.
+ * If an item cannot be such a record, only the first of these is reported, because 20 issues of other items could hide it.
  *
  * @param hasKind - tells whether an item can be such a record at all
  */

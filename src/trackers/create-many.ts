@@ -45,7 +45,7 @@ export type TrackerInputs = Iterable<TrackerInput> | AsyncIterable<TrackerInput>
 export interface CreateManyOptions extends BulkRequestOptions {
   /** Number of inputs in one request, 1 to 100 (docs/service.md 3.9). Default 100. */
   readonly chunkSize?: number | undefined;
-  /** Maximum number of chunks in flight or not read yet. Default 3, the limit of one second (docs/service.md 6.1). */
+  /** Maximum number of chunks in flight or not read yet. Default 3, as many as one second allows (docs/service.md 6.1). */
   readonly concurrency?: number | undefined;
   /** Called after every chunk with the counts so far; if it throws, a warning is logged and the run goes on. Default: none. */
   readonly onProgress?: ((summary: BulkSummary) => void) | undefined;

@@ -110,7 +110,7 @@ export class MemoryDedupeStore implements DedupeStore {
     return { status: 'acquired', attempt: open.attempts + 1 };
   }
 
-  /** Forgets other keys that nobody leases, done ones first, until `keys` fit. Throws and forgets none if these are too few. */
+  /** Forgets other keys that nobody leases, done ones first, until `keys` fit. If they cannot fit, throws and forgets none. */
   #makeRoom(keys: readonly string[], claims: readonly Claim[], now: number): void {
     const fresh = keys.filter(
       (key, index) => claims[index]?.status === 'acquired' && this.#open.get(key) === undefined,
@@ -172,7 +172,7 @@ class RecencyMap<Value> {
   }
 
   leastRecent(): readonly [key: string, value: Value] | undefined {
-    // The cursor of an empty map would end for good. Otherwise a key follows, because all keys before the cursor were deleted.
+    // Do not read an empty map, because its iterator ends for good. Else a key follows: all keys before it were deleted.
     if (this.#values.size > 0) this.#leastRecent ??= this.#cursor.next().value;
     return this.#leastRecent;
   }

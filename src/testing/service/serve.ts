@@ -157,7 +157,7 @@ const handlers: Readonly<Record<EndpointName, (call: Call, state: FakeState) => 
   'trackers.webhookHistory': (call, state) => {
     const { trackerId, trackingNumber, clientTrackerId } = findTracker(call, state);
     const pushes = state.webhooks.history.filter((push) => push.trackerId === trackerId);
-    // The set keeps an attempt that several pushes share once. `reverse` puts the newest first if times are equal.
+    // Several pushes can share an attempt, and the set keeps it once. `reverse` puts the newest first if times are equal.
     const attempts = [...new Set(pushes.flatMap((push) => push.attempts))].reverse();
     attempts.sort((a, b) => Date.parse(b.sentAt) - Date.parse(a.sentAt));
     const metadata = {

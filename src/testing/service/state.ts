@@ -204,7 +204,7 @@ export class FakeState {
   }
 
   /**
-   * Plans the steps of a scenario. The times of its events have the gaps of normal speed and end when the last step happens,
+   * Plans the steps of a scenario. The event times keep the gaps of normal speed, counted back from the last step,
    * so that a faster scenario never writes times in the future.
    */
   startScenario(parcel: KnownParcel, name: PlayName, speed: number): void {

@@ -62,7 +62,7 @@ export function canRespond(couriers: readonly FakeCourier[], hints: Hints): bool
   return hints.courierCodes.length === 0 || !hints.courierCodes.every(lacksField);
 }
 
-/** False when no courier responds while the caller waits. Without named couriers, those that know the number count. */
+/** False when no courier responds while the caller waits. If none is named, the couriers that know the number decide. */
 export function canRespondAtOnce(couriers: readonly FakeCourier[], hints: Hints, known: string[]): boolean {
   const courierCodes = hints.courierCodes.length > 0 ? hints.courierCodes : known;
   const isSynchronous = (code: string) =>

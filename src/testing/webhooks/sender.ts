@@ -51,7 +51,7 @@ export interface WebhookSenderOptions {
   /**
    * True, or options (which imply true), to repeat requests that the receiver does not accept, as the service does: up to 20
    * attempts in six days, with waits that double from 15 s to 18 hours. A longer `Retry-After` replaces a wait. Default false.
-   * `speed` divides these waits; at least 1, default 250000, so that all take two seconds; with 1, use fake timers.
+   * `speed`, at least 1, divides these waits. Default 250000: all waits together take two seconds. With 1, use fake timers.
    * `delayMs` is used instead of the doubling waits and is not divided. `maxAttempts` is the number of attempts, default 20.
    */
   readonly until2xx?:
