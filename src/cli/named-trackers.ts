@@ -50,7 +50,7 @@ function addAction(command: Command, { terminal, logger, end }: Context, act: Ac
 
 /** Adds `stop`, which also frees the client ids of the trackers (docs/service.md 5.2). */
 export function addStop(program: Command, context: Context): void {
-  const command = program.command('stop <trackers...>').description('stop tracking shipments, for good');
+  const command = program.command('stop <trackers...>').description('stop tracking shipments');
   const { colours } = context.terminal;
   addAction(command, context, async ({ trackers }, id, options) => {
     const tracker = await trackers.update(id, { isSubscribed: false }, options);
