@@ -1,5 +1,5 @@
-// One of several processes of an account. It imports some of the trackers and receives webhooks; Redis shares the limit and
-// the handled events among all workers. The supervisor starts it.
+// The supervisor starts several of these workers for one account. Each imports some of the trackers and receives webhooks, and
+// all share the limit and the handled events through Redis.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

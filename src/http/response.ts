@@ -177,7 +177,7 @@ export function createBodyError(
   rule = 'its documented JSON',
   code = 'invalid_body',
 ): ResponseValidationError {
-  const message = `Expected ${request.title} to respond with ${rule}, got ${got}`;
+  const message = `Expected ${request.title} to respond with ${rule}, got ${maskText(got, response.key)}`;
   const issues = [{ path: [], code, message }];
   return new ResponseValidationError(message, { ...maskFacts(response, body), issues });
 }

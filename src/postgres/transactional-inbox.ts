@@ -346,7 +346,7 @@ function isOfCallback(error: unknown): boolean {
   return error instanceof TransactionEndedError || /^23/.test(String(getSqlState(error)));
 }
 
-/** Its release fails if the work ended the transaction, or caught the error of a failed statement; `COMMIT` reports neither. */
+/** Releasing it fails if the work ended the transaction or caught the error of a failed statement; `COMMIT` reports neither. */
 const SAVEPOINT = 'tracking_webhook';
 /** `no_active_sql_transaction`, `in_failed_sql_transaction`, `invalid_savepoint_specification`. */
 const ENDED_CODES: ReadonlySet<unknown> = new Set(['25P01', '25P02', '3B001']);

@@ -166,7 +166,7 @@ interface Token {
   freeAt: number;
 }
 
-/** One process's side of a bucket. One command at a time reports our tokens to Redis and asks for one for each waiting call. */
+/** Holds the tokens of this process. It sends one command at a time, which reports them and requests one for each waiting call. */
 class SharedBucket {
   readonly #options: SharedBucketOptions;
   readonly #configured: { readonly limit: number; readonly maxLimit: number };
