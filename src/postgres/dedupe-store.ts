@@ -105,7 +105,7 @@ export class PostgresDedupeStore implements DedupeStore {
     const tokens = [...sent.values()].map(({ token }) => token);
     const leases = [...sent.values()].map(({ leaseMs }) => leaseMs);
     const keys = [...sent.keys()];
-    const claims = await this.#table.claim(this.#pool, 'claim', keys, tokens, leases, OUTLASTS_SENDER_MS);
+    const claims = await this.#table.claim(this.#pool, keys, tokens, leases, OUTLASTS_SENDER_MS);
     return requests.map(({ key, token }) => {
       const claim = claims.get(key) ?? BUSY;
       return claim.status === 'acquired' && sent.get(key)?.token !== token ? BUSY : claim;

@@ -105,21 +105,15 @@ END $migration$`);
   /** Claims keys, and looks up the keys it did not get. A key is missing in the result if its row was deleted meanwhile. */
   async claim(
     client: Queryable,
-    statement: 'claim' | 'markDone',
     keys: readonly string[],
     ...values: readonly unknown[]
   ): Promise<ReadonlyMap<string, Claim>> {
     const claims = new Map<string, Claim>();
-    for (const [key, { attempts }] of await this.run(client, statement, keys, ...values)) {
+    for (const [key, { attempts }] of await this.run(client, 'claim', keys, ...values)) {
       claims.set(key, { status: 'acquired', attempt: Number(attempts) });
     }
     const refused = keys.filter((key) => !claims.has(key));
-    return new Map([...claims, ...(await this.look(client, refused))]);
-  }
-
-  async look(client: Queryable, keys: readonly string[]): Promise<Map<string, Claim>> {
-    const claims = new Map<string, Claim>();
-    for (const [key, row] of await this.run(client, 'look', keys)) {
+    for (const [key, row] of await this.run(client, 'look', refused)) {
       const leftMs = Number(row['retry_after_ms']);
       const busy: Claim = leftMs > 0 ? { status: 'busy', retryAfterMs: leftMs } : BUSY;
       claims.set(key, row['done'] === true ? { status: 'done' } : busy);
@@ -190,7 +184,7 @@ const NEXT_ATTEMPT = `CASE WHEN ${FORGOTTEN} THEN 1 ELSE inbox.attempts + 1 END`
 
 type Statements = ReturnType<typeof buildStatements>;
 
-/** `$1` of each statement is a list of keys. Only `TransactionalInbox` runs `markDone`, `unmarkDone` and `countFailure`. */
+/** `$1` of each statement is a list of keys. */
 function buildStatements(name: string) {
   const endAfter = (ms: string) => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`;
   const inOrder = 'ORDER BY wanted.key COLLATE "C"';
@@ -225,31 +219,5 @@ WHERE key IN (
   SELECT key FROM ${name} WHERE key = ANY ($1::text[]) AND state = 'leased' AND token = $2::text
   ORDER BY key COLLATE "C" FOR UPDATE
 )`,
-
-    // The keys are remembered for `$2` ms. `$3` is a `lock_timeout` for this statement alone, `$4` the token.
-    markDone: `WITH setting AS MATERIALIZED (
-  SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $3::text, true) AS during
-), marked AS (
-  INSERT INTO ${name} AS inbox (key, state, token, attempts, expires_at)
-  SELECT wanted.key, 'done', $4::text, 1, ${endAfter('$2')}
-  FROM setting, unnest($1::text[]) AS wanted (key) ${unlessDone} ${inOrder}
-  ON CONFLICT (key) DO UPDATE SET
-    state = 'done', token = excluded.token, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
-  WHERE ${FREE}
-  RETURNING key, attempts
-)
-SELECT key, attempts, set_config('lock_timeout', (SELECT before FROM setting), true)
-FROM (SELECT key, attempts FROM marked ORDER BY key) AS all_marked`,
-
-    unmarkDone: `UPDATE ${name} SET state = 'failed', token = NULL, attempts = attempts - 1
-WHERE key = ANY ($1::text[]) AND state = 'done' AND token = $2::text`,
-
-    // After `$2` ms the failure is forgotten. `$3` is the `lock_timeout`.
-    countFailure: `WITH setting AS MATERIALIZED (SELECT set_config('lock_timeout', $3::text, true))
-INSERT INTO ${name} AS inbox (key, state, attempts, expires_at)
-SELECT wanted.key, 'failed', 1, ${endAfter('$2')} FROM setting, unnest($1::text[]) AS wanted (key) ${inOrder}
-ON CONFLICT (key) DO UPDATE SET
-  state = 'failed', token = NULL, lease_until = NULL, attempts = ${NEXT_ATTEMPT}, expires_at = excluded.expires_at
-WHERE ${FREE}`,
   };
 }
