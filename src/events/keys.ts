@@ -49,30 +49,17 @@ function hashContent(content: object): string {
   return `sha256-${createHash('sha256').update(canonicalJson(content)).digest('hex')}`;
 }
 
-type Step = string | { readonly value: unknown };
-
-/** Writes JSON with sorted keys, without recursion, because a body may be nested deeper than the call stack allows. */
-export function canonicalJson(root: unknown): string {
-  const parts: string[] = [];
-  const steps: Step[] = [{ value: root }];
-  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
-    if (typeof step === 'string') parts.push(step);
-    else if (typeof step.value === 'object' && step.value !== null) pushContainer(steps, step.value);
-    else parts.push(JSON.stringify(step.value) ?? 'null');
-  }
-  return parts.join('');
-}
-
-function pushContainer(steps: Step[], container: object): void {
-  const isArray = Array.isArray(container);
-  const entries = Object.entries(container).filter(([, value]) => isArray || value !== undefined);
-  if (!isArray) entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  steps.push(isArray ? ']' : '}');
-  for (let index = entries.length - 1; index >= 0; index -= 1) {
-    const [key, value] = entries[index] ?? [];
-    steps.push({ value });
-    const comma = index === 0 ? '' : ',';
-    steps.push(isArray ? comma : `${comma}${JSON.stringify(key)}:`);
-  }
-  steps.push(isArray ? '[' : '{');
+/**
+ * Writes JSON with the keys of objects sorted.
+ *
+ * @throws RangeError if the value is nested deeper than the call stack allows
+ */
+export function canonicalJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const fields = Object.entries(value)
+    .filter(([, field]) => field !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`);
+  return `{${fields.join(',')}}`;
 }

@@ -13,8 +13,10 @@ import { WebhookParseError } from '../errors.ts';
 import { buildEventKeys, buildProofOfDeliveryKey, EVENTS_TOPIC } from '../events/keys.ts';
 import {
   eventsMessageSchema,
+  type OtherMessage,
   otherMessageSchema,
   PROOF_OF_DELIVERY_TOPIC,
+  type ProofOfDelivery,
   proofOfDeliverySchema,
   type WebhookEvent,
   type WebhookMessage,
@@ -48,12 +50,26 @@ export interface ParsedWebhook {
  *
  * @param body - text, UTF-8 bytes, or JSON that is parsed already
  * @returns the messages, the invalid items, and the fields that break the schema
- * @throws WebhookParseError when text or bytes are not UTF-8 JSON, or hold more than 250,000 objects
+ * @throws WebhookParseError when text or bytes are not UTF-8 JSON
  * @example
  * const { messages, rejected } = parseWebhook('{"trackerId":"t1","events":[{"eventId":"e1"}]}');
  * // messages: [{ kind: 'events', tracker: { trackerId: 't1' }, events: [{ eventId: 'e1' }], … }], rejected: []
  */
 export function parseWebhook(body: unknown): ParsedWebhook {
+  const { messages, ...rest } = readWebhook(body);
+  return { messages: messages.map(({ message }) => message), ...rest };
+}
+
+/** A message and the key of each of its events, or of its proof of delivery; none for other messages. */
+export interface KeyedMessage<Message extends WebhookMessage = WebhookMessage> {
+  readonly message: Message;
+  readonly keys: readonly string[];
+}
+
+/** Reads a body as `parseWebhook` does, and builds the keys under which its contents are remembered. */
+export function readWebhook(
+  body: unknown,
+): Omit<ParsedWebhook, 'messages'> & { readonly messages: KeyedMessage[] } {
   const payload = decodeBody(body);
   const reader = new ItemReader();
   if (!isJsonObject(payload)) {
@@ -65,7 +81,7 @@ export function parseWebhook(body: unknown): ParsedWebhook {
   } else {
     for (const [index, item] of payload['trackings'].entries()) reader.read(item, index);
   }
-  return reader.finish();
+  return reader;
 }
 
 const BYTE_ORDER_MARK = 0xfeff;
@@ -86,27 +102,12 @@ function decodeBody(body: unknown): unknown {
   return parseJson(text);
 }
 
-/** Webhooks hold far fewer objects. Parsing millions of empty objects would block the event loop for seconds. */
-const MAX_OBJECTS = 250_000;
-
 function parseJson(text: string): unknown {
-  // Each object takes at least one character, so a short text need not be searched.
-  if (text.length > MAX_OBJECTS && countObjects(text) > MAX_OBJECTS) {
-    throw new WebhookParseError(`Expected \`body\` to hold at most ${MAX_OBJECTS} objects, got more`);
-  }
   try {
     return JSON.parse(text);
   } catch (error) {
     throw new WebhookParseError(`Expected \`body\` to be JSON, got ${kindOf(text)}`, { cause: error });
   }
-}
-
-function countObjects(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf('{'); at !== -1 && count <= MAX_OBJECTS; at = text.indexOf('{', at + 1)) {
-    count += 1;
-  }
-  return count;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -116,11 +117,11 @@ const envelopeSchema = eventsMessageSchema.extend({ events: z.array(z.unknown())
 
 /** Rejects only items without a valid key, because the service repeats a rejected push for six days (docs/service.md 8.5). */
 class ItemReader {
-  readonly #messages: WebhookMessage[] = [];
+  readonly messages: KeyedMessage[] = [];
+  readonly rejected: ItemIssues[] = [];
+  readonly mismatched: ItemIssues[] = [];
+  duplicates = 0;
   readonly #keys = new Set<string>();
-  #duplicates = 0;
-  readonly #rejected = new IssueList();
-  readonly #mismatched = new IssueList();
 
   read(sent: unknown, index: number): void {
     if (!isJsonObject(sent)) {
@@ -132,65 +133,64 @@ class ItemReader {
     const topic = getTopic(item);
     if (topic === PROOF_OF_DELIVERY_TOPIC) this.#readProofOfDelivery(withTracker(item), index);
     else if (topic === undefined || topic === EVENTS_TOPIC) this.#readEventsMessage(withTracker(item), index);
-    else this.#messages.push({ ...this.#checked(otherMessageSchema, item, index), kind: 'other' });
+    else {
+      const message: OtherMessage = { ...this.#checked(otherMessageSchema, item, index), kind: 'other' };
+      this.messages.push({ message, keys: [] });
+    }
   }
 
   reject(index: number, name: string, wanted: string, got: unknown): void {
-    this.#rejected.add(index, () => {
+    addIssues(this.rejected, index, () => {
       const message = `Expected \`${name}\` to be ${wanted}, got ${kindOf(got)}`;
       return [{ path: [], code: 'invalid_type', message }];
     });
   }
 
-  finish(): ParsedWebhook {
-    return {
-      messages: this.#messages,
-      duplicates: this.#duplicates,
-      rejected: this.#rejected.list(),
-      mismatched: this.#mismatched.list(),
-    };
-  }
-
   #readProofOfDelivery(item: JsonObject, index: number): void {
     if (!hasTrackerId(item) || !isJsonObject(item['data'])) {
-      this.#rejected.add(index, () => findItemIssues(proofOfDeliverySchema, item));
+      addIssues(this.rejected, index, () => findItemIssues(proofOfDeliverySchema, item));
       return;
     }
     const checked = this.#checked(proofOfDeliverySchema, item, index);
-    const message = { ...checked, kind: 'proofOfDelivery' as const };
-    if (this.#isNew(buildProofOfDeliveryKey(message))) this.#messages.push(message);
+    const message: ProofOfDelivery = { ...checked, kind: 'proofOfDelivery' };
+    const key = buildKeyIfPossible(() => buildProofOfDeliveryKey(message));
+    if (key === undefined) this.reject(index, 'data', 'less deeply nested', item['data']);
+    else if (this.#isNew(key)) this.messages.push({ message, keys: [key] });
   }
 
   #readEventsMessage(item: JsonObject, index: number): void {
     const { metadata, events: sent } = item;
     const isNamed = !isJsonObject(metadata) || isText(metadata['topic']);
     if (!isNamed || !hasTrackerId(item) || !Array.isArray(sent)) {
-      this.#rejected.add(index, () => findItemIssues(envelopeSchema, item));
+      addIssues(this.rejected, index, () => findItemIssues(envelopeSchema, item));
       return;
     }
     const envelope = this.#checked(envelopeSchema, item, index);
-    const events = this.#readEvents(sent, index);
-    if (events.length === 0 && sent.length > 0) return;
     const buildKey = buildEventKeys(envelope);
-    const newEvents = events.filter((event) => this.#isNew(buildKey(event)));
-    this.#messages.push({ ...envelope, kind: 'events', events: newEvents });
-  }
-
-  #readEvents(sent: readonly unknown[], index: number): WebhookEvent[] {
     const events: WebhookEvent[] = [];
-    for (const [position, event] of sent.entries()) {
-      if (isJsonObject(event) && isText(event['eventId'])) {
-        events.push(this.#checked(webhookEventSchema, event, index, position));
-      } else {
-        this.#rejected.add(index, () => findIssues(webhookEventSchema, event, position));
+    const keys: string[] = [];
+    for (const [position, sentEvent] of sent.entries()) {
+      if (!isJsonObject(sentEvent) || !isText(sentEvent['eventId'])) {
+        addIssues(this.rejected, index, () => findIssues(webhookEventSchema, sentEvent, position));
+        continue;
+      }
+      const event = this.#checked(webhookEventSchema, sentEvent, index, position);
+      const key = buildKeyIfPossible(() => buildKey(event));
+      if (key === undefined) {
+        this.reject(index, `events[${position}]`, 'less deeply nested, or to have an `eventId`', sentEvent);
+      } else if (this.#isNew(key)) {
+        events.push(event);
+        keys.push(key);
       }
     }
-    return events;
+    // An item without new events is a duplicate or rejected; one that was sent without events goes to `onOther`.
+    if (events.length === 0 && sent.length > 0) return;
+    this.messages.push({ message: { ...envelope, kind: 'events', events }, keys });
   }
 
   #isNew(key: string): boolean {
     if (this.#keys.has(key)) {
-      this.#duplicates += 1;
+      this.duplicates += 1;
       return false;
     }
     this.#keys.add(key);
@@ -203,13 +203,23 @@ class ItemReader {
     index: number,
     position?: number,
   ): z.output<Schema> {
-    if (!this.#mismatched.isFull(index)) {
+    if (!isFull(this.mismatched, index)) {
       const result = compileWhenHot(schema).safeParse(sent);
       if (result.success) return result.data;
-      this.#mismatched.add(index, () => findIssues(schema, sent, position));
+      addIssues(this.mismatched, index, () => findIssues(schema, sent, position));
     }
     // Sound for the checked fields of the key. Other fields stay as they came, because the service does not promise their form.
     return { ...sent } as z.output<Schema>;
+  }
+}
+
+/** Returns undefined for content that is nested deeper than the call stack allows; only events without an id can be. */
+function buildKeyIfPossible(build: () => string): string | undefined {
+  try {
+    return build();
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
   }
 }
 
@@ -257,25 +267,16 @@ function findIssues(schema: z.ZodType, sent: unknown, position?: number): Valida
 
 const MAX_ITEMS_WITH_ISSUES = 100;
 
-/** Keeps the first issues of the first items, because all issues of a body could fill the memory. */
-class IssueList {
-  readonly #issuesOfItem = new Map<number, ValidationIssue[]>();
+/** True if no further issue of this item is kept. Items are read in order, so the item may only be the last of the list. */
+function isFull(list: readonly ItemIssues[], index: number): boolean {
+  const last = list.at(-1);
+  return last?.index === index ? last.issues.length >= MAX_ISSUES : list.length >= MAX_ITEMS_WITH_ISSUES;
+}
 
-  isFull(index: number): boolean {
-    const issues = this.#issuesOfItem.get(index);
-    if (issues !== undefined) return issues.length >= MAX_ISSUES;
-    return this.#issuesOfItem.size >= MAX_ITEMS_WITH_ISSUES;
-  }
-
-  add(index: number, describe: () => readonly ValidationIssue[]): void {
-    if (this.isFull(index)) return;
-    const issues = this.#issuesOfItem.get(index) ?? [];
-    this.#issuesOfItem.set(index, [...issues, ...describe()].slice(0, MAX_ISSUES));
-  }
-
-  list(): ItemIssues[] {
-    return [...this.#issuesOfItem].map(([index, issues]) => ({ index, issues }));
-  }
+function addIssues(list: ItemIssues[], index: number, find: () => readonly ValidationIssue[]): void {
+  if (isFull(list, index)) return;
+  const known = list.at(-1)?.index === index ? list.pop() : undefined;
+  list.push({ index, issues: [...(known?.issues ?? []), ...find()].slice(0, MAX_ISSUES) });
 }
 
 const MAX_ISSUES_TOLD = 3;

@@ -56,9 +56,25 @@ describe('buildEventKeys', () => {
     expect(buildKeys(tracking('t1', reordered))).toEqual(buildKeys(tracking('t1', event)));
   });
 
-  test('an event without id, nested 200,000 levels deep → a key, without a stack overflow', () => {
-    const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`);
-    expect(buildKeys(tracking('t1', { deep }))).toHaveLength(1);
+  test('an event without id, nested 10,000 levels deep → rejected, and its siblings have keys', () => {
+    const deep = JSON.parse(`${'['.repeat(10_000)}${']'.repeat(10_000)}`);
+    const body = payload(tracking('t1', 'e1', { deep }, 'e2'), tracking('t2', 'e3'));
+    const { messages, rejected } = parseWebhook(body);
+    expect(messages).toMatchObject([{ events: [{ eventId: 'e1' }, { eventId: 'e2' }] }, {}]);
+    expect(rejected).toMatchObject([{ index: 0, issues: [{ code: 'invalid_type' }] }]);
+  });
+
+  test.each([
+    [
+      { status: 'Arrived', b: { d: [1, null], c: 'é' }, 10: 1, 9: 2 },
+      'eaff248281771171a66f1528fa6c742599930ed0d7cacfca99fa5c2a40a8c3c3',
+    ],
+    [
+      { eventId: '', location: null, nested: { z: { y: [] }, a: {} } },
+      'd5ed2e99053475164287a985da1d3a577a3b31496b39af7e8f3a13345e1d64ed',
+    ],
+  ])('the content %j → always this SHA-256, which stores remember', (event, hash) => {
+    expect(buildKeys(tracking('t1', event))).toEqual([`tracking/events:t1:sha256-${hash}`]);
   });
 });
 
